@@ -1,0 +1,228 @@
+/**
+ * What `compile` makes of the resources and every runtime pod obeys. Plain JSON: no dates, no undefined, no binary.
+ * Lists are sorted by key, so that the same set of resources gives the same bytes in any order.
+ */
+export interface RuntimeConfig {
+  /** Layout of this document; a pod refuses one it does not know. */
+  readonly schema: 1;
+  /** Accepted partners, by namespace and name. */
+  readonly partners: readonly PartnerConfig[];
+  /** Accepted catalogs, by namespace and name. No two hold the same metric id. */
+  readonly catalogs: readonly CatalogConfig[];
+  /** Accepted quotas, by namespace and name. No two hold the same client. */
+  readonly quotas: readonly QuotaConfig[];
+  /** Limits in force for a class where no quota says otherwise. */
+  readonly classDefaults: Readonly<Record<QueryClass, ClassLimits>>;
+  /** Secret bytes by material id, base64. Kept apart from everything that may be shown. */
+  readonly material: Readonly<Record<string, string>>;
+}
+
+/** Which resource a part of the configuration came from. */
+export interface ResourceOrigin {
+  /** `metadata.uid`; without a cluster, derived from kind, namespace and name. */
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** `metadata.generation`; 1 without a cluster. */
+  readonly generation: number;
+  /** sha256 of the spec's canonical JSON, lowercase hex: changes when, and only when, the spec does. */
+  readonly specDigest: string;
+}
+
+/** One recipient of webhooks. Source: seed "Webhook Event Delivery", design §2 and §4. */
+export interface PartnerConfig extends ResourceOrigin {
+  readonly endpoint: EndpointConfig;
+  readonly signing: SigningConfig;
+  readonly subscriptions: readonly SubscriptionConfig[];
+  readonly delivery: {
+    /** Attempts under way at once, over all pods. */
+    readonly maxInFlight: number;
+  };
+  readonly retry: RetryConfig;
+  readonly networks: NetworksConfig;
+  /** `Paused` keeps everything and sends nothing. */
+  readonly state: "Active" | "Paused";
+}
+
+export interface EndpointConfig {
+  /** Absolute URL; its path may hold `{domain}`, the first segment of the event type. Never an empty path. */
+  readonly url: string;
+  /** Bound on one whole attempt, from look-up to last byte, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Fixed request headers, lowercase names; never one that a scheme sets. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface SigningConfig {
+  readonly scheme: "HmacV1";
+  /** The first key signs; the recipient knows all of them. */
+  readonly keys: readonly SigningKeyConfig[];
+}
+
+export interface SigningKeyConfig {
+  readonly id: string;
+  /** Key of {@link RuntimeConfig.material}. */
+  readonly material: string;
+  /** Unix milliseconds after which the recipient forgets this key. */
+  readonly notAfterMs?: number;
+}
+
+export interface SubscriptionConfig {
+  readonly name: string;
+  /** Dotted patterns: `*` is one segment, a last `**` is one or more. */
+  readonly types: readonly string[];
+  /** Tenants whose events match; `*` is every tenant, `-` the events without one. */
+  readonly tenants: readonly string[];
+  /** Producers whose events match; empty is every producer. */
+  readonly producers: readonly string[];
+}
+
+export interface RetryConfig {
+  /** Waits after attempt 1, 2, …, in seconds; past the end the last wait repeats daily until {@link maxAgeSeconds}. */
+  readonly scheduleSeconds: readonly number[];
+  /** Age of the delivery after which it is dead, in seconds since the event was accepted. */
+  readonly maxAgeSeconds: number;
+  /** Upper bound of the random addition to each wait, in percent of it; never subtracted. */
+  readonly jitterPercent: number;
+}
+
+export interface NetworksConfig {
+  /** CIDR blocks that are allowed though they are not public. */
+  readonly allowCidrs: readonly string[];
+  /** Whether `http:` is allowed. */
+  readonly allowPlaintext: boolean;
+}
+
+/** The closed list of labels. Source: seed "Operational Metrics API" §2.3. */
+export const labelNames = [
+  "region",
+  "tenant",
+  "environment",
+  "service",
+  "psp",
+  "bank_group",
+  "geo",
+  "device",
+  "version",
+  "component",
+] as const;
+export type LabelName = (typeof labelNames)[number];
+
+/** Source: seed "Operational Metrics API" §4.1. */
+export const aggregations = ["avg", "sum", "min", "max", "p50", "p95", "p99"] as const;
+export type Aggregation = (typeof aggregations)[number];
+
+/** Source: seed "Operational Metrics API" §2.6. */
+export const queryClasses = ["A", "B", "C"] as const;
+export type QueryClass = (typeof queryClasses)[number];
+
+/** Metrics and the regional stores that hold them. Source: seed "Operational Metrics API", design §2 and §5. */
+export interface CatalogConfig extends ResourceOrigin {
+  readonly schemaVersion: string;
+  readonly stores: readonly StoreConfig[];
+  readonly metrics: readonly MetricConfig[];
+}
+
+export interface StoreConfig {
+  /** Unique in its catalog. */
+  readonly name: string;
+  readonly region: string;
+  readonly residency: string;
+  /** Set when the whole store is one environment; beats a label of the series. */
+  readonly environment?: string;
+  /** `Labelled`: series carry the tenant label. `Platform`: series belong to no tenant. */
+  readonly tenancy: "Labelled" | "Platform";
+  /** Governed label → name of the label in this store; a label that is absent keeps its name. */
+  readonly labelMap: Readonly<Partial<Record<LabelName, string>>>;
+  /** Age in seconds after which the store's samples no longer change. */
+  readonly settleSeconds: number;
+  readonly prometheus: {
+    /** Base URL; `/api/v1/…` is appended. */
+    readonly url: string;
+    /** Bound on one request to the store, in milliseconds. */
+    readonly timeoutMs: number;
+  };
+}
+
+export interface MetricConfig {
+  /** The only name that clients use. */
+  readonly id: string;
+  readonly category: "slo" | "kri" | "business" | "infrastructure" | "api";
+  readonly unit: string;
+  readonly description: string;
+  readonly source: SourceConfig;
+  /** Seconds between samples, by store name; a store that is absent does not hold the metric. */
+  readonly intervalSeconds: Readonly<Record<string, number>>;
+  /** Smallest step, and smallest window of one point, in seconds. */
+  readonly minStepSeconds: number;
+  readonly labels: readonly LabelName[];
+  readonly aggregations: readonly Aggregation[];
+  readonly defaultAggregation: Aggregation;
+  readonly maxGroupBy: number;
+  readonly sensitivity: "none" | "finance" | "responsible-gaming";
+  /** Role a caller needs; present when, and only when, sensitivity is not `none`. */
+  readonly requiredRole?: string;
+  /** Regions that one query may span; absent: one region only. */
+  readonly complianceScope?: { readonly regions: readonly string[] };
+  readonly queryClass: QueryClass;
+  readonly state: "Active" | "Deprecated";
+  readonly replacedBy?: string;
+  /** Unix milliseconds. */
+  readonly deprecatedAtMs?: number;
+  /** Unix milliseconds. */
+  readonly sunsetAtMs?: number;
+  /** SLOs bound to this metric, for its catalog entry. */
+  readonly slos: readonly { readonly name: string; readonly objective: number }[];
+}
+
+/** What a metric is in the stores. Exactly one kind. */
+export type SourceConfig =
+  | ({ readonly kind: "gauge" } & SeriesConfig)
+  | ({ readonly kind: "counter"; readonly increase: IncreaseKind } & SeriesConfig)
+  | {
+      readonly kind: "ratio";
+      readonly increase: IncreaseKind;
+      readonly numerator: SeriesConfig;
+      readonly denominator: SeriesConfig;
+    }
+  | ({ readonly kind: "histogram"; readonly type: "Classic"; readonly increase: IncreaseKind } & SeriesConfig);
+
+/** `Anchored` is additive over time, `Extrapolated` is not. Source: design §5 rules 5 and 6. */
+export type IncreaseKind = "Extrapolated" | "Anchored";
+
+export interface SeriesConfig {
+  /** Metric name in the store; for a classic histogram without `_bucket`, `_sum`, `_count`. */
+  readonly name: string;
+  /** Fixed matchers, in the store's own label names. */
+  readonly matchers: readonly MatcherConfig[];
+}
+
+export interface MatcherConfig {
+  readonly label: string;
+  readonly op: "Equal" | "NotEqual" | "Matches" | "NotMatches";
+  readonly value: string;
+}
+
+/** Limits of a class for its clients, or, without clients, for everyone of the class. */
+export interface QuotaConfig extends ResourceOrigin {
+  readonly class: QueryClass;
+  readonly limits: ClassLimits;
+  readonly clients: readonly ClientConfig[];
+}
+
+export interface ClassLimits {
+  readonly maxSeries: number;
+  readonly maxWindowSeconds: number;
+  readonly minStepSeconds: number;
+  readonly maxGroupBy: number;
+}
+
+/** One client or scope of a class. Empty lists narrow nothing. */
+export interface ClientConfig {
+  readonly clientId?: string;
+  readonly scope?: string;
+  readonly tenants: readonly string[];
+  readonly regions: readonly string[];
+  readonly environments: readonly string[];
+  readonly metrics: readonly string[];
+}

@@ -1,0 +1,51 @@
+import { errorTable, type ErrorCode } from "./table.ts";
+
+/** One field that is at fault. */
+export interface FieldError {
+  /** Path of the field as the caller wrote it, for example `filter[region]` or `data.card`. */
+  readonly field: string;
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** What to ask instead of a query that was too much. */
+export interface Suggestion {
+  readonly step?: string;
+  readonly downsample?: string;
+}
+
+export interface RefusalOptions {
+  readonly errors?: readonly FieldError[];
+  readonly suggestion?: Suggestion;
+  /** Seconds; becomes `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+  /** For the log only, never for the caller. */
+  readonly cause?: unknown;
+}
+
+/**
+ * A request that is answered with an error of the table. `message` is what the caller may see; `cause` is what the
+ * log keeps.
+ */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly errors: readonly FieldError[];
+  readonly suggestion: Suggestion | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, detail: string, options: RefusalOptions = {}) {
+    super(detail, { cause: options.cause });
+    this.code = code;
+    this.status = errorTable[code].status;
+    this.errors = options.errors ?? [];
+    this.suggestion = options.suggestion;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** A refusal for one field, in the words both for the body and for the field. */
+export function refuseField(code: ErrorCode, field: string, detail: string): Refusal {
+  return new Refusal(code, detail, { errors: [{ field, code, detail }] });
+}

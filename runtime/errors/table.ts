@@ -1,0 +1,55 @@
+interface ErrorRow {
+  readonly status: number;
+  /** `title` of the problem document. Source: RFC 9457 §3.1.3. */
+  readonly title: string;
+  /** Whether the same request can succeed later without a change. */
+  readonly retryable: boolean;
+}
+
+const rows = {
+  // Both APIs
+  invalid_request: { status: 400, title: "The request is not valid", retryable: false },
+  invalid_json: { status: 400, title: "The body is not valid JSON", retryable: false },
+  invalid_utf8: { status: 400, title: "The body is not valid UTF-8", retryable: false },
+  unsupported_media_type: { status: 415, title: "The content type is not supported", retryable: false },
+  body_too_large: { status: 413, title: "The body is too large", retryable: false },
+  not_found: { status: 404, title: "There is nothing here", retryable: false },
+  method_not_allowed: { status: 405, title: "The method is not allowed here", retryable: false },
+  token_missing: { status: 401, title: "A bearer token is required", retryable: false },
+  token_invalid: { status: 401, title: "The bearer token is not valid", retryable: false },
+  scope_missing: { status: 403, title: "The token lacks a scope", retryable: false },
+  tenant_required: { status: 400, title: "The request names no tenant", retryable: false },
+  tenant_forbidden: { status: 403, title: "The tenant is not allowed to this caller", retryable: false },
+  internal: { status: 500, title: "Something failed on our side", retryable: true },
+  not_ready: { status: 503, title: "The service is not ready", retryable: true },
+
+  // Webhooks
+  invalid_envelope: { status: 422, title: "The event envelope is not valid", retryable: false },
+  personal_data: { status: 422, title: "The event carries personal data", retryable: false },
+  event_id_reused: { status: 409, title: "The event id was used for other bytes", retryable: false },
+  event_not_found: { status: 404, title: "There is no such event", retryable: false },
+  events_unavailable: { status: 503, title: "Events cannot be stored now", retryable: true },
+
+  // Metrics
+  unknown_parameter: { status: 400, title: "The parameter is not known", retryable: false },
+  unknown_metric: { status: 400, title: "The metric is not in the catalog", retryable: false },
+  invalid_time: { status: 400, title: "The time is not valid", retryable: false },
+  invalid_window: { status: 400, title: "The window is not valid", retryable: false },
+  invalid_step: { status: 400, title: "The step is not valid", retryable: false },
+  invalid_aggregation: { status: 400, title: "The aggregation is not valid for the metric", retryable: false },
+  invalid_filter: { status: 400, title: "The filter is not valid", retryable: false },
+  invalid_group_by: { status: 400, title: "The grouping is not valid", retryable: false },
+  forbidden_label: { status: 400, title: "The label is forbidden", retryable: false },
+  invalid_limit: { status: 400, title: "The limit is not valid", retryable: false },
+  role_missing: { status: 403, title: "The caller lacks a role", retryable: false },
+  region_forbidden: { status: 403, title: "The region is not allowed to this query", retryable: false },
+  metric_forbidden: { status: 403, title: "The metric is not allowed to this caller", retryable: false },
+  store_failed: { status: 502, title: "Every store failed", retryable: true },
+  store_timeout: { status: 504, title: "Every store was too late", retryable: true },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+/** Machine-readable name of an error of either API. */
+export type ErrorCode = keyof typeof rows;
+
+/** Every error of both APIs. `docs/errors.md` holds the same table; a test compares them. */
+export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = rows;

@@ -1,0 +1,38 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Suffixes of the suites that start real servers; every other test is a unit test. */
+const serverSuites = ["nats", "store", "kube"] as const;
+
+/**
+ * One project per kind of server, so that a command starts (and builds) only what it needs. Suites with servers run
+ * their files one after another: a machine has two cores, and each file owns its servers, ports and folders.
+ */
+export default defineConfig({
+  root,
+  test: {
+    projects: [
+      {
+        root,
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: serverSuites.map((suite) => `test/**/*.${suite}.test.ts`),
+          testTimeout: 10_000,
+        },
+      },
+      ...serverSuites.map((suite) => ({
+        root,
+        test: {
+          name: suite,
+          include: [`test/**/*.${suite}.test.ts`],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      })),
+    ],
+  },
+});
