@@ -20,6 +20,10 @@ const rows = {
   scope_missing: { status: 403, title: "The token lacks a scope", retryable: false },
   tenant_required: { status: 400, title: "The request names no tenant", retryable: false },
   tenant_forbidden: { status: 403, title: "The tenant is not allowed to this caller", retryable: false },
+  request_timeout: { status: 408, title: "The request arrived too slowly", retryable: true },
+  uri_too_long: { status: 414, title: "The request target is too long", retryable: false },
+  headers_too_large: { status: 431, title: "The request headers are too large", retryable: false },
+  answer_timeout: { status: 503, title: "The answer took too long", retryable: true },
   internal: { status: 500, title: "Something failed on our side", retryable: true },
   not_ready: { status: 503, title: "The service is not ready", retryable: true },
 
