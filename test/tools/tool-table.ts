@@ -1,0 +1,123 @@
+import type { Version } from "./version.ts";
+
+/** A folder with a go.mod of its own, whose programs are built and cached together. */
+export interface ToolSource {
+  /** The folder below test/tools, and the first part of the cache folder's name. */
+  readonly folder: string;
+  /** The Go packages whose programs are built. */
+  readonly packages: readonly string[];
+  /** The module in go.mod that gives the build its version. */
+  readonly versionModule: string;
+  readonly tags: string;
+  /** Linker flags beyond `-s -w`, from the version of `versionModule`. */
+  readonly linkerFlags: (version: string) => string;
+  /** Further names by which the first program is called; it looks at the name to know what to be. */
+  readonly links: readonly string[];
+  /** The Debian package that holds the same programs, should its version suffice. */
+  readonly debianPackage?: string;
+  /** What a first build costs, as said while it runs. */
+  readonly cost: string;
+}
+
+/** One program that tests or the demo start. */
+export interface Tool {
+  readonly source: ToolSource;
+  /** The oldest version that is good enough, unless a caller says otherwise. */
+  readonly minimum: Version;
+  readonly versionArgs: readonly string[];
+  /** Environment variable that names the program's path. */
+  readonly pathVariable?: string;
+  /** Environment variable that names a folder which may hold the program. */
+  readonly folderVariable?: string;
+}
+
+const natsServer: ToolSource = {
+  folder: "nats-server",
+  packages: ["github.com/nats-io/nats-server/v2"],
+  versionModule: "github.com/nats-io/nats-server/v2",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  debianPackage: "nats-server",
+  cost: "under a minute, once",
+};
+
+const prometheus: ToolSource = {
+  folder: "prometheus",
+  packages: ["github.com/prometheus/prometheus/cmd/prometheus", "github.com/prometheus/prometheus/cmd/promtool"],
+  versionModule: "github.com/prometheus/prometheus",
+  tags: "netgo remove_all_sd",
+  linkerFlags: (version) => `-X github.com/prometheus/common/version.Version=${prometheusVersion(version)}`,
+  links: [],
+  debianPackage: "prometheus",
+  cost: "about five minutes on two cores, once",
+};
+
+const kubernetes: ToolSource = {
+  folder: "kubernetes",
+  packages: ["."],
+  versionModule: "k8s.io/kubernetes",
+  tags: "",
+  linkerFlags: kubernetesLinkerFlags,
+  links: ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"],
+  cost: "about six minutes on two cores, once",
+};
+
+const prometheusMinimum: Version = [3, 9, 0];
+const kubernetesMinimum: Version = [1, 33, 0];
+
+function kubernetesProgram(versionArgs: readonly string[], minimum: Version = kubernetesMinimum): Tool {
+  return { source: kubernetes, minimum, versionArgs, folderVariable: "KUBEBUILDER_ASSETS" };
+}
+
+/**
+ * Every program by its name. nats-server 2.14 has message schedules; Prometheus 3.9 has native histograms without a
+ * feature flag; Kubernetes 1.33 is the oldest whose CEL libraries the resources use.
+ */
+export const tools = {
+  "nats-server": {
+    source: natsServer,
+    minimum: [2, 14, 0],
+    versionArgs: ["--version"],
+    pathVariable: "HELIOGRAPH_NATS_SERVER",
+  },
+  prometheus: {
+    source: prometheus,
+    minimum: prometheusMinimum,
+    versionArgs: ["--version"],
+    pathVariable: "HELIOGRAPH_PROMETHEUS",
+  },
+  promtool: {
+    source: prometheus,
+    minimum: prometheusMinimum,
+    versionArgs: ["--version"],
+    pathVariable: "HELIOGRAPH_PROMTOOL",
+  },
+  /** The one program that holds all of Kubernetes; only ever built. */
+  kubernetes: { source: kubernetes, minimum: kubernetesMinimum, versionArgs: [] },
+  etcd: kubernetesProgram(["--version"], [3, 5, 0]),
+  "kube-apiserver": kubernetesProgram(["--version"]),
+  "kube-controller-manager": kubernetesProgram(["--version"]),
+  "kube-scheduler": kubernetesProgram(["--version"]),
+  "kube-proxy": kubernetesProgram(["--version"]),
+  kubelet: kubernetesProgram(["--version"]),
+  kubectl: kubernetesProgram(["version", "--client"]),
+} as const satisfies Readonly<Record<string, Tool>>;
+
+/** The name of a program that can be resolved. */
+export type ToolName = keyof typeof tools;
+
+/** Prometheus publishes its 3.x releases as Go module versions v0.3xx. */
+function prometheusVersion(moduleVersion: string): string {
+  const [, minor = "0", patch = "0"] = moduleVersion.replace(/^v/u, "").split(".");
+  return `${Math.floor(Number(minor) / 100)}.${Number(minor) % 100}.${patch}`;
+}
+
+/** Without these, the API server reports v0.0.0 and refuses emulation versions. */
+function kubernetesLinkerFlags(version: string): string {
+  const [major = "", minor = ""] = version.replace(/^v/u, "").split(".");
+  const variables = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: "clean" };
+  return ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"]
+    .flatMap((place) => Object.entries(variables).map(([name, value]) => `-X ${place}.${name}=${value}`))
+    .join(" ");
+}
