@@ -1,0 +1,41 @@
+import type { RuntimeConfig } from "../../crds/config.ts";
+import type { Caller } from "./caller.ts";
+
+/** Decoded query parameters: every name with its values in the order of the URL. */
+export type Parameters = ReadonlyMap<string, readonly string[]>;
+
+/** What one request brings besides its parameters. */
+export interface RequestContext {
+  readonly correlationId: string;
+  /** Unix milliseconds at which the request came. */
+  readonly nowMs: number;
+}
+
+/** One answer, ready to be encoded. */
+export interface MetricsAnswer {
+  /** 206: some store is missing from the data. Source: seed "Operational Metrics API" §7. */
+  readonly status: 200 | 206;
+  /** Response headers of seed "Operational Metrics API" §6, names as the seed writes them. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON body. */
+  readonly body: object;
+}
+
+/**
+ * The metrics read API without its HTTP. Every method throws `Refusal` for what the caller did wrong and for stores
+ * that all failed; an aborted signal rejects with the signal's reason. Source: seed "Operational Metrics API" §4.
+ */
+export interface MetricsApi {
+  /** `GET /v1/metrics/query` */
+  query(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
+  /** `GET /v1/metrics/instant` */
+  instant(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
+  /** `GET /v1/metrics/catalog`: only what the caller may read. */
+  catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsAnswer;
+  /** `GET /v1/metrics/health` */
+  health(): MetricsAnswer;
+  /** Obeys another configuration from the next request on. */
+  apply(config: RuntimeConfig): void;
+  /** Closes the connections to the stores. Requests under way fail. */
+  stop(): Promise<void>;
+}
