@@ -101,7 +101,7 @@ export const tools = {
   "kube-scheduler": kubernetesProgram(["--version"]),
   "kube-proxy": kubernetesProgram(["--version"]),
   kubelet: kubernetesProgram(["--version"]),
-  kubectl: kubernetesProgram(["version", "--client"]),
+  kubectl: kubernetesProgram(["version", "--client"], [1, 30, 0]),
 } as const satisfies Readonly<Record<string, Tool>>;
 
 /** The name of a program that can be resolved. */
