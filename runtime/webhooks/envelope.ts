@@ -1,3 +1,7 @@
+import { Refusal, type FieldError } from "../errors/refusal.ts";
+import { walkJson } from "./json-walk.ts";
+import { fieldPath, findPersonalData, type PersonalDataRules } from "./personal-data.ts";
+
 /** The fields of an event that this program reads. Everything else passes unchanged. Source: seed §2.1. */
 export interface Envelope {
   readonly eventId: string;
@@ -8,7 +12,7 @@ export interface Envelope {
   /** ISO 8601 UTC with milliseconds. */
   readonly ts: string;
   readonly producer?: string;
-  /** `-` for an event without a tenant. */
+  /** {@link noTenant} for an event without a tenant. */
   readonly tenant: string;
   readonly data?: object;
 }
@@ -18,4 +22,212 @@ export interface ValidEnvelope {
   readonly envelope: Envelope;
   /** Exactly as received. */
   readonly bytes: Uint8Array;
+}
+
+export interface EnvelopeRules {
+  readonly personalData: PersonalDataRules;
+}
+
+/** Largest event, in bytes. */
+export const eventBytesMax = 262_144;
+
+/** Most objects and lists inside each other, the envelope included. */
+export const eventDepthMax = 32;
+
+/** Stands for the tenant of an event without one, in subjects and subscriptions. No tenant has this name. */
+export const noTenant = "-";
+
+const problemsMax = 20;
+
+interface FieldRule {
+  readonly name: string;
+  readonly isRequired: boolean;
+  /** What a value must be, in words that complete "must be …". */
+  readonly mustBe: string;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+const byteOrderMark = 0xfeff;
+const dateForm = /^\d{4}-\d{2}-\d{2}$/u;
+const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/u;
+
+function text(form: RegExp): (value: unknown) => boolean {
+  return (value) => typeof value === "string" && form.test(value);
+}
+
+/** Whether the text is written as `form` and is a moment of the calendar, which 30 February is not. */
+function moment(form: RegExp): (value: unknown) => boolean {
+  return (value) => {
+    const atMs = typeof value === "string" && form.test(value) ? Date.parse(value) : Number.NaN;
+    return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(String(value));
+  };
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Source: seed "Webhook Event Delivery" §2.1. Ids and producers travel in headers, types and tenants in subjects. */
+const fieldRules: readonly FieldRule[] = [
+  {
+    name: "event_id",
+    isRequired: true,
+    mustBe: "1 to 128 visible ASCII characters without spaces",
+    accepts: text(/^[\x21-\x7e]{1,128}$/u),
+  },
+  {
+    name: "type",
+    isRequired: true,
+    mustBe: "2 or more segments of A-Z, a-z, 0-9, _ and - with dots between, at most 128 characters",
+    accepts: text(/^(?=.{1,128}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u),
+  },
+  { name: "version", isRequired: true, mustBe: "a date like 2026-01-31", accepts: moment(dateForm) },
+  { name: "ts", isRequired: true, mustBe: "a UTC time like 2026-01-31T12:00:00.000Z", accepts: moment(timeForm) },
+  {
+    name: "producer",
+    isRequired: false,
+    mustBe: "1 to 128 printable ASCII characters without a space at either end",
+    accepts: text(/^(?=.{1,128}$)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/u),
+  },
+  {
+    name: "tenant",
+    isRequired: false,
+    mustBe: "1 to 64 of A-Z, a-z, 0-9, _ and -, not beginning with -",
+    accepts: text(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/u),
+  },
+  { name: "data", isRequired: false, mustBe: "an object", accepts: isObject },
+];
+
+/**
+ * Parses and checks one event.
+ *
+ * @throws Refusal `body_too_large`, `invalid_utf8`, `invalid_json`, `invalid_envelope` with every field at fault, or
+ *   `personal_data` with every field that carries some.
+ */
+export function parseEnvelope(bytes: Uint8Array, rules: EnvelopeRules): ValidEnvelope {
+  if (bytes.byteLength > eventBytesMax) {
+    throw new Refusal("body_too_large", `An event has at most ${eventBytesMax} bytes`);
+  }
+  const source = decode(bytes);
+  const fields = parseObject(source);
+  const problems = [...fieldProblems(fields), ...shapeProblems(source)].slice(0, problemsMax);
+  if (problems.length > 0) {
+    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
+  }
+  const findings = findPersonalData(source, rules.personalData);
+  if (findings.length > 0) {
+    throw new Refusal("personal_data", "The event carries personal data", { errors: findings });
+  }
+  return { envelope: readFields(fields as CheckedFields), bytes };
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new Refusal("invalid_utf8", "An event is JSON in UTF-8", { cause });
+  }
+}
+
+function parseObject(source: string): object {
+  if (source.codePointAt(0) === byteOrderMark) {
+    throw new Refusal("invalid_json", "An event does not begin with a byte order mark");
+  }
+  const value = parseJson(source);
+  if (!isObject(value)) {
+    throw new Refusal("invalid_envelope", "An event is a JSON object");
+  }
+  return value;
+}
+
+function parseJson(source: string): unknown {
+  try {
+    return JSON.parse(source);
+  } catch (cause) {
+    throw new Refusal("invalid_json", "An event is one JSON object", { cause });
+  }
+}
+
+function fieldProblems(fields: object): readonly FieldError[] {
+  const values = new Map<string, unknown>(Object.entries(fields));
+  const problems = fieldRules.flatMap(({ name, isRequired, mustBe, accepts }) => {
+    if (!values.has(name)) {
+      return isRequired ? [{ field: name, code: "required", detail: `${name} is required: ${mustBe}` }] : [];
+    }
+    return accepts(values.get(name)) ? [] : [{ field: name, code: "invalid", detail: `${name} must be ${mustBe}` }];
+  });
+  return values.has("attempt")
+    ? [...problems, { field: "attempt", code: "not_allowed", detail: "attempt is numbered by the sender" }]
+    : problems;
+}
+
+/**
+ * What `JSON.parse` hides: depth, and repeated names, of which recipients would read one and checks here another.
+ */
+function shapeProblems(source: string): readonly FieldError[] {
+  const problems: FieldError[] = [];
+  const isShallow = walkJson(source, eventDepthMax, {
+    member: (path, isRepeated) => {
+      if (isRepeated) {
+        problems.push({ field: fieldPath(path), code: "repeated", detail: "A name stands once in an object" });
+      }
+    },
+  });
+  if (!isShallow) {
+    problems.push({ field: "data", code: "too_deep", detail: `Nesting goes at most ${eventDepthMax} deep` });
+  }
+  return problems;
+}
+
+/** An envelope whose fields the {@link fieldRules} accept. */
+interface CheckedFields {
+  readonly event_id: string;
+  readonly type: string;
+  readonly version: string;
+  readonly ts: string;
+  readonly producer?: string;
+  readonly tenant?: string;
+  readonly data?: object;
+}
+
+function readFields({ event_id, type, version, ts, producer, tenant, data }: CheckedFields): Envelope {
+  return {
+    eventId: event_id,
+    type,
+    version,
+    ts,
+    tenant: tenant ?? noTenant,
+    ...(producer === undefined ? {} : { producer }),
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const jsonSpaces: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/**
+ * The stored bytes with `"attempt":N` as the last member: everything before and after stands byte for byte as the
+ * producer wrote it. `bytes` are those of a {@link ValidEnvelope} or any other JSON object.
+ */
+export function spliceAttempt(bytes: Uint8Array, attempt: number): Uint8Array {
+  const close = lastBefore(bytes, bytes.length);
+  if (bytes[close] !== closeBrace) {
+    throw new TypeError("An attempt is spliced into a JSON object");
+  }
+  const isEmpty = bytes[lastBefore(bytes, close)] === openBrace;
+  const member = new TextEncoder().encode(`${isEmpty ? "" : ","}"attempt":${attempt}`);
+  const spliced = new Uint8Array(bytes.length + member.length);
+  spliced.set(bytes.subarray(0, close));
+  spliced.set(member, close);
+  spliced.set(bytes.subarray(close), close + member.length);
+  return spliced;
+}
+
+/** Index of the last byte before `end` that is not JSON white space. */
+function lastBefore(bytes: Uint8Array, end: number): number {
+  let index = end - 1;
+  while (jsonSpaces.has(bytes[index])) {
+    index -= 1;
+  }
+  return index;
 }

@@ -1,0 +1,134 @@
+/** Numbers of one brand: the first digits lie between `low` and `high`, which have the same length. */
+interface IssuerRange {
+  readonly low: string;
+  readonly high: string;
+  readonly lengths: readonly number[];
+}
+
+const from13: readonly number[] = [13, 14, 15, 16, 17, 18, 19];
+const from14: readonly number[] = [14, 15, 16, 17, 18, 19];
+const from16: readonly number[] = [16, 17, 18, 19];
+
+/** Source: the brands' published issuer identification numbers (ISO/IEC 7812-1) and number lengths. */
+const brands: Readonly<Record<string, readonly [low: string, high: string, lengths: readonly number[]][]>> = {
+  Visa: [["4", "4", [13, 16, 19]]],
+  Mastercard: [
+    ["51", "55", [16]],
+    ["2221", "2720", [16]],
+  ],
+  "American Express": [
+    ["34", "34", [15]],
+    ["37", "37", [15]],
+  ],
+  "Diners Club": [
+    ["300", "305", from14],
+    ["3095", "3095", from14],
+    ["36", "36", from14],
+    ["38", "39", from14],
+  ],
+  Discover: [
+    ["6011", "6011", from16],
+    ["644", "649", from16],
+    ["65", "65", from16],
+  ],
+  JCB: [["3528", "3589", from16]],
+  UnionPay: [
+    ["62", "62", from16],
+    ["8100", "8171", from16],
+  ],
+  // Twelve digits are valid too, but the end of a UUID, and many an order number, looks the same.
+  Maestro: [
+    ["5018", "5018", from13],
+    ["5020", "5020", from13],
+    ["5038", "5038", from13],
+    ["5893", "5893", from13],
+    ["6304", "6304", from13],
+    ["6759", "6759", from13],
+    ["6761", "6763", from13],
+  ],
+  Mir: [["2200", "2204", from16]],
+  RuPay: [
+    ["508", "508", [16]],
+    ["60", "60", [16]],
+    ["81", "82", [16]],
+  ],
+  Elo: [
+    ["5067", "5067", [16]],
+    ["509", "509", [16]],
+    ["636297", "636297", [16]],
+    ["636368", "636368", [16]],
+  ],
+  InterPayment: [["636", "636", from16]],
+  Verve: [["506099", "506198", [16, 18, 19]]],
+  Dankort: [["5019", "5019", [16]]],
+  Troy: [["9792", "9792", [16]]],
+  Uzcard: [["8600", "8600", [16]]],
+  Humo: [["9860", "9860", [16]]],
+};
+
+const issuerRanges: readonly IssuerRange[] = Object.values(brands)
+  .flat()
+  .map(([low, high, lengths]) => ({ low, high, lengths }));
+
+/**
+ * Groups of digits with one space or dash between them. Digits that touch a letter belong to a hash or a code, and
+ * those beyond a decimal point to a fraction.
+ */
+const digitGroups = /(?<![\p{L}\p{N}]|\d\.)\d+(?:[\p{Zs}\p{Pd}]\d+)*(?![\p{L}\p{N}]|\.\d)/gu;
+const separators = /[\p{Zs}\p{Pd}]/u;
+const digitsMin = 13;
+const digitsMax = 19;
+/** How numbers are printed if not in one group: in fours, or as American Express, Diners Club and UnionPay do. */
+const printedLayouts: readonly (readonly number[])[] = [
+  [4, 4, 4, 1],
+  [4, 4, 4, 2],
+  [4, 4, 4, 3],
+  [4, 4, 4, 4],
+  [4, 4, 4, 4, 1],
+  [4, 4, 4, 4, 2],
+  [4, 4, 4, 4, 3],
+  [4, 6, 4],
+  [4, 6, 5],
+  [6, 13],
+];
+
+/**
+ * Whether the text holds a payment card number: an issuer's range, a length of that brand and the check digit, written
+ * in one group or in groups as cards are printed. A number that is part of a longer group of digits is not looked for.
+ */
+export function hasCardNumber(text: string): boolean {
+  if (text.length < digitsMin) {
+    return false;
+  }
+  return [...text.matchAll(digitGroups)].some(([run]) => run.length >= digitsMin && runHoldsCard(run.split(separators)));
+}
+
+function runHoldsCard(groups: readonly string[]): boolean {
+  return groups.some((group, start) => {
+    if (group.length >= digitsMin && group.length <= digitsMax) {
+      return isCardNumber(group);
+    }
+    return printedLayouts
+      .filter((layout) => layout.every((size, index) => groups[start + index]?.length === size))
+      .some((layout) => isCardNumber(groups.slice(start, start + layout.length).join("")));
+  });
+}
+
+function isCardNumber(digits: string): boolean {
+  const isIssued = issuerRanges.some(({ low, high, lengths }) => {
+    const prefix = digits.slice(0, low.length);
+    return lengths.includes(digits.length) && prefix >= low && prefix <= high;
+  });
+  return isIssued && hasCheckDigit(digits);
+}
+
+/** The Luhn formula. Source: ISO/IEC 7812-1 annex B. */
+function hasCheckDigit(digits: string): boolean {
+  let sum = 0;
+  for (let index = 0; index < digits.length; index += 1) {
+    const digit = Number(digits.at(-1 - index));
+    const doubled = digit > 4 ? digit * 2 - 9 : digit * 2;
+    sum += index % 2 === 1 ? doubled : digit;
+  }
+  return sum % 10 === 0;
+}

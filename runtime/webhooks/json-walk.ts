@@ -1,0 +1,122 @@
+/** Names and indexes from the root to a value. Only valid during the call that hands it over. */
+export type JsonPath = readonly (string | number)[];
+
+/** What is told of a JSON text, in its order. Unlike `JSON.parse`, nothing is lost: every member, every digit. */
+export interface JsonVisitor {
+  /** A member of an object; `isRepeated` when the same object has had that name before. */
+  readonly member?: (path: JsonPath, isRepeated: boolean) => void;
+  /** A string, decoded. */
+  readonly string?: (path: JsonPath, text: string) => void;
+  /** A number, with its digits as they were written. */
+  readonly number?: (path: JsonPath, text: string) => void;
+}
+
+/** An object or array that is open. */
+interface Frame {
+  /** Names seen so far; absent in an array. */
+  readonly names?: Set<string>;
+  /** Where the next value belongs. */
+  segment: string | number;
+  expectsName: boolean;
+}
+
+interface Walk {
+  readonly text: string;
+  readonly visitor: JsonVisitor;
+  readonly frames: Frame[];
+}
+
+const numberForm = /-?\d[\d.eE+-]*/uy;
+
+/**
+ * Walks a text that `JSON.parse` accepts. It keeps its own stack, so that no depth can exhaust the program's.
+ * Returns false, and stops there, at a value nested deeper than `depthMax` objects and arrays.
+ */
+export function walkJson(text: string, depthMax: number, visitor: JsonVisitor): boolean {
+  const walk: Walk = { text, visitor, frames: [] };
+  let position = 0;
+  while (position < text.length && walk.frames.length <= depthMax) {
+    position = step(walk, position);
+  }
+  return walk.frames.length <= depthMax;
+}
+
+/** Takes what begins at `position` and returns where the next thing does. */
+function step(walk: Walk, position: number): number {
+  const character = walk.text[position];
+  if (character === '"') {
+    return takeString(walk, position);
+  }
+  if (character === "{") {
+    walk.frames.push({ names: new Set(), segment: "", expectsName: true });
+  } else if (character === "[") {
+    walk.frames.push({ segment: 0, expectsName: false });
+  } else if (character === "}" || character === "]") {
+    walk.frames.pop();
+  } else if (character === ",") {
+    nextItem(walk.frames.at(-1));
+  } else {
+    return takeNumber(walk, position);
+  }
+  return position + 1;
+}
+
+function nextItem(frame: Frame | undefined): void {
+  if (frame?.names !== undefined) {
+    frame.expectsName = true;
+  } else if (typeof frame?.segment === "number") {
+    frame.segment += 1;
+  }
+}
+
+function takeString(walk: Walk, start: number): number {
+  const end = stringEnd(walk.text, start);
+  const literal = walk.text.slice(start, end);
+  const text = literal.includes("\\") ? String(JSON.parse(literal)) : literal.slice(1, -1);
+  const frame = walk.frames.at(-1);
+  if (frame?.names !== undefined && frame.expectsName) {
+    takeName(walk, frame, frame.names, text);
+  } else {
+    walk.visitor.string?.(pathOf(walk), text);
+  }
+  return end;
+}
+
+function takeName(walk: Walk, frame: Frame, names: Set<string>, name: string): void {
+  const isRepeated = names.has(name);
+  names.add(name);
+  frame.segment = name;
+  frame.expectsName = false;
+  walk.visitor.member?.(pathOf(walk), isRepeated);
+}
+
+/** Numbers are reported; white space, colons and the letters of `true`, `false` and `null` are passed over. */
+function takeNumber(walk: Walk, start: number): number {
+  numberForm.lastIndex = start;
+  const text = numberForm.exec(walk.text)?.[0];
+  if (text === undefined) {
+    return start + 1;
+  }
+  walk.visitor.number?.(pathOf(walk), text);
+  return start + text.length;
+}
+
+function pathOf({ frames }: Walk): JsonPath {
+  return frames.map(({ segment }) => segment);
+}
+
+function stringEnd(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) {
+    end = text.indexOf('"', end + 1);
+  }
+  return end + 1;
+}
+
+function isEscaped(text: string, position: number): boolean {
+  let first = position;
+  while (text[first - 1] === "\\") {
+    first -= 1;
+  }
+  return (position - first) % 2 === 1;
+}

@@ -1,0 +1,100 @@
+import type { PersonalDataSettings } from "../config/settings.ts";
+import type { FieldError } from "../errors/refusal.ts";
+import { hasCardNumber } from "./card-numbers.ts";
+import { walkJson, type JsonPath } from "./json-walk.ts";
+
+/** {@link PersonalDataSettings}, compiled. */
+export interface PersonalDataRules {
+  /** Names in the form that {@link normalName} gives. */
+  readonly forbiddenNames: ReadonlySet<string>;
+  /** Dotted paths below `data`; indexes of lists do not count. */
+  readonly allowedPaths: ReadonlySet<string>;
+}
+
+/** Compiles the installation's settings. */
+export function personalDataRules(settings: PersonalDataSettings): PersonalDataRules {
+  return {
+    forbiddenNames: new Set(settings.forbiddenFields.map(normalName)),
+    allowedPaths: new Set(settings.allowedFields),
+  };
+}
+
+/** Findings that are named; more would only repeat themselves. */
+const findingsMax = 20;
+const nameCharactersMax = 64;
+
+/** Fields of the envelope that carry no payload. Source: seed "Webhook Event Delivery" §2.1. */
+const envelopeFields: ReadonlySet<string | number> = new Set(["event_id", "type", "version", "ts", "tenant", "producer"]);
+
+/**
+ * The fields of an event that carry personal data, by path and never with their value: fields whose name is on the
+ * list, and text, integers and names that hold a card number. Looks at `data` and at everything else that is not a
+ * field of the envelope itself. `text` is valid JSON. Source: seed "Webhook Event Delivery" §2.1 (evolution).
+ */
+export function findPersonalData(text: string, rules: PersonalDataRules): readonly FieldError[] {
+  const findings: FieldError[] = [];
+  const add = (path: JsonPath, code: string, detail: string): void => {
+    if (findings.length < findingsMax) {
+      findings.push({ field: fieldPath(path), code, detail });
+    }
+  };
+  const scalar = (path: JsonPath, value: string): void => {
+    if (hasCardNumber(value) && !isEnvelopeField(path) && !isAllowed(rules, path)) {
+      add(path, "card_number", "The value looks like a payment card number");
+    }
+  };
+  walkJson(text, Number.POSITIVE_INFINITY, {
+    member: (path) => nameFindings(path, rules).forEach(([code, detail]) => add(path, code, detail)),
+    string: scalar,
+    number: (path, digits) => scalar(path, integerDigits(digits)),
+  });
+  return findings;
+}
+
+/**
+ * How a path is written in an error: `data.items[3].ref`. Names are shortened, and one that itself holds a card number
+ * is a `*`, so that an error never repeats what it refuses.
+ */
+export function fieldPath(path: JsonPath): string {
+  return path.reduce<string>((prefix, segment) => {
+    if (typeof segment === "number") {
+      return `${prefix}[${segment}]`;
+    }
+    const name = hasCardNumber(segment) ? "*" : segment.slice(0, nameCharactersMax);
+    return prefix === "" ? name : `${prefix}.${name}`;
+  }, "");
+}
+
+function nameFindings(path: JsonPath, rules: PersonalDataRules): readonly (readonly [code: string, detail: string])[] {
+  const name = String(path.at(-1));
+  if (path.length === 1 && (envelopeFields.has(name) || name === "data")) {
+    return [];
+  }
+  if (rules.forbiddenNames.has(normalName(name))) {
+    return [["forbidden_field", "The name is on the list of personal data"]];
+  }
+  return hasCardNumber(name) ? [["card_number", "The name looks like a payment card number"]] : [];
+}
+
+function isEnvelopeField(path: JsonPath): boolean {
+  return path.length === 1 && envelopeFields.has(path[0] ?? "");
+}
+
+function isAllowed(rules: PersonalDataRules, path: JsonPath): boolean {
+  const names = path.filter((segment) => typeof segment === "string");
+  return names[0] === "data" && rules.allowedPaths.has(names.slice(1).join("."));
+}
+
+/** `Card-Number`, `card_number` and `cardNumber` are one name. */
+function normalName(name: string): string {
+  return name.toLowerCase().replace(/[_-]/gu, "");
+}
+
+/** The digits of a number that is an integer however it is written; empty for a fraction. */
+function integerDigits(text: string): string {
+  if (/^-?\d+$/u.test(text)) {
+    return text;
+  }
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? String(value) : "";
+}
