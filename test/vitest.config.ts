@@ -29,6 +29,7 @@ export default defineConfig({
           name: suite,
           include: [`test/**/*.${suite}.test.ts`],
           fileParallelism: false,
+          globalSetup: ["test/support/suite-tools.ts"],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

@@ -6,7 +6,7 @@ import { run } from "./run.ts";
 import type { ToolSource } from "./tool-table.ts";
 
 const buildMsMax = 40 * 60_000;
-const goVersionMsMax = 60_000;
+const goListMsMax = 60_000;
 const outputLinesShown = 20;
 const hashLength = 16;
 
@@ -28,9 +28,10 @@ export function cacheFolderName(source: ToolSource, toolsFolder: string): string
 
 /** What keeps Go from building here, as a sentence; undefined when it can. */
 export async function goProblem(source: ToolSource, toolsFolder: string): Promise<string | undefined> {
-  const { code, stderr } = await run("go", ["env", "GOVERSION"], {
+  // Any command that loads the module will do: it compares the go line of go.mod with the Go that runs.
+  const { code, stderr } = await run("go", ["list", "-m"], {
     cwd: join(toolsFolder, source.folder),
-    timeoutMs: goVersionMsMax,
+    timeoutMs: goListMsMax,
   });
   if (code === 0) return undefined;
   return code === 127 ? "there is no Go on PATH" : `the Go on PATH does not suffice (${stderr.trim().split("\n")[0]})`;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const beatMs = 2_000;
 const silentAfterMs = 60_000;
-const pollMs = 200;
+const pollMs = 50;
 
 /** What a lock file says of its holder. */
 export interface LockState {

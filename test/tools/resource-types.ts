@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import type { Schema } from "../../crds/schema.ts";
+
+/** One generated file: path from the root, and its text. */
+export interface GeneratedFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What the generator reads of a CustomResourceDefinition. */
+export interface Definition {
+  readonly spec: {
+    readonly names: { readonly kind: string };
+    readonly versions: readonly [{ readonly schema: { readonly openAPIV3Schema: Schema } }];
+  };
+}
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** File names of the definitions in `crds/`, without `.yaml`. */
+export const definitionFiles = ["metric-catalog", "query-class-quota", "webhook-partner"] as const;
+
+const notice = "// Generated from the definitions in crds/*.yaml by `npm run generate`. Edit those instead.\n";
+
+/** Reads one definition of `crds/`. */
+export function readDefinition(file: (typeof definitionFiles)[number]): Definition {
+  return parse(readFileSync(`${root}/crds/${file}.yaml`, "utf8")) as Definition;
+}
+
+/** The schema of a definition's `spec`. */
+export function specSchema(definition: Definition): Schema {
+  const schema = definition.spec.versions[0].schema.openAPIV3Schema.properties?.["spec"];
+  if (schema === undefined) throw new Error(`${definition.spec.names.kind} has no spec`);
+  return schema;
+}
+
+/** Every file of `crds/types/`, as it should be. */
+export function generatedFiles(): readonly GeneratedFile[] {
+  const types = definitionFiles.map((file) => {
+    const definition = readDefinition(file);
+    return { path: `crds/types/${file}.ts`, text: typesText(definition.spec.names.kind, specSchema(definition)) };
+  });
+  return [...types, { path: "crds/types/schemas.ts", text: schemasText() }];
+}
+
+function schemasText(): string {
+  const entries = definitionFiles.map((file) => {
+    const definition = readDefinition(file);
+    return [definition.spec.names.kind, specSchema(definition)] as const;
+  });
+  return [
+    notice,
+    'import type { Schema } from "../schema.ts";\n',
+    `/** Kinds of resources. */\nexport const kinds = ${JSON.stringify(entries.map(([kind]) => kind))} as const;\n`,
+    "/** The schema of each kind's `spec`. */",
+    `export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = ${JSON.stringify(Object.fromEntries(entries), null, 2)};\n`,
+  ].join("\n");
+}
+
+/**
+ * One interface for each object of a spec, named by kind and path with lists in the singular. Schemas that are equal share
+ * the first one's interface. The types describe objects after defaulting: a property with a default is always there.
+ */
+function typesText(kind: string, spec: Schema): string {
+  const interfaces = new Map<string, { readonly name: string; readonly text: string }>();
+  const typeOf = (schema: Schema, name: string): string => {
+    if (schema.type === "array") return `readonly ${itemType(schema, name)}[]`;
+    if (schema.type !== "object") return scalarType(schema);
+    const values = schema.additionalProperties;
+    return values === undefined ? interfaceOf(schema, name) : `Readonly<Record<string, ${typeOf(values, name)}>>`;
+  };
+  const itemType = (schema: Schema, name: string): string => {
+    if (schema.items === undefined) throw new Error(`${name} is a list without items`);
+    const item = typeOf(schema.items, name.replace(/s$/u, ""));
+    return item.includes(" ") ? `(${item})` : item;
+  };
+  const interfaceOf = (schema: Schema, name: string): string => {
+    const identity = JSON.stringify(schema);
+    const known = interfaces.get(identity);
+    if (known !== undefined) return known.name;
+    interfaces.set(identity, { name, text: "" });
+    interfaces.set(identity, { name, text: interfaceText(schema, name, typeOf) });
+    return name;
+  };
+  interfaceOf(spec, `${kind}Spec`);
+  return `${notice}\n${[...interfaces.values()].map(({ text }) => text).join("\n")}`;
+}
+
+function interfaceText(schema: Schema, name: string, typeOf: (schema: Schema, name: string) => string): string {
+  const parent = name.replace(/Spec$/u, "");
+  const lines = Object.entries(schema.properties ?? {}).flatMap(([property, below]) => {
+    const present = below.default !== undefined || schema.required?.includes(property) === true;
+    const type = typeOf(below, `${parent}${property.slice(0, 1).toUpperCase()}${property.slice(1)}`);
+    return [`  /** ${documentation(below)} */`, `  readonly ${property}${present ? "" : "?"}: ${type};`];
+  });
+  return [`/** ${documentation(schema)} */`, `export interface ${name} {`, ...lines, "}", ""].join("\n");
+}
+
+function scalarType(schema: Schema): string {
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
+  return schema.type === "integer" ? "number" : schema.type;
+}
+
+function documentation(schema: Schema): string {
+  const words = schema.description ?? "";
+  return schema.default === undefined ? words : `${words} @default ${JSON.stringify(schema.default)}`;
+}
