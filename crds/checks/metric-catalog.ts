@@ -1,0 +1,206 @@
+import { labelNames } from "../config.ts";
+import type {
+  MetricCatalogMetric,
+  MetricCatalogMetricSource,
+  MetricCatalogSlo,
+  MetricCatalogSpec,
+} from "../types/metric-catalog.ts";
+import { rulesAt, unless, type PlacedRule, type Rule } from "./rule.ts";
+import { urlRules } from "./url.ts";
+
+/** Time between deprecation and sunset, at least. Source: wire, "grace period 180 days". */
+export const gracePeriodMs = 180 * 86_400_000;
+
+const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;
+const histogramSuffix = /_(bucket|sum|count)$/u;
+const percentiles: ReadonlySet<string> = new Set(["p50", "p95", "p99"]);
+const notOfHistograms: ReadonlySet<string> = new Set(["sum", "min", "max"]);
+const governedLabels: ReadonlySet<string> = new Set(labelNames);
+
+/** What the metrics of a catalog name must be in the catalog. */
+const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
+  {
+    message: "a metric's stores are stores of this catalog",
+    faults: ({ metrics, stores }) => {
+      const names = new Set(stores.map(({ name }) => name));
+      return metricFaults(metrics, "stores", (metric) => (metric.stores ?? []).every((store) => names.has(store)));
+    },
+  },
+  {
+    message: "storeIntervals name stores that hold the metric",
+    faults: ({ metrics, stores }) => {
+      const names = stores.map(({ name }) => name);
+      return metricFaults(metrics, "source.storeIntervals", (metric) => {
+        const holders = new Set(metric.stores ?? names);
+        return metric.source.storeIntervals.every(({ store }) => holders.has(store));
+      });
+    },
+  },
+  {
+    message: "the regions of a complianceScope are regions of this catalog's stores",
+    faults: ({ metrics, stores }) => {
+      const regions = new Set(stores.map(({ region }) => region));
+      return metricFaults(metrics, "complianceScope.regions", ({ complianceScope }) =>
+        (complianceScope?.regions ?? []).every((region) => regions.has(region)),
+      );
+    },
+  },
+  {
+    message: "replacedBy names another metric of this catalog",
+    faults: ({ metrics }) => {
+      const ids = new Set(metrics.map(({ id }) => id));
+      return metricFaults(
+        metrics,
+        "replacedBy",
+        ({ id, replacedBy }) => replacedBy === undefined || (replacedBy !== id && ids.has(replacedBy)),
+      );
+    },
+  },
+  {
+    message: "an SLO's metric is a metric of this catalog",
+    faults: ({ metrics, slos }) => {
+      const ids = new Set(metrics.map(({ id }) => id));
+      return slos.flatMap(({ metric }, index) => unless(ids.has(metric), `.slos[${index}].metric`));
+    },
+  },
+  {
+    message: "a metric keeps its unit and its kind of source while schemaVersion stays",
+    faults: ({ schemaVersion, metrics }, old) => {
+      if (old === undefined || old.schemaVersion !== schemaVersion) return [];
+      const former = new Map(old.metrics.map((metric) => [metric.id, metric]));
+      return metrics.flatMap((metric, index) => {
+        const before = former.get(metric.id);
+        return unless(before === undefined || sameMeaning(before, metric), `.metrics[${index}]`);
+      });
+    },
+  },
+];
+
+const metricRules: readonly Rule<MetricCatalogMetric>[] = [
+  {
+    message: "percentiles need a histogram",
+    faults: ({ source, aggregations }) =>
+      unless(source.histogram !== undefined || !aggregations.some((name) => percentiles.has(name)), ".aggregations"),
+  },
+  {
+    message: "a histogram has avg and percentiles only",
+    faults: ({ source, aggregations }) =>
+      unless(source.histogram === undefined || !aggregations.some((name) => notOfHistograms.has(name)), ".aggregations"),
+  },
+  {
+    message: "a ratio has avg only, since nothing else of a ratio composes",
+    faults: ({ source, aggregations }) =>
+      unless(source.ratio === undefined || aggregations.every((name) => name === "avg"), ".aggregations"),
+  },
+  {
+    message: "defaultAggregation is one of the aggregations",
+    faults: ({ defaultAggregation, aggregations }) =>
+      unless(aggregations.includes(defaultAggregation), ".defaultAggregation"),
+  },
+  {
+    message: "minStepSeconds is at least two intervals, since an increase needs two samples",
+    faults: ({ source, minStepSeconds }) =>
+      unless(
+        source.gauge !== undefined || minStepSeconds === undefined || minStepSeconds >= 2 * largestIntervalSeconds(source),
+        ".minStepSeconds",
+      ),
+  },
+  {
+    message: "requiredRole is set when, and only when, sensitivity is not none",
+    faults: ({ sensitivity, requiredRole }) =>
+      unless((sensitivity !== "none") === (requiredRole !== undefined), ".requiredRole"),
+  },
+  {
+    message: "replacedBy, deprecatedAt and sunsetAt are for deprecated metrics",
+    faults: ({ state, replacedBy, deprecatedAt, sunsetAt }) =>
+      unless(state === "Deprecated" || (replacedBy ?? deprecatedAt ?? sunsetAt) === undefined, ".state"),
+  },
+  {
+    message: "a deprecated metric says since when, in deprecatedAt",
+    faults: ({ state, deprecatedAt }) => unless(state !== "Deprecated" || deprecatedAt !== undefined, ".deprecatedAt"),
+  },
+  {
+    message: "sunsetAt is at least 180 days after deprecatedAt",
+    faults: ({ deprecatedAt, sunsetAt }) => unless(leavesGrace(deprecatedAt, sunsetAt), ".sunsetAt"),
+  },
+];
+
+const matcherPlaces = ["gauge", "counter", "ratio.numerator", "ratio.denominator", "histogram"].map(
+  (kind) => `spec.metrics[].source.${kind}.matchers[].label`,
+);
+
+/** The CEL rules of MetricCatalog. */
+export const metricCatalogRules: readonly PlacedRule[] = [
+  ...rulesAt("spec", referenceRules),
+  ...rulesAt<Readonly<Record<string, string>>>("spec.stores[].labelMap", [
+    {
+      message: "labelMap names governed labels only",
+      faults: (map) => unless(Object.keys(map).every((label) => governedLabels.has(label))),
+    },
+    {
+      message: "le holds the bounds of histograms, so no label maps to it",
+      faults: (map) => unless(!Object.values(map).includes("le")),
+    },
+  ]),
+  ...rulesAt<string>("spec.stores[].prometheus.url", [
+    ...urlRules("the URL has no query, since the path of the store's API is appended"),
+    {
+      message: "the URL holds only characters of URLs, everything else percent-encoded",
+      faults: (url) => unless(urlCharacters.test(url)),
+    },
+  ]),
+  ...rulesAt("spec.metrics[]", metricRules),
+  ...rulesAt<MetricCatalogMetricSource>("spec.metrics[].source", [
+    {
+      message: "a source is exactly one of gauge, counter, ratio and histogram",
+      faults: (source) => unless(kindsOf(source).length === 1),
+    },
+  ]),
+  ...matcherPlaces.flatMap((place) =>
+    rulesAt<string>(place, [
+      {
+        message: "le holds the bounds of histograms, so no matcher names it",
+        faults: (label) => unless(label !== "le"),
+      },
+    ]),
+  ),
+  ...rulesAt<string>("spec.metrics[].source.histogram.name", [
+    {
+      message: "a histogram's name goes without _bucket, _sum and _count",
+      faults: (name) => unless(!histogramSuffix.test(name)),
+    },
+  ]),
+  ...rulesAt<MetricCatalogSlo>("spec.slos[]", [
+    {
+      message: "an objective is more than 0 and less than 1",
+      faults: ({ objective }) => unless(objective > 0 && objective < 1, ".objective"),
+    },
+  ]),
+];
+
+/** The largest interval of a metric over the stores that hold it, in seconds. */
+export function largestIntervalSeconds(source: MetricCatalogMetricSource): number {
+  return Math.max(source.intervalSeconds, ...source.storeIntervals.map(({ intervalSeconds }) => intervalSeconds));
+}
+
+function metricFaults(
+  metrics: readonly MetricCatalogMetric[],
+  field: string,
+  holds: (metric: MetricCatalogMetric) => boolean,
+): readonly string[] {
+  return metrics.flatMap((metric, index) => unless(holds(metric), `.metrics[${index}].${field}`));
+}
+
+function kindsOf(source: MetricCatalogMetricSource): readonly string[] {
+  const { gauge, counter, ratio, histogram } = source;
+  return Object.entries({ gauge, counter, ratio, histogram }).flatMap(([kind, value]) => (value === undefined ? [] : [kind]));
+}
+
+function sameMeaning(one: MetricCatalogMetric, other: MetricCatalogMetric): boolean {
+  return one.unit === other.unit && kindsOf(one.source).join() === kindsOf(other.source).join();
+}
+
+function leavesGrace(deprecatedAt: string | undefined, sunsetAt: string | undefined): boolean {
+  if (deprecatedAt === undefined || sunsetAt === undefined) return true;
+  return Date.parse(sunsetAt) - Date.parse(deprecatedAt) >= gracePeriodMs;
+}

@@ -1,0 +1,21 @@
+import type { QueryClassQuotaClient } from "../types/query-class-quota.ts";
+import { rulesAt, unless, type PlacedRule } from "./rule.ts";
+
+/** The CEL rules of QueryClassQuota. */
+export const queryClassQuotaRules: readonly PlacedRule[] = [
+  ...rulesAt<readonly QueryClassQuotaClient[]>("spec.clients", [
+    { message: "each clientId appears once", faults: (clients) => unless(eachOnce(clients, "clientId")) },
+    { message: "each scope appears once", faults: (clients) => unless(eachOnce(clients, "scope")) },
+  ]),
+  ...rulesAt<QueryClassQuotaClient>("spec.clients[]", [
+    {
+      message: "a client has either a clientId or a scope",
+      faults: ({ clientId, scope }) => unless((clientId === undefined) !== (scope === undefined)),
+    },
+  ]),
+];
+
+function eachOnce(clients: readonly QueryClassQuotaClient[], key: "clientId" | "scope"): boolean {
+  const values = clients.flatMap((client) => client[key] ?? []);
+  return new Set(values).size === values.length;
+}

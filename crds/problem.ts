@@ -1,0 +1,25 @@
+/** What kind of fault a field has. */
+export type FieldReason =
+  | "Required"
+  | "Unknown"
+  | "WrongType"
+  | "NotSupported"
+  | "OutOfRange"
+  | "Malformed"
+  | "Duplicate"
+  | "Invalid"
+  | "NotPermitted"
+  | "Conflicted"
+  | "SharedSigningKey"
+  | "SecretNotFound"
+  | "SecretKeyMissing"
+  | "KeyTooShort";
+
+/** One field that is at fault. */
+export interface FieldProblem {
+  /** Path of the field from the object's root: `spec.endpoint.url`, `spec.metrics[3].id`. */
+  readonly field: string;
+  readonly reason: FieldReason;
+  /** One sentence without the path, in the API server's words where that evaluates the same rule. */
+  readonly message: string;
+}

@@ -1,0 +1,1462 @@
+// Generated from the definitions in crds/*.yaml by `npm run generate`. Edit those instead.
+
+import type { Schema } from "../schema.ts";
+
+/** Kinds of resources. */
+export const kinds = ["MetricCatalog","QueryClassQuota","WebhookPartner"] as const;
+
+/** The schema of each kind's `spec`. */
+export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
+  "MetricCatalog": {
+    "description": "Stores, metrics and SLOs.",
+    "type": "object",
+    "required": [
+      "schemaVersion",
+      "stores",
+      "metrics"
+    ],
+    "x-kubernetes-validations": [
+      {
+        "rule": "self.metrics.all(m, !has(m.stores) || m.stores.all(s, self.stores.exists(t, t.name == s)))",
+        "fieldPath": ".metrics",
+        "message": "a metric's stores are stores of this catalog"
+      },
+      {
+        "rule": "self.metrics.all(m, m.source.storeIntervals.all(i, has(m.stores) ? i.store in m.stores : self.stores.exists(t, t.name == i.store)))",
+        "fieldPath": ".metrics",
+        "message": "storeIntervals name stores that hold the metric"
+      },
+      {
+        "rule": "self.metrics.all(m, !has(m.complianceScope) || m.complianceScope.regions.all(r, self.stores.exists(t, t.region == r)))",
+        "fieldPath": ".metrics",
+        "message": "the regions of a complianceScope are regions of this catalog's stores"
+      },
+      {
+        "rule": "self.metrics.all(m, !has(m.replacedBy) || (m.replacedBy != m.id && self.metrics.exists(o, o.id == m.replacedBy)))",
+        "fieldPath": ".metrics",
+        "message": "replacedBy names another metric of this catalog"
+      },
+      {
+        "rule": "self.slos.all(s, self.metrics.exists(m, m.id == s.metric))",
+        "fieldPath": ".slos",
+        "message": "an SLO's metric is a metric of this catalog"
+      },
+      {
+        "rule": "self.schemaVersion != oldSelf.schemaVersion || self.metrics.all(m, oldSelf.metrics.all(o, o.id != m.id || (o.unit == m.unit && has(o.source.gauge) == has(m.source.gauge) && has(o.source.counter) == has(m.source.counter) && has(o.source.ratio) == has(m.source.ratio))))",
+        "fieldPath": ".metrics",
+        "message": "a metric keeps its unit and its kind of source while schemaVersion stays"
+      }
+    ],
+    "properties": {
+      "schemaVersion": {
+        "description": "Version that answers carry as schema_version. It changes when the meaning of a metric does.",
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 32,
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$"
+      },
+      "stores": {
+        "description": "The stores that the metrics are read from, each in one region.",
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 32,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": [
+          "name"
+        ],
+        "items": {
+          "description": "One store that speaks the HTTP API of Prometheus.",
+          "type": "object",
+          "required": [
+            "name",
+            "region",
+            "prometheus"
+          ],
+          "properties": {
+            "name": {
+              "description": "Name of the store among the catalog's stores.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 63,
+              "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+            },
+            "region": {
+              "description": "Region of everything in the store; beats a region label of the series.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 63,
+              "pattern": "^[A-Za-z0-9_-]+$"
+            },
+            "residency": {
+              "description": "Where the store's data must stay. When absent, the region.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 63,
+              "pattern": "^[A-Za-z0-9_-]+$"
+            },
+            "environment": {
+              "description": "Environment of everything in the store; beats an environment label of the series.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 63,
+              "pattern": "^[A-Za-z0-9_-]+$"
+            },
+            "tenancy": {
+              "description": "With Labelled the series carry the tenant label. With Platform they belong to no tenant.",
+              "type": "string",
+              "enum": [
+                "Labelled",
+                "Platform"
+              ],
+              "default": "Labelled"
+            },
+            "labelMap": {
+              "description": "From the governed label (region, tenant, environment, service, psp, bank_group, geo, device, version, component) to the name of that label in this store. A label that is absent keeps its name.",
+              "type": "object",
+              "maxProperties": 10,
+              "default": {},
+              "additionalProperties": {
+                "description": "Name of the label in this store.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 63,
+                "pattern": "^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$"
+              },
+              "x-kubernetes-validations": [
+                {
+                  "rule": "self.all(label, label in ['region', 'tenant', 'environment', 'service', 'psp', 'bank_group', 'geo', 'device', 'version', 'component'])",
+                  "message": "labelMap names governed labels only"
+                },
+                {
+                  "rule": "self.all(label, self[label] != 'le')",
+                  "message": "le holds the bounds of histograms, so no label maps to it"
+                }
+              ]
+            },
+            "settleSeconds": {
+              "description": "Age at which the store's samples no longer change, at least its out-of-order window and two intervals.",
+              "type": "integer",
+              "minimum": 0,
+              "maximum": 86400,
+              "default": 300
+            },
+            "prometheus": {
+              "description": "How the store is reached.",
+              "type": "object",
+              "required": [
+                "url"
+              ],
+              "properties": {
+                "url": {
+                  "description": "Base URL; /api/v1 and what follows is appended.",
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 2048,
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "self.matches('^https?://[^/?#]')",
+                      "message": "the URL is absolute, http or https"
+                    },
+                    {
+                      "rule": "!self.matches('^https?://[^/?#]') || self.matches(r'^https?://([^/?#]*@)?(([A-Za-z0-9_-]+[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?[.]?|((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?([/?#]|$)')",
+                      "message": "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535"
+                    },
+                    {
+                      "rule": "!self.matches('^https?://[^/?#]*@')",
+                      "message": "the URL holds no user and no password"
+                    },
+                    {
+                      "rule": "!self.contains('?')",
+                      "message": "the URL has no query, since the path of the store's API is appended"
+                    },
+                    {
+                      "rule": "!self.contains('#')",
+                      "message": "the URL has no fragment"
+                    },
+                    {
+                      "rule": "self.matches(r\"^[A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]*$\")",
+                      "message": "the URL holds only characters of URLs, everything else percent-encoded"
+                    }
+                  ]
+                },
+                "timeoutSeconds": {
+                  "description": "Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they wait longer than this.",
+                  "type": "integer",
+                  "minimum": 1,
+                  "maximum": 60,
+                  "default": 1
+                }
+              }
+            }
+          }
+        }
+      },
+      "metrics": {
+        "description": "The metrics, each under the id that clients use.",
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 256,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": [
+          "id"
+        ],
+        "items": {
+          "description": "One metric.",
+          "type": "object",
+          "required": [
+            "id",
+            "category",
+            "unit",
+            "description",
+            "source",
+            "aggregations",
+            "defaultAggregation"
+          ],
+          "x-kubernetes-validations": [
+            {
+              "rule": "has(self.source.histogram) || !self.aggregations.exists(a, a in ['p50', 'p95', 'p99'])",
+              "fieldPath": ".aggregations",
+              "message": "percentiles need a histogram"
+            },
+            {
+              "rule": "!has(self.source.histogram) || !self.aggregations.exists(a, a in ['sum', 'min', 'max'])",
+              "fieldPath": ".aggregations",
+              "message": "a histogram has avg and percentiles only"
+            },
+            {
+              "rule": "!has(self.source.ratio) || self.aggregations.all(a, a == 'avg')",
+              "fieldPath": ".aggregations",
+              "message": "a ratio has avg only, since nothing else of a ratio composes"
+            },
+            {
+              "rule": "self.defaultAggregation in self.aggregations",
+              "fieldPath": ".defaultAggregation",
+              "message": "defaultAggregation is one of the aggregations"
+            },
+            {
+              "rule": "has(self.source.gauge) || !has(self.minStepSeconds) || (self.minStepSeconds >= 2 * self.source.intervalSeconds && self.source.storeIntervals.all(i, self.minStepSeconds >= 2 * i.intervalSeconds))",
+              "fieldPath": ".minStepSeconds",
+              "message": "minStepSeconds is at least two intervals, since an increase needs two samples"
+            },
+            {
+              "rule": "(self.sensitivity != 'none') == has(self.requiredRole)",
+              "fieldPath": ".requiredRole",
+              "message": "requiredRole is set when, and only when, sensitivity is not none"
+            },
+            {
+              "rule": "self.state == 'Deprecated' || !(has(self.replacedBy) || has(self.deprecatedAt) || has(self.sunsetAt))",
+              "fieldPath": ".state",
+              "message": "replacedBy, deprecatedAt and sunsetAt are for deprecated metrics"
+            },
+            {
+              "rule": "self.state != 'Deprecated' || has(self.deprecatedAt)",
+              "fieldPath": ".deprecatedAt",
+              "message": "a deprecated metric says since when, in deprecatedAt"
+            },
+            {
+              "rule": "!has(self.deprecatedAt) || !has(self.sunsetAt) || self.sunsetAt - self.deprecatedAt >= duration('4320h')",
+              "fieldPath": ".sunsetAt",
+              "message": "sunsetAt is at least 180 days after deprecatedAt"
+            }
+          ],
+          "properties": {
+            "id": {
+              "description": "The only name that clients use.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64,
+              "pattern": "^[a-z][a-z0-9_]*$"
+            },
+            "category": {
+              "description": "Group of the metric in the catalog that clients read.",
+              "type": "string",
+              "enum": [
+                "slo",
+                "kri",
+                "business",
+                "infrastructure",
+                "api"
+              ]
+            },
+            "unit": {
+              "description": "Unit of the values, for example ms, ratio or 1/s.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 32
+            },
+            "description": {
+              "description": "What the metric says, in a sentence.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 1024
+            },
+            "source": {
+              "description": "What the metric is in the stores, exactly one of gauge, counter, ratio and histogram.",
+              "type": "object",
+              "required": [
+                "intervalSeconds"
+              ],
+              "x-kubernetes-validations": [
+                {
+                  "rule": "[has(self.gauge), has(self.counter), has(self.ratio), has(self.histogram)].exists_one(k, k)",
+                  "message": "a source is exactly one of gauge, counter, ratio and histogram"
+                }
+              ],
+              "properties": {
+                "gauge": {
+                  "description": "A value that goes up and down.",
+                  "type": "object",
+                  "required": [
+                    "name"
+                  ],
+                  "properties": {
+                    "name": {
+                      "description": "Name of the series in the store.",
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 128,
+                      "pattern": "^[a-zA-Z_:][a-zA-Z0-9_:]*$"
+                    },
+                    "matchers": {
+                      "description": "Fixed matchers of the series.",
+                      "type": "array",
+                      "maxItems": 8,
+                      "default": [],
+                      "x-kubernetes-list-type": "atomic",
+                      "items": {
+                        "description": "One matcher.",
+                        "type": "object",
+                        "required": [
+                          "label",
+                          "value"
+                        ],
+                        "properties": {
+                          "label": {
+                            "description": "Name of the label in the store; neither le nor a reserved name.",
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 63,
+                            "pattern": "^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$",
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self != 'le'",
+                                "message": "le holds the bounds of histograms, so no matcher names it"
+                              }
+                            ]
+                          },
+                          "op": {
+                            "description": "Matches and NotMatches take an anchored RE2 expression.",
+                            "type": "string",
+                            "enum": [
+                              "Equal",
+                              "NotEqual",
+                              "Matches",
+                              "NotMatches"
+                            ],
+                            "default": "Equal"
+                          },
+                          "value": {
+                            "description": "Value or expression.",
+                            "type": "string",
+                            "maxLength": 256
+                          }
+                        }
+                      }
+                    }
+                  }
+                },
+                "counter": {
+                  "description": "A value that only grows, and starts again at zero.",
+                  "type": "object",
+                  "required": [
+                    "name"
+                  ],
+                  "properties": {
+                    "name": {
+                      "description": "Name of the series in the store.",
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 128,
+                      "pattern": "^[a-zA-Z_:][a-zA-Z0-9_:]*$"
+                    },
+                    "matchers": {
+                      "description": "Fixed matchers of the series.",
+                      "type": "array",
+                      "maxItems": 8,
+                      "default": [],
+                      "x-kubernetes-list-type": "atomic",
+                      "items": {
+                        "description": "One matcher.",
+                        "type": "object",
+                        "required": [
+                          "label",
+                          "value"
+                        ],
+                        "properties": {
+                          "label": {
+                            "description": "Name of the label in the store; neither le nor a reserved name.",
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 63,
+                            "pattern": "^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$",
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self != 'le'",
+                                "message": "le holds the bounds of histograms, so no matcher names it"
+                              }
+                            ]
+                          },
+                          "op": {
+                            "description": "Matches and NotMatches take an anchored RE2 expression.",
+                            "type": "string",
+                            "enum": [
+                              "Equal",
+                              "NotEqual",
+                              "Matches",
+                              "NotMatches"
+                            ],
+                            "default": "Equal"
+                          },
+                          "value": {
+                            "description": "Value or expression.",
+                            "type": "string",
+                            "maxLength": 256
+                          }
+                        }
+                      }
+                    },
+                    "increase": {
+                      "description": "Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is additive over time.",
+                      "type": "string",
+                      "enum": [
+                        "Extrapolated",
+                        "Anchored"
+                      ],
+                      "default": "Extrapolated"
+                    }
+                  }
+                },
+                "ratio": {
+                  "description": "The increase of one counter over the increase of another.",
+                  "type": "object",
+                  "required": [
+                    "numerator",
+                    "denominator"
+                  ],
+                  "properties": {
+                    "numerator": {
+                      "description": "The counter above the line.",
+                      "type": "object",
+                      "required": [
+                        "name"
+                      ],
+                      "properties": {
+                        "name": {
+                          "description": "Name of the series in the store.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 128,
+                          "pattern": "^[a-zA-Z_:][a-zA-Z0-9_:]*$"
+                        },
+                        "matchers": {
+                          "description": "Fixed matchers of the series.",
+                          "type": "array",
+                          "maxItems": 8,
+                          "default": [],
+                          "x-kubernetes-list-type": "atomic",
+                          "items": {
+                            "description": "One matcher.",
+                            "type": "object",
+                            "required": [
+                              "label",
+                              "value"
+                            ],
+                            "properties": {
+                              "label": {
+                                "description": "Name of the label in the store; neither le nor a reserved name.",
+                                "type": "string",
+                                "minLength": 1,
+                                "maxLength": 63,
+                                "pattern": "^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$",
+                                "x-kubernetes-validations": [
+                                  {
+                                    "rule": "self != 'le'",
+                                    "message": "le holds the bounds of histograms, so no matcher names it"
+                                  }
+                                ]
+                              },
+                              "op": {
+                                "description": "Matches and NotMatches take an anchored RE2 expression.",
+                                "type": "string",
+                                "enum": [
+                                  "Equal",
+                                  "NotEqual",
+                                  "Matches",
+                                  "NotMatches"
+                                ],
+                                "default": "Equal"
+                              },
+                              "value": {
+                                "description": "Value or expression.",
+                                "type": "string",
+                                "maxLength": 256
+                              }
+                            }
+                          }
+                        }
+                      }
+                    },
+                    "denominator": {
+                      "description": "The counter below the line.",
+                      "type": "object",
+                      "required": [
+                        "name"
+                      ],
+                      "properties": {
+                        "name": {
+                          "description": "Name of the series in the store.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 128,
+                          "pattern": "^[a-zA-Z_:][a-zA-Z0-9_:]*$"
+                        },
+                        "matchers": {
+                          "description": "Fixed matchers of the series.",
+                          "type": "array",
+                          "maxItems": 8,
+                          "default": [],
+                          "x-kubernetes-list-type": "atomic",
+                          "items": {
+                            "description": "One matcher.",
+                            "type": "object",
+                            "required": [
+                              "label",
+                              "value"
+                            ],
+                            "properties": {
+                              "label": {
+                                "description": "Name of the label in the store; neither le nor a reserved name.",
+                                "type": "string",
+                                "minLength": 1,
+                                "maxLength": 63,
+                                "pattern": "^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$",
+                                "x-kubernetes-validations": [
+                                  {
+                                    "rule": "self != 'le'",
+                                    "message": "le holds the bounds of histograms, so no matcher names it"
+                                  }
+                                ]
+                              },
+                              "op": {
+                                "description": "Matches and NotMatches take an anchored RE2 expression.",
+                                "type": "string",
+                                "enum": [
+                                  "Equal",
+                                  "NotEqual",
+                                  "Matches",
+                                  "NotMatches"
+                                ],
+                                "default": "Equal"
+                              },
+                              "value": {
+                                "description": "Value or expression.",
+                                "type": "string",
+                                "maxLength": 256
+                              }
+                            }
+                          }
+                        }
+                      }
+                    },
+                    "increase": {
+                      "description": "Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is additive over time.",
+                      "type": "string",
+                      "enum": [
+                        "Extrapolated",
+                        "Anchored"
+                      ],
+                      "default": "Extrapolated"
+                    }
+                  }
+                },
+                "histogram": {
+                  "description": "A distribution.",
+                  "type": "object",
+                  "required": [
+                    "name"
+                  ],
+                  "properties": {
+                    "type": {
+                      "description": "Classic is one series for each bound, with the label le.",
+                      "type": "string",
+                      "enum": [
+                        "Classic"
+                      ],
+                      "default": "Classic"
+                    },
+                    "name": {
+                      "description": "Name of the histogram in the store, without _bucket, _sum and _count.",
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 128,
+                      "pattern": "^[a-zA-Z_:][a-zA-Z0-9_:]*$",
+                      "x-kubernetes-validations": [
+                        {
+                          "rule": "!self.matches('_(bucket|sum|count)$')",
+                          "message": "a histogram's name goes without _bucket, _sum and _count"
+                        }
+                      ]
+                    },
+                    "matchers": {
+                      "description": "Fixed matchers of the series.",
+                      "type": "array",
+                      "maxItems": 8,
+                      "default": [],
+                      "x-kubernetes-list-type": "atomic",
+                      "items": {
+                        "description": "One matcher.",
+                        "type": "object",
+                        "required": [
+                          "label",
+                          "value"
+                        ],
+                        "properties": {
+                          "label": {
+                            "description": "Name of the label in the store; neither le nor a reserved name.",
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": 63,
+                            "pattern": "^([a-zA-Z]|_[a-zA-Z0-9])[a-zA-Z0-9_]*$",
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "self != 'le'",
+                                "message": "le holds the bounds of histograms, so no matcher names it"
+                              }
+                            ]
+                          },
+                          "op": {
+                            "description": "Matches and NotMatches take an anchored RE2 expression.",
+                            "type": "string",
+                            "enum": [
+                              "Equal",
+                              "NotEqual",
+                              "Matches",
+                              "NotMatches"
+                            ],
+                            "default": "Equal"
+                          },
+                          "value": {
+                            "description": "Value or expression.",
+                            "type": "string",
+                            "maxLength": 256
+                          }
+                        }
+                      }
+                    },
+                    "increase": {
+                      "description": "Extrapolated is increase() as every store has it. Anchored needs stores with extended range selectors and is additive over time.",
+                      "type": "string",
+                      "enum": [
+                        "Extrapolated",
+                        "Anchored"
+                      ],
+                      "default": "Extrapolated"
+                    }
+                  }
+                },
+                "intervalSeconds": {
+                  "description": "Seconds between two samples.",
+                  "type": "integer",
+                  "minimum": 1,
+                  "maximum": 3600
+                },
+                "storeIntervals": {
+                  "description": "Stores with another interval.",
+                  "type": "array",
+                  "maxItems": 32,
+                  "default": [],
+                  "x-kubernetes-list-type": "map",
+                  "x-kubernetes-list-map-keys": [
+                    "store"
+                  ],
+                  "items": {
+                    "description": "One store and its interval.",
+                    "type": "object",
+                    "required": [
+                      "store",
+                      "intervalSeconds"
+                    ],
+                    "properties": {
+                      "store": {
+                        "description": "Name of the store.",
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 63,
+                        "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+                      },
+                      "intervalSeconds": {
+                        "description": "Seconds between two samples in this store.",
+                        "type": "integer",
+                        "minimum": 1,
+                        "maximum": 3600
+                      }
+                    }
+                  }
+                }
+              }
+            },
+            "stores": {
+              "description": "Names of the stores that hold the metric. When absent, every store of the catalog.",
+              "type": "array",
+              "minItems": 1,
+              "maxItems": 32,
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "Name of one store.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 63,
+                "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+              }
+            },
+            "minStepSeconds": {
+              "description": "Smallest step, and smallest window of one point. When absent, four times the largest interval, and at least 10.",
+              "type": "integer",
+              "minimum": 10,
+              "maximum": 86400
+            },
+            "labels": {
+              "description": "Governed labels that clients may filter and group by.",
+              "type": "array",
+              "maxItems": 10,
+              "default": [],
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One label of the closed list.",
+                "type": "string",
+                "enum": [
+                  "region",
+                  "tenant",
+                  "environment",
+                  "service",
+                  "psp",
+                  "bank_group",
+                  "geo",
+                  "device",
+                  "version",
+                  "component"
+                ]
+              }
+            },
+            "aggregations": {
+              "description": "Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a histogram has avg and the percentiles.",
+              "type": "array",
+              "minItems": 1,
+              "maxItems": 7,
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One aggregation.",
+                "type": "string",
+                "enum": [
+                  "avg",
+                  "sum",
+                  "min",
+                  "max",
+                  "p50",
+                  "p95",
+                  "p99"
+                ]
+              }
+            },
+            "defaultAggregation": {
+              "description": "Aggregation of a query that names none.",
+              "type": "string",
+              "enum": [
+                "avg",
+                "sum",
+                "min",
+                "max",
+                "p50",
+                "p95",
+                "p99"
+              ]
+            },
+            "maxGroupBy": {
+              "description": "Labels that one query may group by.",
+              "type": "integer",
+              "minimum": 0,
+              "maximum": 10,
+              "default": 4
+            },
+            "sensitivity": {
+              "description": "Kind of regulatory risk; each needs its own role.",
+              "type": "string",
+              "enum": [
+                "none",
+                "finance",
+                "responsible-gaming"
+              ],
+              "default": "none"
+            },
+            "requiredRole": {
+              "description": "Role that a caller needs for a sensitive metric.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64,
+              "pattern": "^[A-Za-z0-9._:/-]+$"
+            },
+            "complianceScope": {
+              "description": "States that aggregates of this metric carry no personal data. When absent, a query stays in one region.",
+              "type": "object",
+              "required": [
+                "regions"
+              ],
+              "properties": {
+                "regions": {
+                  "description": "Regions that one query may span.",
+                  "type": "array",
+                  "minItems": 2,
+                  "maxItems": 32,
+                  "x-kubernetes-list-type": "set",
+                  "items": {
+                    "description": "One region.",
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 63,
+                    "pattern": "^[A-Za-z0-9_-]+$"
+                  }
+                }
+              }
+            },
+            "queryClass": {
+              "description": "Class of requests for this metric whose client no quota names.",
+              "type": "string",
+              "enum": [
+                "A",
+                "B",
+                "C"
+              ],
+              "default": "B"
+            },
+            "state": {
+              "description": "Deprecated metrics answer until their sunset.",
+              "type": "string",
+              "enum": [
+                "Active",
+                "Deprecated"
+              ],
+              "default": "Active"
+            },
+            "replacedBy": {
+              "description": "Metric to use instead.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64,
+              "pattern": "^[a-z][a-z0-9_]*$"
+            },
+            "deprecatedAt": {
+              "description": "Time in UTC since when the metric is deprecated.",
+              "type": "string",
+              "format": "date-time",
+              "maxLength": 24,
+              "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,3})?Z$"
+            },
+            "sunsetAt": {
+              "description": "Time in UTC when the metric goes, at least 180 days after deprecatedAt. When absent, exactly that.",
+              "type": "string",
+              "format": "date-time",
+              "maxLength": 24,
+              "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,3})?Z$"
+            }
+          }
+        }
+      },
+      "slos": {
+        "description": "Objectives, shown in the catalog entry of their metric.",
+        "type": "array",
+        "maxItems": 128,
+        "default": [],
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": [
+          "name"
+        ],
+        "items": {
+          "description": "One objective.",
+          "type": "object",
+          "required": [
+            "name",
+            "metric",
+            "objective"
+          ],
+          "x-kubernetes-validations": [
+            {
+              "rule": "self.objective > 0.0 && self.objective < 1.0",
+              "fieldPath": ".objective",
+              "message": "an objective is more than 0 and less than 1"
+            }
+          ],
+          "properties": {
+            "name": {
+              "description": "Name of the objective among the catalog's objectives.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 63,
+              "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+            },
+            "metric": {
+              "description": "Metric that the objective is about.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64,
+              "pattern": "^[a-z][a-z0-9_]*$"
+            },
+            "objective": {
+              "description": "Share of good events, for example 0.999.",
+              "type": "number",
+              "minimum": 0,
+              "maximum": 1
+            }
+          }
+        }
+      }
+    }
+  },
+  "QueryClassQuota": {
+    "description": "A class, its limits and the clients that belong to it.",
+    "type": "object",
+    "required": [
+      "class"
+    ],
+    "properties": {
+      "class": {
+        "description": "A is real-time dashboards, B is operations, C is analytics.",
+        "type": "string",
+        "enum": [
+          "A",
+          "B",
+          "C"
+        ]
+      },
+      "limits": {
+        "description": "Bounds of one request. What is absent has the built-in value of the class.",
+        "type": "object",
+        "default": {},
+        "properties": {
+          "maxSeries": {
+            "description": "Series in the whole answer.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 50
+          },
+          "maxWindowSeconds": {
+            "description": "Longest window of a query.",
+            "type": "integer",
+            "minimum": 60,
+            "maximum": 94608000
+          },
+          "minStepSeconds": {
+            "description": "Smallest step of a query, beside the metric's own.",
+            "type": "integer",
+            "minimum": 10,
+            "maximum": 86400
+          },
+          "maxGroupBy": {
+            "description": "Labels that one query may group by, beside the metric's own bound.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 10
+          }
+        }
+      },
+      "clients": {
+        "description": "Clients and scopes that belong to the class under these limits. Without any, the limits are those of everyone in the class whom no other quota names.",
+        "type": "array",
+        "maxItems": 256,
+        "default": [],
+        "x-kubernetes-list-type": "atomic",
+        "x-kubernetes-validations": [
+          {
+            "rule": "self.all(a, !has(a.clientId) || self.exists_one(b, has(b.clientId) && b.clientId == a.clientId))",
+            "message": "each clientId appears once"
+          },
+          {
+            "rule": "self.all(a, !has(a.scope) || self.exists_one(b, has(b.scope) && b.scope == a.scope))",
+            "message": "each scope appears once"
+          }
+        ],
+        "items": {
+          "description": "One client or scope. Lists that are empty narrow nothing.",
+          "type": "object",
+          "x-kubernetes-validations": [
+            {
+              "rule": "has(self.clientId) != has(self.scope)",
+              "message": "a client has either a clientId or a scope"
+            }
+          ],
+          "properties": {
+            "clientId": {
+              "description": "Client key of the token.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 128,
+              "pattern": "^[!-~]+$"
+            },
+            "scope": {
+              "description": "Scope of the token, for clients that no quota names by clientId.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 128,
+              "pattern": "^[A-Za-z0-9._:/-]+$"
+            },
+            "tenants": {
+              "description": "Tenants that the token's grant is narrowed to.",
+              "type": "array",
+              "maxItems": 256,
+              "default": [],
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One tenant.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]*$"
+              }
+            },
+            "regions": {
+              "description": "Regions that the token's grant is narrowed to.",
+              "type": "array",
+              "maxItems": 32,
+              "default": [],
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One region.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 63,
+                "pattern": "^[A-Za-z0-9_-]+$"
+              }
+            },
+            "environments": {
+              "description": "Environments that the token's grant is narrowed to.",
+              "type": "array",
+              "maxItems": 32,
+              "default": [],
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One environment.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 63,
+                "pattern": "^[A-Za-z0-9_-]+$"
+              }
+            },
+            "metrics": {
+              "description": "Metric ids that the token's grant is narrowed to.",
+              "type": "array",
+              "maxItems": 256,
+              "default": [],
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One metric id.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "pattern": "^[a-z][a-z0-9_]*$"
+              }
+            }
+          }
+        }
+      }
+    }
+  },
+  "WebhookPartner": {
+    "description": "Where the partner's events go, how they are signed, and which events they are.",
+    "type": "object",
+    "required": [
+      "endpoint",
+      "signing",
+      "subscriptions"
+    ],
+    "x-kubernetes-validations": [
+      {
+        "rule": "self.networks.allowPlaintext || !self.endpoint.url.startsWith('http:')",
+        "fieldPath": ".endpoint.url",
+        "message": "the endpoint's URL is https, unless networks.allowPlaintext is true"
+      }
+    ],
+    "properties": {
+      "endpoint": {
+        "description": "The HTTP endpoint that receives the events.",
+        "type": "object",
+        "required": [
+          "url"
+        ],
+        "properties": {
+          "url": {
+            "description": "Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type. Without a path it is /webhooks/v1/{domain}.",
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 2048,
+            "x-kubernetes-validations": [
+              {
+                "rule": "self.matches('^https?://[^/?#]')",
+                "message": "the URL is absolute, http or https"
+              },
+              {
+                "rule": "!self.matches('^https?://[^/?#]') || self.matches(r'^https?://([^/?#]*@)?(([A-Za-z0-9_-]+[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?[.]?|((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?([/?#]|$)')",
+                "message": "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535"
+              },
+              {
+                "rule": "!self.matches('^https?://[^/?#]*@')",
+                "message": "the URL holds no user and no password"
+              },
+              {
+                "rule": "!self.contains('?')",
+                "message": "the URL has no query, since HmacV1 signs the path alone"
+              },
+              {
+                "rule": "!self.contains('#')",
+                "message": "the URL has no fragment"
+              },
+              {
+                "rule": "self.matches('^([^{}]|[{]domain[}])*$')",
+                "message": "the only placeholder in the URL is {domain}"
+              },
+              {
+                "rule": "self.matches(r\"^[A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%{}]*$\")",
+                "message": "the URL holds only characters of URLs, everything else percent-encoded"
+              }
+            ]
+          },
+          "timeoutSeconds": {
+            "description": "Bound on one whole attempt, from the look-up of the name to the last byte of the answer.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 60,
+            "default": 10
+          },
+          "headers": {
+            "description": "Fixed headers of every request. Not for credentials, which everyone who may read this object would read, and not the headers that the signing scheme or HTTP itself sets.",
+            "type": "array",
+            "maxItems": 16,
+            "default": [],
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": [
+              "name"
+            ],
+            "x-kubernetes-validations": [
+              {
+                "rule": "self.all(a, self.exists_one(b, b.name.lowerAscii() == a.name.lowerAscii()))",
+                "message": "header names differ in more than upper and lower case"
+              }
+            ],
+            "items": {
+              "description": "One header.",
+              "type": "object",
+              "required": [
+                "name",
+                "value"
+              ],
+              "properties": {
+                "name": {
+                  "description": "Name of the header; upper and lower case are the same.",
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 64,
+                  "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "!(self.lowerAscii() in ['x-signature', 'x-timestamp', 'x-event-id', 'x-attempt', 'x-webhook-producer', 'x-webhook-replay', 'user-agent', 'content-type'])",
+                      "message": "every delivery sets this header"
+                    },
+                    {
+                      "rule": "!(self.lowerAscii() in ['host', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'expect', 'te', 'trailer', 'proxy-connection', 'proxy-authorization', 'accept-encoding'])",
+                      "message": "the sender of the request sets this header"
+                    }
+                  ]
+                },
+                "value": {
+                  "description": "Value of the header, visible ASCII.",
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 1024,
+                  "pattern": "^[!-~]([ -~]*[!-~])?$"
+                }
+              }
+            }
+          }
+        }
+      },
+      "signing": {
+        "description": "How deliveries prove who sent them.",
+        "type": "object",
+        "required": [
+          "keys"
+        ],
+        "properties": {
+          "scheme": {
+            "description": "HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature.",
+            "type": "string",
+            "enum": [
+              "HmacV1"
+            ],
+            "default": "HmacV1"
+          },
+          "keys": {
+            "description": "The first key signs; the recipient knows all of them. To rotate, put the new key first.",
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 8,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": [
+              "id"
+            ],
+            "x-kubernetes-validations": [
+              {
+                "rule": "!has(self[0].notAfter)",
+                "message": "the first key signs every delivery, so it has no notAfter"
+              },
+              {
+                "rule": "self.all(a, self.exists_one(b, b.secretRef.name == a.secretRef.name && b.secretRef.key == a.secretRef.key))",
+                "message": "no two keys refer to the same entry of a Secret"
+              }
+            ],
+            "items": {
+              "description": "One shared secret.",
+              "type": "object",
+              "required": [
+                "id",
+                "secretRef"
+              ],
+              "properties": {
+                "id": {
+                  "description": "Name of the key among the partner's keys.",
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 63,
+                  "pattern": "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+                },
+                "secretRef": {
+                  "description": "The entry of a Secret in the same namespace that holds the key, at least 32 bytes.",
+                  "type": "object",
+                  "required": [
+                    "name",
+                    "key"
+                  ],
+                  "properties": {
+                    "name": {
+                      "description": "Name of the Secret.",
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 253,
+                      "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                    },
+                    "key": {
+                      "description": "Name of the entry in the Secret.",
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 253,
+                      "pattern": "^[A-Za-z0-9._-]+$"
+                    }
+                  }
+                },
+                "notAfter": {
+                  "description": "Time in UTC after which the recipient forgets this key.",
+                  "type": "string",
+                  "format": "date-time",
+                  "maxLength": 24,
+                  "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,3})?Z$"
+                }
+              }
+            }
+          }
+        }
+      },
+      "subscriptions": {
+        "description": "Which events the partner receives. An event that several of them match is delivered once.",
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 64,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": [
+          "name"
+        ],
+        "items": {
+          "description": "One selection of events, which match when type, tenant and producer match.",
+          "type": "object",
+          "required": [
+            "name",
+            "types",
+            "tenants"
+          ],
+          "properties": {
+            "name": {
+              "description": "Name of the subscription among the partner's subscriptions.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 63,
+              "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+            },
+            "types": {
+              "description": "Patterns of event types. A segment * is any one segment; a last segment ** is one or more segments.",
+              "type": "array",
+              "minItems": 1,
+              "maxItems": 64,
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One pattern, for example payout.* or payout.**.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 128,
+                "pattern": "^(([A-Za-z0-9_-]+|[*])[.])*([A-Za-z0-9_-]+|[*]|[*][*])$"
+              }
+            },
+            "tenants": {
+              "description": "Tenants whose events match. * is every tenant and is said explicitly; - is the events without a tenant.",
+              "type": "array",
+              "minItems": 1,
+              "maxItems": 256,
+              "x-kubernetes-list-type": "set",
+              "x-kubernetes-validations": [
+                {
+                  "rule": "!('*' in self) || self.size() == 1",
+                  "message": "* is every tenant, so it stands alone"
+                }
+              ],
+              "items": {
+                "description": "One tenant, * or -.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "pattern": "^([*-]|[A-Za-z0-9_][A-Za-z0-9_-]*)$"
+              }
+            },
+            "producers": {
+              "description": "Producers whose events match; none named is every producer.",
+              "type": "array",
+              "maxItems": 64,
+              "default": [],
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One producer, as events name it.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 128,
+                "pattern": "^[!-~]([ -~]*[!-~])?$"
+              }
+            }
+          }
+        }
+      },
+      "delivery": {
+        "description": "How fast deliveries go out.",
+        "type": "object",
+        "default": {},
+        "properties": {
+          "maxInFlight": {
+            "description": "Attempts under way at once, over all pods.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1024,
+            "default": 64
+          }
+        }
+      },
+      "retry": {
+        "description": "When a failed delivery is tried again, and when it is given up.",
+        "type": "object",
+        "default": {},
+        "properties": {
+          "scheduleSeconds": {
+            "description": "Waits after attempt 1, 2 and so on. After the last of them the delivery is tried daily until maxAgeSeconds.",
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 32,
+            "default": [
+              5,
+              15,
+              30,
+              60,
+              120,
+              300,
+              600,
+              1800,
+              3600,
+              10800,
+              21600,
+              43200,
+              86400
+            ],
+            "x-kubernetes-list-type": "atomic",
+            "x-kubernetes-validations": [
+              {
+                "rule": "self.isSorted()",
+                "message": "no wait is shorter than the one before it"
+              }
+            ],
+            "items": {
+              "description": "One wait.",
+              "type": "integer",
+              "minimum": 1,
+              "maximum": 604800
+            }
+          },
+          "maxAgeSeconds": {
+            "description": "Age since the event was accepted at which the delivery is dead.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 2592000,
+            "default": 604800
+          },
+          "jitterPercent": {
+            "description": "Upper bound of the random addition to each wait, in percent of it. Nothing is subtracted.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 100,
+            "default": 10
+          }
+        }
+      },
+      "networks": {
+        "description": "Networks beyond the public ones that the endpoint may be in, within the installation's policy.",
+        "type": "object",
+        "default": {},
+        "properties": {
+          "allowCidrs": {
+            "description": "Blocks of addresses that are allowed though they are not public.",
+            "type": "array",
+            "maxItems": 32,
+            "default": [],
+            "x-kubernetes-list-type": "set",
+            "items": {
+              "description": "One block, for example 10.20.0.0/16.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 43,
+              "x-kubernetes-validations": [
+                {
+                  "rule": "isCIDR(self)",
+                  "message": "the block is an address, a slash and the length of the prefix"
+                }
+              ]
+            }
+          },
+          "allowPlaintext": {
+            "description": "Whether http is allowed.",
+            "type": "boolean",
+            "default": false
+          }
+        }
+      },
+      "state": {
+        "description": "Active sends. Paused keeps everything and sends nothing.",
+        "type": "string",
+        "enum": [
+          "Active",
+          "Paused"
+        ],
+        "default": "Active"
+      }
+    }
+  }
+};

@@ -1,0 +1,99 @@
+// Generated from the definitions in crds/*.yaml by `npm run generate`. Edit those instead.
+
+/** Where the partner's events go, how they are signed, and which events they are. */
+export interface WebhookPartnerSpec {
+  /** The HTTP endpoint that receives the events. */
+  readonly endpoint: WebhookPartnerEndpoint;
+  /** How deliveries prove who sent them. */
+  readonly signing: WebhookPartnerSigning;
+  /** Which events the partner receives. An event that several of them match is delivered once. */
+  readonly subscriptions: readonly WebhookPartnerSubscription[];
+  /** How fast deliveries go out. @default {} */
+  readonly delivery: WebhookPartnerDelivery;
+  /** When a failed delivery is tried again, and when it is given up. @default {} */
+  readonly retry: WebhookPartnerRetry;
+  /** Networks beyond the public ones that the endpoint may be in, within the installation's policy. @default {} */
+  readonly networks: WebhookPartnerNetworks;
+  /** Active sends. Paused keeps everything and sends nothing. @default "Active" */
+  readonly state: "Active" | "Paused";
+}
+
+/** The HTTP endpoint that receives the events. */
+export interface WebhookPartnerEndpoint {
+  /** Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type. Without a path it is /webhooks/v1/{domain}. */
+  readonly url: string;
+  /** Bound on one whole attempt, from the look-up of the name to the last byte of the answer. @default 10 */
+  readonly timeoutSeconds: number;
+  /** Fixed headers of every request. Not for credentials, which everyone who may read this object would read, and not the headers that the signing scheme or HTTP itself sets. @default [] */
+  readonly headers: readonly WebhookPartnerEndpointHeader[];
+}
+
+/** One header. */
+export interface WebhookPartnerEndpointHeader {
+  /** Name of the header; upper and lower case are the same. */
+  readonly name: string;
+  /** Value of the header, visible ASCII. */
+  readonly value: string;
+}
+
+/** How deliveries prove who sent them. */
+export interface WebhookPartnerSigning {
+  /** HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature. @default "HmacV1" */
+  readonly scheme: "HmacV1";
+  /** The first key signs; the recipient knows all of them. To rotate, put the new key first. */
+  readonly keys: readonly WebhookPartnerSigningKey[];
+}
+
+/** One shared secret. */
+export interface WebhookPartnerSigningKey {
+  /** Name of the key among the partner's keys. */
+  readonly id: string;
+  /** The entry of a Secret in the same namespace that holds the key, at least 32 bytes. */
+  readonly secretRef: WebhookPartnerSigningKeySecretRef;
+  /** Time in UTC after which the recipient forgets this key. */
+  readonly notAfter?: string;
+}
+
+/** The entry of a Secret in the same namespace that holds the key, at least 32 bytes. */
+export interface WebhookPartnerSigningKeySecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry in the Secret. */
+  readonly key: string;
+}
+
+/** One selection of events, which match when type, tenant and producer match. */
+export interface WebhookPartnerSubscription {
+  /** Name of the subscription among the partner's subscriptions. */
+  readonly name: string;
+  /** Patterns of event types. A segment * is any one segment; a last segment ** is one or more segments. */
+  readonly types: readonly string[];
+  /** Tenants whose events match. * is every tenant and is said explicitly; - is the events without a tenant. */
+  readonly tenants: readonly string[];
+  /** Producers whose events match; none named is every producer. @default [] */
+  readonly producers: readonly string[];
+}
+
+/** How fast deliveries go out. @default {} */
+export interface WebhookPartnerDelivery {
+  /** Attempts under way at once, over all pods. @default 64 */
+  readonly maxInFlight: number;
+}
+
+/** When a failed delivery is tried again, and when it is given up. @default {} */
+export interface WebhookPartnerRetry {
+  /** Waits after attempt 1, 2 and so on. After the last of them the delivery is tried daily until maxAgeSeconds. @default [5,15,30,60,120,300,600,1800,3600,10800,21600,43200,86400] */
+  readonly scheduleSeconds: readonly number[];
+  /** Age since the event was accepted at which the delivery is dead. @default 604800 */
+  readonly maxAgeSeconds: number;
+  /** Upper bound of the random addition to each wait, in percent of it. Nothing is subtracted. @default 10 */
+  readonly jitterPercent: number;
+}
+
+/** Networks beyond the public ones that the endpoint may be in, within the installation's policy. @default {} */
+export interface WebhookPartnerNetworks {
+  /** Blocks of addresses that are allowed though they are not public. @default [] */
+  readonly allowCidrs: readonly string[];
+  /** Whether http is allowed. @default false */
+  readonly allowPlaintext: boolean;
+}
