@@ -1,0 +1,42 @@
+import { lookup, Resolver as NameServerResolver } from "node:dns/promises";
+
+/**
+ * The addresses of a host, at least one.
+ *
+ * @throws Error with a `code` when there are none
+ */
+export type Resolver = (host: string) => Promise<readonly string[]>;
+
+const queryTimeoutMs = 1_500;
+const queryTriesMax = 2;
+
+/**
+ * Answers after which the operating system's own look-up is worth asking: it knows `/etc/hosts` and search domains.
+ * After a timeout it is not: it would hold one of the process's few threads just as long, at everybody's cost.
+ */
+const unknownHostCodes: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA", "ECONNREFUSED"]);
+
+/** Asks the name servers without occupying a thread, and the operating system about what they do not know. */
+export function createResolver(): Resolver {
+  const nameServers = new NameServerResolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
+  return async (host) => {
+    const answers = await Promise.allSettled([nameServers.resolve4(host), nameServers.resolve6(host)]);
+    const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    if (addresses.length > 0) {
+      return addresses;
+    }
+    const failures = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason as unknown] : []));
+    const lasting = failures.find((failure) => !unknownHostCodes.has(codeOf(failure)));
+    if (lasting !== undefined) {
+      throw lasting;
+    }
+    const found = await lookup(host, { all: true, order: "ipv4first" });
+    return found.map(({ address }) => address);
+  };
+}
+
+/** The `code` that Node's errors carry. */
+export function codeOf(error: unknown): string | undefined {
+  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : undefined;
+}
