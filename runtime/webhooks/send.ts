@@ -126,10 +126,10 @@ async function send(
   if (request.signal?.aborted === true) {
     return { kind: "failure", reason: "aborted", detail: "given up before it began", timings: { totalMs: 0 } };
   }
-  const outcome = await new Promise<Outcome>((resolve) => {
-    const exchange = new Exchange((outcome) => {
+  const outcome = await new Promise<Outcome>((settle) => {
+    const exchange = new Exchange((settled) => {
       release();
-      resolve(outcome);
+      settle(settled);
     });
     const release = bound(exchange, request);
     traces.run(exchange.connection, () => agent.dispatch(dispatchOptions(request), exchange));
