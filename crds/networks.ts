@@ -10,29 +10,36 @@ export interface Cidr {
 }
 
 const form = /^(?<address>[0-9A-Fa-f:.]+)\/(?<prefix>0|[1-9][0-9]{0,2})$/u;
-const mappedIpv4 = 0xff_ffn;
 
 /**
  * Reads `address/prefix`; undefined when it is none. Bits beyond the prefix may be set. IPv4 addresses mapped into IPv6
- * are no blocks of their own, as for the API server's `isCIDR`.
+ * are no addresses of their own, as for the API server's `isCIDR` and `isIP`.
  */
 export function parseCidr(text: string): Cidr | undefined {
   const { address = "", prefix = "" } = form.exec(text)?.groups ?? {};
   const length = Number(prefix);
   if (isIPv4(address)) return length <= 32 ? block(32, ipv4Number(address), length) : undefined;
-  if (!isIPv6(address) || length > 128) return undefined;
-  const number = ipv6Number(address);
-  return number >> 32n === mappedIpv4 ? undefined : block(128, number, length);
+  return isIPv6Address(address) && length <= 128 ? block(128, ipv6Number(address), length) : undefined;
+}
+
+/** Whether the text is an IPv6 address, without a zone and without an IPv4 address mapped into it. */
+export function isIPv6Address(text: string): boolean {
+  return isIPv6(text) && !text.includes("%") && !isMapped(ipv6Number(text));
 }
 
 /** Whether every address of `inner` is one of `outer`. */
 export function contains(outer: Cidr, inner: Cidr): boolean {
-  return outer.bits === inner.bits && outer.prefix <= inner.prefix && block(inner.bits, inner.first, outer.prefix).first === outer.first;
+  const widened = block(inner.bits, inner.first, Math.min(outer.prefix, inner.prefix));
+  return outer.bits === inner.bits && outer.prefix === widened.prefix && outer.first === widened.first;
 }
 
 function block(bits: 32 | 128, address: bigint, prefix: number): Cidr {
   const rest = BigInt(bits - prefix);
   return { bits, first: (address >> rest) << rest, prefix };
+}
+
+function isMapped(address: bigint): boolean {
+  return address >> 32n === 0xff_ffn;
 }
 
 function ipv4Number(address: string): bigint {
@@ -58,11 +65,10 @@ function groups(part: string): readonly bigint[] {
 }
 
 /**
- * Where clouds serve instance metadata and credentials. No policy and no resource opens them: AWS, Azure, Google Cloud
- * and others on link-local addresses, AWS on IPv6, Alibaba Cloud, Azure's platform address, Oracle Cloud, Google Cloud
- * and Scaleway on IPv6.
+ * Where clouds serve instance metadata and credentials: the link-local spaces, and addresses of AWS, Alibaba Cloud,
+ * Azure, Oracle Cloud, Google Cloud and Scaleway. No policy and no resource opens them.
  */
-export const metadataCidrs: readonly string[] = [
+const metadataCidrs: readonly (Cidr | undefined)[] = [
   "169.254.0.0/16",
   "100.100.100.200/32",
   "168.63.129.16/32",
@@ -71,4 +77,9 @@ export const metadataCidrs: readonly string[] = [
   "fd00:ec2::/32",
   "fd20:ce::254/128",
   "fd00:42::42/128",
-];
+].map(parseCidr);
+
+/** Whether a block holds nothing but addresses of instance metadata. */
+export function isMetadata(inner: Cidr): boolean {
+  return metadataCidrs.some((outer) => outer !== undefined && contains(outer, inner));
+}

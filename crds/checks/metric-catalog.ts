@@ -179,7 +179,7 @@ export const metricCatalogRules: readonly PlacedRule[] = [
 ];
 
 /** The largest interval of a metric over the stores that hold it, in seconds. */
-export function largestIntervalSeconds(source: MetricCatalogMetricSource): number {
+function largestIntervalSeconds(source: MetricCatalogMetricSource): number {
   return Math.max(source.intervalSeconds, ...source.storeIntervals.map(({ intervalSeconds }) => intervalSeconds));
 }
 

@@ -1,3 +1,6 @@
+import { isIPv6Address } from "../networks.ts";
+import type { FieldProblem } from "../problem.ts";
+import type { Resource } from "../resource.ts";
 import { type Rule, unless } from "./rule.ts";
 
 const absolute = /^https?:\/\/[^/?#]/u;
@@ -6,6 +9,7 @@ const name = "([A-Za-z0-9_-]+[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?[.]?";
 const host = String.raw`(${name}|(${octet}[.]){3}${octet}|\[[0-9A-Fa-f:.]+\])`;
 const port = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])";
 const authority = new RegExp(`^https?://([^/?#]*@)?${host}(:${port})?([/?#]|$)`, "u");
+const bracketed = /^https?:\/\/\[(?<address>[^\]]*)\]/u;
 const userInfo = /^https?:\/\/[^/?#]*@/u;
 
 /** What holds for every URL of a resource; `noQuery` says why a query has no place in this one. */
@@ -16,8 +20,39 @@ export function urlRules(noQuery: string): readonly Rule<string>[] {
       message: "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535",
       faults: (url) => unless(!absolute.test(url) || authority.test(url)),
     },
+    {
+      message: "what stands in brackets is an IPv6 address",
+      faults: (url) => {
+        const address = bracketed.exec(url)?.groups?.["address"];
+        return unless(address === undefined || isIPv6Address(address));
+      },
+    },
     { message: "the URL holds no user and no password", faults: (url) => unless(!userInfo.test(url)) },
     { message: noQuery, faults: (url) => unless(!url.includes("?")) },
     { message: "the URL has no fragment", faults: (url) => unless(!url.includes("#")) },
   ];
+}
+
+/**
+ * URLs that pass the rules and still are none, such as a DNS name with a broken `xn--` label. The API server's rules
+ * cannot say this much.
+ */
+export function unparsableUrls(resource: Resource): readonly FieldProblem[] {
+  return urlsOf(resource)
+    .filter(({ url }) => !URL.canParse(url.replaceAll("{domain}", "domain")))
+    .map(({ field }) => ({ field, reason: "Malformed", message: "the URL cannot be parsed" }));
+}
+
+function urlsOf(resource: Resource): readonly { readonly field: string; readonly url: string }[] {
+  switch (resource.kind) {
+    case "WebhookPartner":
+      return [{ field: "spec.endpoint.url", url: resource.spec.endpoint.url }];
+    case "MetricCatalog":
+      return resource.spec.stores.map(({ prometheus: { url } }, index) => ({
+        field: `spec.stores[${index}].prometheus.url`,
+        url,
+      }));
+    case "QueryClassQuota":
+      return [];
+  }
 }

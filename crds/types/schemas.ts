@@ -162,6 +162,10 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                       "message": "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535"
                     },
                     {
+                      "rule": "!self.matches('^https?://[[]') || !self.contains(']') || (isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']'))) && ip(self.substring(self.indexOf('[') + 1, self.indexOf(']'))).family() == 6)",
+                      "message": "what stands in brackets is an IPv6 address"
+                    },
+                    {
                       "rule": "!self.matches('^https?://[^/?#]*@')",
                       "message": "the URL holds no user and no password"
                     },
@@ -1093,7 +1097,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         ],
         "properties": {
           "url": {
-            "description": "Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type. Without a path it is /webhooks/v1/{domain}.",
+            "description": "Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type. Without a path, or with / alone, the path is /webhooks/v1/{domain}.",
             "type": "string",
             "minLength": 1,
             "maxLength": 2048,
@@ -1105,6 +1109,10 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               {
                 "rule": "!self.matches('^https?://[^/?#]') || self.matches(r'^https?://([^/?#]*@)?(([A-Za-z0-9_-]+[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?[.]?|((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?([/?#]|$)')",
                 "message": "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535"
+              },
+              {
+                "rule": "!self.matches('^https?://[[]') || !self.contains(']') || (isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']'))) && ip(self.substring(self.indexOf('[') + 1, self.indexOf(']'))).family() == 6)",
+                "message": "what stands in brackets is an IPv6 address"
               },
               {
                 "rule": "!self.matches('^https?://[^/?#]*@')",

@@ -20,7 +20,7 @@ export interface WebhookPartnerSpec {
 
 /** The HTTP endpoint that receives the events. */
 export interface WebhookPartnerEndpoint {
-  /** Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type. Without a path it is /webhooks/v1/{domain}. */
+  /** Absolute URL of the endpoint. Its path may hold {domain}, which becomes the first segment of the event type. Without a path, or with / alone, the path is /webhooks/v1/{domain}. */
   readonly url: string;
   /** Bound on one whole attempt, from the look-up of the name to the last byte of the answer. @default 10 */
   readonly timeoutSeconds: number;

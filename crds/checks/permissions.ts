@@ -1,0 +1,94 @@
+import { contains, isMetadata, parseCidr, type Cidr } from "../networks.ts";
+import { grantOf, names, type InstallationPolicy, type NamespaceGrant } from "../policy.ts";
+import type { FieldProblem } from "../problem.ts";
+import type { MetricCatalog, QueryClassQuota, Resource, WebhookPartner } from "../resource.ts";
+
+type Grant = Omit<NamespaceGrant, "namespaces">;
+
+/** What a resource names beyond the grant of its namespace, and metadata addresses under any grant. */
+export function permissionProblems(resource: Resource, policy: InstallationPolicy): readonly FieldProblem[] {
+  const grant = grantOf(policy, resource.metadata.namespace);
+  switch (resource.kind) {
+    case "WebhookPartner":
+      return partnerProblems(resource, grant);
+    case "MetricCatalog":
+      return catalogProblems(resource, grant);
+    case "QueryClassQuota":
+      return quotaProblems(resource, grant);
+  }
+}
+
+function partnerProblems({ spec }: WebhookPartner, grant: Grant): readonly FieldProblem[] {
+  const { endpoint, networks, subscriptions } = spec;
+  return [
+    ...metadataUrlProblems("spec.endpoint.url", endpoint.url),
+    ...subscriptions.flatMap(({ tenants, producers }, index) => [
+      ...unnamed(grant.tenants, tenants, `spec.subscriptions[${index}].tenants`, "tenant"),
+      ...unnamed(grant.producers, orEvery(producers), `spec.subscriptions[${index}].producers`, "producer"),
+    ]),
+    ...networks.allowCidrs.flatMap((text, index) => cidrProblems(text, `spec.networks.allowCidrs[${index}]`, grant)),
+    ...(networks.allowPlaintext && !grant.plaintext
+      ? [problem("spec.networks.allowPlaintext", "the namespace may not allow plain http")]
+      : []),
+  ];
+}
+
+function catalogProblems({ spec }: MetricCatalog, grant: Grant): readonly FieldProblem[] {
+  return spec.stores.flatMap(({ prometheus: { url } }, index) => {
+    const field = `spec.stores[${index}].prometheus.url`;
+    const host = hostOf(url);
+    const isNamed = names(grant.storeHosts, host) || grant.storeHosts.some((suffix) => isBelow(host, suffix));
+    const unnamedHost = isNamed ? [] : [problem(field, `the namespace may not name the store host ${host}`)];
+    return [...metadataUrlProblems(field, url), ...unnamedHost];
+  });
+}
+
+function quotaProblems({ spec }: QueryClassQuota, grant: Grant): readonly FieldProblem[] {
+  if (spec.clients.length === 0) return unnamed(grant.clients, ["*"], "spec.clients", "client");
+  return spec.clients.flatMap(({ clientId, scope }, index) => [
+    ...(clientId === undefined ? [] : unnamed(grant.clients, [clientId], `spec.clients[${index}].clientId`, "client")),
+    ...(scope === undefined ? [] : unnamed(grant.clients, [scope], `spec.clients[${index}].scope`, "scope")),
+  ]);
+}
+
+/** A list that narrows nothing when it is empty asks for everything then. */
+function orEvery(list: readonly string[]): readonly string[] {
+  return list.length === 0 ? ["*"] : list;
+}
+
+function unnamed(granted: readonly string[], asked: readonly string[], field: string, noun: string): readonly FieldProblem[] {
+  return asked
+    .filter((name) => !names(granted, name))
+    .map((name) => problem(field, `the namespace may not name ${name === "*" ? `every ${noun}` : `the ${noun} ${name}`}`));
+}
+
+function cidrProblems(text: string, field: string, grant: Grant): readonly FieldProblem[] {
+  const cidr = parseCidr(text);
+  if (cidr === undefined) return [];
+  if (isMetadata(cidr)) return [problem(field, "addresses of instance metadata are never allowed")];
+  const isGranted = grant.cidrs.map(parseCidr).some((outer) => outer !== undefined && contains(outer, cidr));
+  return isGranted ? [] : [problem(field, `the namespace may not allow ${text}`)];
+}
+
+function metadataUrlProblems(field: string, url: string): readonly FieldProblem[] {
+  const address = addressOf(hostOf(url));
+  const isForbidden = address !== undefined && isMetadata(address);
+  return isForbidden ? [problem(field, "addresses of instance metadata are never allowed")] : [];
+}
+
+function addressOf(host: string): Cidr | undefined {
+  return parseCidr(`${host}/32`) ?? parseCidr(`${host.replace(/^\[|\]$/gu, "")}/128`);
+}
+
+/** The host of a URL that the rules accept, lowercase, in the brackets of an IPv6 address. */
+function hostOf(url: string): string {
+  return /^https?:\/\/(?<host>\[[^\]]*\]|[^/:]*)/u.exec(url)?.groups?.["host"]?.toLowerCase() ?? "";
+}
+
+function isBelow(host: string, suffix: string): boolean {
+  return suffix.startsWith("*.") && host.endsWith(suffix.slice(1));
+}
+
+function problem(field: string, message: string): FieldProblem {
+  return { field, reason: "NotPermitted", message };
+}

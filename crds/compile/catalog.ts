@@ -1,0 +1,135 @@
+import { gracePeriodMs } from "../checks/metric-catalog.ts";
+import type { CatalogConfig, MetricConfig, SeriesConfig, SourceConfig, StoreConfig } from "../config.ts";
+import type { MetricCatalog } from "../resource.ts";
+import type {
+  MetricCatalogMetric,
+  MetricCatalogMetricSource,
+  MetricCatalogMetricSourceGauge,
+  MetricCatalogSpec,
+  MetricCatalogStore,
+} from "../types/metric-catalog.ts";
+import { byText } from "./canonical-json.ts";
+import { originOf } from "./origin.ts";
+
+const secondMs = 1_000;
+
+/** Smallest step of any metric. Source: seed "Operational Metrics API" §8. */
+const stepSecondsMin = 10;
+
+/** Intervals in one point, unless the metric says more or less. Source: design §5 rule 1. */
+const intervalsPerPoint = 4;
+
+/** Intervals until a store's newest sample is sure to be there. Source: design §5, "settleSeconds". */
+const intervalsToSettle = 2;
+
+/** One catalog. */
+export function compileCatalog(resource: MetricCatalog): CatalogConfig {
+  const { schemaVersion, stores, metrics } = resource.spec;
+  return {
+    ...originOf(resource),
+    schemaVersion,
+    stores: stores.map(compileStore).sort((one, other) => byText(one.name, other.name)),
+    metrics: metrics.map((metric) => compileMetric(metric, resource.spec)).sort((one, other) => byText(one.id, other.id)),
+  };
+}
+
+/** What is legal and yet probably not meant. */
+export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
+  return spec.stores.flatMap(({ name, settleSeconds }) => {
+    const intervals = spec.metrics.map((metric) => intervalsOf(metric, spec.stores)[name] ?? 0);
+    const neededSeconds = intervalsToSettle * Math.max(...intervals);
+    return settleSeconds >= neededSeconds
+      ? []
+      : [`the store ${name} settles after ${settleSeconds} s, before ${intervalsToSettle} intervals (${neededSeconds} s) passed`];
+  });
+}
+
+function compileStore(store: MetricCatalogStore): StoreConfig {
+  const { name, region, residency, environment, tenancy, labelMap, settleSeconds, prometheus } = store;
+  return {
+    name,
+    region,
+    residency: residency ?? region,
+    ...(environment === undefined ? {} : { environment }),
+    tenancy,
+    labelMap,
+    settleSeconds,
+    prometheus: { url: prometheus.url, timeoutMs: prometheus.timeoutSeconds * secondMs },
+  };
+}
+
+function compileMetric(metric: MetricCatalogMetric, { stores, slos }: MetricCatalogSpec): MetricConfig {
+  const { id, category, unit, description, defaultAggregation, maxGroupBy, sensitivity, requiredRole, queryClass } = metric;
+  return {
+    id,
+    category,
+    unit,
+    description,
+    source: compileSource(metric.source),
+    intervalSeconds: intervalsOf(metric, stores),
+    minStepSeconds: metric.minStepSeconds ?? minStepSecondsOf(metric, stores),
+    labels: metric.labels.toSorted(byText),
+    aggregations: metric.aggregations.toSorted(byText),
+    defaultAggregation,
+    maxGroupBy,
+    sensitivity,
+    ...(requiredRole === undefined ? {} : { requiredRole }),
+    ...scopeOf(metric),
+    queryClass,
+    ...lifecycleOf(metric),
+    slos: slos
+      .filter((slo) => slo.metric === id)
+      .map(({ name, objective }) => ({ name, objective }))
+      .sort((one, other) => byText(one.name, other.name)),
+  };
+}
+
+function scopeOf({ complianceScope }: MetricCatalogMetric): Pick<MetricConfig, "complianceScope"> {
+  return complianceScope === undefined ? {} : { complianceScope: { regions: complianceScope.regions.toSorted(byText) } };
+}
+
+function lifecycleOf(metric: MetricCatalogMetric): Pick<MetricConfig, "state" | "replacedBy" | "deprecatedAtMs" | "sunsetAtMs"> {
+  const { state, replacedBy, deprecatedAt, sunsetAt } = metric;
+  if (deprecatedAt === undefined) return { state };
+  const deprecatedAtMs = Date.parse(deprecatedAt);
+  return {
+    state,
+    ...(replacedBy === undefined ? {} : { replacedBy }),
+    deprecatedAtMs,
+    sunsetAtMs: sunsetAt === undefined ? deprecatedAtMs + gracePeriodMs : Date.parse(sunsetAt),
+  };
+}
+
+/** Seconds between samples by the name of each store that holds the metric. */
+function intervalsOf(metric: MetricCatalogMetric, stores: readonly MetricCatalogStore[]): Readonly<Record<string, number>> {
+  const { intervalSeconds, storeIntervals } = metric.source;
+  const own = new Map(storeIntervals.map((row) => [row.store, row.intervalSeconds]));
+  const holders = metric.stores ?? stores.map(({ name }) => name);
+  return Object.fromEntries(holders.toSorted(byText).map((store) => [store, own.get(store) ?? intervalSeconds]));
+}
+
+function minStepSecondsOf(metric: MetricCatalogMetric, stores: readonly MetricCatalogStore[]): number {
+  return Math.max(stepSecondsMin, intervalsPerPoint * Math.max(...Object.values(intervalsOf(metric, stores))));
+}
+
+/** Only for a source that the rules accept, so exactly one kind is there. */
+function compileSource({ gauge, counter, ratio, histogram }: MetricCatalogMetricSource): SourceConfig {
+  if (gauge !== undefined) return { kind: "gauge", ...compileSeries(gauge) };
+  if (counter !== undefined) return { kind: "counter", increase: counter.increase, ...compileSeries(counter) };
+  if (histogram !== undefined) {
+    return { kind: "histogram", type: histogram.type, increase: histogram.increase, ...compileSeries(histogram) };
+  }
+  if (ratio === undefined) throw new TypeError("a source without a kind was not refused");
+  return {
+    kind: "ratio",
+    increase: ratio.increase,
+    numerator: compileSeries(ratio.numerator),
+    denominator: compileSeries(ratio.denominator),
+  };
+}
+
+/** Matchers in one order, so that the order they are written in makes no other query. */
+function compileSeries({ name, matchers }: MetricCatalogMetricSourceGauge): SeriesConfig {
+  const sorted = matchers.map(({ label, op, value }) => ({ label, op, value }));
+  return { name, matchers: sorted.sort((one, other) => byText(Object.values(one).join("\n"), Object.values(other).join("\n"))) };
+}

@@ -1,0 +1,63 @@
+import type { ResolvedKey } from "../checks/references.ts";
+import type { EndpointConfig, PartnerConfig, SigningKeyConfig, SubscriptionConfig } from "../config.ts";
+import type { WebhookPartner } from "../resource.ts";
+import type { WebhookPartnerEndpoint, WebhookPartnerSigningKey, WebhookPartnerSubscription } from "../types/webhook-partner.ts";
+import { byText } from "./canonical-json.ts";
+import { originOf } from "./origin.ts";
+
+const secondMs = 1_000;
+
+/** Path of an endpoint whose URL has none. Source: seed "Webhook Event Delivery" §4.1. */
+const defaultPath = "/webhooks/v1/{domain}";
+
+const urlParts = /^(?<origin>https?:\/\/[^/]*)(?<path>.*)$/u;
+const versionSegment = /\/v[0-9]+(\/|$)/u;
+
+/** One partner whose keys were all found, in the order of its spec. */
+export function compilePartner(resource: WebhookPartner, keys: readonly ResolvedKey[]): PartnerConfig {
+  const { endpoint, signing, subscriptions, delivery, retry, networks, state } = resource.spec;
+  return {
+    ...originOf(resource),
+    endpoint: compileEndpoint(endpoint),
+    signing: { scheme: signing.scheme, keys: keys.map((key) => compileKey(signing.keys, key)) },
+    subscriptions: subscriptions.map(compileSubscription).sort((one, other) => byText(one.name, other.name)),
+    delivery: { maxInFlight: delivery.maxInFlight },
+    retry: {
+      scheduleSeconds: retry.scheduleSeconds,
+      maxAgeSeconds: retry.maxAgeSeconds,
+      jitterPercent: retry.jitterPercent,
+    },
+    networks: { allowCidrs: networks.allowCidrs.toSorted(byText), allowPlaintext: networks.allowPlaintext },
+    state,
+  };
+}
+
+/** What is legal and yet probably not meant. Source: wire, "a path without a version raises a warning event". */
+export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
+  const { url } = compileEndpoint(spec.endpoint);
+  const path = urlParts.exec(url)?.groups?.["path"] ?? "";
+  return versionSegment.test(path) ? [] : [`the endpoint's path ${path} has no segment with a version, such as v1`];
+}
+
+function compileEndpoint({ url, timeoutSeconds, headers }: WebhookPartnerEndpoint): EndpointConfig {
+  const { origin = "", path = "" } = urlParts.exec(url)?.groups ?? {};
+  return {
+    url: path === "" || path === "/" ? origin + defaultPath : url,
+    timeoutMs: timeoutSeconds * secondMs,
+    headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
+  };
+}
+
+function compileKey(keys: readonly WebhookPartnerSigningKey[], { index, material }: ResolvedKey): SigningKeyConfig {
+  const { id = "", notAfter } = keys[index] ?? {};
+  return { id, material, ...(notAfter === undefined ? {} : { notAfterMs: Date.parse(notAfter) }) };
+}
+
+function compileSubscription({ name, types, tenants, producers }: WebhookPartnerSubscription): SubscriptionConfig {
+  return {
+    name,
+    types: types.toSorted(byText),
+    tenants: tenants.toSorted(byText),
+    producers: producers.toSorted(byText),
+  };
+}

@@ -1,0 +1,34 @@
+import type { ClientConfig, QuotaConfig } from "../config.ts";
+import type { QueryClassQuota } from "../resource.ts";
+import type { QueryClassQuotaClient } from "../types/query-class-quota.ts";
+import { byText } from "./canonical-json.ts";
+import { classDefaults } from "./class-defaults.ts";
+import { originOf } from "./origin.ts";
+
+/** One quota. A limit that it leaves open is the built-in one of its class, whatever other quotas say. */
+export function compileQuota(resource: QueryClassQuota): QuotaConfig {
+  const { class: queryClass, limits, clients } = resource.spec;
+  return {
+    ...originOf(resource),
+    class: queryClass,
+    limits: { ...classDefaults[queryClass], ...limits },
+    clients: clients.map(compileClient).sort((one, other) => byText(keyOf(one), keyOf(other))),
+  };
+}
+
+function compileClient(client: QueryClassQuotaClient): ClientConfig {
+  const { clientId, scope, tenants, regions, environments, metrics } = client;
+  return {
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(scope === undefined ? {} : { scope }),
+    tenants: tenants.toSorted(byText),
+    regions: regions.toSorted(byText),
+    environments: environments.toSorted(byText),
+    metrics: metrics.toSorted(byText),
+  };
+}
+
+/** Client ids first, then scopes. */
+function keyOf({ clientId, scope = "" }: ClientConfig): string {
+  return clientId === undefined ? `1${scope}` : `0${clientId}`;
+}

@@ -1,0 +1,55 @@
+/**
+ * What namespaces may name in their resources. A resource narrows its grant and never widens it. Lists hold exact names;
+ * `*` is everything.
+ */
+export interface InstallationPolicy {
+  /** A namespace has what all the grants that name it give together; without any, nothing. */
+  readonly grants: readonly NamespaceGrant[];
+}
+
+export interface NamespaceGrant {
+  readonly namespaces: readonly string[];
+  readonly tenants: readonly string[];
+  readonly producers: readonly string[];
+  /** Hosts of store URLs, without the port; `*.example.com` is every name below `example.com`. */
+  readonly storeHosts: readonly string[];
+  /** Client ids and scopes of quotas. */
+  readonly clients: readonly string[];
+  /** Blocks that `networks.allowCidrs` may lie in. */
+  readonly cidrs: readonly string[];
+  /** Whether `networks.allowPlaintext` may be true. */
+  readonly plaintext: boolean;
+}
+
+/** Everything for everyone, as fits one owner of all resources. Metadata addresses stay out of reach. */
+export const allowAll: InstallationPolicy = {
+  grants: [
+    {
+      namespaces: ["*"],
+      tenants: ["*"],
+      producers: ["*"],
+      storeHosts: ["*"],
+      clients: ["*"],
+      cidrs: ["0.0.0.0/0", "::/0"],
+      plaintext: true,
+    },
+  ],
+};
+
+/** All that a namespace is granted, as one. */
+export function grantOf(policy: InstallationPolicy, namespace: string): Omit<NamespaceGrant, "namespaces"> {
+  const grants = policy.grants.filter(({ namespaces }) => names(namespaces, namespace));
+  return {
+    tenants: grants.flatMap(({ tenants }) => tenants),
+    producers: grants.flatMap(({ producers }) => producers),
+    storeHosts: grants.flatMap(({ storeHosts }) => storeHosts),
+    clients: grants.flatMap(({ clients }) => clients),
+    cidrs: grants.flatMap(({ cidrs }) => cidrs),
+    plaintext: grants.some(({ plaintext }) => plaintext),
+  };
+}
+
+/** Whether a list of a grant names this. */
+export function names(list: readonly string[], name: string): boolean {
+  return list.includes("*") || list.includes(name);
+}
