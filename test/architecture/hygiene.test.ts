@@ -1,0 +1,49 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const fileBytesMax = 1024 * 1024;
+
+/** Everything that git keeps or would keep: what is tracked, and what is new and not ignored. */
+function keptFiles(): readonly string[] {
+  const args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+  const output = execFileSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 16 * 1024 * 1024 });
+  return output.split("\0").filter((file) => file !== "" && existsSync(join(root, file)));
+}
+
+/** Written in two parts, so that this file does not hold what it looks for. */
+const forbiddenTexts: readonly (readonly [what: string, text: string])[] = [
+  ["a work folder", ["/wo", "rk/"].join("")],
+  ["a build folder", ["/tmp/tool", "build"].join("")],
+  ["root's home", ["/ro", "ot/"].join("")],
+  ["a registry's host", ["registry.npm", "js"].join("")],
+  ["a private key", ["-----BEGIN PRIVATE ", "KEY-----"].join("")],
+];
+
+const isText = (bytes: Buffer): boolean => !bytes.subarray(0, 8_000).includes(0);
+
+describe("kept files", () => {
+  const files = keptFiles();
+
+  test("are there to be looked at", () => {
+    expect(files).toContain("test/architecture/hygiene.test.ts");
+  });
+
+  test("are text and of modest size", () => {
+    const odd = files.filter((file) => {
+      return statSync(join(root, file)).size > fileBytesMax || !isText(readFileSync(join(root, file)));
+    });
+    expect(odd).toEqual([]);
+  });
+
+  test("hold no path of one machine, no registry host and no private key", () => {
+    const found = files.flatMap((file) => {
+      const text = readFileSync(join(root, file), "utf8");
+      return forbiddenTexts.filter(([, part]) => text.includes(part)).map(([what]) => `${file} holds ${what}`);
+    });
+    expect(found).toEqual([]);
+  });
+});
