@@ -1,0 +1,42 @@
+/**
+ * What no request may name, since it is personal data. Source: seed "Operational Metrics API" §2.3.
+ */
+
+/** Persons and sessions under any spelling; compared without case and without `_`, `-`, `.` and spaces. */
+const forbiddenNames = /^(?:raw)?(?:user|player|customer|client|session)(?:s|id|ids|uuid|key|name|number|no)?$/u;
+/** Cards and documents: every name that starts like one. */
+const forbiddenPrefixes = /^(?:raw|full|bank|credit|debit|payment|identity|id)?(?:card|pan$|document|doc(?:id|no|num)|passport)/u;
+
+const filterValueLengthMax = 200;
+const cardDigitsMin = 12;
+const cardDigitsMax = 19;
+
+/** Whether a label name is one that the seed forbids, in whatever spelling. */
+export function isForbiddenLabel(name: string): boolean {
+  const bare = name.normalize("NFKC").toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, "");
+  return forbiddenNames.test(bare) || forbiddenPrefixes.test(bare);
+}
+
+/** Why a filter value is refused, or undefined when it is allowed. */
+export function forbiddenValue(value: string): string | undefined {
+  if (value === "") return "is empty";
+  if (value.length > filterValueLengthMax) return `is longer than ${filterValueLengthMax} characters`;
+  if (!value.isWellFormed()) return "is not valid Unicode";
+  if (/\p{Cc}/u.test(value)) return "holds a control character";
+  return looksLikeCard(value) ? "looks like a card number" : undefined;
+}
+
+/** Whether some run of 12 to 19 digits, alone or in groups, passes the check of ISO/IEC 7812-1. */
+function looksLikeCard(value: string): boolean {
+  const runs = value.normalize("NFKC").match(/\d(?:[ .\-_]?\d)*/gu) ?? [];
+  return runs.map((run) => run.replaceAll(/\D/gu, "")).some(isCardNumber);
+}
+
+function isCardNumber(digits: string): boolean {
+  if (digits.length < cardDigitsMin || digits.length > cardDigitsMax || /^0+$/u.test(digits)) return false;
+  const sum = Array.from(digits).reverse().reduce((total, digit, position) => {
+    const doubled = Number(digit) * (position % 2 === 0 ? 1 : 2);
+    return total + (doubled > 9 ? doubled - 9 : doubled);
+  }, 0);
+  return sum % 10 === 0;
+}

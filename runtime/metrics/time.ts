@@ -1,0 +1,19 @@
+const isoUtc = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?Z$/u;
+
+/**
+ * Unix milliseconds of an ISO 8601 UTC time such as `2026-01-01T00:00:00Z`, finer digits cut off; undefined when the
+ * text is none, or names a day that does not exist. Source: seed "Operational Metrics API" §4.1.
+ */
+export function parseTime(text: string): number | undefined {
+  const [, seconds, fraction = ""] = isoUtc.exec(text) ?? [];
+  if (seconds === undefined) return undefined;
+  const ms = Date.parse(`${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}Z`);
+  // The engine rolls 30 February over into March; the round trip does not let it.
+  if (Number.isNaN(ms) || ms < 0 || !formatTime(ms).startsWith(seconds)) return undefined;
+  return ms;
+}
+
+/** ISO 8601 UTC with milliseconds, as every time in an answer is written. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
