@@ -1,0 +1,23 @@
+/** A set of names that may be every name. */
+export type Names = "every" | ReadonlySet<string>;
+
+/** Names that a token's claim allows: `*` is every name, an empty list none. */
+export function claimedNames(claim: readonly string[]): Names {
+  return claim.includes("*") ? "every" : new Set(claim);
+}
+
+/** Names that a quota's narrowing leaves: an empty list narrows nothing. Source: design §2, QueryClassQuota. */
+export function narrowedNames(narrowing: readonly string[]): Names {
+  return narrowing.length === 0 ? "every" : claimedNames(narrowing);
+}
+
+/** Names in both. */
+export function intersect(a: Names, b: Names): Names {
+  if (a === "every") return b;
+  if (b === "every") return a;
+  return a.intersection(b);
+}
+
+export function allows(names: Names, name: string): boolean {
+  return names === "every" || names.has(name);
+}
