@@ -1,0 +1,92 @@
+import type { MatcherConfig } from "../../crds/config.ts";
+import type { RangeBoundary } from "../stores/probe.ts";
+
+/**
+ * The part of PromQL that the planner needs, as a tree. Text exists only once the tree is printed, and every name and
+ * value in it is escaped on the way: what a caller writes can never become syntax.
+ */
+export type Vector =
+  | { readonly kind: "over"; readonly fn: RangeFunction; readonly of: Selector; readonly rangeMs: number }
+  | { readonly kind: "anchoredIncrease"; readonly of: Selector; readonly rangeMs: number }
+  | { readonly kind: "aggregate"; readonly op: "sum" | "min" | "max"; readonly by: readonly string[]; readonly of: Vector }
+  | { readonly kind: "timestamp"; readonly of: Selector };
+
+export type RangeFunction =
+  | "sum_over_time"
+  | "count_over_time"
+  | "avg_over_time"
+  | "min_over_time"
+  | "max_over_time"
+  | "increase";
+
+export interface Selector {
+  readonly name: string;
+  readonly matchers: readonly Matcher[];
+}
+
+export interface Matcher {
+  readonly label: string;
+  readonly op: "=" | "!=" | "=~" | "!~";
+  readonly value: string;
+}
+
+const matcherOps = { Equal: "=", NotEqual: "!=", Matches: "=~", NotMatches: "!~" } as const;
+
+/** A fixed matcher of the catalog. */
+export function fixedMatcher({ label, op, value }: MatcherConfig): Matcher {
+  return { label, op: matcherOps[op], value };
+}
+
+/** A label that has exactly one of these values. An empty list matches no series at all. */
+export function oneOf(label: string, values: readonly string[]): Matcher {
+  const [only, ...others] = values;
+  if (only !== undefined && others.length === 0) return { label, op: "=", value: only };
+  // An empty alternation would match every series without the label; this class of characters has no member.
+  if (only === undefined) return { label, op: "=~", value: String.raw`[^\x00-\x{10FFFF}]` };
+  return { label, op: "=~", value: values.map(quoteRegex).join("|") };
+}
+
+/** Prints a tree. `boundary` is that of the store it is for. */
+export function printVector(vector: Vector, boundary: RangeBoundary): string {
+  switch (vector.kind) {
+    case "over":
+      return `${vector.fn}(${printSelector(vector.of)}[${printRange(vector.rangeMs, boundary)}])`;
+    case "anchoredIncrease":
+      return `increase(${printSelector(vector.of)}[${printRange(vector.rangeMs, boundary)}] anchored)`;
+    case "aggregate":
+      return `${vector.op} by(${vector.by.map(printName).join(",")})(${printVector(vector.of, boundary)})`;
+    case "timestamp":
+      return `max(timestamp(${printSelector(vector.of)}))`;
+    default:
+      return vector satisfies never;
+  }
+}
+
+/** Prints a selector: the metric name as a matcher too, since that spelling takes any name in any version. */
+export function printSelector({ name, matchers }: Selector): string {
+  const all: readonly Matcher[] = [{ label: "__name__", op: "=", value: name }, ...matchers];
+  return `{${all.map(({ label, op, value }) => `${printName(label)}${op}${quote(value)}`).join(",")}}`;
+}
+
+/** A millisecond less excludes the sample at t − w: timestamps are whole milliseconds. */
+function printRange(rangeMs: number, boundary: RangeBoundary): string {
+  return `${boundary === "LeftOpen" ? rangeMs : rangeMs - 1}ms`;
+}
+
+function printName(name: string): string {
+  return /^[A-Za-z_]\w*$/u.test(name) ? name : quote(name);
+}
+
+/** A double-quoted string of PromQL, which takes Go's escapes. */
+function quote(text: string): string {
+  const escaped = text.replaceAll(/["\\\p{C}\p{Zl}\p{Zp}]/gu, (char) => {
+    if (char === '"' || char === "\\") return `\\${char}`;
+    return `\\U${(char.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`;
+  });
+  return `"${escaped}"`;
+}
+
+/** A text that an RE2 expression matches as it is; PromQL anchors the whole expression at both ends. */
+function quoteRegex(text: string): string {
+  return text.replaceAll(/[\\.+*?()|[\]{}^$]/gu, String.raw`\$&`);
+}
