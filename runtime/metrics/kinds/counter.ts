@@ -1,0 +1,35 @@
+import type { Aggregation, SourceConfig } from "../../../crds/config.ts";
+import type { RecipeOrAdvice, ScalarMerge } from "./recipe.ts";
+import { increaseStatistic } from "./statistics.ts";
+
+type CounterSource = Extract<SourceConfig, { readonly kind: "counter" }>;
+
+/**
+ * A counter. sum is its increase over the point's own width, avg that per second, min and max the least and the most
+ * of one series. Source: design §5 rules 5 and 6.
+ */
+export function counterRecipe(source: CounterSource, aggregation: Aggregation): RecipeOrAdvice {
+  const recipe = (merge: ScalarMerge, perSecond: boolean): RecipeOrAdvice => ({
+    kind: "scalar",
+    statistics: [increaseStatistic(source, source.increase, { name: "increase", merge })],
+    finish: ([increase = Number.NaN], windowSeconds) => (perSecond ? increase / windowSeconds : increase),
+    dated: (scope) => scope.select(source),
+    exemplified: (scope) => scope.select(source),
+    anchored: source.increase === "Anchored",
+  });
+  switch (aggregation) {
+    case "sum":
+      return recipe("sum", false);
+    case "avg":
+      return recipe("sum", true);
+    case "min":
+    case "max":
+      return recipe(aggregation, false);
+    case "p50":
+    case "p95":
+    case "p99":
+      return { kind: "advice", advice: "a percentile needs a histogram; ask sum, avg, min or max" };
+    default:
+      return aggregation satisfies never;
+  }
+}

@@ -1,0 +1,45 @@
+import type { Aggregation, SourceConfig } from "../../../crds/config.ts";
+import type { Selector } from "../promql.ts";
+import type { RecipeOrAdvice, Statistic, StoreScope } from "./recipe.ts";
+import { overStatistic } from "./statistics.ts";
+
+type GaugeSource = Extract<SourceConfig, { readonly kind: "gauge" }>;
+
+/**
+ * A gauge. avg is Σ samples / Σ sample count, over series, stores and time alike; sum adds the series' averages. Source:
+ * design §5 rules 3 and 4.
+ */
+export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): RecipeOrAdvice {
+  const select = (scope: StoreScope): Selector => scope.select(source);
+  const shared = { dated: select, exemplified: select, anchored: false };
+  const only = (statistic: Statistic): RecipeOrAdvice => ({
+    kind: "scalar",
+    statistics: [statistic],
+    finish: ([value = Number.NaN]) => value,
+    ...shared,
+  });
+  switch (aggregation) {
+    case "avg":
+      return {
+        kind: "scalar",
+        statistics: [
+          overStatistic(source, "sum_over_time", { merge: "sum", weighted: true }),
+          overStatistic(source, "count_over_time", { merge: "sum", weighted: true }),
+        ],
+        finish: ([sum = Number.NaN, count = Number.NaN]) => sum / count,
+        ...shared,
+      };
+    case "min":
+      return only(overStatistic(source, "min_over_time", { merge: "min", weighted: false }));
+    case "max":
+      return only(overStatistic(source, "max_over_time", { merge: "max", weighted: false }));
+    case "sum":
+      return only(overStatistic(source, "avg_over_time", { merge: "sum", weighted: false }));
+    case "p50":
+    case "p95":
+    case "p99":
+      return { kind: "advice", advice: "a percentile needs a histogram; ask avg, sum, min or max" };
+    default:
+      return aggregation satisfies never;
+  }
+}

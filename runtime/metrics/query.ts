@@ -1,0 +1,144 @@
+import type { Aggregation, ClassLimits, LabelName, MetricConfig, QueryClass, RuntimeConfig } from "../../crds/config.ts";
+import { Refusal, refuseField } from "../errors/refusal.ts";
+import { accessOf, classOf } from "./access.ts";
+import { isPublic, type Caller } from "./caller.ts";
+import type { CatalogIndex, MetricEntry } from "./catalog-index.ts";
+import type { Recipe } from "./kinds/recipe.ts";
+import { recipeOf } from "./kinds/recipe-of.ts";
+import type { Parameters } from "./metrics-api.ts";
+import { readInstant, readQuery, seriesMax, shown, type Selection } from "./parameters.ts";
+import { grant, type Grant, type GrantedMetric } from "./policy.ts";
+import { publicStepSecondsMin, resolveInstant, resolveWindow, stepSecondsMin, type ResolvedWindow } from "./window.ts";
+
+/** One metric of a query with all that its answer depends on. */
+export interface QueriedMetric extends GrantedMetric {
+  readonly aggregation: Aggregation;
+  readonly recipe: Recipe;
+}
+
+/**
+ * A request in its closed, canonical form: lists sorted, defaults filled in, rights applied. Two requests with equal
+ * queries have equal answers; nothing outside of it changes what is read.
+ */
+export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"> {
+  readonly metrics: readonly QueriedMetric[];
+  readonly filters: ReadonlyMap<LabelName, string>;
+  readonly groupBy: readonly LabelName[];
+  readonly window: ResolvedWindow;
+  readonly exemplars: boolean;
+  readonly limit: number;
+  readonly page: number;
+  /** The data the page must be cut from; undefined: whatever is there. */
+  readonly snapshot: string | undefined;
+  readonly schemaVersion: string;
+  readonly queryClass: QueryClass;
+}
+
+/** What a query is resolved against. */
+export interface World {
+  readonly catalog: CatalogIndex;
+  readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
+}
+
+/** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
+const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
+/** Source: wire, "Metrics". */
+const groupByMax = 4;
+
+/** The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says */
+export function makeQuery(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
+  const { selection, window } = readQuery(params);
+  return resolve(selection, caller, world, (minimum, limits) =>
+    resolveWindow(window, selection.downsample, { nowMs, stepSecondsMin: minimum, limits }),
+  );
+}
+
+/** The query of `GET /v1/metrics/instant`: a window of one point. @throws Refusal as {@link makeQuery} does */
+export function makeInstant(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
+  const { selection, tsMs } = readInstant(params);
+  return resolve(selection, caller, world, (minimum) =>
+    resolveInstant(tsMs, selection.downsample, { nowMs, stepSecondsMin: minimum }),
+  );
+}
+
+type ChooseWindow = (stepSecondsMinimum: number, limits: ClassLimits) => ResolvedWindow;
+
+function resolve(selection: Selection, caller: Caller, world: World, chooseWindow: ChooseWindow): Query {
+  const entries = selection.metrics.map((id) => entryOf(id, world.catalog));
+  const granted = grant(entries, selection.filters, caller, accessOf(caller, world.quotas));
+  const configs = entries.map(({ metric }) => metric);
+  const { queryClass, limits } = classOf(caller, configs, world.quotas);
+  requireLabels(selection, configs, Math.min(groupByMax, limits.maxGroupBy));
+  return {
+    ...granted,
+    metrics: granted.metrics.map((metric) => queriedMetric(metric, selection.aggregation)),
+    filters: selection.filters,
+    groupBy: selection.groupBy,
+    window: chooseWindow(smallestStep(caller, configs, limits), limits),
+    exemplars: selection.exemplars,
+    limit: limitOf(selection.limit, Math.min(seriesMax, limits.maxSeries)),
+    page: selection.page,
+    snapshot: selection.snapshot,
+    schemaVersion: schemaVersionOf(entries, selection.schemaVersion),
+    queryClass,
+  };
+}
+
+function entryOf(id: string, catalog: CatalogIndex): MetricEntry {
+  const entry = catalog.get(id);
+  if (entry === undefined) throw refuseField("unknown_metric", "metric", `the metric ${shown(id)} is not in the catalog`);
+  return entry;
+}
+
+function queriedMetric(granted: GrantedMetric, asked: Aggregation | undefined): QueriedMetric {
+  const { metric } = granted.entry;
+  const aggregation = asked ?? metric.defaultAggregation;
+  if (!metric.aggregations.includes(aggregation)) {
+    const valid = metric.aggregations.join(", ");
+    throw refuseField("invalid_aggregation", "agg", `${metric.id} has no ${aggregation}; ask one of ${valid}`);
+  }
+  return { ...granted, aggregation, recipe: recipeOf(metric, aggregation) };
+}
+
+function requireLabels(selection: Selection, metrics: readonly MetricConfig[], groupByClassMax: number): void {
+  for (const metric of metrics) {
+    const most = Math.min(metric.maxGroupBy, groupByClassMax);
+    if (selection.groupBy.length > most) {
+      throw refuseField("invalid_group_by", "group_by", `${metric.id} can be grouped by at most ${most} labels`);
+    }
+    for (const label of selection.groupBy) requireLabel(metric, label, "group_by", "invalid_group_by");
+    for (const label of selection.filters.keys()) {
+      if (!isolationLabels.includes(label)) requireLabel(metric, label, `filter[${label}]`, "invalid_filter");
+    }
+  }
+}
+
+function requireLabel(
+  metric: MetricConfig,
+  label: LabelName,
+  field: string,
+  code: "invalid_group_by" | "invalid_filter",
+): void {
+  if (metric.labels.includes(label)) return;
+  const labels = metric.labels.length === 0 ? "no labels" : `the labels ${metric.labels.join(", ")}`;
+  throw refuseField(code, field, `${metric.id} has no label ${label}; it has ${labels}`);
+}
+
+function smallestStep(caller: Caller, metrics: readonly MetricConfig[], limits: ClassLimits): number {
+  const callerMinimum = isPublic(caller) ? publicStepSecondsMin : stepSecondsMin;
+  return Math.max(callerMinimum, limits.minStepSeconds, ...metrics.map((metric) => metric.minStepSeconds));
+}
+
+function limitOf(asked: number | undefined, most: number): number {
+  if (asked === undefined || asked <= most) return asked ?? most;
+  throw refuseField("invalid_limit", "limit", `limit is at most ${most} for this caller's class`);
+}
+
+/** Versions of the catalogs that are read; one in all but the rarest query. */
+function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
+  const served = [...new Set(entries.map(({ schemaVersion }) => schemaVersion))].sort().join(",");
+  if (pinned === undefined || pinned === served) return served;
+  throw new Refusal("schema_version_gone", `these metrics are served in schema version ${served}`, {
+    errors: [{ field: "schema_version", code: "schema_version_gone", detail: `${served} is served` }],
+  });
+}
