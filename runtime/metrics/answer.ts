@@ -1,0 +1,112 @@
+import { costEstimate } from "./cost.ts";
+import { formatDuration } from "./duration.ts";
+import type { MetricsAnswer } from "./metrics-api.ts";
+import type { Plan } from "./plan.ts";
+import type { Query } from "./query.ts";
+import type { Result, ResultSeries } from "./result.ts";
+import { requireSnapshot, snapshotOf } from "./snapshot.ts";
+import { formatTime } from "./time.ts";
+import { pointTimes } from "./window.ts";
+
+type Point = readonly [timestamp: string, value: number];
+
+/** Body and headers of a query. Source: wire, "Query answer". @throws Refusal `snapshot_gone` */
+export function queryAnswer(plan: Plan, result: Result, correlationId: string): MetricsAnswer {
+  const times = pointTimes(plan.query.window).map(formatTime);
+  const { window } = plan.query;
+  return answer(plan, result, {
+    item: ({ metric, labels, values, exemplars }) => ({
+      metric,
+      labels,
+      points: points(times, values),
+      ...(exemplars === undefined ? {} : { exemplars }),
+    }),
+    meta: { correlation_id: correlationId, from: formatTime(window.fromMs), to: formatTime(window.toMs) },
+  });
+}
+
+/** Body and headers of an instant. Source: wire, "Instant". @throws Refusal `snapshot_gone` */
+export function instantAnswer(plan: Plan, result: Result, correlationId: string): MetricsAnswer {
+  const ts = formatTime(plan.query.window.toMs);
+  return answer(plan, result, {
+    item: ({ metric, labels, values, exemplars }) => ({
+      metric_id: metric,
+      labels,
+      timestamp: ts,
+      value: values[0],
+      ...(exemplars?.[0] === undefined ? {} : { exemplar: exemplars[0] }),
+    }),
+    meta: { correlation_id: correlationId, ts },
+  });
+}
+
+interface Shape {
+  readonly item: (series: ResultSeries) => object;
+  readonly meta: Readonly<Record<string, string>>;
+}
+
+function answer(plan: Plan, result: Result, { item, meta }: Shape): MetricsAnswer {
+  const { query } = plan;
+  const snapshot = snapshotOf(result, query);
+  requireSnapshot(query.snapshot, snapshot);
+  const skipped = (query.page - 1) * query.limit;
+  return {
+    status: result.partial ? 206 : 200,
+    headers: headersOf(plan, result),
+    body: {
+      data: result.series.slice(skipped, skipped + query.limit).map(item),
+      meta: {
+        ...meta,
+        schema_version: query.schemaVersion,
+        step: formatDuration(query.window.stepSeconds),
+        ...aggregationsOf(query),
+        downsample: query.window.downsample ?? "none",
+        page: query.page,
+        has_more: result.series.length > skipped + query.limit,
+        snapshot,
+        partial: result.partial,
+        regions: result.regions,
+      },
+    },
+  };
+}
+
+/** One word for all metrics; where their defaults differ, `mixed` and the word of each. */
+function aggregationsOf({ metrics }: Query): object {
+  const [first, ...others] = new Set(metrics.map(({ aggregation }) => aggregation));
+  if (others.length === 0) return { agg: first };
+  return {
+    agg: "mixed",
+    aggregations: Object.fromEntries(metrics.map(({ entry, aggregation }) => [entry.metric.id, aggregation])),
+  };
+}
+
+/** Source: seed "Operational Metrics API" §6. */
+function headersOf(plan: Plan, result: Result): Readonly<Record<string, string>> {
+  return {
+    "X-Data-Freshness": `${result.freshnessSeconds}s`,
+    "X-Downsample": plan.query.window.downsample ?? "none",
+    "X-Partial": String(result.partial),
+    "X-Query-Cost-Estimate": String(costEstimate(plan)),
+    "X-Query-Plan": describePlan(plan),
+    "X-Query-Cache": "off",
+    "X-Query-Shards": `asked=${result.shards.asked}, answered=${result.shards.answered}`,
+  };
+}
+
+/** `class=A, points=720, <metric>;agg=avg;stores=2;ranges=2`. Source: RFC 8941 §3.2, dictionaries. */
+function describePlan({ query, parts, grid }: Plan): string {
+  const members = query.metrics.map((metric) => {
+    const own = parts.filter((part) => part.metric === metric);
+    const { entry, aggregation } = metric;
+    return `${entry.metric.id};agg=${aggregation};stores=${own.length};ranges=${own[0]?.ranges.length ?? 0}`;
+  });
+  return [`class=${query.queryClass}`, `points=${grid.count}`, ...members].join(", ");
+}
+
+function points(times: readonly string[], values: Float64Array): readonly Point[] {
+  return times.flatMap((time, index): readonly Point[] => {
+    const value = values[index] ?? Number.NaN;
+    return Number.isNaN(value) ? [] : [[time, value]];
+  });
+}

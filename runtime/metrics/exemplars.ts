@@ -1,0 +1,43 @@
+import type { StoreExemplar } from "../stores/prometheus-client.ts";
+import { governedLabels, labelsKey } from "./labels.ts";
+import type { Plan } from "./plan.ts";
+import type { StoreAnswer } from "./read-stores.ts";
+import { formatTime } from "./time.ts";
+
+/** An exemplar of an answer. Source: wire, "Metrics". */
+export interface Exemplar {
+  readonly trace_id: string;
+  readonly timestamp: string;
+  readonly value: number;
+}
+
+const exemplarsPerSeriesMax = 10;
+/** A W3C or a B3 trace id and nothing else: a free text could hold personal data. */
+const traceId = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/iu;
+
+/** The newest exemplars of one metric by the key of their series' labels. Source: seed "Operational Metrics API" §2.4. */
+export function exemplarsBySeries(answers: readonly StoreAnswer[], plan: Plan): ReadonlyMap<string, readonly Exemplar[]> {
+  const keyed = answers.flatMap(({ part, exemplars }) =>
+    exemplars.filter(isShowable).map((exemplar) => ({
+      key: labelsKey(governedLabels(part.held.store, plan.query.groupBy, exemplar.seriesLabels)),
+      exemplar,
+    })),
+  );
+  const groups = Map.groupBy(keyed, ({ key }) => key);
+  return new Map([...groups].map(([key, own]) => [key, newest(own.map(({ exemplar }) => exemplar))]));
+}
+
+function isShowable({ labels, value, timestampMs }: StoreExemplar): boolean {
+  return traceId.test(labels["trace_id"] ?? "") && Number.isFinite(value) && Number.isFinite(timestampMs);
+}
+
+/** Newest first; a bucket and the buckets above it may carry the same one. */
+function newest(exemplars: readonly StoreExemplar[]): readonly Exemplar[] {
+  const shown = new Map<string, Exemplar>();
+  for (const { labels, value, timestampMs } of [...exemplars].sort((a, b) => b.timestampMs - a.timestampMs)) {
+    const id = labels["trace_id"] ?? "";
+    if (!shown.has(id)) shown.set(id, { trace_id: id, timestamp: formatTime(timestampMs), value });
+    if (shown.size === exemplarsPerSeriesMax) break;
+  }
+  return [...shown.values()];
+}

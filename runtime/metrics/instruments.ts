@@ -1,0 +1,61 @@
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { Plan } from "./plan.ts";
+import { costEstimate } from "./cost.ts";
+import type { RequestOutcome } from "./request-log.ts";
+import type { PartOutcome } from "./read-stores.ts";
+
+/** Routes whose time is that of the stores. */
+export type MeasuredRoute = "query" | "instant";
+
+/** What the API counts about itself. Source: seed "Operational Metrics API" §2.2. */
+export interface Instruments {
+  request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number): void;
+  planned(plan: Plan): void;
+  asked(outcomes: readonly PartOutcome[]): void;
+}
+
+const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2, 5];
+
+/** Instruments in a registry; without one, nothing is counted. */
+export function createInstruments(registry: Registry | undefined): Instruments {
+  const registers = registry === undefined ? [] : [registry];
+  const durations = new Histogram({
+    name: "heliograph_metrics_request_duration_seconds",
+    help: "Time to answer a metrics query",
+    labelNames: ["route", "outcome"],
+    buckets: durationBuckets,
+    registers,
+  });
+  const metrics = new Counter({
+    name: "heliograph_metrics_queried_total",
+    help: "Queries by metric",
+    labelNames: ["metric", "class"],
+    registers,
+  });
+  const costs = new Counter({
+    name: "heliograph_metrics_cost_units_total",
+    help: "Estimated cost of the queries that were run",
+    labelNames: ["class"],
+    registers,
+  });
+  const parts = new Counter({
+    name: "heliograph_store_reads_total",
+    help: "Reads of one metric from one store by how they ended",
+    labelNames: ["store", "region", "outcome"],
+    registers,
+  });
+  return {
+    request: (route, outcome, durationMs) => durations.observe({ route, outcome }, durationMs / 1_000),
+    planned(plan) {
+      const { queryClass } = plan.query;
+      costs.inc({ class: queryClass }, costEstimate(plan));
+      for (const { entry } of plan.query.metrics) metrics.inc({ metric: entry.metric.id, class: queryClass });
+    },
+    asked(outcomes) {
+      for (const { part, outcome } of outcomes) {
+        const { name, region } = part.held.store;
+        parts.inc({ store: name, region, outcome: outcome.ok ? "ok" : outcome.error.kind });
+      }
+    },
+  };
+}

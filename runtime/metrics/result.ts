@@ -1,0 +1,71 @@
+import type { StoreSet } from "../stores/store-set.ts";
+import { exemplarsBySeries, type Exemplar } from "./exemplars.ts";
+import { freshnessSeconds } from "./freshness.ts";
+import { compareLabels, labelsKey, type Labels } from "./labels.ts";
+import { mergeMetric } from "./merge.ts";
+import type { Plan } from "./plan.ts";
+import { readStores, type PartOutcome, type StoreAnswer } from "./read-stores.ts";
+import { regionReports, requireSomeStore, type RegionReport } from "./region-states.ts";
+
+/** One finished series. */
+export interface ResultSeries {
+  readonly metric: string;
+  readonly labels: Labels;
+  /** Over the plan's grid; NaN is a gap. */
+  readonly values: Float64Array;
+  /** Undefined: none were asked for. */
+  readonly exemplars: readonly Exemplar[] | undefined;
+}
+
+/** Everything that a query found, before it is paged. */
+export interface Result {
+  /** By metric id, then by labels. */
+  readonly series: readonly ResultSeries[];
+  readonly regions: readonly RegionReport[];
+  /** Some data is missing. */
+  readonly partial: boolean;
+  readonly freshnessSeconds: number;
+  /** Stores that were asked and stores that answered, each counted once per metric. */
+  readonly shards: { readonly asked: number; readonly answered: number };
+}
+
+export interface RunOptions {
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+  readonly nowMs: number;
+  /** Told how each store ended, before anything is made of it. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+}
+
+/** Carries a plan out. @throws Refusal when no store answered or the parts do not compose; the signal's reason */
+export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions): Promise<Result> {
+  const outcomes = await readStores(plan, stores, options);
+  options.observe(outcomes);
+  requireSomeStore(outcomes, plan.query);
+  const answers = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
+  const regions = regionReports(outcomes);
+  return {
+    series: plan.query.metrics.flatMap((metric) => {
+      const own = answers.filter(({ part }) => part.metric === metric);
+      return finishMetric(metric.entry.metric.id, own, plan);
+    }),
+    regions,
+    partial: regions.some(({ state }) => state !== "ok"),
+    freshnessSeconds: freshnessSeconds(answers, plan, options.nowMs),
+    shards: { asked: outcomes.length, answered: answers.length },
+  };
+}
+
+function finishMetric(metric: string, answers: readonly StoreAnswer[], plan: Plan): readonly ResultSeries[] {
+  const [first] = answers;
+  if (first === undefined) return [];
+  const exemplars = plan.query.exemplars ? exemplarsBySeries(answers, plan) : undefined;
+  return mergeMetric(first.part.metric.recipe, answers, plan)
+    .toSorted((a, b) => compareLabels(a.labels, b.labels))
+    .map(({ labels, values }) => ({
+      metric,
+      labels,
+      values,
+      exemplars: exemplars === undefined ? undefined : (exemplars.get(labelsKey(labels)) ?? []),
+    }));
+}
