@@ -1,0 +1,55 @@
+import type { ClaimSettings } from "../config/settings.ts";
+import { Refusal } from "../errors/refusal.ts";
+import type { Caller } from "../metrics/caller.ts";
+
+/** Claims of a verified token. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+const entriesMax = 1024;
+
+/**
+ * Who a verified token speaks for. Regions, environments and metrics are `*` when their claim is absent; tenants and
+ * roles are none. Scopes come from `scope` (a string) or `scp` (a list, or a string). Source: RFC 8693 §4.2, RFC 9068.
+ * @throws Refusal `token_invalid` for a claim of another shape, and for a token that names no client
+ */
+export function callerOf(claims: Claims, names: ClaimSettings): Caller {
+  return {
+    client: clientOf(claims),
+    tenants: namesOf(claims, names.tenants) ?? [],
+    regions: namesOf(claims, names.regions) ?? ["*"],
+    environments: namesOf(claims, names.environments) ?? ["*"],
+    metrics: namesOf(claims, names.metrics) ?? ["*"],
+    roles: namesOf(claims, names.roles) ?? [],
+    scopes: [...wordsOf(claims, "scope"), ...wordsOf(claims, "scp")],
+  };
+}
+
+function clientOf(claims: Claims): string {
+  for (const name of ["client_id", "azp", "sub"]) {
+    const value = claims[name];
+    if (value !== undefined && typeof value !== "string") throw malformed(name);
+    if (value !== undefined && value !== "") return value;
+  }
+  throw new Refusal("token_invalid", "The token names no client: it has neither client_id nor azp nor sub.");
+}
+
+/** A list of names, or one name; undefined when the claim is absent. */
+function namesOf(claims: Claims, name: string): readonly string[] | undefined {
+  const value = claims[name];
+  if (value === undefined) return undefined;
+  const list: unknown = typeof value === "string" ? [value] : value;
+  if (!isNameList(list)) throw malformed(name);
+  return list;
+}
+
+function wordsOf(claims: Claims, name: string): readonly string[] {
+  return (namesOf(claims, name) ?? []).flatMap((words) => words.split(" ")).filter((word) => word !== "");
+}
+
+function isNameList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length <= entriesMax && value.every((item) => typeof item === "string");
+}
+
+function malformed(name: string): Refusal {
+  return new Refusal("token_invalid", `The claim ${name} of the token has an unexpected shape.`);
+}

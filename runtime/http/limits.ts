@@ -1,0 +1,33 @@
+/** Bounds of an HTTP server. */
+export interface HttpLimits {
+  /** Request target, in characters. */
+  readonly targetLengthMax: number;
+  /** Request line and headers together, in bytes. */
+  readonly headerBytesMax: number;
+  /** One segment of a path that stands for a parameter, in characters. */
+  readonly segmentLengthMax: number;
+  /** Time for the headers of a request to arrive. */
+  readonly headersTimeoutMs: number;
+  /** Time for a whole request to arrive. */
+  readonly requestTimeoutMs: number;
+  /** How often connections are looked at for the two above. */
+  readonly timeoutCheckMs: number;
+  /** Time from a request to its answer. */
+  readonly answerTimeoutMs: number;
+  /** How long an idle connection is kept; longer than the usual load balancer's 60 s, so that it closes first. */
+  readonly keepAliveMs: number;
+  readonly connectionsMax: number;
+}
+
+/** @default of {@link HttpLimits} */
+export const httpLimits: HttpLimits = {
+  targetLengthMax: 8192,
+  headerBytesMax: 16_384,
+  segmentLengthMax: 512,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  timeoutCheckMs: 1000,
+  answerTimeoutMs: 30_000,
+  keepAliveMs: 65_000,
+  connectionsMax: 10_000,
+};

@@ -1,0 +1,95 @@
+import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from "fastify";
+import { Refusal } from "../errors/refusal.ts";
+import type { Caller } from "../metrics/caller.ts";
+import type { Authenticate } from "./authenticate.ts";
+import { queryParameters } from "./query-string.ts";
+import type { ApiRequest, Route } from "./route.ts";
+import { createHttpServer, type ServerOptions } from "./server.ts";
+
+export interface PublicServerOptions extends ServerOptions {
+  readonly authenticate: Authenticate;
+  readonly routes: readonly Route[];
+  readonly now: () => number;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set by authentication, before the body is read. */
+    caller: Caller | undefined;
+  }
+}
+
+const methodsKnown = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const noBody = new Uint8Array();
+
+/** The server of both APIs: no route without a scope, no body before its sender is known. */
+export function createPublicServer(options: PublicServerOptions): FastifyInstance {
+  const app = createHttpServer(options);
+  app.decorateRequest("caller", undefined);
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  for (const route of options.routes) addRoute(app, route, options);
+  refuseOtherMethods(app, options.routes);
+  return app;
+}
+
+function addRoute(app: FastifyInstance, route: Route, { authenticate, now }: PublicServerOptions): void {
+  const settings: RouteShorthandOptions = {
+    config: { scopes: route.scopes },
+    exposeHeadRoute: route.method === "GET",
+    ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
+    onRequest: async (request) => {
+      const caller = await authenticate(request.headers.authorization);
+      request.caller = caller;
+      requireScope(caller, route.scopes);
+      refuseEncodedBody(request.headers["content-encoding"]);
+    },
+  };
+  app.route({
+    ...settings,
+    method: route.method,
+    url: route.path,
+    handler: async (request, reply) => {
+      const { status, headers = {}, body } = await route.answer(apiRequest(request, now()));
+      return reply.code(status).headers(headers).send(body);
+    },
+  });
+}
+
+function requireScope(caller: Caller, scopes: readonly string[]): void {
+  if (scopes.some((scope) => caller.scopes.includes(scope))) return;
+  throw new Refusal("scope_missing", `The token needs the scope ${scopes.join(" or ")}.`);
+}
+
+function refuseEncodedBody(encoding: string | undefined): void {
+  if (encoding === undefined || encoding.toLowerCase() === "identity") return;
+  throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
+}
+
+function apiRequest(request: FastifyRequest, nowMs: number): ApiRequest {
+  if (request.caller === undefined) throw new Error("a route ran without authentication");
+  return {
+    caller: request.caller,
+    correlationId: request.id,
+    nowMs,
+    signal: request.signal,
+    path: request.params as Readonly<Record<string, string>>,
+    query: queryParameters(request.url),
+    body: request.body instanceof Uint8Array ? request.body : noBody,
+  };
+}
+
+/** A path that exists answers 405 with `Allow` to every other method. Source: RFC 9110 §15.5.6. */
+function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
+  for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
+    const allowed = same.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+    app.route({
+      method: methodsKnown.filter((method) => !allowed.includes(method)),
+      url: path,
+      onRequest: async (_request, reply) => {
+        reply.header("allow", allowed.join(", "));
+        throw new Refusal("method_not_allowed", `This path takes ${allowed.join(", ")}.`);
+      },
+      handler: () => undefined,
+    });
+  }
+}

@@ -1,0 +1,35 @@
+import type { Caller } from "../metrics/caller.ts";
+import type { Parameters } from "../metrics/metrics-api.ts";
+
+/** One authenticated request, as a route sees it. */
+export interface ApiRequest {
+  readonly caller: Caller;
+  readonly correlationId: string;
+  /** Unix milliseconds at which the request came. */
+  readonly nowMs: number;
+  /** Aborts when the caller hangs up or the answer takes too long. */
+  readonly signal: AbortSignal;
+  /** Decoded segments of the path, by the name the route gives them. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Parameters;
+  /** Exactly as received; empty when there was none. */
+  readonly body: Uint8Array;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: object;
+}
+
+/** One endpoint. It answers, or throws: a `Refusal` becomes its problem document, anything else a 500. */
+export interface Route {
+  readonly method: "GET" | "POST";
+  /** Path with `:name` segments. */
+  readonly path: string;
+  /** The caller needs one of these. */
+  readonly scopes: readonly string[];
+  /** Bound on the body, in bytes. @default no body is taken */
+  readonly bodyBytesMax?: number;
+  readonly answer: (request: ApiRequest) => Promise<ApiAnswer>;
+}

@@ -1,0 +1,153 @@
+import { createServer, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import { Refusal } from "../errors/refusal.ts";
+import { correlationHeader, correlationId } from "./correlation.ts";
+import { httpLimits, type HttpLimits } from "./limits.ts";
+import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
+import { refusalOfError } from "./refusal-of-error.ts";
+import type { RequestOutcome } from "./request-metrics.ts";
+
+export interface ServerOptions {
+  readonly log: Logger;
+  /** Told of every answered request. */
+  readonly observe: (outcome: RequestOutcome) => void;
+  /** @default {@link httpLimits} */
+  readonly limits?: Partial<HttpLimits>;
+}
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Of which the caller needs one. */
+    readonly scopes?: readonly string[];
+  }
+  interface FastifyRequest {
+    /** Code of the refusal that was answered, for the log. */
+    refusal: Refusal | undefined;
+  }
+}
+
+/** Sent with every answer: none of them is a page, and none may be kept unless its route says so. */
+const securityHeaders: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/**
+ * A server without routes that bounds what it takes, answers every error as a problem document, puts a correlation id
+ * on every answer and writes one log line per request.
+ */
+export function createHttpServer({ log, observe, limits: given }: ServerOptions): FastifyInstance {
+  const limits = { ...httpLimits, ...given };
+  // With the narrower type, Fastify would infer an instance that fits nothing else.
+  const loggerInstance: FastifyBaseLogger = log;
+  const app = fastify({
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: (logger) => logger,
+    genReqId: (request) => correlationId(request.headers[correlationHeader]),
+    bodyLimit: 1,
+    handlerTimeout: limits.answerTimeoutMs,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: limits.segmentLengthMax, querystringParser: () => ({}) },
+    frameworkErrors: (error, request, reply) => {
+      void sendError(error, request, reply);
+    },
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket),
+    serverFactory: (handler) => boundedServer(handler, limits),
+  });
+  app.removeAllContentTypeParsers();
+  app.decorateRequest("refusal", undefined);
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler(() => {
+    throw new Refusal("not_found", "No endpoint has this path.");
+  });
+  addHooks(app, limits, observe);
+  return app;
+}
+
+function boundedServer(handler: Parameters<typeof createServer>[1] & object, limits: HttpLimits) {
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytesMax,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      connectionsCheckingInterval: limits.timeoutCheckMs,
+    },
+    handler,
+  );
+  server.maxConnections = limits.connectionsMax;
+  return server;
+}
+
+function addHooks(app: FastifyInstance, limits: HttpLimits, observe: (outcome: RequestOutcome) => void): void {
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers(securityHeaders).header(correlationHeader, request.id);
+    if (request.url.length > limits.targetLengthMax) {
+      throw new Refusal("uri_too_long", `The request target is longer than ${limits.targetLengthMax} characters.`);
+    }
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const outcome = {
+      method: request.method,
+      route: request.routeOptions.url ?? "unknown",
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+    };
+    observe(outcome);
+    logRequest(request, outcome);
+  });
+}
+
+function logRequest(request: FastifyRequest, outcome: RequestOutcome): void {
+  const { refusal } = request;
+  const line = {
+    correlationId: request.id,
+    ...outcome,
+    durationMs: Math.round(outcome.durationMs * 1000) / 1000,
+    ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.message, err: refusal.cause }),
+  };
+  if (outcome.status >= 500) request.log.error(line, "request");
+  else request.log.info(line, "request");
+}
+
+/** The one place that turns an error into an answer. */
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = refusalOfError(error);
+  request.refusal = refusal;
+  // Fastify closes the connection under a client that still sends a refused body; the client would then see a reset
+  // instead of the answer. The rest of the body is discarded within the bound on receiving a request.
+  reply.removeHeader("connection");
+  return reply
+    .code(refusal.status)
+    .headers({ ...securityHeaders, [correlationHeader]: request.id })
+    .headers(problemHeaders(refusal, request.routeOptions.config.scopes))
+    .header("content-type", problemMediaType)
+    // As bytes: to a text Fastify adds a charset, which this media type does not have.
+    .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))));
+}
+
+/** A request that never became one: there is neither route nor reply, only the socket. */
+function answerBrokenRequest(error: Error, socket: Socket): void {
+  if ((error as NodeJS.ErrnoException).code === "ECONNRESET" || socket.destroyed || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const refusal = refusalOfError(Object.assign(error, { statusCode: 400 }));
+  const id = correlationId(undefined);
+  const body = JSON.stringify(problemOf(refusal, id));
+  const headers = {
+    ...securityHeaders,
+    [correlationHeader]: id,
+    "content-type": problemMediaType,
+    "content-length": String(Buffer.byteLength(body)),
+    connection: "close",
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ""}\r\n${lines.join("")}\r\n${body}`);
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { callerOf } from "../../../runtime/http/caller-claims.ts";
+
+const names = defaultSettings.claims;
+
+describe("the caller of a token", () => {
+  test("has no tenants and no roles, but every region, environment and metric, when the claims are absent", () => {
+    expect(callerOf({ sub: "s" }, names)).toEqual({
+      client: "s",
+      tenants: [],
+      regions: ["*"],
+      environments: ["*"],
+      metrics: ["*"],
+      roles: [],
+      scopes: [],
+    });
+  });
+
+  test("is narrowed to nothing by an empty list", () => {
+    expect(callerOf({ sub: "s", regions: [] }, names).regions).toEqual([]);
+  });
+
+  test.each([
+    ["client_id", { client_id: "c", azp: "a", sub: "s" }, "c"],
+    ["azp without client_id", { azp: "a", sub: "s" }, "a"],
+    ["sub without both", { sub: "s" }, "s"],
+    ["sub when the others are empty", { client_id: "", azp: "", sub: "s" }, "s"],
+  ])("is known by %s", (_name, claims, client) => {
+    expect(callerOf(claims, names).client).toBe(client);
+  });
+
+  test.each([
+    ["scope as words", { scope: "a  b" }, ["a", "b"]],
+    ["scp as a list", { scp: ["a", "b"] }, ["a", "b"]],
+    ["scp as words", { scp: "a b" }, ["a", "b"]],
+    ["both", { scope: "a", scp: ["b"] }, ["a", "b"]],
+  ])("takes scopes from %s", (_name, claims, scopes) => {
+    expect(callerOf({ sub: "s", ...claims }, names).scopes).toEqual(scopes);
+  });
+
+  test("takes one name for a list of one", () => {
+    expect(callerOf({ sub: "s", tenants: "acme" }, names).tenants).toEqual(["acme"]);
+  });
+
+  test("reads grants from the claims that the settings name", () => {
+    const caller = callerOf({ sub: "s", brands: ["acme"], tenants: ["other"] }, { ...names, tenants: "brands" });
+    expect(caller.tenants).toEqual(["acme"]);
+  });
+
+  test.each([
+    ["tenants as a number", { tenants: 7 }],
+    ["tenants as an object", { tenants: { acme: true } }],
+    ["a tenant that is no string", { tenants: ["a", 7] }],
+    ["tenants as null", { tenants: null }],
+    ["far too many tenants", { tenants: Array.from({ length: 1025 }, String) }],
+    ["scope as an object", { scope: {} }],
+    ["client_id as a number", { client_id: 7 }],
+  ])("is refused for %s", (_name, claims) => {
+    expect(() => callerOf({ sub: "s", ...claims }, names)).toThrow(expect.objectContaining({ code: "token_invalid" }));
+  });
+
+  test("is refused when nothing names the client", () => {
+    expect(() => callerOf({ tenants: ["a"] }, names)).toThrow(expect.objectContaining({ code: "token_invalid" }));
+  });
+});
