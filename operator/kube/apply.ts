@@ -1,0 +1,54 @@
+import { type KubeObject, type ResourceType, apiVersionOf } from "./resource.ts";
+
+/** Who owns the fields that the operator writes: one name for whole objects, one for status, as the API server keeps them apart. */
+export const fieldManagers = {
+  objects: "heliograph-operator",
+  status: "heliograph-operator-status",
+} as const;
+
+/** How a server-side apply behaves. Source: Kubernetes API reference, "Server-Side Apply". */
+export interface ApplyOptions {
+  readonly fieldManager: string;
+  /**
+   * Take fields over that another manager owns. Without it, such a field is a `conflict`.
+   *
+   * @default false
+   */
+  readonly force?: boolean;
+}
+
+/** What goes over the wire for an apply. */
+export interface ApplyRequest {
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * A custom resource takes no strategic merge, which is what a PATCH without this type would ask for. JSON is YAML, and
+ * unlike `apply-patch+json` every served version knows this one.
+ */
+const applyContentType = "application/apply-patch+yaml";
+
+/** At most so many characters. Source: Kubernetes API reference, `fieldManager`. */
+const fieldManagerCharsMax = 128;
+
+/**
+ * An apply of the object as it is given: every field in it is wanted, every field left out is given up. A resource version
+ * or uid in it is a precondition; what only the server may write is left out.
+ *
+ * @throws TypeError when the object has no name or the field manager no valid one
+ */
+export function applyRequest(type: ResourceType, object: KubeObject, options: ApplyOptions): ApplyRequest {
+  const { name } = object.metadata;
+  if (name === undefined || name === "") throw new TypeError(`an apply of ${type.plural} needs metadata.name`);
+  if (options.fieldManager === "" || options.fieldManager.length > fieldManagerCharsMax) {
+    throw new TypeError(`"${options.fieldManager}" is no field manager`);
+  }
+  const { managedFields: _managed, creationTimestamp: _created, generation: _generation, ...metadata } = object.metadata;
+  return {
+    query: { fieldManager: options.fieldManager, ...(options.force === true ? { force: "true" } : {}) },
+    headers: { "content-type": applyContentType },
+    body: JSON.stringify({ ...object, apiVersion: apiVersionOf(type), kind: type.kind, metadata }),
+  };
+}

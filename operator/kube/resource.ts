@@ -1,0 +1,93 @@
+/** One kind of resource as the API server addresses it. */
+export interface ResourceType {
+  /** API group; the empty string is the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Name in paths, for example `webhookpartners`. */
+  readonly plural: string;
+}
+
+/** Where one object is. */
+export interface ObjectRef {
+  /** Absent for kinds without a namespace. */
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** `metadata.ownerReferences[]`. Source: Kubernetes API reference, OwnerReference v1 meta. */
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+/** What this folder reads and writes of `metadata`. Times are RFC 3339 strings, as they are on the wire. */
+export interface KubeMeta {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly OwnerReference[];
+  readonly managedFields?: readonly unknown[];
+}
+
+/** Any object of the API server. */
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: KubeMeta;
+}
+
+/** One page of a list. */
+export interface KubeList<T> {
+  readonly items: readonly T[];
+  /** State of the whole list; a watch goes on from here. */
+  readonly resourceVersion: string;
+  /** Token of the next page; absent on the last. */
+  readonly continue?: string;
+}
+
+/** `apiVersion` of the objects of a type. */
+export function apiVersionOf(type: ResourceType): string {
+  return type.group === "" ? type.version : `${type.group}/${type.version}`;
+}
+
+/** Path of all objects of a type, in one namespace or in all of them. */
+export function collectionPath(type: ResourceType, namespace?: string): string {
+  const root = type.group === "" ? "/api" : `/apis/${segment(type.group)}`;
+  const scope = namespace === undefined ? "" : `/namespaces/${segment(namespace)}`;
+  return `${root}/${segment(type.version)}${scope}/${segment(type.plural)}`;
+}
+
+/** Path of one object, or of one of its subresources. */
+export function objectPath(type: ResourceType, ref: ObjectRef, subresource?: string): string {
+  const path = `${collectionPath(type, ref.namespace)}/${segment(ref.name)}`;
+  return subresource === undefined ? path : `${path}/${segment(subresource)}`;
+}
+
+/** Key of an object in queues and caches: `namespace/name`, or `name` where there is no namespace. */
+export function keyOf(ref: ObjectRef | { readonly metadata: KubeMeta }): string {
+  const { namespace, name } = "metadata" in ref ? ref.metadata : ref;
+  return namespace === undefined || namespace === "" ? (name ?? "") : `${namespace}/${name ?? ""}`;
+}
+
+/** The place that a key of {@link keyOf} names. */
+export function refOf(key: string): ObjectRef {
+  const slash = key.indexOf("/");
+  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** An empty segment would silently address the collection, and a dotted one its parent. */
+function segment(value: string): string {
+  if (value === "" || value === "." || value === "..") throw new TypeError(`"${value}" cannot be part of an API path`);
+  return encodeURIComponent(value);
+}

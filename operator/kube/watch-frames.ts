@@ -1,0 +1,89 @@
+import { KubeError, errorOfStatus, readStatus } from "./kube-error.ts";
+import type { KubeObject } from "./resource.ts";
+
+/** One event of a watch that carries an object. Source: Kubernetes API concepts, "Efficient detection of changes". */
+export interface WatchEvent<T> {
+  /** `BOOKMARK` carries nothing but the resource version up to which everything was sent. */
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly object: T;
+}
+
+/** An object of 1.5 MiB, the most that etcd stores, stays below this however its JSON is escaped. */
+const frameBytesMax = 16 * 1024 * 1024;
+const lineFeed = 0x0a;
+const eventTypes: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]);
+
+/** Cuts the bytes of a watch into its frames, one per line, wherever the network cut them. */
+export class FrameSplitter {
+  readonly #what: string;
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+
+  /** @param what names the request in errors */
+  constructor(what: string) {
+    this.#what = what;
+  }
+
+  /**
+   * Takes the next bytes and gives the frames they complete.
+   *
+   * @throws KubeError `transient` when a frame exceeds its bound
+   */
+  push(chunk: Uint8Array): readonly string[] {
+    const frames: string[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
+      this.#keep(chunk.subarray(start, end));
+      frames.push(this.#take());
+      start = end + 1;
+    }
+    this.#keep(chunk.subarray(start));
+    return frames.filter((frame) => frame.trim() !== "");
+  }
+
+  /** @throws KubeError `transient` when the stream ended inside a frame */
+  end(): void {
+    if (this.#bytes > 0) throw new KubeError("transient", `${this.#what}: ended inside a frame`, { reason: "HalfFrame" });
+  }
+
+  #keep(part: Uint8Array): void {
+    if (part.length === 0) return;
+    this.#parts.push(part);
+    this.#bytes += part.length;
+    if (this.#bytes > frameBytesMax) {
+      throw new KubeError("transient", `${this.#what}: a frame exceeds ${frameBytesMax} bytes`, { reason: "FrameTooLarge" });
+    }
+  }
+
+  #take(): string {
+    const text = Buffer.concat(this.#parts, this.#bytes).toString("utf8");
+    this.#parts = [];
+    this.#bytes = 0;
+    return text;
+  }
+}
+
+/**
+ * The event that a frame holds, or undefined for a type that is not known yet.
+ *
+ * @throws KubeError what an `ERROR` frame says; `transient` when the frame is no event
+ */
+export function parseFrame<T extends KubeObject>(what: string, frame: string): WatchEvent<T> | undefined {
+  const { type, object } = parseJson(what, frame);
+  if (type === "ERROR") throw errorOfStatus(what, readStatus(object));
+  if (typeof type !== "string" || typeof object !== "object" || object === null || !("metadata" in object)) {
+    throw new KubeError("transient", `${what}: a frame is no event`, { reason: "BadFrame" });
+  }
+  // The server's schema decides what an object of this type is; here only the envelope is checked.
+  return eventTypes.has(type) ? ({ type, object } as WatchEvent<T>) : undefined;
+}
+
+function parseJson(what: string, frame: string): { readonly type?: unknown; readonly object?: unknown } {
+  try {
+    const value: unknown = JSON.parse(frame);
+    if (typeof value === "object" && value !== null) return value;
+    throw new TypeError("not an object");
+  } catch (error) {
+    throw new KubeError("transient", `${what}: a frame is not JSON`, { reason: "BadFrame", cause: error });
+  }
+}
