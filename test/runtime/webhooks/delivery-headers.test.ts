@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { deliveryHeaders, type SignedAttempt } from "../../../runtime/webhooks/delivery-headers.ts";
+import { verifyHmacV1 } from "../../../runtime/webhooks/signature.ts";
+
+const attempt: SignedAttempt = {
+  secret: Buffer.from("0123456789abcdef0123456789abcdef"),
+  url: new URL("https://partner.example/webhooks/v1/pay out"),
+  body: Buffer.from('{"event_id":"evt_1","attempt":3}'),
+  eventId: "evt_1",
+  attempt: 3,
+  producer: "payments",
+  sentAtMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
+  version: "1.2.3",
+  endpointHeaders: {},
+};
+
+describe("the headers of an attempt", () => {
+  test("are those of the seed, with the time of this attempt (Webhook Event Delivery §4.1)", () => {
+    const { "X-Signature": signature, ...others } = deliveryHeaders("HmacV1", attempt);
+    expect(signature).toMatch(/^v1=[A-Za-z0-9+/]{43}=$/u);
+    expect(others).toEqual({
+      "X-Timestamp": "2026-01-02T03:04:05.006Z",
+      "X-Event-Id": "evt_1",
+      "X-Attempt": "3",
+      "X-Webhook-Producer": "payments",
+      "User-Agent": "Heliograph/1.2.3",
+      "Content-Type": "application/json",
+      "Accept-Encoding": "identity",
+    });
+  });
+
+  test("carry a signature over the path as it stands on the wire (Webhook Event Delivery §5)", () => {
+    const headers = deliveryHeaders("HmacV1", attempt);
+    const received = {
+      signature: headers["X-Signature"],
+      timestamp: headers["X-Timestamp"],
+      method: "POST",
+      path: "/webhooks/v1/pay%20out",
+      body: attempt.body,
+    };
+    const keys = [{ id: "k", secret: attempt.secret }];
+    expect(verifyHmacV1(keys, received, attempt.sentAtMs)).toEqual({ ok: true, keyId: "k" });
+  });
+
+  test("name the replay that the attempt belongs to", () => {
+    expect(deliveryHeaders("HmacV1", { ...attempt, replayId: "r-1" })).toMatchObject({ "X-Webhook-Replay": "r-1" });
+  });
+
+  test("keep the endpoint's own, except one that the sender sets", () => {
+    const endpointHeaders = { "x-route": "blue", "x-signature": "v1=forged", "content-type": "text/plain" };
+    const headers = deliveryHeaders("HmacV1", { ...attempt, endpointHeaders });
+    expect(headers["x-route"]).toBe("blue");
+    expect(Object.keys(headers).filter((name) => /^x-signature$|^content-type$/u.test(name))).toEqual([]);
+  });
+});
