@@ -32,7 +32,10 @@ const wordsOf: Readonly<Record<string, Words>> = {
   maximum: { reason: "OutOfRange", words: (error) => `must be at most ${limit(error)}` },
   minLength: { reason: "OutOfRange", words: () => "must not be empty" },
   maxLength: { reason: "OutOfRange", words: (error) => `must have at most ${limit(error)} characters` },
-  minItems: { reason: "OutOfRange", words: (error) => `must have at least ${limit(error)} items` },
+  minItems: {
+    reason: "OutOfRange",
+    words: (error) => (limit(error) === "1" ? "must not be empty" : `must have at least ${limit(error)} items`),
+  },
   maxItems: { reason: "OutOfRange", words: (error) => `must have at most ${limit(error)} items` },
   maxProperties: { reason: "OutOfRange", words: (error) => `must have at most ${limit(error)} entries` },
   "x-kubernetes-list-type": {

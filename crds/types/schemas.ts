@@ -1403,7 +1403,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               }
             ],
             "items": {
-              "description": "One wait.",
+              "description": "One wait, in seconds.",
               "type": "integer",
               "minimum": 1,
               "maximum": 604800

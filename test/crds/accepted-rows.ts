@@ -1,0 +1,38 @@
+import { counter, deprecated, histogram, ratio } from "./catalog-changes.ts";
+import { rowsOf, type Row } from "./rows.ts";
+
+/** Objects at the very edge of what is accepted. */
+export const acceptedRows: readonly Row[] = [
+  ...rowsOf<Row>("WebhookPartner", [
+    { says: "has only what is required", set: {} },
+    {
+      says: "sends over plain http and says so",
+      set: { "endpoint.url": "http://127.0.0.1:8080", "networks.allowPlaintext": true, "networks.allowCidrs": ["127.0.0.1/32"] },
+    },
+    { says: "has an IPv6 address, a port and a placeholder", set: { "endpoint.url": "https://[2001:db8::1]:8443/v1/{domain}" } },
+    { says: "has the highest port", set: { "endpoint.url": "https://partner.example:65535/webhooks/v1" } },
+    {
+      says: "rotates its key",
+      set: { "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2028-02-29T00:00:00.5Z" } },
+    },
+    { says: "subscribes to everything of events without a tenant", set: { "subscriptions[0].types": ["**"], "subscriptions[0].tenants": ["-"] } },
+    { says: "waits equally long every time", set: { "retry.scheduleSeconds": [60, 60] } },
+    { says: "allows blocks with bits beyond the prefix", set: { "networks.allowCidrs": ["10.1.2.3/8", "2001:DB8::1/32", "::1.2.3.4/128"] } },
+    { says: "has members that are null", set: { networks: null, "endpoint.headers": null } },
+  ]),
+  ...rowsOf<Row>("MetricCatalog", [
+    { says: "has only what is required", set: {} },
+    { says: "has a step of one interval for a gauge", set: { "metrics[0].minStepSeconds": 15 } },
+    { says: "has a step of two intervals for a counter", set: { ...counter, "metrics[0].minStepSeconds": 30 } },
+    { says: "has a ratio", set: ratio },
+    { says: "has the percentiles of a histogram", set: { ...histogram, "metrics[0].aggregations": ["avg", "p50", "p95", "p99"] } },
+    { says: "has a sunset exactly when the grace period ends", set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-30T00:00:00Z" } },
+    { says: "has a sensitive metric with a role", set: { "metrics[0].sensitivity": "responsible-gaming", "metrics[0].requiredRole": "rg" } },
+    { says: "changes a unit and its schemaVersion", replaces: {}, set: { "metrics[0].unit": "percent", schemaVersion: "2026-02" } },
+    { says: "changes a series and keeps its schemaVersion", replaces: {}, set: { "metrics[0].source.gauge.name": "cpu" } },
+  ]),
+  ...rowsOf<Row>("QueryClassQuota", [
+    { says: "has only what is required", set: { clients: undefined } },
+    { says: "names a client and a scope of one name", set: { "clients[1]": { scope: "dashboards" } } },
+  ]),
+];

@@ -1,0 +1,372 @@
+import { counter, deprecated, histogram, ratio, series } from "./catalog-changes.ts";
+import { rowsOf, type RuleRow } from "./rows.ts";
+
+const url = "spec.endpoint.url";
+const storeUrl = "spec.stores[0].prometheus.url";
+const absolute = "the URL is absolute, http or https";
+const authority = "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535";
+const brackets = "what stands in brackets is an IPv6 address";
+const characters = "the URL holds only characters of URLs, everything else percent-encoded";
+const cidr = "the block is an address, a slash and the length of the prefix";
+
+const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
+  {
+    says: "sends over plain http without saying so",
+    set: { "endpoint.url": "http://partner.example/v1" },
+    field: url,
+    message: "the endpoint's URL is https, unless networks.allowPlaintext is true",
+  },
+  { says: "has a path for a URL", set: { "endpoint.url": "/webhooks/v1" }, field: url, message: absolute },
+  { says: "speaks something else than HTTP", set: { "endpoint.url": "ftp://partner.example/" }, field: url, message: absolute },
+  { says: "has a URL in capitals", set: { "endpoint.url": "HTTPS://partner.example/" }, field: url, message: absolute },
+  { says: "has a URL without a host", set: { "endpoint.url": "https:///v1" }, field: url, message: absolute },
+  { says: "has a host in octal digits", set: { "endpoint.url": "https://0177.0.0.1/v1" }, field: url, message: authority },
+  { says: "has a host in hexadecimal digits", set: { "endpoint.url": "https://0x7f.1/v1" }, field: url, message: authority },
+  { says: "has a number for a host", set: { "endpoint.url": "https://2130706433/v1" }, field: url, message: authority },
+  { says: "has an octet above 255", set: { "endpoint.url": "https://10.0.0.256/v1" }, field: url, message: authority },
+  { says: "has a port above 65535", set: { "endpoint.url": "https://partner.example:65536/v1" }, field: url, message: authority },
+  { says: "has a placeholder in the host", set: { "endpoint.url": "https://{domain}.example/v1" }, field: url, message: authority },
+  { says: "has an IPv6 address with two gaps", set: { "endpoint.url": "https://[1::2::3]/v1" }, field: url, message: brackets },
+  { says: "has an IPv4 address in brackets", set: { "endpoint.url": "https://[10.0.0.1]/v1" }, field: url, message: brackets },
+  { says: "has a mapped IPv4 address in brackets", set: { "endpoint.url": "https://[::ffff:10.0.0.1]/v1" }, field: url, message: brackets },
+  {
+    says: "has a password in the URL",
+    set: { "endpoint.url": "https://user:word@partner.example/v1" },
+    field: url,
+    message: "the URL holds no user and no password",
+  },
+  {
+    says: "has a query in the URL",
+    set: { "endpoint.url": "https://partner.example/v1?tenant=lumen" },
+    field: url,
+    message: "the URL has no query, since HmacV1 signs the path alone",
+  },
+  {
+    says: "has a fragment in the URL",
+    set: { "endpoint.url": "https://partner.example/v1#payments" },
+    field: url,
+    message: "the URL has no fragment",
+  },
+  {
+    says: "has an unknown placeholder in the URL",
+    set: { "endpoint.url": "https://partner.example/v1/{tenant}" },
+    field: url,
+    message: "the only placeholder in the URL is {domain}",
+  },
+  { says: "has a space in the URL", set: { "endpoint.url": "https://partner.example/v1/a b" }, field: url, message: characters },
+  {
+    says: "has two headers of one name",
+    set: {
+      "endpoint.headers": [
+        { name: "X-Team", value: "a" },
+        { name: "x-team", value: "b" },
+      ],
+    },
+    field: "spec.endpoint.headers",
+    message: "header names differ in more than upper and lower case",
+  },
+  {
+    says: "sets a header of the signature",
+    set: { "endpoint.headers": [{ name: "X-Signature", value: "v1=" }] },
+    field: "spec.endpoint.headers[0].name",
+    message: "every delivery sets this header",
+  },
+  {
+    says: "sets a header of the connection",
+    set: { "endpoint.headers": [{ name: "Transfer-Encoding", value: "chunked" }] },
+    field: "spec.endpoint.headers[0].name",
+    message: "the sender of the request sets this header",
+  },
+  {
+    says: "signs with a key that ends",
+    set: { "signing.keys[0].notAfter": "2026-01-01T00:00:00Z" },
+    field: "spec.signing.keys",
+    message: "the first key signs every delivery, so it has no notAfter",
+  },
+  {
+    says: "has one key under two ids",
+    set: { "signing.keys[1]": { id: "next", secretRef: { name: "partner", key: "hmac" } } },
+    field: "spec.signing.keys",
+    message: "no two keys refer to the same entry of a Secret",
+  },
+  {
+    says: "subscribes to every tenant and one more",
+    set: { "subscriptions[0].tenants": ["lumen", "*"] },
+    field: "spec.subscriptions[0].tenants",
+    message: "* is every tenant, so it stands alone",
+  },
+  {
+    says: "waits less after a later attempt",
+    set: { "retry.scheduleSeconds": [5, 60, 30] },
+    field: "spec.retry.scheduleSeconds",
+    message: "no wait is shorter than the one before it",
+  },
+  ...["10.0.0.0", "10.0.0.0/33", "10.0.0.0/08", "010.0.0.0/8", "1.2.3/8", "::/129", "1::2::3/64", "::ffff:10.0.0.0/104", "fe80::1%eth0/64"].map(
+    (text) => ({
+      says: `allows ${text}`,
+      set: { "networks.allowCidrs": [text] },
+      field: "spec.networks.allowCidrs[0]",
+      message: cidr,
+    }),
+  ),
+]);
+
+const oneKind = "a source is exactly one of gauge, counter, ratio and histogram";
+const matcherOfLe = "le holds the bounds of histograms, so no matcher names it";
+const leMatchers = [{ label: "le", value: "10" }];
+const meaning = "a metric keeps its unit and its kind of source while schemaVersion stays";
+
+const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
+  {
+    says: "has a metric in a store of no name here",
+    set: { "metrics[0].stores": ["apac"] },
+    field: "spec.metrics[0].stores",
+    message: "a metric's stores are stores of this catalog",
+  },
+  {
+    says: "has an interval for an unknown store",
+    set: { "metrics[0].source.storeIntervals": [{ store: "apac", intervalSeconds: 30 }] },
+    field: "spec.metrics[0].source.storeIntervals",
+    message: "storeIntervals name stores that hold the metric",
+  },
+  {
+    says: "has an interval for a store that does not hold the metric",
+    set: {
+      "metrics[0].stores": ["eu"],
+      "metrics[0].source.storeIntervals": [{ store: "latam", intervalSeconds: 30 }],
+    },
+    field: "spec.metrics[0].source.storeIntervals",
+    message: "storeIntervals name stores that hold the metric",
+  },
+  {
+    says: "has a compliance scope over a region without a store",
+    set: { "metrics[0].complianceScope": { regions: ["eu", "apac"] } },
+    field: "spec.metrics[0].complianceScope.regions",
+    message: "the regions of a complianceScope are regions of this catalog's stores",
+  },
+  {
+    says: "has a metric replaced by itself",
+    set: { ...deprecated, "metrics[0].replacedBy": "cpu_util" },
+    field: "spec.metrics[0].replacedBy",
+    message: "replacedBy names another metric of this catalog",
+  },
+  {
+    says: "has a metric replaced by one of no id here",
+    set: { ...deprecated, "metrics[0].replacedBy": "cpu_share" },
+    field: "spec.metrics[0].replacedBy",
+    message: "replacedBy names another metric of this catalog",
+  },
+  {
+    says: "has an SLO of an unknown metric",
+    set: { slos: [{ name: "login", metric: "auth_success_rate", objective: 0.999 }] },
+    field: "spec.slos[0].metric",
+    message: "an SLO's metric is a metric of this catalog",
+  },
+  {
+    says: "changes a unit and keeps its schemaVersion (Operational Metrics API §9)",
+    replaces: {},
+    set: { "metrics[0].unit": "percent" },
+    field: "spec.metrics[0]",
+    message: meaning,
+  },
+  {
+    says: "changes the kind of a source and keeps its schemaVersion (Operational Metrics API §9)",
+    replaces: {},
+    set: counter,
+    field: "spec.metrics[0]",
+    message: meaning,
+  },
+  {
+    says: "maps a label outside the closed list (Operational Metrics API §2.3)",
+    set: { "stores[0].labelMap": { userId: "user" } },
+    field: "spec.stores[0].labelMap",
+    message: "labelMap names governed labels only",
+  },
+  {
+    says: "maps a label to le",
+    set: { "stores[0].labelMap": { device: "le" } },
+    field: "spec.stores[0].labelMap",
+    message: "le holds the bounds of histograms, so no label maps to it",
+  },
+  { says: "has a store without a scheme", set: { "stores[0].prometheus.url": "eu:9090" }, field: storeUrl, message: absolute },
+  { says: "has a store without a port after the colon", set: { "stores[0].prometheus.url": "http://eu:" }, field: storeUrl, message: authority },
+  { says: "has a store with a broken IPv6 address", set: { "stores[0].prometheus.url": "http://[:::]" }, field: storeUrl, message: brackets },
+  {
+    says: "has a store with a password in its URL",
+    set: { "stores[0].prometheus.url": "http://a:b@eu:9090" },
+    field: storeUrl,
+    message: "the URL holds no user and no password",
+  },
+  {
+    says: "has a store with a query in its URL",
+    set: { "stores[0].prometheus.url": "http://eu:9090/?a=b" },
+    field: storeUrl,
+    message: "the URL has no query, since the path of the store's API is appended",
+  },
+  {
+    says: "has a store with a fragment in its URL",
+    set: { "stores[0].prometheus.url": "http://eu:9090/#a" },
+    field: storeUrl,
+    message: "the URL has no fragment",
+  },
+  {
+    says: "has a store with a placeholder in its URL",
+    set: { "stores[0].prometheus.url": "http://eu:9090/{domain}" },
+    field: storeUrl,
+    message: characters,
+  },
+  {
+    says: "has percentiles of a gauge (Operational Metrics API §4.7)",
+    set: { "metrics[0].aggregations": ["avg", "p99"] },
+    field: "spec.metrics[0].aggregations",
+    message: "percentiles need a histogram",
+  },
+  {
+    says: "has the maximum of a histogram",
+    set: { ...histogram, "metrics[0].aggregations": ["avg", "max"] },
+    field: "spec.metrics[0].aggregations",
+    message: "a histogram has avg and percentiles only",
+  },
+  {
+    says: "has the sum of a ratio",
+    set: { ...ratio, "metrics[0].aggregations": ["avg", "sum"] },
+    field: "spec.metrics[0].aggregations",
+    message: "a ratio has avg only, since nothing else of a ratio composes",
+  },
+  {
+    says: "has a default that is no aggregation of the metric",
+    set: { "metrics[0].defaultAggregation": "max" },
+    field: "spec.metrics[0].defaultAggregation",
+    message: "defaultAggregation is one of the aggregations",
+  },
+  {
+    says: "has a step of a counter below two intervals",
+    set: { ...counter, "metrics[0].minStepSeconds": 29 },
+    field: "spec.metrics[0].minStepSeconds",
+    message: "minStepSeconds is at least two intervals, since an increase needs two samples",
+  },
+  {
+    says: "has a step of a counter below two intervals of one store",
+    set: {
+      ...counter,
+      "metrics[0].source.storeIntervals": [{ store: "latam", intervalSeconds: 30 }],
+      "metrics[0].minStepSeconds": 59,
+    },
+    field: "spec.metrics[0].minStepSeconds",
+    message: "minStepSeconds is at least two intervals, since an increase needs two samples",
+  },
+  {
+    says: "has a sensitive metric without a role (Operational Metrics API §5)",
+    set: { "metrics[0].sensitivity": "finance" },
+    field: "spec.metrics[0].requiredRole",
+    message: "requiredRole is set when, and only when, sensitivity is not none",
+  },
+  {
+    says: "has a role for a metric that is not sensitive",
+    set: { "metrics[0].requiredRole": "finance" },
+    field: "spec.metrics[0].requiredRole",
+    message: "requiredRole is set when, and only when, sensitivity is not none",
+  },
+  {
+    says: "has an active metric with a sunset",
+    set: { "metrics[0].sunsetAt": "2027-01-01T00:00:00Z" },
+    field: "spec.metrics[0].state",
+    message: "replacedBy, deprecatedAt and sunsetAt are for deprecated metrics",
+  },
+  {
+    says: "has a deprecated metric that does not say since when",
+    set: { "metrics[0].state": "Deprecated" },
+    field: "spec.metrics[0].deprecatedAt",
+    message: "a deprecated metric says since when, in deprecatedAt",
+  },
+  {
+    says: "has a sunset a millisecond before the grace period ends (Operational Metrics API §9)",
+    set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-29T23:59:59.999Z" },
+    field: "spec.metrics[0].sunsetAt",
+    message: "sunsetAt is at least 180 days after deprecatedAt",
+  },
+  {
+    says: "has a source of no kind",
+    set: { "metrics[0].source.gauge": undefined },
+    field: "spec.metrics[0].source",
+    message: oneKind,
+  },
+  {
+    says: "has a source of two kinds",
+    set: { "metrics[0].source.counter": series },
+    field: "spec.metrics[0].source",
+    message: oneKind,
+  },
+  {
+    says: "matches le of a gauge",
+    set: { "metrics[0].source.gauge.matchers": leMatchers },
+    field: "spec.metrics[0].source.gauge.matchers[0].label",
+    message: matcherOfLe,
+  },
+  {
+    says: "matches le of a counter",
+    set: { ...counter, "metrics[0].source.counter.matchers": leMatchers },
+    field: "spec.metrics[0].source.counter.matchers[0].label",
+    message: matcherOfLe,
+  },
+  {
+    says: "matches le of a numerator",
+    set: { ...ratio, "metrics[0].source.ratio.numerator.matchers": leMatchers },
+    field: "spec.metrics[0].source.ratio.numerator.matchers[0].label",
+    message: matcherOfLe,
+  },
+  {
+    says: "matches le of a denominator",
+    set: { ...ratio, "metrics[0].source.ratio.denominator.matchers": leMatchers },
+    field: "spec.metrics[0].source.ratio.denominator.matchers[0].label",
+    message: matcherOfLe,
+  },
+  {
+    says: "matches le of a histogram",
+    set: { ...histogram, "metrics[0].source.histogram.matchers": leMatchers },
+    field: "spec.metrics[0].source.histogram.matchers[0].label",
+    message: matcherOfLe,
+  },
+  {
+    says: "names the buckets of a histogram",
+    set: { ...histogram, "metrics[0].source.histogram.name": "settle_milliseconds_bucket" },
+    field: "spec.metrics[0].source.histogram.name",
+    message: "a histogram's name goes without _bucket, _sum and _count",
+  },
+  {
+    says: "promises everything",
+    set: { slos: [{ name: "cpu", metric: "cpu_util", objective: 1 }] },
+    field: "spec.slos[0].objective",
+    message: "an objective is more than 0 and less than 1",
+  },
+]);
+
+const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
+  {
+    says: "names a client twice",
+    set: { "clients[1]": { clientId: "dashboards" } },
+    field: "spec.clients",
+    message: "each clientId appears once",
+  },
+  {
+    says: "names a scope twice",
+    set: { clients: [{ scope: "metrics:read" }, { scope: "metrics:read" }] },
+    field: "spec.clients",
+    message: "each scope appears once",
+  },
+  {
+    says: "has a client with both an id and a scope",
+    set: { "clients[0].scope": "metrics:read" },
+    field: "spec.clients[0]",
+    message: "a client has either a clientId or a scope",
+  },
+  {
+    says: "has a client with neither an id nor a scope",
+    set: { "clients[0]": { tenants: ["lumen"] } },
+    field: "spec.clients[0]",
+    message: "a client has either a clientId or a scope",
+  },
+]);
+
+/** Objects that break one rule each. Every rule of every kind has a row here, which a test asserts. */
+export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...quotaRules];
