@@ -66,8 +66,9 @@ async function connect(
 ): Promise<void> {
   const trace = options.traces.getStore() ?? { isConnecting: false };
   trace.isConnecting = true;
+  // What is not yet a fault here was thrown for a certificate or key that cannot be read.
   const opened = await open(options, sessions, target, trace).catch((error: unknown) =>
-    asFault("connect", target.hostname, error),
+    asFault("tls", target.hostname, error),
   );
   trace.isConnecting = false;
   if (opened instanceof ConnectFault) {

@@ -7,7 +7,13 @@ import { lookup, Resolver as NameServerResolver } from "node:dns/promises";
  */
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
-const queryTimeoutMs = 1_500;
+export interface ResolverOptions {
+  /** Name servers, as `address` or `address:port`. @default those of the system */
+  readonly servers?: readonly string[];
+  /** Bound on the first try of one question. @default 1500 */
+  readonly queryTimeoutMs?: number;
+}
+
 const queryTriesMax = 2;
 
 /**
@@ -17,8 +23,11 @@ const queryTriesMax = 2;
 const unknownHostCodes: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA", "ECONNREFUSED"]);
 
 /** Asks the name servers without occupying a thread, and the operating system about what they do not know. */
-export function createResolver(): Resolver {
+export function createResolver({ servers, queryTimeoutMs = 1_500 }: ResolverOptions = {}): Resolver {
   const nameServers = new NameServerResolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
+  if (servers !== undefined) {
+    nameServers.setServers(servers);
+  }
   return async (host) => {
     const answers = await Promise.allSettled([nameServers.resolve4(host), nameServers.resolve6(host)]);
     const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));

@@ -32,9 +32,9 @@ export function selfSignedCertificate(names: readonly string[], nowMs = Date.now
   );
   const signature = sign("sha256", body, privateKey);
   const certificate = der(sequenceTag, body, algorithm, der(0x03, Buffer.from([0]), signature));
-  const lines = certificate.toString("base64").replace(/.{64}/gu, "$&\n");
+  const lines = certificate.toString("base64").match(/.{1,64}/gu) ?? [];
   return {
-    cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
+    cert: `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   };
 }
