@@ -17,32 +17,32 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
     ],
     "x-kubernetes-validations": [
       {
-        "rule": "self.metrics.all(m, !has(m.stores) || m.stores.all(s, self.stores.exists(t, t.name == s)))",
+        "rule": "[self.stores.map(t, t.name)].all(names, self.metrics.all(m, !has(m.stores) || sets.contains(names, m.stores)))",
         "fieldPath": ".metrics",
         "message": "a metric's stores are stores of this catalog"
       },
       {
-        "rule": "self.metrics.all(m, m.source.storeIntervals.all(i, has(m.stores) ? i.store in m.stores : self.stores.exists(t, t.name == i.store)))",
+        "rule": "[self.stores.map(t, t.name)].all(names, self.metrics.all(m, sets.contains(has(m.stores) ? m.stores : names, m.source.storeIntervals.map(i, i.store))))",
         "fieldPath": ".metrics",
         "message": "storeIntervals name stores that hold the metric"
       },
       {
-        "rule": "self.metrics.all(m, !has(m.complianceScope) || m.complianceScope.regions.all(r, self.stores.exists(t, t.region == r)))",
+        "rule": "[self.stores.map(t, t.region)].all(regions, self.metrics.all(m, !has(m.complianceScope) || sets.contains(regions, m.complianceScope.regions)))",
         "fieldPath": ".metrics",
         "message": "the regions of a complianceScope are regions of this catalog's stores"
       },
       {
-        "rule": "self.metrics.all(m, !has(m.replacedBy) || (m.replacedBy != m.id && self.metrics.exists(o, o.id == m.replacedBy)))",
+        "rule": "[self.metrics.map(m, m.id)].all(ids, self.metrics.all(m, !has(m.replacedBy) || (m.replacedBy != m.id && m.replacedBy in ids)))",
         "fieldPath": ".metrics",
         "message": "replacedBy names another metric of this catalog"
       },
       {
-        "rule": "self.slos.all(s, self.metrics.exists(m, m.id == s.metric))",
+        "rule": "[self.metrics.map(m, m.id)].all(ids, self.slos.all(s, s.metric in ids))",
         "fieldPath": ".slos",
         "message": "an SLO's metric is a metric of this catalog"
       },
       {
-        "rule": "self.schemaVersion != oldSelf.schemaVersion || self.metrics.all(m, oldSelf.metrics.all(o, o.id != m.id || (o.unit == m.unit && has(o.source.gauge) == has(m.source.gauge) && has(o.source.counter) == has(m.source.counter) && has(o.source.ratio) == has(m.source.ratio))))",
+        "rule": "self.schemaVersion != oldSelf.schemaVersion || [oldSelf.metrics.map(o, o.id)].all(ids, [oldSelf.metrics.map(o, o.id + '/' + (has(o.source.gauge) ? 'gauge' : has(o.source.counter) ? 'counter' : has(o.source.ratio) ? 'ratio' : 'histogram') + '/' + o.unit)].all(meanings, self.metrics.all(m, !(m.id in ids) || m.id + '/' + (has(m.source.gauge) ? 'gauge' : has(m.source.counter) ? 'counter' : has(m.source.ratio) ? 'ratio' : 'histogram') + '/' + m.unit in meanings)))",
         "fieldPath": ".metrics",
         "message": "a metric keeps its unit and its kind of source while schemaVersion stays"
       }
@@ -980,11 +980,11 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         "x-kubernetes-list-type": "atomic",
         "x-kubernetes-validations": [
           {
-            "rule": "self.all(a, !has(a.clientId) || self.exists_one(b, has(b.clientId) && b.clientId == a.clientId))",
+            "rule": "[self.filter(c, has(c.clientId)).map(c, c.clientId)].all(ids, ids.all(id, ids.indexOf(id) == ids.lastIndexOf(id)))",
             "message": "each clientId appears once"
           },
           {
-            "rule": "self.all(a, !has(a.scope) || self.exists_one(b, has(b.scope) && b.scope == a.scope))",
+            "rule": "[self.filter(c, has(c.scope)).map(c, c.scope)].all(scopes, scopes.all(scope, scopes.indexOf(scope) == scopes.lastIndexOf(scope)))",
             "message": "each scope appears once"
           }
         ],

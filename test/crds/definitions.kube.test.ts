@@ -6,6 +6,7 @@ import { startKubeApi, type KubeApiHandle } from "../support/kube-api.ts";
 import { waitFor } from "../support/wait.ts";
 import { definitionFiles } from "../tools/resource-types.ts";
 import { acceptedRows } from "./accepted-rows.ts";
+import { largestCatalog, largestPartner, largestQuota } from "./largest-objects.ts";
 import { placedRules } from "./placed-schemas.ts";
 import type { Row, RuleRow } from "./rows.ts";
 import { ruleRows } from "./rule-rows.ts";
@@ -117,6 +118,15 @@ describe("the API server", () => {
     const specs = output.trim().split("\n").map((line) => JSON.parse(line) as unknown);
     expect(specs).toEqual(objects.map((object) => validateResource(object).resource?.spec));
   });
+
+  test.each([largestCatalog(), largestPartner(), largestQuota()])(
+    "has the budget to check the rules of the largest $kind when it is made and when it changes",
+    async (object) => {
+      expect(validateResource(object).problems).toEqual([]);
+      await mustRun(["create", "-f", "-"], JSON.stringify(object));
+      await mustRun(["replace", "-f", "-"], JSON.stringify(object));
+    },
+  );
 
   test("explains a field of each kind and shows the four columns", async () => {
     for (const field of ["wp.spec.retry.scheduleSeconds", "mcat.spec.metrics.source", "qcq.spec.limits"]) {
