@@ -48,7 +48,7 @@ export async function buildFromModules(
   target: string,
   progress: Progress,
 ): Promise<void> {
-  const programs = source.packages.map((path) => basename(path === "." ? source.folder : path)).join(" and ");
+  const programs = source.packages.map((path) => programName(source, path)).join(" and ");
   const making = `${target}.making.${process.pid}`;
   await mkdir(making, { recursive: true });
   try {
@@ -63,11 +63,16 @@ export async function buildFromModules(
         throw new Error(`go build of ${programs} failed:\n${end}`);
       }
     });
-    await Promise.all(source.links.map((link) => symlink(source.folder, join(making, link))));
+    await Promise.all(source.links.map((link) => symlink(programName(source), join(making, link))));
     await moveInPlace(making, target);
   } finally {
     await rm(making, { recursive: true, force: true });
   }
+}
+
+/** The name that Go gives to a package's program, by default to the first one's. */
+function programName(source: ToolSource, path = source.packages[0] ?? "."): string {
+  return basename(path === "." ? source.folder : path);
 }
 
 function buildArgs(source: ToolSource, toolsFolder: string): readonly string[] {

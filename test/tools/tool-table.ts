@@ -63,6 +63,46 @@ const kubernetes: ToolSource = {
   cost: "about six minutes on two cores, once",
 };
 
+const coredns: ToolSource = {
+  folder: "coredns",
+  packages: ["."],
+  versionModule: "github.com/coredns/coredns",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "about a minute, once",
+};
+
+const helm3: ToolSource = {
+  folder: "helm",
+  packages: ["helm.sh/helm/v3/cmd/helm"],
+  versionModule: "helm.sh/helm/v3",
+  tags: "",
+  linkerFlags: helm3LinkerFlags,
+  links: [],
+  cost: "about two minutes, once",
+};
+
+const helm4: ToolSource = {
+  folder: "helm4",
+  packages: ["helm.sh/helm/v4/cmd/helm"],
+  versionModule: "helm.sh/helm/v4",
+  tags: "",
+  linkerFlags: (version) => `-X helm.sh/helm/v4/internal/version.version=${version}`,
+  links: ["helm4"],
+  cost: "about three minutes, once",
+};
+
+const kind: ToolSource = {
+  folder: "kind",
+  packages: ["sigs.k8s.io/kind"],
+  versionModule: "sigs.k8s.io/kind",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "a quarter of a minute, once",
+};
+
 const prometheusMinimum: Version = [3, 9, 0];
 const kubernetesMinimum: Version = [1, 33, 0];
 
@@ -102,6 +142,11 @@ export const tools = {
   "kube-proxy": kubernetesProgram(["--version"]),
   kubelet: kubernetesProgram(["--version"]),
   kubectl: kubernetesProgram(["version", "--client"], [1, 30, 0]),
+  coredns: { source: coredns, minimum: [1, 11, 0], versionArgs: ["-version"] },
+  /** Only ever built: whatever is called `helm` on PATH may be of either major version. */
+  helm: { source: helm3, minimum: [3, 22, 0], versionArgs: [] },
+  helm4: { source: helm4, minimum: [4, 3, 0], versionArgs: [] },
+  kind: { source: kind, minimum: [0, 30, 0], versionArgs: ["version"] },
 } as const satisfies Readonly<Record<string, Tool>>;
 
 /** The name of a program that can be resolved. */
@@ -120,4 +165,10 @@ function kubernetesLinkerFlags(version: string): string {
   return ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"]
     .flatMap((place) => Object.entries(variables).map(([name, value]) => `-X ${place}.${name}=${value}`))
     .join(" ");
+}
+
+/** Without the Kubernetes version, `helm template` renders for 1.20 and refuses a chart that asks for a newer one. */
+function helm3LinkerFlags(version: string): string {
+  const targets = ["pkg/chartutil", "pkg/lint/rules"].map((place) => `-X helm.sh/helm/v3/${place}.k8sVersionMinor=36`);
+  return [`-X helm.sh/helm/v3/internal/version.version=${version}`, ...targets].join(" ");
 }
