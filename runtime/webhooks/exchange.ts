@@ -28,6 +28,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: (outcome: Outcome) => void;
   readonly #chunks: Buffer[] = [];
   #isSettled = false;
+  #isWhole = false;
   #bodyBytes = 0;
   #controller: Dispatcher.DispatchController | undefined;
   #head: ResponseHead | undefined;
@@ -62,26 +63,27 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk.subarray(0, room));
     this.#bodyBytes += chunk.length;
     if (chunk.length > room) {
-      this.#answer(true);
+      this.#finish("response_invalid", "a body without a head");
     }
   }
 
   onResponseEnd(): void {
-    this.#answer(false);
+    this.#isWhole = true;
+    this.#finish("response_invalid", "an end without a head");
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#answerOr(failureOf(error), error.message);
+    this.#finish(failureOf(error), error.message);
   }
 
   /** Ends the attempt because its time is over. */
   expire(): void {
-    this.#answerOr(this.#latePhase(), "the time of the attempt is over");
+    this.#finish(this.#latePhase(), "the time of the attempt is over");
   }
 
   /** Ends the attempt because this side gives it up. */
   abandon(): void {
-    this.#answerOr("aborted", "given up by the sender");
+    this.#finish("aborted", "given up by the sender");
   }
 
   #latePhase(): FailureReason {
@@ -91,36 +93,30 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.connection.isConnecting ? "connect_timeout" : "timeout";
   }
 
-  #answerOr(reason: FailureReason, detail: string): void {
-    if (this.#head === undefined) {
-      this.#end({ kind: "failure", reason, detail, timings: this.#timings() });
-    } else {
-      this.#answer(true);
-    }
-  }
-
-  #answer(isCut: boolean): void {
-    const head = this.#head ?? { status: 0, headers: {} };
-    const isPlain = (head.headers["content-encoding"] ?? "identity") === "identity";
-    this.#end({
-      kind: "response",
-      ...head,
-      body: isPlain ? this.#bodyText() : "",
-      bodyTruncated: isCut || (!isPlain && this.#bodyBytes > 0),
-      timings: this.#timings(),
-    });
-  }
-
-  /** Settles, and ends the connection unless the answer was read to its end. */
-  #end(outcome: Outcome): void {
+  /** Settles with the answer if there is one, else with the failure; ends the connection unless all was read. */
+  #finish(reason: FailureReason, detail: string): void {
     if (this.#isSettled) {
       return;
     }
     this.#isSettled = true;
-    if (outcome.kind === "failure" || outcome.bodyTruncated) {
+    if (!this.#isWhole) {
       this.#controller?.abort(new Error("the attempt is over"));
     }
-    this.#settle(outcome);
+    const timings = this.#timings();
+    const head = this.#head;
+    this.#settle(head === undefined ? { kind: "failure", reason, detail, timings } : this.#answer(head, timings));
+  }
+
+  #answer(head: ResponseHead, timings: AttemptTimings): Outcome {
+    const isPlain = (head.headers["content-encoding"] ?? "identity") === "identity";
+    const isLeftOut = !isPlain && this.#bodyBytes > 0;
+    return {
+      kind: "response",
+      ...head,
+      body: isPlain ? this.#bodyText() : "",
+      bodyTruncated: !this.#isWhole || isLeftOut,
+      timings,
+    };
   }
 
   #bodyText(): string {

@@ -69,9 +69,11 @@ export function createSender(options: SenderOptions = {}): Sender {
     dropOldest(lanes);
     return lane;
   };
+  let isClosed = false;
   return {
-    send: (request) => send(laneOf(request), traces, request),
+    send: async (request) => (isClosed ? givenUp() : await send(laneOf(request), traces, request)),
     close: async () => {
+      isClosed = true;
       const agents = [...lanes.values()].map(({ agent }) => agent.destroy());
       lanes.clear();
       await Promise.all(agents);
@@ -124,7 +126,7 @@ async function send(
     return { kind: "failure", reason: "guard", detail: fault, timings: { totalMs: 0 } };
   }
   if (request.signal?.aborted === true) {
-    return { kind: "failure", reason: "aborted", detail: "given up before it began", timings: { totalMs: 0 } };
+    return givenUp();
   }
   const outcome = await new Promise<Outcome>((settle) => {
     const exchange = new Exchange((settled) => {
@@ -137,6 +139,10 @@ async function send(
   // The client frees a connection one turn after its answer; a caller that sends on at once would open another.
   await setImmediate();
   return outcome;
+}
+
+function givenUp(): Outcome {
+  return { kind: "failure", reason: "aborted", detail: "given up before it began", timings: { totalMs: 0 } };
 }
 
 function dispatchOptions({ url, headers, body }: SendRequest): Agent.DispatchOptions {

@@ -133,6 +133,8 @@ describe("connections", () => {
     await asked.promise;
     await sender.close();
     expect(await outcome).toMatchObject(failure("aborted"));
+    expect(await sender.send(requestTo(at(server)))).toMatchObject(failure("aborted"));
+    expect(server.connections()).toBe(1);
   });
 });
 
