@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
+import { seenKey, type OnceResult, type SeenStore } from "../../../runtime/recipient/seen-store.ts";
+
+const hourMs = 3_600_000;
+const nothing = async (): Promise<void> => {};
+
+/** A store on a clock that the test moves. */
+function storeOn(clock: { nowMs: number }, entriesMax?: number): SeenStore<undefined> {
+  return createMemorySeenStore({ now: () => clock.nowMs, ...(entriesMax === undefined ? {} : { entriesMax }) });
+}
+
+async function fill(store: SeenStore<undefined>, ids: readonly string[]): Promise<readonly OnceResult[]> {
+  const results: OnceResult[] = [];
+  for (const id of ids) {
+    results.push(await store.once(id, "v1", nothing));
+  }
+  return results;
+}
+
+describe("the memory store", () => {
+  test("runs an effect once and then knows the event (Webhook Event Delivery §2.2, §6)", async () => {
+    const store = storeOn({ nowMs: 1_000 });
+    let effects = 0;
+    const effect = async (): Promise<void> => {
+      effects += 1;
+    };
+    expect(await store.find("e1")).toBeUndefined();
+    expect(await store.once("e1", "v1", effect)).toBe("processed");
+    expect(await store.once("e1", "v2", effect)).toBe("seen");
+    expect(await store.find("e1")).toEqual({ status: "ok", processedAtMs: 1_000, handlerVersion: "v1" });
+    expect(effects).toBe(1);
+  });
+
+  test("keeps a failure as an error, which the next attempt overwrites", async () => {
+    const store = storeOn({ nowMs: 1_000 });
+    await expect(store.once("e1", "v1", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+    expect(await store.find("e1")).toEqual({ status: "error", processedAtMs: 1_000, handlerVersion: "v1" });
+    expect(await store.once("e1", "v2", nothing)).toBe("processed");
+    expect(await store.find("e1")).toMatchObject({ status: "ok", handlerVersion: "v2" });
+  });
+
+  test("runs one of two copies that come together", async () => {
+    const store = storeOn({ nowMs: 0 });
+    const gate = Promise.withResolvers<void>();
+    const first = store.once("e1", "v1", () => gate.promise);
+    expect(await store.once("e1", "v1", nothing)).toBe("busy");
+    expect(await store.once("e2", "v1", nothing)).toBe("processed");
+    gate.resolve();
+    expect(await first).toBe("processed");
+  });
+
+  test("remembers for 8 days and no longer (Webhook Event Delivery §8)", async () => {
+    const clock = { nowMs: 0 };
+    const store = storeOn(clock);
+    await fill(store, ["e1"]);
+    clock.nowMs = 8 * 24 * hourMs - 1;
+    expect(await fill(store, ["e1"])).toEqual(["seen"]);
+    clock.nowMs += 1;
+    expect(await store.find("e1")).toBeUndefined();
+    expect(await fill(store, ["e1"])).toEqual(["processed"]);
+  });
+
+  test("cannot be told to remember for less than a day (Webhook Event Delivery §8)", () => {
+    expect(() => createMemorySeenStore({ ttlSeconds: 86_399 })).toThrow(RangeError);
+  });
+
+  test("makes room by what was remembered for a day", async () => {
+    const clock = { nowMs: 0 };
+    const store = storeOn(clock, 2);
+    await fill(store, ["e1"]);
+    clock.nowMs = hourMs;
+    await fill(store, ["e2"]);
+    clock.nowMs = 24 * hourMs;
+    expect(await fill(store, ["e3"])).toEqual(["processed"]);
+    expect(await fill(store, ["e2"])).toEqual(["seen"]);
+    expect(await store.find("e1")).toBeUndefined();
+  });
+
+  test("says full rather than forget what is younger than a day", async () => {
+    const clock = { nowMs: 0 };
+    const store = storeOn(clock, 2);
+    await fill(store, ["e1", "e2"]);
+    clock.nowMs = 24 * hourMs - 1;
+    expect(await fill(store, ["e3", "e1", "e2"])).toEqual(["full", "seen", "seen"]);
+  });
+
+  test("counts what is under way", async () => {
+    const store = storeOn({ nowMs: 0 }, 1);
+    const gate = Promise.withResolvers<void>();
+    const first = store.once("e1", "v1", () => gate.promise);
+    expect(await store.once("e2", "v1", nothing)).toBe("full");
+    gate.resolve();
+    expect(await first).toBe("processed");
+  });
+});
+
+describe("the key of an event", () => {
+  test("is the seed's (Webhook Event Delivery §2.2)", () => {
+    expect(seenKey("evt_1")).toBe("idempotency:event:evt_1");
+  });
+});
