@@ -1,0 +1,143 @@
+import { createServer } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { createPrometheusClient, storeBodyBytesMax, type PrometheusClient } from "../../../runtime/stores/prometheus-client.ts";
+import { StoreError, type StoreErrorKind } from "../../../runtime/stores/store-error.ts";
+import { listenOnLoopback } from "../../support/loopback.ts";
+import { waitFor } from "../../support/wait.ts";
+import { json, matrix, startScriptedStore, success, text, vector, type ScriptedStore, type StoreReply } from "./scripted-store.ts";
+
+const grid = { startMs: 60_000, stepMs: 60_000, count: 3 };
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+async function clientOf(reply: StoreReply, timeoutMs = 2_000): Promise<{ client: PrometheusClient; store: ScriptedStore }> {
+  const store = await startScriptedStore(reply);
+  const client = createPrometheusClient({ url: store.url, timeoutMs });
+  closing.push(() => client.close({ atOnce: true }), () => store.close());
+  return { client, store };
+}
+
+const never = (): AbortSignal => new AbortController().signal;
+const range = (client: PrometheusClient, signal = never()) => client.range("up", grid, signal);
+
+async function kindOf(running: Promise<unknown>): Promise<StoreErrorKind> {
+  const error = await running.then(
+    () => new Error("it resolved"),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof StoreError) return error.kind;
+  throw error;
+}
+
+describe("a range query", () => {
+  test("is a POST form in seconds that asks for no compression", async () => {
+    const { client, store } = await clientOf(success(matrix([60, "1"])));
+    await range(client);
+    const [request] = store.requests;
+    expect(request?.path).toBe("query_range");
+    expect(Object.fromEntries(request?.form ?? [])).toEqual({
+      query: "up",
+      start: "60.000",
+      end: "180.000",
+      step: "60.000",
+      timeout: "2000ms",
+    });
+    expect(request?.headers["accept-encoding"]).toBe("identity");
+  });
+
+  test("keeps what is absent apart from what is NaN or infinite", async () => {
+    const { client } = await clientOf(success(matrix([60, "NaN"], [180, "-Inf"])));
+    const { series } = await range(client);
+    expect(series.map(({ values, present }) => [[...values], [...present]])).toEqual([[[Number.NaN, 0, -Infinity], [1, 0, 1]]]);
+  });
+
+  test("is incomplete when the store warns of data it could not read, not of the query", async () => {
+    const quiet = await clientOf(success(matrix(), ["PromQL warning: mixed floats and histograms"]));
+    const loud = await clientOf(success(matrix(), ["remote_read: connection refused"]));
+    expect((await range(quiet.client)).incomplete).toBe(false);
+    expect((await range(loud.client)).incomplete).toBe(true);
+  });
+
+  test("keeps its connection for the next one", async () => {
+    const { client, store } = await clientOf(success(matrix()));
+    for (let turn = 0; turn < 3; turn += 1) await range(client);
+    expect(store.connections()).toBe(1);
+  });
+});
+
+describe("a store that misbehaves", () => {
+  const rows: readonly (readonly [sentence: string, kind: StoreErrorKind, reply: StoreReply])[] = [
+    ["refuses the query", "refused", json(422, { status: "error", errorType: "execution", error: "too many samples" })],
+    ["gives the query up", "late", json(503, { status: "error", errorType: "timeout", error: "query timed out" })],
+    ["answers a page of a proxy", "status", text(502, "<html>Bad Gateway</html>")],
+    ["answers a redirect, which is not followed", "status", (response) => void response.writeHead(302, { location: "/" }).end()],
+    ["answers 200 with a page", "malformed", text(200, "<html>Sign in</html>")],
+    ["answers 200 with nothing", "malformed", text(200, "")],
+    ["answers JSON null", "malformed", json(200, null)],
+    ["answers a vector where a matrix was asked", "malformed", success(vector("1"))],
+    ["answers a series without values", "malformed", success({ resultType: "matrix", result: [{ metric: {} }] })],
+    ["answers a series that is null", "malformed", success({ resultType: "matrix", result: [null] })],
+    ["answers a point outside of the window", "malformed", success(matrix([600, "1"]))],
+    ["says that it will answer too many bytes", "too_large", (response) => {
+      response.writeHead(200, { "content-length": String(storeBodyBytesMax + 1) }).write("{");
+    }],
+    ["cuts the connection", "unreachable", (response) => void response.socket?.destroy()],
+    ["cuts the connection inside the body", "unreachable", (response) => {
+      response.writeHead(200, { "content-length": "1000" });
+      response.write('{"status":', () => response.socket?.destroy());
+    }],
+  ];
+  test.each(rows)("and %s is a failure of the kind %s", async (_sentence, kind, reply) => {
+    const { client } = await clientOf(reply);
+    expect(await kindOf(range(client))).toBe(kind);
+  });
+
+  test("and never stops sending is cut off at the bound", async () => {
+    const chunk = Buffer.alloc(4 * 1024 * 1024, " ");
+    const { client, store } = await clientOf((response) => {
+      const pump = (): void => {
+        while (!response.destroyed && response.write(chunk));
+        response.once("drain", pump);
+      };
+      pump();
+    });
+    expect(await kindOf(range(client))).toBe("too_large");
+    await waitFor(() => store.abandoned() === 1, { timeoutMs: 2_000, what: "the connection to be ended" });
+  });
+
+  test("and is not there at all is unreachable", async () => {
+    const gone = await listenOnLoopback(createServer());
+    await gone.close();
+    const client = createPrometheusClient({ url: `http://127.0.0.1:${gone.port}`, timeoutMs: 1_000 });
+    closing.push(() => client.close({ atOnce: true }));
+    expect(await kindOf(range(client))).toBe("unreachable");
+  });
+});
+
+describe("a request to a silent store", () => {
+  test("is cancelled when the caller leaves, with the caller's reason", async () => {
+    const { client, store } = await clientOf(() => undefined);
+    const controller = new AbortController();
+    const running = range(client, controller.signal);
+    running.catch(() => undefined);
+    await waitFor(() => store.requests.length === 1, { timeoutMs: 2_000, what: "the request" });
+    controller.abort(new Error("the caller left"));
+    await expect(running).rejects.toThrow("the caller left");
+    await waitFor(() => store.abandoned() === 1, { timeoutMs: 2_000, what: "the connection to be ended" });
+  });
+});
+
+describe("exemplars", () => {
+  test("are read with their series' labels", async () => {
+    const entry = {
+      seriesLabels: { __name__: "x_bucket", service: "web" },
+      exemplars: [{ labels: { trace_id: "abc" }, value: "0.25", timestamp: 60.5 }],
+    };
+    const { client } = await clientOf(success([entry]));
+    expect(await client.exemplars("x", 0, 60_000, never())).toEqual([
+      { seriesLabels: entry.seriesLabels, labels: { trace_id: "abc" }, value: 0.25, timestampMs: 60_500 },
+    ]);
+  });
+});

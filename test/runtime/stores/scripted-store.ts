@@ -1,0 +1,81 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { listenOnLoopback } from "../../support/loopback.ts";
+
+/** One request to a store. */
+export interface StoreRequest {
+  /** Below `/api/v1/`. */
+  readonly path: string;
+  readonly form: URLSearchParams;
+  readonly headers: IncomingMessage["headers"];
+}
+
+/** Writes an answer, or leaves the store silent. */
+export type StoreReply = (response: ServerResponse, request: StoreRequest) => void;
+
+/** An HTTP server that misbehaves as its test says: for what no healthy Prometheus can be made to do. */
+export interface ScriptedStore {
+  readonly url: string;
+  readonly requests: readonly StoreRequest[];
+  /** Connections made so far. */
+  connections(): number;
+  /** Requests whose client went away before they were answered. */
+  abandoned(): number;
+  close(): Promise<void>;
+}
+
+/** Starts a store that answers everything with `reply`. */
+export async function startScriptedStore(reply: StoreReply): Promise<ScriptedStore> {
+  const requests: StoreRequest[] = [];
+  let abandoned = 0;
+  const server = createServer((message, response) => {
+    response.on("close", () => {
+      if (!response.writableEnded) abandoned += 1;
+    });
+    void readForm(message).then((form) => {
+      const request = { path: (message.url ?? "").replace("/api/v1/", ""), form, headers: message.headers };
+      requests.push(request);
+      reply(response, request);
+    });
+  });
+  const { port, connections, close } = await listenOnLoopback(server);
+  return { url: `http://127.0.0.1:${port}`, requests, connections, abandoned: () => abandoned, close };
+}
+
+/** What a healthy store says, for a given path. */
+export function success(data: unknown, warnings?: readonly string[]): StoreReply {
+  return json(200, { status: "success", data, ...(warnings === undefined ? {} : { warnings }) });
+}
+
+/** A matrix with one series without labels. */
+export function matrix(...values: readonly (readonly [seconds: number, value: string])[]): object {
+  return { resultType: "matrix", result: [{ metric: {}, values }] };
+}
+
+/** A vector with one value. */
+export function vector(value: string): object {
+  return { resultType: "vector", result: [{ metric: {}, value: [0, value] }] };
+}
+
+export function json(status: number, body: unknown): StoreReply {
+  return text(status, JSON.stringify(body), "application/json");
+}
+
+export function text(status: number, body: string, type = "text/html"): StoreReply {
+  return (response) => void response.writeHead(status, { "content-type": type }).end(body);
+}
+
+/** Answers the probe as Prometheus 3 with anchored ranges, everything else with `reply`. */
+export function healthyProbe(reply: StoreReply): StoreReply {
+  return (response, request) => {
+    const query = request.form.get("query") ?? "";
+    if (query.startsWith("count_over_time(vector(1)")) success(vector("2"))(response, request);
+    else if (query.startsWith("count(increase(")) success({ resultType: "vector", result: [] })(response, request);
+    else reply(response, request);
+  };
+}
+
+async function readForm(message: IncomingMessage): Promise<URLSearchParams> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of message) chunks.push(chunk as Buffer);
+  return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
+}
