@@ -1,6 +1,6 @@
-import { chmod, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { chmod, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { moveInPlace, type Progress } from "./go-build.ts";
+import { makingFolder, moveInPlace, type Progress } from "./go-build.ts";
 import { run } from "./run.ts";
 import { isAtLeast, parseVersion, type Version } from "./version.ts";
 
@@ -22,8 +22,7 @@ export async function unpackDebianPackage(
   const version = await candidateVersion(name);
   if (version === undefined || !isAtLeast(version, minimum)) return false;
   progress(`unpacking Debian's package ${name} ${version.join(".")}`);
-  const making = `${target}.making.${process.pid}`;
-  await mkdir(join(making, "tree"), { recursive: true });
+  const making = await makingFolder(target);
   try {
     const got = await run("apt-get", ["download", name], { cwd: making, timeoutMs: downloadMsMax });
     const archive = (await readdir(making)).find((file) => file.endsWith(".deb"));

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, rename, rm, symlink } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { run } from "./run.ts";
 import type { ToolSource } from "./tool-table.ts";
@@ -49,8 +49,7 @@ export async function buildFromModules(
   progress: Progress,
 ): Promise<void> {
   const programs = source.packages.map((path) => programName(source, path)).join(" and ");
-  const making = `${target}.making.${process.pid}`;
-  await mkdir(making, { recursive: true });
+  const making = await makingFolder(target);
   try {
     await withElapsed(`building ${source.folder} from pinned Go modules (${source.cost})`, progress, async () => {
       const result = await run("go", [...buildArgs(source, toolsFolder), "-o", `${making}/`, ...source.packages], {
@@ -87,9 +86,22 @@ export function moduleVersion(goMod: string, module: string): string {
   return line.find(([name, version]) => name === module && version?.startsWith("v"))?.[1] ?? "";
 }
 
+/**
+ * An empty folder to make a target in, beside it. The caller holds the lock, so that folders of the kind that are there
+ * already were left by processes that were killed; they go.
+ */
+export async function makingFolder(target: string): Promise<string> {
+  const prefix = `${basename(target)}.making.`;
+  await mkdir(dirname(target), { recursive: true });
+  const abandoned = (await readdir(dirname(target))).filter((name) => name.startsWith(prefix));
+  await Promise.all(abandoned.map((name) => rm(join(dirname(target), name), { recursive: true, force: true })));
+  const making = join(dirname(target), `${prefix}${process.pid}`);
+  await mkdir(making);
+  return making;
+}
+
 /** Moves a finished folder to its place in one step; when somebody else was first, theirs stays. */
 export async function moveInPlace(finished: string, target: string): Promise<void> {
-  await mkdir(dirname(target), { recursive: true });
   try {
     await rename(finished, target);
   } catch (error) {

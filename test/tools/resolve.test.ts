@@ -79,6 +79,15 @@ describe("resolveProgram", () => {
     expect(await readdir(join(folder.path, "heliograph", "tools"))).toHaveLength(1);
   });
 
+  test("removes what a build that was killed left behind", async () => {
+    const options = { toolsFolder: await writeTinyModule(), env: { XDG_CACHE_HOME: folder.path }, progress: () => undefined };
+    const cache = join(folder.path, "heliograph", "tools");
+    const name = cacheFolderName(tiny.source, options.toolsFolder);
+    await mkdir(join(cache, `${name}.making.1`), { recursive: true });
+    await resolveProgram("tiny", tiny, options);
+    expect(await readdir(cache)).toEqual([name]);
+  });
+
   test("takes a program on PATH that is new enough", async () => {
     const bin = await writeProgram("tiny", "1.2.0");
     const env = { XDG_CACHE_HOME: folder.path, PATH: bin };
