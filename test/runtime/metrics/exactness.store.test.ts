@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyOf, kinds, type AnsweredGrid, type AskedSeries, type MetricId, type SeriesPoints } from "./oracle/asked.ts";
 import { differences, exactly } from "./oracle/differences.ts";

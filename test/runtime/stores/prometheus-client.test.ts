@@ -60,10 +60,11 @@ describe("a range query", () => {
     expect((await range(loud.client)).incomplete).toBe(true);
   });
 
-  test("keeps its connection for the next one", async () => {
+  test("keeps its connections for the next ones", async () => {
     const { client, store } = await clientOf(success(matrix()));
-    for (let turn = 0; turn < 3; turn += 1) await range(client);
-    expect(store.connections()).toBe(1);
+    for (let turn = 0; turn < 20; turn += 1) await range(client);
+    // One may still be reading the end of an answer while the next request goes out.
+    expect(store.connections()).toBeLessThanOrEqual(2);
   });
 });
 

@@ -37,8 +37,14 @@ export async function startScriptedStore(reply: StoreReply): Promise<ScriptedSto
       reply(response, request);
     });
   });
-  const { port, connections, close } = await listenOnLoopback(server);
-  return { url: `http://127.0.0.1:${port}`, requests, connections, abandoned: () => abandoned, close };
+  const loopback = await listenOnLoopback(server);
+  return {
+    url: `http://127.0.0.1:${loopback.port}`,
+    requests,
+    connections: () => loopback.connections(),
+    abandoned: () => abandoned,
+    close: () => loopback.close(),
+  };
 }
 
 /** What a healthy store says, for a given path. */

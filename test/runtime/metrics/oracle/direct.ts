@@ -14,37 +14,54 @@ interface Matrix {
 }
 
 /** The same question in PromQL, finished by Prometheus itself: ratios and quantiles too. */
-export function directQuery({ metric, agg, tenant, filters, groupBy }: AskedSeries, stepSeconds: number): string {
-  const { kind, name } = kinds[metric];
-  const matchers = Object.entries({ ...filters, tenant })
-    .filter(([label]) => label !== "region")
-    .map(([label, value]) => `${inStore(label)}=${JSON.stringify(value)}`);
+export function directQuery(asked: AskedSeries, stepSeconds: number): string {
+  const { kind, name } = kinds[asked.metric];
   const range = (suffix = "", more: readonly string[] = []): string =>
-    `${name}${suffix}{${[...matchers, ...more].join(", ")}}[${stepSeconds}s]`;
-  const by = groupBy.map(inStore);
-  const sum = (inner: string, labels = by): string => `sum by (${labels.join(", ")}) (${inner})`;
-  const increase = (suffix?: string, more?: readonly string[]): string => `increase(${range(suffix, more)})`;
+    `${name}${suffix}{${[...matchersOf(asked), ...more].join(", ")}}[${stepSeconds}s]`;
   switch (kind) {
     case "gauge":
-      if (agg === "sum") return sum(`avg_over_time(${range()})`);
-      if (agg === "avg") return `${sum(`sum_over_time(${range()})`)} / ${sum(`count_over_time(${range()})`)}`;
-      return `${agg} by (${by.join(", ")}) (${agg}_over_time(${range()}))`;
+      return gaugeQuery(asked, range());
     case "counter":
-    case "anchored": {
-      const inc = kind === "counter" ? increase() : `increase(${range()} anchored)`;
-      if (agg === "sum") return sum(inc);
-      return agg === "avg" ? `${sum(inc)} / ${stepSeconds}` : `${agg} by (${by.join(", ")}) (${inc})`;
-    }
+      return counterQuery(asked, `increase(${range()})`, stepSeconds);
+    case "anchored":
+      return counterQuery(asked, `increase(${range()} anchored)`, stepSeconds);
     case "ratio":
-      return `${sum(increase("", ['result="ok"']))} / ${sum(increase())}`;
-    case "histogram": {
-      const q = quantiles[agg];
-      if (q !== undefined) return `histogram_quantile(${q}, ${sum(increase("_bucket"), [...by, "le"])})`;
-      return agg === "sum" ? sum(increase("_sum")) : `${sum(increase("_sum"))} / ${sum(increase("_count"))}`;
-    }
+      return `${sum(asked, `increase(${range("", ['result="ok"'])})`)} / ${sum(asked, `increase(${range()})`)}`;
+    case "histogram":
+      return histogramQuery(asked, (suffix) => `increase(${range(suffix)})`);
     default:
       return kind satisfies never;
   }
+}
+
+function matchersOf({ filters, tenant }: AskedSeries): readonly string[] {
+  return Object.entries({ ...filters, tenant }).map(([label, value]) => `${inStore(label)}=${JSON.stringify(value)}`);
+}
+
+function by({ groupBy }: AskedSeries, more: readonly string[] = []): string {
+  return `by (${[...groupBy.map(inStore), ...more].join(", ")})`;
+}
+
+function sum(asked: AskedSeries, inner: string, more?: readonly string[]): string {
+  return `sum ${by(asked, more)} (${inner})`;
+}
+
+function gaugeQuery(asked: AskedSeries, range: string): string {
+  if (asked.agg === "sum") return sum(asked, `avg_over_time(${range})`);
+  if (asked.agg !== "avg") return `${asked.agg} ${by(asked)} (${asked.agg}_over_time(${range}))`;
+  return `${sum(asked, `sum_over_time(${range})`)} / ${sum(asked, `count_over_time(${range})`)}`;
+}
+
+function counterQuery(asked: AskedSeries, increase: string, stepSeconds: number): string {
+  if (asked.agg === "sum") return sum(asked, increase);
+  return asked.agg === "avg" ? `${sum(asked, increase)} / ${stepSeconds}` : `${asked.agg} ${by(asked)} (${increase})`;
+}
+
+function histogramQuery(asked: AskedSeries, increase: (suffix: string) => string): string {
+  const q = quantiles[asked.agg];
+  if (q !== undefined) return `histogram_quantile(${q}, ${sum(asked, increase("_bucket"), ["le"])})`;
+  const total = sum(asked, increase("_sum"));
+  return asked.agg === "sum" ? total : `${total} / ${sum(asked, increase("_count"))}`;
 }
 
 /** What a server answers to {@link directQuery}; points that are no finite number are left out. */

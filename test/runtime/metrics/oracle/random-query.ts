@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import type { Aggregation } from "../../../../crds/config.ts";
 import { kinds, type AskedSeries, type MetricId } from "./asked.ts";
 import { dataStartMs, environments, fineSeconds, psps, services, tenants } from "./generated-series.ts";

@@ -85,22 +85,32 @@ export const anchoredIncrease: RangeFunction = (samples, endMs, rangeMs) => {
   return rise(anchored ? [anchor, ...inside] : inside);
 };
 
+type Bucket = readonly [bound: number, count: number];
+
 /** The quantile of cumulative buckets, ascending by bound. */
-export function quantileOf(q: number, buckets: readonly (readonly [bound: number, count: number])[]): number {
-  const all = buckets.at(-1);
-  if (all === undefined || buckets.length < 2 || all[0] !== Infinity) return Number.NaN;
+export function quantileOf(q: number, buckets: readonly Bucket[]): number {
+  if (buckets.length < 2 || buckets.at(-1)?.[0] !== Infinity) return Number.NaN;
+  const rising = neverFalling(buckets);
+  const [, observations] = bucketAt(rising, rising.length - 1);
+  if (observations === 0) return Number.NaN;
+  const rank = q * observations;
+  const hit = rising.findIndex(([, count]) => count >= rank);
+  const [upper, upTo] = bucketAt(rising, hit);
+  const [lower, below] = bucketAt(rising, hit - 1);
+  if (upper === Infinity) return lower;
+  return hit === 0 && upper <= 0 ? upper : lower + ((upper - lower) * (rank - below)) / (upTo - below);
+}
+
+/** Below the first bucket there is nothing, from zero on. */
+function bucketAt(buckets: readonly Bucket[], index: number): Bucket {
+  return buckets[index] ?? [0, 0];
+}
+
+function neverFalling(buckets: readonly Bucket[]): readonly Bucket[] {
   let highest = -Infinity;
-  const rising = buckets.map(([bound, count]) => {
+  return buckets.map(([bound, count]) => {
     const close = Math.abs(count - highest) / (Math.abs(count) + Math.abs(highest)) < 1e-12;
     if (count > highest && !close) highest = count;
-    return [bound, highest] as const;
+    return [bound, highest];
   });
-  if (highest === 0) return Number.NaN;
-  const rank = q * highest;
-  const hit = rising.findIndex(([, count]) => count >= rank);
-  if (hit === rising.length - 1) return rising[hit - 1]?.[0] ?? Number.NaN;
-  const [upper, upTo] = rising[hit] ?? [Number.NaN, Number.NaN];
-  if (hit === 0 && upper <= 0) return upper;
-  const [lower, below] = rising[hit - 1] ?? [0, 0];
-  return lower + ((upper - lower) * (rank - below)) / (upTo - below);
 }

@@ -62,43 +62,59 @@ function selectorsOf({ metric, agg }: AskedSeries): readonly string[] {
   return agg in quantiles ? [`${name}_bucket`] : [`${name}_sum`, `${name}_count`];
 }
 
-function valueOf({ metric, agg }: AskedSeries, rangeMs: number): Values {
-  const { kind, name } = kinds[metric];
-  const each = (fn: RangeFunction) => (own: readonly RawSeries[], ms: number) =>
-    own.map(({ samples }) => fn(samples, ms, rangeMs)).filter((value) => value !== undefined);
-  const add = (fn: RangeFunction) => (own: readonly RawSeries[], ms: number) => totalOf(each(fn)(own, ms));
+function valueOf(asked: AskedSeries, rangeMs: number): Values {
+  const { kind } = kinds[asked.metric];
   switch (kind) {
-    case "gauge": {
-      if (agg === "sum") return add(avgOverTime);
-      if (agg === "min") return (own, ms) => least([...each(minOverTime)(own, ms), Number.NaN]);
-      if (agg === "max") return (own, ms) => most([...each(maxOverTime)(own, ms), Number.NaN]);
-      return (own, ms) => add(sumOverTime)(own, ms) / add(countOverTime)(own, ms);
-    }
+    case "gauge":
+      return gaugeValue(asked, rangeMs);
     case "counter":
-    case "anchored": {
-      const fn = kind === "counter" ? increase : anchoredIncrease;
-      if (agg === "sum") return add(fn);
-      if (agg === "avg") return (own, ms) => add(fn)(own, ms) / (rangeMs / 1_000);
-      return (own, ms) => (agg === "min" ? least : most)([...each(fn)(own, ms), Number.NaN]);
-    }
+      return counterValue(asked, rangeMs, increase);
+    case "anchored":
+      return counterValue(asked, rangeMs, anchoredIncrease);
     case "ratio":
       return (own, ms) => {
         const ok = own.filter(({ labels }) => labels["result"] === "ok");
-        return add(increase)(ok, ms) / add(increase)(own, ms);
+        return add(increase, rangeMs)(ok, ms) / add(increase, rangeMs)(own, ms);
       };
-    case "histogram": {
-      const q = quantiles[agg];
-      if (q !== undefined) return (own, ms) => quantileBounds(own, ms, rangeMs, q);
-      const part = (suffix: string) => (own: readonly RawSeries[], ms: number) =>
-        add(increase)(own.filter(({ labels }) => labels["__name__"] === `${name}${suffix}`), ms);
-      if (agg === "sum") return part("_sum");
-      return (own, ms) => part("_sum")(own, ms) / part("_count")(own, ms);
-    }
+    case "histogram":
+      return histogramValue(asked, rangeMs);
     default:
       return kind satisfies never;
   }
 }
 
+function gaugeValue({ agg }: AskedSeries, rangeMs: number): Values {
+  if (agg === "sum") return add(avgOverTime, rangeMs);
+  if (agg === "min") return (own, ms) => least([...each(minOverTime, rangeMs)(own, ms), Number.NaN]);
+  if (agg === "max") return (own, ms) => most([...each(maxOverTime, rangeMs)(own, ms), Number.NaN]);
+  return (own, ms) => add(sumOverTime, rangeMs)(own, ms) / add(countOverTime, rangeMs)(own, ms);
+}
+
+function counterValue({ agg }: AskedSeries, rangeMs: number, rise: RangeFunction): Values {
+  if (agg === "sum") return add(rise, rangeMs);
+  if (agg === "avg") return (own, ms) => add(rise, rangeMs)(own, ms) / (rangeMs / 1_000);
+  return (own, ms) => (agg === "min" ? least : most)([...each(rise, rangeMs)(own, ms), Number.NaN]);
+}
+
+function histogramValue({ metric, agg }: AskedSeries, rangeMs: number): Values {
+  const q = quantiles[agg];
+  if (q !== undefined) return (own, ms) => quantileBounds(own, ms, rangeMs, q);
+  const part = (suffix: string) => (own: readonly RawSeries[], ms: number) => {
+    const name = `${kinds[metric].name}${suffix}`;
+    return add(increase, rangeMs)(own.filter(({ labels }) => labels["__name__"] === name), ms);
+  };
+  return agg === "sum" ? part("_sum") : (own, ms) => part("_sum")(own, ms) / part("_count")(own, ms);
+}
+
+/** What each series comes to; NaN alone is what nothing at all comes to, and never wins over a number. */
+function each(fn: RangeFunction, rangeMs: number) {
+  return (own: readonly RawSeries[], ms: number): readonly number[] =>
+    own.map(({ samples }) => fn(samples, ms, rangeMs)).filter((value) => value !== undefined);
+}
+
+function add(fn: RangeFunction, rangeMs: number) {
+  return (own: readonly RawSeries[], ms: number): number => totalOf(each(fn, rangeMs)(own, ms));
+}
 
 function totalOf(values: readonly number[]): number {
   return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0);
