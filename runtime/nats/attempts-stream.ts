@@ -1,0 +1,27 @@
+import type { NatsConnectionHandle } from "./connect.ts";
+import type { Layout } from "./layout.ts";
+import { publish, type PublishAnswer } from "./publish.ts";
+import { readBatch, readEach, type StoredMessage } from "./stored-messages.ts";
+
+/** `HG_ATTEMPTS`: every attempt for every event. A repeated append may store a record twice; readers count it once. */
+export interface AttemptsStream {
+  /** @throws Unanswered */
+  append(tenant: string, idhash: string, record: string): Promise<PublishAnswer>;
+  /** Every record of an event, from the leader. @throws Unanswered */
+  read(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
+  /** Every record of an event, from any replica: quick, and a moment behind at worst. */
+  list(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
+}
+
+/** Records of one event that are looked at; a subscription list cannot make more in practice. */
+const recordsMax = 1_024;
+
+/** The attempts stream of a connection. */
+export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layout): AttemptsStream {
+  const stream = layout.streams.attempts;
+  return {
+    append: (tenant, idhash, record) => publish(handle, { subject: layout.attempts(tenant, idhash), payload: record }),
+    read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
+    list: (tenant, idhash) => readBatch(handle, stream, layout.attempts(tenant, idhash), recordsMax),
+  };
+}

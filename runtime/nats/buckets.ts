@@ -1,0 +1,55 @@
+import type { NatsConnectionHandle } from "./connect.ts";
+import { publish } from "./publish.ts";
+import { readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
+
+/** One value of a bucket. */
+export interface BucketEntry {
+  readonly key: string;
+  readonly value: string;
+  /** Unix milliseconds by JetStream's clock. */
+  readonly storedAtMs: number;
+}
+
+/** A key-value bucket, in the layout that NATS's own tools read. Keys are one subject token. Source: NATS ADR-8. */
+export interface Bucket {
+  /** @throws Unanswered, or Error when the bucket refuses */
+  put(key: string, value: string): Promise<void>;
+  /** @throws Unanswered, or Error when the bucket refuses */
+  remove(key: string): Promise<void>;
+  /** From the leader. @throws Unanswered */
+  get(key: string): Promise<BucketEntry | undefined>;
+  /** Every entry, from any replica; at most 1,024. */
+  list(): Promise<readonly BucketEntry[]>;
+}
+
+const operationHeader = "KV-Operation";
+
+/** A bucket that `ensureTopology` made. */
+export function createBucket(handle: NatsConnectionHandle, name: string): Bucket {
+  const stream = `KV_${name}`;
+  const prefix = `$KV.${name}.`;
+  const store = async (key: string, value: string, operation?: string): Promise<void> => {
+    const headers = operation === undefined ? {} : { headers: { [operationHeader]: operation } };
+    const answer = await publish(handle, { subject: prefix + key, payload: value, ...headers });
+    if (answer.kind !== "stored") {
+      throw new Error(`the bucket ${name} refused ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
+    }
+  };
+  const entryOf = ({ subject, storedAtMs, headers, data }: StoredMessage): BucketEntry | undefined => {
+    const isMarker = headers[operationHeader] !== undefined;
+    const key = subject.slice(prefix.length);
+    return isMarker ? undefined : { key, value: Buffer.from(data).toString(), storedAtMs };
+  };
+  return {
+    put: (key, value) => store(key, value),
+    remove: (key) => store(key, "", "DEL"),
+    get: async (key) => {
+      const message = await readLast(handle, stream, prefix + key);
+      return message === undefined ? undefined : entryOf(message);
+    },
+    list: async () => {
+      const messages = await readLastOfEach(handle, stream, [`${prefix}>`]);
+      return messages.map(entryOf).filter((entry) => entry !== undefined);
+    },
+  };
+}

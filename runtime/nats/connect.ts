@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
+import { AuthorizationError, connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
+import { createRequests, type Requests } from "./requests.ts";
+import { createStreamClock, type StreamClock } from "./stream-clock.ts";
+
+/** How to reach NATS. */
+export interface NatsAccess {
+  /** `nats://host:port`, at least one. */
+  readonly servers: readonly string[];
+  /** Name of the connection, for people who look at the server. @default "heliograph" */
+  readonly name?: string;
+  readonly user?: string;
+  readonly password?: string;
+  readonly token?: string;
+  /** PEM files; present when the server asks for TLS. */
+  readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string };
+  /** How long the first connection may take, in milliseconds. @default 10000 */
+  readonly firstConnectionTimeoutMs?: number;
+}
+
+/** One connection to NATS, kept for the life of the process. */
+export interface NatsConnectionHandle {
+  /** For this folder only. */
+  readonly connection: NatsConnection;
+  /** For this folder only. */
+  readonly manager: JetStreamManager;
+  readonly requests: Requests;
+  readonly clock: StreamClock;
+  isConnected(): boolean;
+  /** Calls the listener after every lost connection that came back; answers how to stop that. */
+  onReconnect(listener: () => void): () => void;
+  /** Sends what is still to be sent and closes; gives up sending after a bound. A second call does nothing. */
+  drain(): Promise<void>;
+}
+
+const firstConnectionTimeoutMsDefault = 10_000;
+const dialTimeoutMs = 5_000;
+const dialPauseMs = 250;
+const reconnectWaitMs = 200;
+const reconnectJitterMs = 100;
+const pingIntervalMs = 10_000;
+const drainTimeoutMs = 5_000;
+const managerTimeoutMs = 5_000;
+
+/**
+ * Connects and stays connected: a lost connection is dialled again for ever.
+ *
+ * @param localNow this machine's clock, Unix milliseconds. @default Date.now
+ * @throws Error that names the servers when none answers in time or the credentials are refused
+ */
+export async function connectNats(
+  access: NatsAccess,
+  localNow: () => number = Date.now,
+): Promise<NatsConnectionHandle> {
+  const connection = await firstConnection(access);
+  // No look at the account yet: `ensureTopology` says better than the client what is missing.
+  const manager = await jetstreamManager(connection, { checkAPI: false, timeout: managerTimeoutMs });
+  const listeners = new Set<() => void>();
+  const state = { connected: true };
+  const isConnected = (): boolean => state.connected && !connection.isClosed();
+  const requests = createRequests(connection, isConnected);
+  void follow(connection, requests, state, listeners);
+  let drained: Promise<void> | undefined;
+  return {
+    connection,
+    manager,
+    requests,
+    clock: createStreamClock(localNow),
+    isConnected,
+    onReconnect: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    drain: () => {
+      drained ??= drainBounded(connection);
+      return drained;
+    },
+  };
+}
+
+async function firstConnection(access: NatsAccess): Promise<NatsConnection> {
+  const deadlineMs = performance.now() + (access.firstConnectionTimeoutMs ?? firstConnectionTimeoutMsDefault);
+  for (;;) {
+    try {
+      return await connect(connectionOptions(access));
+    } catch (cause) {
+      if (cause instanceof AuthorizationError || performance.now() >= deadlineMs) {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new Error(`cannot connect to NATS at ${access.servers.join(", ")}: ${reason}`, { cause });
+      }
+      await sleep(dialPauseMs);
+    }
+  }
+}
+
+function connectionOptions(access: NatsAccess): NodeConnectionOptions {
+  return {
+    servers: [...access.servers],
+    name: access.name ?? "heliograph",
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: reconnectWaitMs,
+    reconnectJitter: reconnectJitterMs,
+    reconnectJitterTLS: reconnectJitterMs,
+    timeout: dialTimeoutMs,
+    pingInterval: pingIntervalMs,
+    // A stack trace per request would cost more than the request.
+    noAsyncTraces: true,
+    // A server that restarts with its accounts not yet loaded must not end the connection for good.
+    ignoreAuthErrorAbort: true,
+    ...(access.user === undefined ? {} : { user: access.user }),
+    ...(access.password === undefined ? {} : { pass: access.password }),
+    ...(access.token === undefined ? {} : { token: access.token }),
+    ...(access.tls === undefined ? {} : { tls: access.tls }),
+  };
+}
+
+async function follow(
+  connection: NatsConnection,
+  requests: Requests,
+  state: { connected: boolean },
+  listeners: ReadonlySet<() => void>,
+): Promise<void> {
+  for await (const { type } of connection.status()) {
+    if (type === "disconnect") {
+      state.connected = false;
+      requests.failAll("disconnected");
+    } else if (type === "reconnect") {
+      state.connected = true;
+      listeners.forEach((listener) => listener());
+    }
+  }
+  state.connected = false;
+  requests.failAll("closed");
+}
+
+async function drainBounded(connection: NatsConnection): Promise<void> {
+  const drained = connection.isClosed() ? Promise.resolve() : connection.drain();
+  // Draining waits for the server, which may be away for ever.
+  await Promise.race([drained.catch(() => undefined), sleep(drainTimeoutMs, undefined, { ref: false })]);
+  await connection.close();
+}

@@ -1,0 +1,109 @@
+import type { NatsConnectionHandle } from "./connect.ts";
+import { ensureConsumer, hasConsumer } from "./consumers.ts";
+import type { HeaderFields } from "./headers.ts";
+import { laneConsumer, type LaneQueue, type Layout } from "./layout.ts";
+import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
+import { startPull, type Pull, type PullOptions } from "./pull.ts";
+import { readLast, type StoredMessage } from "./stored-messages.ts";
+
+/** A delivery's message for the stream. */
+export interface DeliveryToStore {
+  readonly lane: string;
+  readonly partner: string;
+  readonly did: string;
+  /** Recipe: `messageId` of `runtime/webhooks/ids.ts`. */
+  readonly messageId: string;
+  readonly headers: HeaderFields;
+  readonly body: Uint8Array;
+}
+
+/** The message that a worker holds. */
+export interface HeldMessage {
+  readonly subject: string;
+  readonly seq: number;
+}
+
+/** How a lane is pulled. */
+export interface LaneConsumer {
+  readonly queue: LaneQueue;
+  readonly lane: string;
+  readonly maxAckPending: number;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** `HG_DELIVERIES`: one live message per delivery, which waits, is due or is in flight. */
+export interface DeliveriesStream {
+  /**
+   * Stores a first attempt; `unexpected` says that the delivery already waits for one.
+   *
+   * @throws Unanswered
+   */
+  publishFirst(delivery: DeliveryToStore): Promise<PublishAnswer>;
+  /**
+   * Stores the next attempt, to be handed out not before `atMs` by JetStream's clock; `unexpected` says that the held
+   * message is not the live one any more, so that somebody else has settled it.
+   *
+   * @throws Unanswered
+   */
+  schedule(delivery: DeliveryToStore, held: HeldMessage, atMs: number): Promise<PublishAnswer>;
+  /**
+   * The live messages of a delivery, read from the leader: more than one only between two steps of a settlement.
+   *
+   * @throws Unanswered
+   */
+  live(lane: string, partner: string, did: string): Promise<readonly StoredMessage[]>;
+  ensureConsumer(consumer: LaneConsumer): Promise<void>;
+  hasConsumer(queue: LaneQueue, lane: string): Promise<boolean>;
+  pull(queue: LaneQueue, lane: string, options: Omit<PullOptions, "stream" | "consumer">): Pull;
+  /** Size of everything that waits, in bytes. */
+  sizeBytes(): Promise<number>;
+}
+
+/** The deliveries stream of a connection. */
+export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Layout): DeliveriesStream {
+  const stream = layout.streams.deliveries;
+  return {
+    publishFirst: (delivery) => publish(handle, firstAttempt(layout, delivery)),
+    schedule: (delivery, held, atMs) => publish(handle, scheduled(layout, delivery, held, atMs)),
+    live: async (lane, partner, did) => {
+      const subjects = [
+        layout.firstAttempt(lane, partner, did),
+        layout.retry(lane, partner, did),
+        layout.schedule(partner, did),
+      ];
+      const found = await Promise.all(subjects.map((subject) => readLast(handle, stream, subject)));
+      return found.filter((message) => message !== undefined);
+    },
+    ensureConsumer: ({ queue, lane, maxAckPending, metadata }) => {
+      const filter = layout.laneFilter(queue, lane);
+      return ensureConsumer(handle, { stream, name: laneConsumer(queue, lane), filter, maxAckPending, metadata });
+    },
+    hasConsumer: (queue, lane) => hasConsumer(handle, stream, laneConsumer(queue, lane)),
+    pull: (queue, lane, options) => startPull(handle, { ...options, stream, consumer: laneConsumer(queue, lane) }),
+    sizeBytes: async () => (await handle.manager.streams.info(stream)).state.bytes,
+  };
+}
+
+function firstAttempt(layout: Layout, { lane, partner, did, messageId, headers, body }: DeliveryToStore) {
+  return {
+    subject: layout.firstAttempt(lane, partner, did),
+    payload: body,
+    headers: { ...headers, [publishHeader.messageId]: messageId, [publishHeader.expectedSubjectSequence]: "0" },
+  };
+}
+
+function scheduled(layout: Layout, delivery: DeliveryToStore, held: HeldMessage, atMs: number) {
+  const { lane, partner, did, messageId, headers, body } = delivery;
+  return {
+    subject: layout.schedule(partner, did),
+    payload: body,
+    headers: {
+      ...headers,
+      [publishHeader.messageId]: messageId,
+      [publishHeader.expectedSubjectSequence]: String(held.seq),
+      [publishHeader.expectedSubject]: held.subject,
+      [publishHeader.schedule]: `@at ${new Date(atMs).toISOString()}`,
+      [publishHeader.scheduleTarget]: layout.retry(lane, partner, did),
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import type { NatsConnectionHandle } from "./connect.ts";
+import { ensureConsumer } from "./consumers.ts";
+import { routerConsumer, type Layout } from "./layout.ts";
+import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
+import { startPull, type Pull, type PullOptions } from "./pull.ts";
+import { readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
+import type { HeaderFields } from "./headers.ts";
+
+/** An event for the stream. */
+export interface EventToStore {
+  readonly tenant: string;
+  readonly idhash: string;
+  readonly headers: HeaderFields;
+  readonly bytes: Uint8Array;
+}
+
+/** `HG_EVENTS`: what producers sent, byte for byte, each id of a tenant once. */
+export interface EventsStream {
+  /**
+   * Stores the event if its id is new in its tenant over the whole retention; `unexpected` says that it is not.
+   *
+   * @throws Unanswered
+   */
+  store(event: EventToStore): Promise<PublishAnswer>;
+  /** The stored event, read from the leader. @throws Unanswered */
+  read(tenant: string, idhash: string): Promise<StoredMessage | undefined>;
+  /** The event of one of these tenants (`*`: of any); the newest when several have it. */
+  find(tenants: readonly string[], idhash: string): Promise<StoredMessage | undefined>;
+  /** Makes the router's consumer. */
+  ensureRouter(maxAckPending: number): Promise<void>;
+  pull(options: Omit<PullOptions, "stream" | "consumer">): Pull;
+  /** Sequence up to which every event has been routed. */
+  routedUpTo(): Promise<number>;
+}
+
+/** The events stream of a connection. */
+export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
+  const stream = layout.streams.events;
+  return {
+    store: ({ tenant, idhash, headers, bytes }) => {
+      const message = {
+        subject: layout.event(tenant, idhash),
+        payload: bytes,
+        // Unlike the duplicate window, this holds as long as the event is kept.
+        headers: { ...headers, [publishHeader.expectedSubjectSequence]: "0" },
+      };
+      return publish(handle, message);
+    },
+    read: (tenant, idhash) => readLast(handle, stream, layout.event(tenant, idhash)),
+    find: async (tenants, idhash) => {
+      if (tenants.length === 0) {
+        return undefined;
+      }
+      const found = await readLastOfEach(handle, stream, subjectsOf(layout, tenants, idhash));
+      return found.reduce<StoredMessage | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
+    },
+    ensureRouter: (maxAckPending) =>
+      ensureConsumer(handle, { stream, name: routerConsumer, filter: layout.filters.events, maxAckPending }),
+    pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
+    routedUpTo: async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
+  };
+}
+
+/**
+ * The tenant is a token of its own and not in the hash, so that those who may see every tenant find an event by its id.
+ */
+function subjectsOf(layout: Layout, tenants: readonly string[], idhash: string): readonly string[] {
+  const named = tenants.includes("*") ? ["*"] : [...new Set(tenants)];
+  return named.map((tenant) => layout.event(tenant, idhash));
+}

@@ -1,0 +1,99 @@
+/**
+ * Names of everything that is kept in NATS: the layout is fixed, since what is stored outlives the program that stored
+ * it.
+ *
+ * | Stream | Subjects | Holds |
+ * |---|---|---|
+ * | `HG_EVENTS` | `hg.evt.<tenant>.<idhash>` | the event as received |
+ * | `HG_DELIVERIES` | `hg.dlv.<lane>.<partner>.<did>` | a delivery that waits for its first attempt |
+ * | | `hg.sch.<partner>.<did>` | a delivery that waits for the time of its next attempt |
+ * | | `hg.dlr.<lane>.<partner>.<did>` | a delivery whose next attempt is due |
+ * | `HG_ATTEMPTS` | `hg.att.<tenant>.<idhash>` | every attempt for an event, of every partner |
+ * | `HG_DLQ` | `hg.dlq.<partner>.<reason>` | a delivery that ended without success |
+ * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | what JetStream says of deliveries it gave up |
+ *
+ * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
+ * `runtime/webhooks/ids.ts`; `reason` is an outcome code. A delivery has one live message, on one of its three exact
+ * subjects: nothing on the hot path ever needs a wildcard.
+ */
+export interface Layout {
+  readonly streams: {
+    readonly events: string;
+    readonly deliveries: string;
+    readonly attempts: string;
+    readonly deadLetters: string;
+    readonly advisories: string;
+  };
+  readonly buckets: {
+    /** Heartbeats of pods: `pods.<podId>`. */
+    readonly pods: string;
+    /** Partners that a 410 disabled, by partner token. */
+    readonly disabledPartners: string;
+  };
+  /** Every subject of a stream. */
+  readonly filters: {
+    readonly events: string;
+    readonly deliveries: readonly string[];
+    readonly attempts: string;
+    readonly deadLetters: string;
+  };
+  event(tenant: string, idhash: string): string;
+  attempts(tenant: string, idhash: string): string;
+  firstAttempt(lane: string, partner: string, did: string): string;
+  retry(lane: string, partner: string, did: string): string;
+  schedule(partner: string, did: string): string;
+  deadLetter(partner: string, reason: string): string;
+  /** Filter of the consumer that pulls a lane. */
+  laneFilter(queue: LaneQueue, lane: string): string;
+}
+
+/** First attempts and retries are pulled apart, so that a backlog of retries never holds back a fresh event. */
+export type LaneQueue = "first" | "retry";
+
+/** Version of {@link Layout}, kept in the metadata of every stream. */
+export const layoutVersion = "1";
+
+/** Durable name of the router on `HG_EVENTS`. */
+export const routerConsumer = "router";
+
+/**
+ * The lane of a partner: its own. Every place that needs a lane asks here, since partners beyond the number that a work
+ * queue carries well will share hashed lanes.
+ */
+export function laneOf(partner: string): string {
+  return partner;
+}
+
+/** Durable name of a lane's consumer on `HG_DELIVERIES`: `first-<lane>` or `retry-<lane>`. */
+export function laneConsumer(queue: LaneQueue, lane: string): string {
+  return `${queue}-${lane}`;
+}
+
+/** @param prefix first token of every subject and, in capitals, of every stream name */
+export function createLayout(prefix: string): Layout {
+  const name = (stream: string): string => `${prefix.toUpperCase()}_${stream}`;
+  const queueTokens: Readonly<Record<LaneQueue, string>> = { first: "dlv", retry: "dlr" };
+  return {
+    streams: {
+      events: name("EVENTS"),
+      deliveries: name("DELIVERIES"),
+      attempts: name("ATTEMPTS"),
+      deadLetters: name("DLQ"),
+      advisories: name("ADVISORIES"),
+    },
+    buckets: { pods: name("PODS"), disabledPartners: name("DISABLED") },
+    filters: {
+      events: `${prefix}.evt.*.*`,
+      deliveries: [`${prefix}.dlv.*.*.*`, `${prefix}.dlr.*.*.*`, `${prefix}.sch.*.*`],
+      attempts: `${prefix}.att.*.*`,
+      deadLetters: `${prefix}.dlq.*.*`,
+    },
+    event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
+    attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,
+    firstAttempt: (lane, partner, did) => `${prefix}.dlv.${lane}.${partner}.${did}`,
+    retry: (lane, partner, did) => `${prefix}.dlr.${lane}.${partner}.${did}`,
+    schedule: (partner, did) => `${prefix}.sch.${partner}.${did}`,
+    deadLetter: (partner, reason) => `${prefix}.dlq.${partner}.${reason}`,
+    laneFilter: (queue, lane) => `${prefix}.${queueTokens[queue]}.${lane}.>`,
+  };
+}

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Unanswered } from "./requests.ts";
+
+/** How long something is tried again that got no answer. */
+export interface Persistence {
+  /** Milliseconds after which the last {@link Unanswered} is thrown. @default never */
+  readonly giveUpAfterMs?: number;
+  /** Ends the tries early with the last {@link Unanswered}. */
+  readonly signal?: AbortSignal;
+}
+
+const pauseFirstMs = 50;
+const pauseMaxMs = 1_000;
+
+/**
+ * Does a step, and does it again, with growing pauses, as long as it is unanswered. What makes that harmless (a message
+ * id, an expected sequence, reading only) is up to the step.
+ *
+ * @throws Unanswered when the given patience ends; whatever else the step throws at once
+ */
+export async function untilAnswered<T>(step: () => Promise<T>, persistence: Persistence = {}): Promise<T> {
+  const deadlineMs = performance.now() + (persistence.giveUpAfterMs ?? Number.POSITIVE_INFINITY);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await step();
+    } catch (error) {
+      const pauseMs = pauseAfter(tries);
+      const isOver = performance.now() + pauseMs >= deadlineMs || persistence.signal?.aborted === true;
+      if (!(error instanceof Unanswered) || isOver) {
+        throw error;
+      }
+      await sleep(pauseMs, undefined, { ref: false });
+    }
+  }
+}
+
+/** Milliseconds to wait after this many tries without success. */
+export function pauseAfter(tries: number): number {
+  return Math.min(pauseFirstMs * 2 ** (tries - 1), pauseMaxMs);
+}

@@ -1,0 +1,169 @@
+import { createInbox, nanos, type Msg, type Subscription } from "@nats-io/transport-node";
+import type { NatsConnectionHandle } from "./connect.ts";
+import { pulledMessage, type PulledMessage } from "./pulled-message.ts";
+
+/** What to pull and where it goes. */
+export interface PullOptions {
+  readonly stream: string;
+  readonly consumer: string;
+  /** Messages that may be under way to this process at most; asked anew before each request. */
+  readonly credit: () => number;
+  readonly onMessage: (message: PulledMessage) => void;
+  /** Makes the consumer again; called when it seems to be gone. */
+  readonly repair: () => Promise<void>;
+}
+
+/** A running pull. */
+export interface Pull {
+  /** Asks for more at once, because credit rose. */
+  topUp(): void;
+  /** Asks for nothing more; what was already under way goes back to JetStream at once. Never rejects. */
+  stop(): Promise<void>;
+}
+
+/** How long one request for messages stands at the server. */
+const requestExpiresMs = 30_000;
+/** How often the server says that a standing request is still known. */
+const heartbeatMs = 5_000;
+const silenceMaxMs = 2 * heartbeatMs + 1_000;
+/** Pause before asking again after an error, so that a server that starts is not flooded. */
+const errorPauseMs = 250;
+
+const status = { heartbeat: 100, noRespondersOrShutdown: 503, conflict: 409, badRequest: 400 } as const;
+
+/**
+ * Pulls without end. Unlike the client's `consume`, it asks for no more than there is credit, goes on by itself within
+ * a quarter of a second after whatever error, and gives back what arrives after it was stopped.
+ */
+export function startPull(handle: NatsConnectionHandle, options: PullOptions): Pull {
+  const pull = new RunningPull(handle, options);
+  pull.open();
+  return pull;
+}
+
+class RunningPull implements Pull {
+  readonly #handle: NatsConnectionHandle;
+  readonly #options: PullOptions;
+  readonly #nextSubject: string;
+  readonly #forgetReconnect: () => void;
+  readonly #watchdog: NodeJS.Timeout;
+  #subscription: Subscription | undefined;
+  #inbox = "";
+  /** Messages asked for and not yet seen. */
+  #asked = 0;
+  #heardAtMs = 0;
+  #pause: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(handle: NatsConnectionHandle, options: PullOptions) {
+    this.#handle = handle;
+    this.#options = options;
+    this.#nextSubject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
+    this.#forgetReconnect = handle.onReconnect(() => this.open());
+    this.#watchdog = setInterval(() => this.#watch(), heartbeatMs);
+    this.#watchdog.unref();
+  }
+
+  /** Starts over with a new inbox: the server drops requests whose inbox nobody listens to. */
+  open(): void {
+    if (this.#stopped || this.#handle.connection.isClosed()) {
+      return;
+    }
+    this.#subscription?.unsubscribe();
+    this.#inbox = createInbox();
+    this.#asked = 0;
+    this.#heardAtMs = performance.now();
+    const inbox = this.#inbox;
+    this.#subscription = this.#handle.connection.subscribe(inbox, {
+      callback: (error, message) => {
+        if (error === null) {
+          this.#hear(message, message.subject === inbox);
+        }
+      },
+    });
+    this.topUp();
+  }
+
+  topUp(): void {
+    const wanted = this.#options.credit();
+    // Asking for halves keeps requests few without ever running dry.
+    if (this.#stopped || this.#asked > wanted / 2 || wanted <= this.#asked || !this.#handle.isConnected()) {
+      return;
+    }
+    const request = {
+      batch: wanted - this.#asked,
+      expires: nanos(requestExpiresMs),
+      idle_heartbeat: nanos(heartbeatMs),
+    };
+    this.#asked = wanted;
+    this.#handle.connection.publish(this.#nextSubject, JSON.stringify(request), { reply: this.#inbox });
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopped) {
+      return;
+    }
+    this.#stopped = true;
+    this.#forgetReconnect();
+    clearInterval(this.#watchdog);
+    clearTimeout(this.#pause);
+    if (this.#handle.isConnected()) {
+      await this.#subscription?.drain().catch(() => undefined);
+    }
+    this.#subscription?.unsubscribe();
+  }
+
+  #hear(message: Msg, isStatus: boolean): void {
+    this.#heardAtMs = performance.now();
+    if (isStatus) {
+      this.#hearStatus(message);
+      return;
+    }
+    this.#asked = Math.max(0, this.#asked - 1);
+    const pulled = pulledMessage(this.#handle, message);
+    if (this.#stopped) {
+      pulled.release();
+      return;
+    }
+    this.#options.onMessage(pulled);
+    this.topUp();
+  }
+
+  /** Heartbeats, ends of requests, and errors. Source: NATS ADR-13. */
+  #hearStatus(message: Msg): void {
+    const code = message.headers?.code;
+    if (code === status.heartbeat) {
+      return;
+    }
+    if (code === status.conflict || code === status.noRespondersOrShutdown || code === status.badRequest) {
+      this.#startOverSoon();
+      return;
+    }
+    // A request ended; the header says how much of it was not served.
+    this.#asked = Math.max(0, this.#asked - Number(message.headers?.get("Nats-Pending-Messages") || this.#asked));
+    this.topUp();
+  }
+
+  #watch(): void {
+    if (this.#asked > 0 && this.#handle.isConnected() && performance.now() - this.#heardAtMs > silenceMaxMs) {
+      this.#startOverSoon();
+    }
+  }
+
+  #startOverSoon(): void {
+    if (this.#pause !== undefined || this.#stopped) {
+      return;
+    }
+    this.#pause = setTimeout(() => {
+      this.#options
+        .repair()
+        // What is wrong shows again in the next request.
+        .catch(() => undefined)
+        .finally(() => {
+          this.#pause = undefined;
+          this.open();
+        });
+    }, errorPauseMs);
+    this.#pause.unref();
+  }
+}

@@ -1,0 +1,138 @@
+import type { NatsConnectionHandle } from "./connect.ts";
+
+/** A message as a stream holds it. */
+export interface StoredMessage {
+  readonly subject: string;
+  readonly seq: number;
+  /** When JetStream stored it, Unix milliseconds by its clock. */
+  readonly storedAtMs: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Uint8Array;
+}
+
+const leaderTimeoutMs = 2_000;
+const noMessageCode = 10037;
+
+/**
+ * The last message of an exact subject, read from the stream's leader: a replica may lag behind what was just
+ * acknowledged, and decisions about sending must not be taken on that.
+ *
+ * @throws Unanswered
+ */
+export function readLast(
+  handle: NatsConnectionHandle,
+  stream: string,
+  subject: string,
+): Promise<StoredMessage | undefined> {
+  return askLeader(handle, stream, { last_by_subj: subject });
+}
+
+/**
+ * Every message of an exact subject in order, at most `countMax`, read from the stream's leader one by one.
+ *
+ * @throws Unanswered
+ */
+export async function readEach(
+  handle: NatsConnectionHandle,
+  stream: string,
+  subject: string,
+  countMax: number,
+): Promise<readonly StoredMessage[]> {
+  const messages: StoredMessage[] = [];
+  for (let seq = 1; messages.length < countMax;) {
+    const message = await askLeader(handle, stream, { next_by_subj: subject, seq });
+    if (message === undefined) {
+      break;
+    }
+    messages.push(message);
+    seq = message.seq + 1;
+  }
+  return messages;
+}
+
+/** The last message of each subject that matches one of the filters, from any replica. At most 1,024. */
+export async function readLastOfEach(
+  handle: NatsConnectionHandle,
+  stream: string,
+  filters: readonly string[],
+): Promise<readonly StoredMessage[]> {
+  const answers = await handle.manager.direct.getLastMessagesFor(stream, { multi_last: [...filters] });
+  return collect(answers);
+}
+
+/** Every message of an exact subject in order, at most `countMax` (up to 1,024), from any replica. */
+export async function readBatch(
+  handle: NatsConnectionHandle,
+  stream: string,
+  subject: string,
+  countMax: number,
+): Promise<readonly StoredMessage[]> {
+  return collect(await handle.manager.direct.getBatch(stream, { next_by_subj: subject, seq: 1, batch: countMax }));
+}
+
+interface DirectMessage {
+  readonly subject: string;
+  readonly seq: number;
+  readonly time: Date;
+  readonly header: Iterable<[string, string[]]>;
+  readonly data: Uint8Array;
+}
+
+async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly StoredMessage[]> {
+  const messages: StoredMessage[] = [];
+  for await (const { subject, seq, time, header, data } of answers) {
+    messages.push({ subject, seq, storedAtMs: time.getTime(), headers: flatHeaders(header), data });
+  }
+  return messages;
+}
+
+/** The first value of each header. */
+export function flatHeaders(headers: Iterable<[string, string[]]>): Readonly<Record<string, string>> {
+  const flat: Record<string, string> = {};
+  for (const [name, [value = ""]] of headers) {
+    flat[name] = value;
+  }
+  return flat;
+}
+
+interface LeaderAnswer {
+  readonly message?: {
+    readonly subject: string;
+    readonly seq: number;
+    readonly time: string;
+    readonly hdrs?: string;
+    readonly data?: string;
+  };
+  readonly error?: { readonly err_code?: number; readonly description?: string };
+}
+
+async function askLeader(
+  handle: NatsConnectionHandle,
+  stream: string,
+  query: object,
+): Promise<StoredMessage | undefined> {
+  const payload = await handle.requests.ask(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(query), {
+    timeoutMs: leaderTimeoutMs,
+  });
+  const { message, error } = JSON.parse(Buffer.from(payload).toString()) as LeaderAnswer;
+  if (error !== undefined && error.err_code !== noMessageCode) {
+    throw new Error(`cannot read from ${stream}: ${error.description ?? "unknown error"}`);
+  }
+  if (message === undefined) {
+    return undefined;
+  }
+  const { subject, seq, time, hdrs = "", data = "" } = message;
+  const headers = headersOf(Buffer.from(hdrs, "base64").toString());
+  return { subject, seq, storedAtMs: Date.parse(time), headers, data: Buffer.from(data, "base64") };
+}
+
+function headersOf(text: string): Readonly<Record<string, string>> {
+  const lines = text.split("\r\n").slice(1);
+  const pairs = lines
+    .filter((line) => line.includes(":"))
+    .map((line): [string, string] => {
+      const colon = line.indexOf(":");
+      return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    });
+  return Object.fromEntries(pairs);
+}

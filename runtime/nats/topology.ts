@@ -1,0 +1,198 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
+import { Kvm } from "@nats-io/kv";
+import { nanos } from "@nats-io/transport-node";
+import type { RetentionSettings, StreamSettings } from "../config/settings.ts";
+import type { NatsConnectionHandle } from "./connect.ts";
+import { createLayout, layoutVersion, type Layout } from "./layout.ts";
+import { Unanswered } from "./requests.ts";
+
+const serverVersionMin = [2, 14] as const;
+/** An acknowledgement scans the consumers of a work queue; partners beyond this share lanes long before. */
+const maxConsumersPerStream = 20_000;
+/** How long an id of `HG_DELIVERIES` is remembered: longer than any repeat of one publish takes. */
+const deliveriesDuplicateWindowMs = 120_000;
+/** Dead letters are few, and a repeat after a crash may come late. */
+const deadLettersDuplicateWindowMs = 3_600_000;
+const advisoriesAgeMs = 7 * 86_400_000;
+const advisoriesBytesMax = 64 * 1024 * 1024;
+/** Well above the age at which a pod counts as gone. */
+const podHeartbeatAgeMs = 10_000;
+const patienceMs = 30_000;
+const pauseMs = 500;
+const secondMs = 1_000;
+
+/** Error codes of the JetStream API. Source: nats-server `errors.json`. */
+const apiCode = {
+  streamNotFound: 10059,
+  streamNameInUse: 10058,
+  storageExceeded: 10047,
+  notEnabled: 10076,
+  notEnabledForAccount: 10039,
+} as const;
+const unavailableStatus = 503;
+
+type NamedConfig = Partial<StreamConfig> & { readonly name: string };
+
+/**
+ * Makes every stream and bucket that is missing and brings sizes, ages and replicas of the others up to the settings.
+ * Running it again changes nothing. How long written data may stay away from the disk (`sync_interval`) is the server's
+ * own setting.
+ *
+ * @throws Error in a sentence for people: server too old, JetStream off, no room, or a stream that something else made
+ */
+export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
+  assertServerVersion(handle);
+  const layout = createLayout(settings.prefix);
+  await assertJetStream(handle);
+  for (const config of streamConfigs(layout, settings)) {
+    await patiently(() => ensureStream(handle, config));
+  }
+  await patiently(() => ensureBuckets(handle, layout, settings.replicas));
+  return layout;
+}
+
+function assertServerVersion(handle: NatsConnectionHandle): void {
+  const version = handle.connection.info?.version ?? "";
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [majorMin, minorMin] = serverVersionMin;
+  if (major < majorMin || (major === majorMin && minor < minorMin)) {
+    const need = serverVersionMin.join(".");
+    throw new Error(`nats-server ${version} is too old: scheduled messages need version ${need} or newer`);
+  }
+}
+
+async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
+  const off = `JetStream is not enabled on ${handle.connection.getServer()}: start nats-server with JetStream`;
+  const payload = await handle.requests.ask("$JS.API.INFO", "").catch((cause: unknown) => {
+    throw cause instanceof Unanswered && cause.reason === "no_responders" ? new Error(off, { cause }) : cause;
+  });
+  const { error } = JSON.parse(Buffer.from(payload).toString()) as { readonly error?: { readonly err_code?: number } };
+  if (error?.err_code === apiCode.notEnabled || error?.err_code === apiCode.notEnabledForAccount) {
+    throw new Error(off);
+  }
+}
+
+/** A cluster that just started answers 503 for a while. */
+async function patiently(step: () => Promise<void>): Promise<void> {
+  const deadlineMs = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      await step();
+      return;
+    } catch (error) {
+      const passing = error instanceof JetStreamApiError && error.status === unavailableStatus;
+      if (!passing || performance.now() >= deadlineMs) {
+        throw error;
+      }
+      await sleep(pauseMs);
+    }
+  }
+}
+
+function streamConfigs(layout: Layout, settings: StreamSettings): readonly NamedConfig[] {
+  const { streams, filters } = layout;
+  const common = {
+    storage: "file",
+    num_replicas: settings.replicas,
+    allow_direct: true,
+    metadata: { heliograph_layout: layoutVersion },
+  } as const;
+  return [
+    // Old events are never dropped for new ones: producers are refused instead.
+    { ...common, name: streams.events, subjects: [filters.events], discard: "new", ...limits(settings.events) },
+    {
+      ...common,
+      name: streams.deliveries,
+      subjects: [...filters.deliveries],
+      retention: "workqueue",
+      // Schedules allow no `discard: new`; there is no size limit either, since what it discarded would be deliveries.
+      // One message per subject replaces, so every publish here states the sequence it expects.
+      max_msgs_per_subject: 1,
+      allow_msg_schedules: true,
+      max_consumers: maxConsumersPerStream,
+      duplicate_window: nanos(deliveriesDuplicateWindowMs),
+    },
+    { ...common, name: streams.attempts, subjects: [filters.attempts], discard: "old", ...limits(settings.attempts) },
+    {
+      ...common,
+      name: streams.deadLetters,
+      subjects: [filters.deadLetters],
+      discard: "new",
+      ...limits(settings.deadLetters),
+      duplicate_window: nanos(Math.min(deadLettersDuplicateWindowMs, settings.deadLetters.maxAgeSeconds * secondMs)),
+    },
+    {
+      ...common,
+      name: streams.advisories,
+      subjects: [streams.events, streams.deliveries].flatMap(advisorySubjects),
+      discard: "old",
+      max_age: nanos(advisoriesAgeMs),
+      max_bytes: advisoriesBytesMax,
+    },
+  ];
+}
+
+function limits(retention: RetentionSettings): Partial<StreamConfig> {
+  return { max_age: nanos(retention.maxAgeSeconds * secondMs), max_bytes: retention.maxBytes };
+}
+
+function advisorySubjects(stream: string): readonly string[] {
+  return ["MAX_DELIVERIES", "MSG_TERMINATED"].map((kind) => `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.*`);
+}
+
+async function ensureStream(handle: NatsConnectionHandle, config: NamedConfig): Promise<void> {
+  const existing = await existingStream(handle, config.name);
+  if (existing === undefined) {
+    await addStream(handle, config);
+    return;
+  }
+  const found = existing.metadata?.["heliograph_layout"];
+  if (found !== layoutVersion) {
+    const what = found === undefined ? "was not made by Heliograph" : `has layout ${found}, not ${layoutVersion}`;
+    throw new Error(`the stream ${config.name} ${what}; choose another prefix (settings: streams.prefix)`);
+  }
+  if (differs(existing, config)) {
+    await handle.manager.streams.update(config.name, config);
+  }
+}
+
+async function existingStream(handle: NatsConnectionHandle, name: string): Promise<StreamConfig | undefined> {
+  try {
+    return (await handle.manager.streams.info(name)).config;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === apiCode.streamNotFound) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+async function addStream(handle: NatsConnectionHandle, config: NamedConfig): Promise<void> {
+  try {
+    await handle.manager.streams.add(config);
+  } catch (cause) {
+    if (cause instanceof JetStreamApiError && cause.code === apiCode.storageExceeded) {
+      const need = `${config.max_bytes ?? 0} bytes`;
+      throw new Error(`NATS has no room for the stream ${config.name} (${need}); lower its size in the settings`, {
+        cause,
+      });
+    }
+    // Another pod may have made it with other limits a moment ago; the next look compares them.
+    if (!(cause instanceof JetStreamApiError && cause.code === apiCode.streamNameInUse)) {
+      throw cause;
+    }
+    await ensureStream(handle, config);
+  }
+}
+
+function differs(existing: StreamConfig, wanted: NamedConfig): boolean {
+  const settable = ["max_age", "max_bytes", "num_replicas", "duplicate_window", "subjects"] as const;
+  return settable.some((key) => wanted[key] !== undefined && String(existing[key]) !== String(wanted[key]));
+}
+
+async function ensureBuckets(handle: NatsConnectionHandle, layout: Layout, replicas: number): Promise<void> {
+  const kvm = new Kvm(handle.connection);
+  await kvm.create(layout.buckets.pods, { replicas, history: 1, ttl: podHeartbeatAgeMs, allow_direct: true });
+  await kvm.create(layout.buckets.disabledPartners, { replicas, history: 1, allow_direct: true });
+}
