@@ -1,0 +1,66 @@
+import { hash } from "node:crypto";
+import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
+import { laneOf } from "../nats/layout.ts";
+import { partnerToken } from "./ids.ts";
+import { compileSubscriptions, type Matcher } from "./subscriptions.ts";
+
+/** A partner, ready to be matched, signed for and sent to. */
+export interface Partner {
+  readonly config: PartnerConfig;
+  /** `namespace/name`, for people. */
+  readonly label: string;
+  readonly token: string;
+  readonly lane: string;
+  /** Changes when, and only when, something about the partner does, its key bytes included. */
+  readonly fingerprint: string;
+  /** Bytes of the key that signs; undefined when the configuration does not hold them. */
+  readonly secret: Uint8Array | undefined;
+  readonly wants: Matcher;
+  /** Where events of this type go. */
+  urlFor(type: string): URL;
+}
+
+const domainPlaceholder = "{domain}";
+/** Domains come from producers; what exceeds this is parsed again. */
+const urlsMax = 256;
+
+/** Compiles the partners of a configuration; one that did not change stays the very object it was. */
+export function compilePartners(config: RuntimeConfig, previous: readonly Partner[]): readonly Partner[] {
+  const known = new Map(previous.map((partner) => [partner.fingerprint, partner]));
+  return config.partners.map((partner) => {
+    const compiled = compilePartner(partner, config.material);
+    return known.get(compiled.fingerprint) ?? compiled;
+  });
+}
+
+function compilePartner(config: PartnerConfig, material: RuntimeConfig["material"]): Partner {
+  const [key] = config.signing.keys;
+  const secret = key === undefined ? undefined : material[key.material];
+  const token = partnerToken(config.uid);
+  return {
+    config,
+    fingerprint: hash("sha256", JSON.stringify([config, secret ?? null]), "base64url"),
+    label: `${config.namespace}/${config.name}`,
+    token,
+    lane: laneOf(token),
+    secret: secret === undefined ? undefined : Buffer.from(secret, "base64"),
+    wants: compileSubscriptions(config.subscriptions),
+    urlFor: urlsOf(config.endpoint.url),
+  };
+}
+
+function urlsOf(template: string): (type: string) => URL {
+  if (!template.includes(domainPlaceholder)) {
+    const url = new URL(template);
+    return () => url;
+  }
+  const urls = new Map<string, URL>();
+  return (type) => {
+    const [domain = ""] = type.split(".");
+    const url = urls.get(domain) ?? new URL(template.replaceAll(domainPlaceholder, domain));
+    if (urls.size < urlsMax) {
+      urls.set(domain, url);
+    }
+    return url;
+  };
+}

@@ -1,0 +1,31 @@
+import type { Partner } from "./partner.ts";
+import type { EventFacts } from "./subscriptions.ts";
+
+/** Who wants which events. */
+export interface RoutingTable {
+  /** Every partner that wants the event, in the order of the configuration. */
+  partnersFor(event: EventFacts): readonly Partner[];
+}
+
+/** Producers choose types and tenants, so what is remembered is bounded; beyond it, everything is matched again. */
+const rememberedMax = 4_096;
+
+/** Builds the table of one configuration. Matching is done once per type, tenant and producer. */
+export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
+  const remembered = new Map<string, readonly Partner[]>();
+  return {
+    partnersFor: (event) => {
+      const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}`;
+      const known = remembered.get(key);
+      if (known !== undefined) {
+        return known;
+      }
+      const wanting = partners.filter(({ wants }) => wants(event));
+      if (remembered.size >= rememberedMax) {
+        remembered.clear();
+      }
+      remembered.set(key, wanting);
+      return wanting;
+    },
+  };
+}
