@@ -1,6 +1,4 @@
 import { isIPv6Address } from "../networks.ts";
-import type { FieldProblem } from "../problem.ts";
-import type { Resource } from "../resource.ts";
 import { type Rule, unless } from "./rule.ts";
 
 const absolute = /^https?:\/\/[^/?#]/u;
@@ -31,28 +29,4 @@ export function urlRules(noQuery: string): readonly Rule<string>[] {
     { message: noQuery, faults: (url) => unless(!url.includes("?")) },
     { message: "the URL has no fragment", faults: (url) => unless(!url.includes("#")) },
   ];
-}
-
-/**
- * URLs that pass the rules and still are none, such as a DNS name with a broken `xn--` label. The API server's rules
- * cannot say this much.
- */
-export function unparsableUrls(resource: Resource): readonly FieldProblem[] {
-  return urlsOf(resource)
-    .filter(({ url }) => !URL.canParse(url.replaceAll("{domain}", "domain")))
-    .map(({ field }) => ({ field, reason: "Malformed", message: "the URL cannot be parsed" }));
-}
-
-function urlsOf(resource: Resource): readonly { readonly field: string; readonly url: string }[] {
-  switch (resource.kind) {
-    case "WebhookPartner":
-      return [{ field: "spec.endpoint.url", url: resource.spec.endpoint.url }];
-    case "MetricCatalog":
-      return resource.spec.stores.map(({ prometheus: { url } }, index) => ({
-        field: `spec.stores[${index}].prometheus.url`,
-        url,
-      }));
-    case "QueryClassQuota":
-      return [];
-  }
 }

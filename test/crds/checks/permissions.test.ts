@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { permissionProblems } from "../../../crds/checks/permissions.ts";
+import { allowAll, type InstallationPolicy, type NamespaceGrant } from "../../../crds/policy.ts";
+import type { FieldProblem } from "../../../crds/problem.ts";
+import type { Kind } from "../../../crds/resource.ts";
+import { validateResource } from "../../../crds/validate.ts";
+import { compiled, first, resourceOf } from "../compile/resources.ts";
+import { plainObject, type Changes } from "../valid-objects.ts";
+
+const granted: NamespaceGrant = {
+  namespaces: ["default"],
+  tenants: ["lumen", "-"],
+  producers: ["payments"],
+  storeHosts: ["eu.example", "*.stores.example"],
+  clients: ["dashboards", "metrics:read"],
+  cidrs: ["10.20.0.0/16"],
+  plaintext: false,
+};
+
+function problemsOf(kind: Kind, changes: Changes, policy: InstallationPolicy = { grants: [granted] }): readonly FieldProblem[] {
+  const { resource, problems } = validateResource(plainObject(kind, changes));
+  if (resource === undefined) throw new Error(JSON.stringify(problems));
+  return permissionProblems(resource, policy);
+}
+
+const permittedPartner: Changes = { "subscriptions[0].producers": ["payments"] };
+const permittedCatalog: Changes = { "stores[1].prometheus.url": "https://latam.stores.example" };
+
+describe("a policy", () => {
+  test.each<[string, Kind, Changes]>([
+    ["a partner within the grant", "WebhookPartner", permittedPartner],
+    ["events without a tenant", "WebhookPartner", { ...permittedPartner, "subscriptions[0].tenants": ["-"] }],
+    ["a block inside a granted one", "WebhookPartner", { ...permittedPartner, "networks.allowCidrs": ["10.20.30.0/24"] }],
+    ["stores by name and below a name", "MetricCatalog", permittedCatalog],
+    ["a store's host in capitals", "MetricCatalog", { ...permittedCatalog, "stores[0].prometheus.url": "http://EU.example:1" }],
+    ["granted clients and scopes", "QueryClassQuota", { "clients[1]": { scope: "metrics:read" } }],
+  ])("permits %s", (_what, kind, changes) => {
+    expect(problemsOf(kind, changes)).toEqual([]);
+  });
+
+  test.each<[string, Kind, Changes, string, string]>([
+    [
+      "another tenant",
+      "WebhookPartner",
+      { ...permittedPartner, "subscriptions[0].tenants": ["vega"] },
+      "spec.subscriptions[0].tenants",
+      "the namespace may not name the tenant vega",
+    ],
+    [
+      "every tenant",
+      "WebhookPartner",
+      { ...permittedPartner, "subscriptions[0].tenants": ["*"] },
+      "spec.subscriptions[0].tenants",
+      "the namespace may not name every tenant",
+    ],
+    [
+      "every producer by naming none",
+      "WebhookPartner",
+      {},
+      "spec.subscriptions[0].producers",
+      "the namespace may not name every producer",
+    ],
+    [
+      "a block larger than the granted one",
+      "WebhookPartner",
+      { ...permittedPartner, "networks.allowCidrs": ["10.0.0.0/8"] },
+      "spec.networks.allowCidrs[0]",
+      "the namespace may not allow 10.0.0.0/8",
+    ],
+    [
+      "plain http",
+      "WebhookPartner",
+      { ...permittedPartner, "networks.allowPlaintext": true },
+      "spec.networks.allowPlaintext",
+      "the namespace may not allow plain http",
+    ],
+    [
+      "another store",
+      "MetricCatalog",
+      { "stores[1].prometheus.url": "http://stores.example" },
+      "spec.stores[1].prometheus.url",
+      "the namespace may not name the store host stores.example",
+    ],
+    [
+      "another client",
+      "QueryClassQuota",
+      { "clients[1]": { clientId: "reports" } },
+      "spec.clients[1].clientId",
+      "the namespace may not name the client reports",
+    ],
+    ["a whole class", "QueryClassQuota", { clients: [] }, "spec.clients", "the namespace may not name every client"],
+  ])("does not permit %s", (_what, kind, changes, field, message) => {
+    expect(problemsOf(kind, changes)).toEqual([{ field, reason: "NotPermitted", message }]);
+  });
+
+  test.each<[string, Kind, Changes, string]>([
+    ["an endpoint", "WebhookPartner", { "endpoint.url": "https://169.254.169.254/v1" }, "spec.endpoint.url"],
+    ["an IPv6 endpoint", "WebhookPartner", { "endpoint.url": "https://[FD00:EC2::254]/v1" }, "spec.endpoint.url"],
+    ["a block", "WebhookPartner", { "networks.allowCidrs": ["169.254.169.0/24"] }, "spec.networks.allowCidrs[0]"],
+    ["a store", "MetricCatalog", { "stores[0].prometheus.url": "http://169.254.169.254" }, "spec.stores[0].prometheus.url"],
+  ])("never permits %s at an address of instance metadata, though it allows all", (_what, kind, changes, field) => {
+    expect(problemsOf(kind, changes, allowAll)).toEqual([
+      { field, reason: "NotPermitted", message: "addresses of instance metadata are never allowed" },
+    ]);
+  });
+
+  test("that allows all permits everything else", () => {
+    const changes = { "subscriptions[0].tenants": ["*"], "networks.allowCidrs": ["10.0.0.0/8", "::/0"], "networks.allowPlaintext": true };
+    expect(problemsOf("WebhookPartner", changes, allowAll)).toEqual([]);
+    expect(problemsOf("MetricCatalog", {}, allowAll)).toEqual([]);
+    expect(problemsOf("QueryClassQuota", { clients: [] }, allowAll)).toEqual([]);
+  });
+
+  test("with several grants for a namespace gives what they give together", () => {
+    const more = { ...granted, tenants: ["vega"], producers: [] };
+    const changes = { ...permittedPartner, "subscriptions[0].tenants": ["lumen", "vega"] };
+    expect(problemsOf("WebhookPartner", changes, { grants: [granted, more] })).toEqual([]);
+  });
+
+  test("without a grant for the namespace permits nothing", () => {
+    const policy = { grants: [{ ...granted, namespaces: ["other"] }] };
+    expect(problemsOf("QueryClassQuota", {}, policy)).toHaveLength(1);
+  });
+
+  test("keeps what it does not permit out of force, and looks nothing up for it", () => {
+    const { config, verdicts } = compiled([resourceOf("WebhookPartner")], new Map(), { grants: [granted] });
+    expect(config.partners).toEqual([]);
+    expect(first(verdicts)).toMatchObject({
+      accepted: { status: false, reason: "NotPermitted" },
+      resolvedRefs: { status: false, reason: "NotChecked" },
+    });
+  });
+});

@@ -1,0 +1,38 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { webhookPartnerRules } from "../../../crds/checks/webhook-partner.ts";
+import { brokenRules } from "../../../crds/checks/rule.ts";
+import { plainObject } from "../valid-objects.ts";
+
+function isAccepted(url: string): boolean {
+  const object = plainObject("WebhookPartner", {
+    "endpoint.url": url,
+    "endpoint.headers": [],
+    "networks.allowPlaintext": true,
+    "networks.allowCidrs": [],
+  });
+  return brokenRules(webhookPartnerRules, object).length === 0;
+}
+
+const host = fc.oneof(fc.domain(), fc.ipV4(), fc.ipV4Extended(), fc.ipV6().map((address) => `[${address}]`));
+const piece = fc.oneof(fc.constantFrom("{domain}", "/", "%2F", "?", "#", "@", ":", "[", "]", "\\", "\t", " ", ".."), fc.string());
+const url = fc
+  .tuple(fc.constantFrom("http://", "https://", "https:/", "//"), host, fc.array(piece, { maxLength: 5 }))
+  .map(([scheme, name, pieces]) => scheme + name + pieces.join(""));
+
+describe("an endpoint's URL that the rules accept", () => {
+  test("is one for the platform too: with its host as written, no query, no fragment and no credentials", () => {
+    fc.assert(
+      fc.property(url, (text) => {
+        fc.pre(isAccepted(text));
+        const parsed = new URL(text.replaceAll("{domain}", "payout"));
+        const written = /^https?:\/\/(\[[^\]]*\]|[^/:]*)/u.exec(text)?.[1] ?? "";
+        const isIPv6 = written.startsWith("[");
+        expect(isIPv6 ? parsed.hostname.startsWith("[") : parsed.hostname === written.toLowerCase()).toBe(true);
+        const { search, hash, username, password } = parsed;
+        expect({ search, hash, username, password }).toEqual({ search: "", hash: "", username: "", password: "" });
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,153 @@
+import { describe, expect, test } from "vitest";
+import type { Changes } from "../valid-objects.ts";
+import { compiled, first, resourceOf } from "./resources.ts";
+
+const catalogWith = (changes: Changes) => {
+  const { config, verdicts } = compiled([resourceOf("MetricCatalog", changes)]);
+  return { catalog: first(config.catalogs), metric: first(first(config.catalogs).metrics), verdict: first(verdicts) };
+};
+
+const dayMs = 86_400_000;
+
+describe("a compiled catalog", () => {
+  test("holds its stores with the region as residency unless they say another", () => {
+    const { catalog } = catalogWith({
+      "stores[0].residency": "eea",
+      "stores[0].environment": "prod",
+      "stores[0].tenancy": "Platform",
+      "stores[0].labelMap": { environment: "env" },
+      "stores[0].prometheus.timeoutSeconds": 5,
+    });
+    expect(catalog.schemaVersion).toBe("2026-01");
+    expect(catalog.stores).toEqual([
+      {
+        name: "eu",
+        region: "eu",
+        residency: "eea",
+        environment: "prod",
+        tenancy: "Platform",
+        labelMap: { environment: "env" },
+        settleSeconds: 300,
+        prometheus: { url: "http://eu.example:9090", timeoutMs: 5_000 },
+      },
+      {
+        name: "latam",
+        region: "latam",
+        residency: "latam",
+        tenancy: "Labelled",
+        labelMap: {},
+        settleSeconds: 300,
+        prometheus: { url: "http://latam.example:9090", timeoutMs: 1_000 },
+      },
+    ]);
+  });
+
+  test("holds a metric with its defaults", () => {
+    expect(catalogWith({ "metrics[0].labels": ["service", "region"] }).metric).toEqual({
+      id: "cpu_util",
+      category: "infrastructure",
+      unit: "ratio",
+      description: "Share of the processors in use.",
+      source: { kind: "gauge", name: "cpu_utilization_ratio", matchers: [] },
+      intervalSeconds: { eu: 15, latam: 15 },
+      minStepSeconds: 60,
+      labels: ["region", "service"],
+      aggregations: ["avg"],
+      defaultAggregation: "avg",
+      maxGroupBy: 4,
+      sensitivity: "none",
+      queryClass: "B",
+      state: "Active",
+      slos: [],
+    });
+  });
+
+  test.each([
+    ["four times the interval", {}, 60],
+    [
+      "four times the largest interval of its stores",
+      { "metrics[0].source.storeIntervals": [{ store: "latam", intervalSeconds: 30 }] },
+      120,
+    ],
+    ["at least 10 s (Operational Metrics API §8)", { "metrics[0].source.intervalSeconds": 1 }, 10],
+    ["what the metric says", { "metrics[0].minStepSeconds": 15 }, 15],
+  ])("has for a smallest step %s", (_what, changes, seconds) => {
+    expect(catalogWith(changes).metric.minStepSeconds).toBe(seconds);
+  });
+
+  test("leaves a store without the metric out of its intervals", () => {
+    expect(catalogWith({ "metrics[0].stores": ["latam"] }).metric.intervalSeconds).toEqual({ latam: 15 });
+  });
+
+  test("names the kind of each source", () => {
+    const series = { name: "deposits_total", matchers: [{ label: "result", value: "success" }] };
+    const compiledSeries = { name: "deposits_total", matchers: [{ label: "result", op: "Equal", value: "success" }] };
+    const sourceOf = (source: object) => catalogWith({ "metrics[0].source": { intervalSeconds: 15, ...source } }).metric.source;
+    expect(sourceOf({ gauge: series })).toEqual({ kind: "gauge", ...compiledSeries });
+    expect(sourceOf({ counter: { ...series, increase: "Anchored" } })).toEqual({
+      kind: "counter",
+      increase: "Anchored",
+      ...compiledSeries,
+    });
+    expect(sourceOf({ ratio: { numerator: series, denominator: { name: "deposits_total" } } })).toEqual({
+      kind: "ratio",
+      increase: "Extrapolated",
+      numerator: compiledSeries,
+      denominator: { name: "deposits_total", matchers: [] },
+    });
+    expect(sourceOf({ histogram: series })).toEqual({
+      kind: "histogram",
+      type: "Classic",
+      increase: "Extrapolated",
+      ...compiledSeries,
+    });
+  });
+
+  test("gives a deprecated metric 180 days until its sunset, unless it says more (Operational Metrics API §9)", () => {
+    const deprecated = { "metrics[0].state": "Deprecated", "metrics[0].deprecatedAt": "2026-01-01T00:00:00Z" };
+    const since = Date.UTC(2026, 0, 1);
+    expect(catalogWith(deprecated).metric).toMatchObject({
+      state: "Deprecated",
+      deprecatedAtMs: since,
+      sunsetAtMs: since + 180 * dayMs,
+    });
+    const later = { ...deprecated, "metrics[0].sunsetAt": "2027-01-01T00:00:00Z" };
+    expect(catalogWith(later).metric.sunsetAtMs).toBe(Date.UTC(2027, 0, 1));
+  });
+
+  test("shows an SLO with its metric", () => {
+    const slos = [
+      { name: "cpu-week", metric: "cpu_util", objective: 0.9 },
+      { name: "cpu-day", metric: "cpu_util", objective: 0.99 },
+    ];
+    expect(catalogWith({ slos }).metric.slos).toEqual([
+      { name: "cpu-day", objective: 0.99 },
+      { name: "cpu-week", objective: 0.9 },
+    ]);
+  });
+
+  test("is in force with a warning when a store settles before two intervals passed", () => {
+    const { verdict } = catalogWith({ "stores[1].settleSeconds": 29 });
+    expect(verdict.accepted.status).toBe(true);
+    expect(verdict.warnings).toEqual(["the store latam settles after 29 s, before 2 intervals (30 s) passed"]);
+  });
+
+  test("does not depend on the order of stores, labels, aggregations, matchers and members", () => {
+    const matchers = [
+      { label: "a", op: "Equal", value: "1" },
+      { value: "2", label: "b", op: "NotEqual" },
+    ];
+    const gauge = { "metrics[0].aggregations": ["avg", "max"], "metrics[0].source.gauge": { name: "cpu", matchers } };
+    const { catalog } = catalogWith(gauge);
+    const reordered = catalogWith({
+      ...gauge,
+      "metrics[0].aggregations": ["max", "avg"],
+      "metrics[0].source.gauge": { matchers: matchers.toReversed(), name: "cpu" },
+      stores: [
+        { name: "latam", region: "latam", prometheus: { url: "http://latam.example:9090" } },
+        { region: "eu", name: "eu", prometheus: { url: "http://eu.example:9090" } },
+      ],
+    }).catalog;
+    expect({ ...reordered, specDigest: "" }).toEqual({ ...catalog, specDigest: "" });
+  });
+});

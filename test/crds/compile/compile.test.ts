@@ -1,0 +1,207 @@
+import { describe, expect, test } from "vitest";
+import { configDigest } from "../../../crds/compile/compile.ts";
+import type { Verdict } from "../../../crds/compile/verdict.ts";
+import type { Resource } from "../../../crds/resource.ts";
+import { compiled, first, keyOf, partnerSecrets, resourceOf } from "./resources.ts";
+
+const older = "2026-01-01T00:00:00Z";
+const younger = "2026-01-02T00:00:00Z";
+
+/** `kind namespace/name: reason` of every object. */
+function acceptance(verdicts: readonly Verdict[]): readonly string[] {
+  return verdicts.map(({ kind, namespace, name, accepted }) => `${kind} ${namespace}/${name}: ${accepted.reason}`);
+}
+
+/** A partner of that name with a Secret of its own. */
+function partnerOf(name: string, secret: string, creationTimestamp?: string): Resource {
+  const metadata = creationTimestamp === undefined ? { name } : { name, creationTimestamp };
+  return resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": secret }, metadata);
+}
+
+describe("claims", () => {
+  test("of one metric id: the older catalog has it, the other is Conflicted", () => {
+    const { config, verdicts } = compiled([
+      resourceOf("MetricCatalog", {}, { name: "a", creationTimestamp: younger }),
+      resourceOf("MetricCatalog", {}, { name: "b", creationTimestamp: older }),
+    ]);
+    expect(config.catalogs.map(({ name }) => name)).toEqual(["b"]);
+    expect(first(verdicts)).toMatchObject({
+      name: "a",
+      accepted: {
+        status: false,
+        reason: "Conflicted",
+        message: "spec.metrics[0].id: the metric cpu_util belongs to MetricCatalog default/b, which is older",
+      },
+      resolvedRefs: { status: true, reason: "ResolvedRefs" },
+      problems: [{ field: "spec.metrics[0].id", reason: "Conflicted" }],
+    });
+  });
+
+  test("without any age go by namespace and name", () => {
+    const { config } = compiled([
+      resourceOf("MetricCatalog", {}, { name: "a", namespace: "z" }),
+      resourceOf("MetricCatalog", {}, { name: "b", namespace: "a" }),
+    ]);
+    expect(config.catalogs.map(({ namespace }) => namespace)).toEqual(["a"]);
+  });
+
+  test.each([
+    ["a client id", { clients: [{ clientId: "reports" }] }, "spec.clients[0].clientId: the clientId reports belongs to"],
+    ["a scope", { clients: [{ scope: "metrics:read" }] }, "spec.clients[0].scope: the scope metrics:read belongs to"],
+    ["a class default", { clients: [] }, "spec.class: the default of class A belongs to"],
+  ])("of %s: the older quota has it", (_what, changes, message) => {
+    const { config, verdicts } = compiled([
+      resourceOf("QueryClassQuota", changes, { name: "a", creationTimestamp: older }),
+      resourceOf("QueryClassQuota", changes, { name: "b", creationTimestamp: younger }),
+    ]);
+    expect(config.quotas.map(({ name }) => name)).toEqual(["a"]);
+    expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
+    expect(verdicts[1]?.accepted.message).toContain(message);
+  });
+
+  test("of a client id and a scope of one name are two", () => {
+    const { config } = compiled([
+      resourceOf("QueryClassQuota", { clients: [{ clientId: "reports" }] }, { name: "a" }),
+      resourceOf("QueryClassQuota", { clients: [{ scope: "reports" }] }, { name: "b" }),
+      resourceOf("QueryClassQuota", { clients: [] }, { name: "c" }),
+    ]);
+    expect(config.quotas).toHaveLength(3);
+  });
+
+  test("of one signing key, by its bytes: the younger partner is SharedSigningKey (Webhook Event Delivery §5.4)", () => {
+    const secrets = new Map([
+      ["default/one", { hmac: keyOf(7) }],
+      ["default/two", { hmac: keyOf(7) }],
+    ]);
+    const { config, verdicts } = compiled([partnerOf("a", "one", younger), partnerOf("b", "two", older)], secrets);
+    expect(config.partners.map(({ name }) => name)).toEqual(["b"]);
+    expect(first(verdicts).accepted).toEqual({
+      status: false,
+      reason: "SharedSigningKey",
+      message: "spec.signing.keys[0].secretRef: the signing key belongs to WebhookPartner default/b, which is older",
+    });
+  });
+
+  test("of one name: the older object has it", () => {
+    const { config, verdicts } = compiled([
+      resourceOf("QueryClassQuota", { clients: [{ clientId: "one" }] }, { creationTimestamp: younger }),
+      resourceOf("QueryClassQuota", { clients: [{ clientId: "two" }] }, { creationTimestamp: older }),
+    ]);
+    expect(config.quotas.flatMap(({ clients }) => clients.map(({ clientId }) => clientId))).toEqual(["two"]);
+    expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
+  });
+
+  test("of an object in conflict count for nothing: the next one has what it asked for besides", () => {
+    const clients = (...ids: readonly string[]) => ({ clients: ids.map((clientId) => ({ clientId })) });
+    const { verdicts } = compiled([
+      resourceOf("QueryClassQuota", clients("x"), { name: "a", creationTimestamp: "2026-01-01T00:00:00Z" }),
+      resourceOf("QueryClassQuota", clients("x", "y"), { name: "b", creationTimestamp: "2026-01-02T00:00:00Z" }),
+      resourceOf("QueryClassQuota", clients("y"), { name: "c", creationTimestamp: "2026-01-03T00:00:00Z" }),
+    ]);
+    expect(verdicts.map(({ accepted }) => accepted.status)).toEqual([true, false, true]);
+  });
+
+  test("of an older object that is invalid count for nothing", () => {
+    const invalid = resourceOf("MetricCatalog", { "metrics[0].defaultAggregation": "max" }, { name: "a", creationTimestamp: older });
+    const { config, verdicts } = compiled([
+      invalid,
+      resourceOf("MetricCatalog", {}, { name: "b", creationTimestamp: younger }),
+    ]);
+    expect(config.catalogs.map(({ name }) => name)).toEqual(["b"]);
+    expect(acceptance(verdicts)).toEqual(["MetricCatalog default/a: Invalid", "MetricCatalog default/b: Accepted"]);
+  });
+
+  test("of an older partner without all its keys count for nothing", () => {
+    const twoKeys = { "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "gone" } } };
+    const { config } = compiled([
+      resourceOf("WebhookPartner", twoKeys, { name: "a", creationTimestamp: older }),
+      resourceOf("WebhookPartner", {}, { name: "b", creationTimestamp: younger }),
+    ]);
+    expect(config.partners.map(({ name }) => name)).toEqual(["b"]);
+  });
+});
+
+describe("references", () => {
+  const field = "spec.signing.keys[0].secretRef";
+  test.each([
+    ["a Secret that is missing", new Map(), "SecretNotFound", `${field}.name: there is no Secret default/partner`],
+    [
+      "a Secret of another namespace",
+      new Map([["other/partner", { hmac: keyOf(1) }]]),
+      "SecretNotFound",
+      `${field}.name: there is no Secret default/partner`,
+    ],
+    [
+      "an entry that is missing",
+      new Map([["default/partner", { HMAC: keyOf(1) }]]),
+      "SecretKeyMissing",
+      `${field}.key: the Secret default/partner has no entry hmac`,
+    ],
+    [
+      "a key of 31 bytes",
+      new Map([["default/partner", { hmac: Buffer.alloc(31, 1).toString("base64") }]]),
+      "KeyTooShort",
+      `${field}.key: the signing key current has 31 bytes, fewer than 32`,
+    ],
+  ])("to %s keep the partner out of force", (_what, secrets, reason, message) => {
+    const { config, verdicts } = compiled([resourceOf("WebhookPartner")], secrets);
+    expect(config.partners).toEqual([]);
+    expect(config.material).toEqual({});
+    expect(first(verdicts)).toMatchObject({
+      accepted: { status: true, reason: "Accepted" },
+      resolvedRefs: { status: false, reason, message },
+      problems: [{ reason }],
+    });
+  });
+
+  test("to an entry named like a member of every object are missing", () => {
+    const changes = { "signing.keys[0].secretRef.key": "constructor" };
+    const { verdicts } = compiled([resourceOf("WebhookPartner", changes)]);
+    expect(first(verdicts).resolvedRefs.reason).toBe("SecretKeyMissing");
+  });
+});
+
+describe("an invalid object", () => {
+  test("is marked with its first problem and the number of the others", () => {
+    const { config, verdicts } = compiled([
+      resourceOf("WebhookPartner", { "endpoint.url": "http://a:b@partner.example/v1" }),
+    ]);
+    expect(config.partners).toEqual([]);
+    expect(first(verdicts)).toMatchObject({
+      accepted: {
+        status: false,
+        reason: "Invalid",
+        message: "spec.endpoint.url: the endpoint's URL is https, unless networks.allowPlaintext is true (and 1 more)",
+      },
+      resolvedRefs: { status: false, reason: "NotChecked" },
+    });
+  });
+});
+
+describe("the digest of a spec", () => {
+  const digestWith = (changes: Readonly<Record<string, unknown>>) => {
+    const { config } = compiled([resourceOf("WebhookPartner", changes)]);
+    return { spec: first(config.partners).specDigest, config: configDigest(config) };
+  };
+
+  test("changes with a field and comes back with it", () => {
+    const before = digestWith({});
+    const after = digestWith({ "delivery.maxInFlight": 65 });
+    expect(after.spec).not.toBe(before.spec);
+    expect(after.config).not.toBe(before.config);
+    expect(digestWith({})).toEqual(before);
+  });
+
+  test("does not change when a default is written out", () => {
+    expect(digestWith({ "delivery.maxInFlight": 64, state: "Active" })).toEqual(digestWith({}));
+  });
+
+  test("stays, and the configuration's changes, when the bytes of a key do", () => {
+    const [before, after] = [1, 9].map((byte) => {
+      return compiled([resourceOf("WebhookPartner")], new Map([["default/partner", { hmac: keyOf(byte) }]])).config;
+    });
+    expect(before?.partners).toEqual(after?.partners);
+    expect(before?.material).not.toEqual(after?.material);
+    expect(partnerSecrets.get("default/partner")?.["hmac"]).toBe(before?.material["default/partner/hmac"]);
+  });
+});

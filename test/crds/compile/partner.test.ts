@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { keyOf, compiled, first, partnerSecrets, resourceOf } from "./resources.ts";
+
+const partnerWith = (changes: Readonly<Record<string, unknown>>) => {
+  const { config, verdicts } = compiled([resourceOf("WebhookPartner", changes)]);
+  return { partner: first(config.partners), warnings: first(verdicts).warnings };
+};
+
+describe("a compiled partner", () => {
+  test("holds all that the runtime obeys, with units in milliseconds where the runtime counts them", () => {
+    const resource = resourceOf(
+      "WebhookPartner",
+      {
+        "endpoint.timeoutSeconds": 3,
+        "endpoint.headers": [{ name: "X-Team", value: "Payments" }],
+        "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2026-03-01T00:00:00Z" },
+        "subscriptions[0].types": ["payout.processed", "payout.created"],
+        "networks.allowCidrs": ["192.168.0.0/16", "10.0.0.0/8"],
+        state: "Paused",
+      },
+      { uid: "7f9c24e5-0000-4000-8000-000000000000", generation: 4 },
+    );
+    const { config } = compiled([resource]);
+    expect(config.partners).toEqual([
+      {
+        uid: "7f9c24e5-0000-4000-8000-000000000000",
+        namespace: "default",
+        name: "example",
+        generation: 4,
+        specDigest: expect.stringMatching(/^[0-9a-f]{64}$/u),
+        endpoint: {
+          url: "https://partner.example/webhooks/v1/payments",
+          timeoutMs: 3_000,
+          headers: { "x-team": "Payments" },
+        },
+        signing: {
+          scheme: "HmacV1",
+          keys: [
+            { id: "current", material: "default/partner/hmac" },
+            { id: "old", material: "default/partner/old", notAfterMs: Date.UTC(2026, 2, 1) },
+          ],
+        },
+        subscriptions: [
+          { name: "payouts", types: ["payout.created", "payout.processed"], tenants: ["lumen"], producers: [] },
+        ],
+        delivery: { maxInFlight: 64 },
+        retry: {
+          scheduleSeconds: [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400],
+          maxAgeSeconds: 604_800,
+          jitterPercent: 10,
+        },
+        networks: { allowCidrs: ["10.0.0.0/8", "192.168.0.0/16"], allowPlaintext: false },
+        state: "Paused",
+      },
+    ]);
+    expect(config.material).toEqual({ "default/partner/hmac": keyOf(1), "default/partner/old": keyOf(2) });
+  });
+
+  test.each([
+    ["https://partner.example", "https://partner.example/webhooks/v1/{domain}"],
+    ["https://partner.example/", "https://partner.example/webhooks/v1/{domain}"],
+    ["https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443/webhooks/v1/{domain}"],
+    ["https://partner.example/hooks/v2/{domain}/", "https://partner.example/hooks/v2/{domain}/"],
+  ])("turns the endpoint %s into %s (Webhook Event Delivery §4.1)", (written, url) => {
+    const { partner, warnings } = partnerWith({ "endpoint.url": written });
+    expect(partner.endpoint.url).toBe(url);
+    expect(warnings).toEqual([]);
+  });
+
+  test.each(["https://partner.example/hooks", "https://partner.example/v1beta", "https://v1.example/hooks/v"])(
+    "is in force with a warning when the path of %s names no version (Webhook Event Delivery §9)",
+    (url) => {
+      const { warnings } = partnerWith({ "endpoint.url": url });
+      expect(warnings).toEqual([expect.stringContaining("no segment with a version")]);
+    },
+  );
+
+  test("keeps the order of keys, since the first signs (Webhook Event Delivery §5.4)", () => {
+    const old = { id: "a-old", secretRef: { name: "partner", key: "old" } };
+    const { partner } = partnerWith({ "signing.keys[1]": old });
+    expect(partner.signing.keys.map(({ id }) => id)).toEqual(["current", "a-old"]);
+  });
+
+  test("is in force with a warning when its key ends with a line feed", () => {
+    const secrets = new Map([["default/partner", { hmac: Buffer.from(`${"k".repeat(32)}\n`).toString("base64") }]]);
+    const { config, verdicts } = compiled([resourceOf("WebhookPartner")], secrets);
+    expect(config.partners).toHaveLength(1);
+    expect(first(verdicts).warnings).toEqual(["the signing key current ends with a line feed, which is part of the key"]);
+  });
+
+  test("has without a cluster a uid of its kind, namespace and name, and generation 1", () => {
+    const secrets = new Map([...partnerSecrets, ["other/partner", { hmac: keyOf(3) }]]);
+    const partnerNamed = (namespace: string) => {
+      const resource = resourceOf("WebhookPartner", {}, { name: "acme", namespace });
+      return first(compiled([resource], secrets).config.partners);
+    };
+    const partner = partnerNamed("default");
+    expect(partner.uid).toBe("98ef86ad-dca0-8f25-8d48-de54fa6c3d94");
+    expect(partner.generation).toBe(1);
+    expect(partnerNamed("other").uid).not.toBe(partner.uid);
+  });
+});

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import type { Changes } from "../valid-objects.ts";
+import { compiled, first, resourceOf } from "./resources.ts";
+
+const quotaWith = (changes: Changes) => first(compiled([resourceOf("QueryClassQuota", changes)]).config.quotas);
+
+describe("a compiled quota", () => {
+  test("has the built-in limits of its class where it says nothing (Operational Metrics API §8)", () => {
+    expect(quotaWith({ class: "C", "limits.maxSeries": 20 }).limits).toEqual({
+      maxSeries: 20,
+      maxWindowSeconds: 34_560_000,
+      minStepSeconds: 10,
+      maxGroupBy: 4,
+    });
+  });
+
+  test("takes no limit of another quota of its class", () => {
+    const quota = resourceOf("QueryClassQuota", {}, { name: "one" });
+    const classQuota = resourceOf("QueryClassQuota", { clients: [], "limits.maxSeries": 1 }, { name: "two" });
+    const { config } = compiled([quota, classQuota]);
+    expect(config.quotas.map(({ limits }) => limits.maxSeries)).toEqual([50, 1]);
+  });
+
+  test("holds client ids before scopes, each with its narrowing", () => {
+    const clients = [
+      { scope: "metrics:read", metrics: ["cpu_util", "api_5xx_rate"] },
+      { clientId: "reports", regions: ["latam", "eu"] },
+      { clientId: "dashboards", environments: ["prod"] },
+    ];
+    const none = { tenants: [], regions: [], environments: [], metrics: [] };
+    expect(quotaWith({ clients }).clients).toEqual([
+      { ...none, clientId: "dashboards", environments: ["prod"] },
+      { ...none, clientId: "reports", regions: ["eu", "latam"] },
+      { ...none, scope: "metrics:read", metrics: ["api_5xx_rate", "cpu_util"] },
+    ]);
+  });
+});
+
+describe("the configuration", () => {
+  test("has the limits of every class without any quota (Operational Metrics API §2.6)", () => {
+    const { config } = compiled([]);
+    expect(config).toEqual({
+      schema: 1,
+      partners: [],
+      catalogs: [],
+      quotas: [],
+      classDefaults: {
+        A: { maxSeries: 50, maxWindowSeconds: 604_800, minStepSeconds: 10, maxGroupBy: 4 },
+        B: { maxSeries: 50, maxWindowSeconds: 2_678_400, minStepSeconds: 10, maxGroupBy: 4 },
+        C: { maxSeries: 50, maxWindowSeconds: 34_560_000, minStepSeconds: 10, maxGroupBy: 4 },
+      },
+      material: {},
+    });
+  });
+});
