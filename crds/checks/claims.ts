@@ -12,6 +12,11 @@ export interface Claim {
   readonly what: string;
 }
 
+/** A claim that an older object has. */
+export interface ClaimProblem extends FieldProblem {
+  readonly reason: Claim["reason"];
+}
+
 /** An object that asks to be in force, with all that it claims. */
 export interface Claimant {
   readonly resource: Resource;
@@ -68,9 +73,9 @@ function clientClaims({ spec }: QueryClassQuota): readonly Claim[] {
  * Gives each claim to the first claimant, in the order given (oldest first). One that finds any of its claims taken is
  * out: it gets nothing, so that the next one may. Returns the problems of those that are out.
  */
-export function settleClaims<C extends Claimant>(claimants: readonly C[]): ReadonlyMap<C, readonly FieldProblem[]> {
+export function settleClaims<C extends Claimant>(claimants: readonly C[]): ReadonlyMap<C, readonly ClaimProblem[]> {
   const owners = new Map<string, C>();
-  const out = new Map<C, readonly FieldProblem[]>();
+  const out = new Map<C, readonly ClaimProblem[]>();
   for (const claimant of claimants) {
     const problems = claimant.claims.flatMap((claim) => {
       const owner = owners.get(claim.name);

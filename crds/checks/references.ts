@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FieldProblem } from "../problem.ts";
+import type { ResolvedRefsReason } from "../reasons.ts";
 import type { Resource, WebhookPartner } from "../resource.ts";
 
 /** Fewest bytes of a signing key. Source: wire, "Keys ≥ 32 bytes". */
@@ -20,10 +21,15 @@ export interface ResolvedKey {
   readonly digest: string;
 }
 
+/** A reference that leads nowhere, or to something that cannot be used. */
+export interface ReferenceProblem extends FieldProblem {
+  readonly reason: Exclude<ResolvedRefsReason, "ResolvedRefs" | "NotChecked">;
+}
+
 /** What the references of an object lead to. */
 export interface References {
   readonly keys: readonly ResolvedKey[];
-  readonly problems: readonly FieldProblem[];
+  readonly problems: readonly ReferenceProblem[];
   readonly warnings: readonly string[];
 }
 
@@ -42,7 +48,7 @@ function resolveKey({ metadata, spec }: WebhookPartner, index: number, secrets: 
   const { id, secretRef } = spec.signing.keys[index] ?? { id: "", secretRef: { name: "", key: "" } };
   const secretName = `${metadata.namespace}/${secretRef.name}`;
   const field = `spec.signing.keys[${index}].secretRef`;
-  const refused = (problem: FieldProblem): References => ({ keys: [], problems: [problem], warnings: [] });
+  const refused = (problem: ReferenceProblem): References => ({ keys: [], problems: [problem], warnings: [] });
 
   const secret = secrets.get(secretName);
   if (secret === undefined) {

@@ -1,5 +1,6 @@
+import type { ClaimProblem } from "../checks/claims.ts";
 import type { FieldProblem } from "../problem.ts";
-import type { AcceptedReason, ResolvedRefsReason } from "../reasons.ts";
+import { reasons, type AcceptedReason, type ResolvedRefsReason } from "../reasons.ts";
 import type { Kind, Resource } from "../resource.ts";
 import type { Candidate } from "./candidate.ts";
 import { catalogWarnings } from "./catalog.ts";
@@ -28,7 +29,7 @@ export interface Verdict {
 }
 
 /** What the conditions of an object say. `conflicts` are the claims that others hold. */
-export function verdictOf(candidate: Candidate, conflicts: readonly FieldProblem[]): Verdict {
+export function verdictOf(candidate: Candidate, conflicts: readonly ClaimProblem[]): Verdict {
   const { kind, metadata } = candidate.resource;
   return {
     kind,
@@ -42,32 +43,19 @@ export function verdictOf(candidate: Candidate, conflicts: readonly FieldProblem
   };
 }
 
-function acceptedOf({ fault, problems }: Candidate, [conflict, ...more]: readonly FieldProblem[]): Verdict["accepted"] {
-  if (conflict !== undefined) {
-    const reason = conflict.reason === "SharedSigningKey" ? "SharedSigningKey" : "Conflicted";
-    return { status: false, reason, message: summary([conflict, ...more]) };
-  }
-  if (fault === undefined || fault === "Unresolved") {
-    return { status: true, reason: "Accepted", message: "the object is valid, permitted and in conflict with nothing" };
-  }
-  return { status: false, reason: fault, message: summary(problems) };
+function acceptedOf({ fault, problems }: Candidate, conflicts: readonly ClaimProblem[]): Verdict["accepted"] {
+  const [conflict] = conflicts;
+  if (conflict !== undefined) return { status: false, reason: conflict.reason, message: summary(conflicts) };
+  if (fault === "Invalid" || fault === "NotPermitted") return { status: false, reason: fault, message: summary(problems) };
+  return { status: true, reason: "Accepted", message: reasons.Accepted.Accepted.meaning };
 }
 
-function resolvedRefsOf({ fault, problems }: Candidate): Verdict["resolvedRefs"] {
-  switch (fault) {
-    case undefined:
-      return { status: true, reason: "ResolvedRefs", message: "everything that the object refers to is there" };
-    case "Unresolved":
-      return { status: false, reason: referenceReason(problems), message: summary(problems) };
-    case "Invalid":
-    case "NotPermitted":
-      return { status: false, reason: "NotChecked", message: "references are looked up once the object is accepted" };
-  }
-}
-
-function referenceReason([first]: readonly FieldProblem[]): ResolvedRefsReason {
-  const known = ["SecretNotFound", "SecretKeyMissing", "KeyTooShort"] as const;
-  return known.find((reason) => reason === first?.reason) ?? "SecretNotFound";
+function resolvedRefsOf({ fault, references: { problems } }: Candidate): Verdict["resolvedRefs"] {
+  const [missing] = problems;
+  if (missing !== undefined) return { status: false, reason: missing.reason, message: summary(problems) };
+  const reason = fault === "Invalid" || fault === "NotPermitted" ? "NotChecked" : "ResolvedRefs";
+  const { status, meaning } = reasons.ResolvedRefs[reason];
+  return { status, reason, message: meaning };
 }
 
 function warningsOf({ resource, fault, references }: Candidate): readonly string[] {
