@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { type KeyObject, generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -6,15 +5,9 @@ import { Agent, request } from "node:https";
 import { dirname, join } from "node:path";
 import { resolveTool } from "../tools/resolve.ts";
 import { freePort } from "./free-port.ts";
+import { type KubectlResult, runKubectl } from "./kubectl.ts";
 import { startServerProcess, type ServerProcess } from "./server-process.ts";
 import { temporaryFolder } from "./temp-folder.ts";
-
-/** What came of one kubectl command. */
-export interface KubectlResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** A real Kubernetes API server with an etcd of its own; no node, no controllers. */
 export interface KubeApiHandle {
@@ -39,7 +32,6 @@ export interface KubeApiOptions {
 
 const readyTimeoutMs = 60_000;
 const requestMsMax = 2_000;
-const kubectlMsMax = 60_000;
 const startTriesMax = 3;
 const tokenBytes = 16;
 const keyBits = 2048;
@@ -200,17 +192,4 @@ async function retriedOnTakenPort(start: (port: number) => Promise<Listening>): 
       if (!portWasTaken || tries >= startTriesMax) throw error;
     }
   }
-}
-
-function runKubectl(command: string, kubeconfig: string, args: readonly string[], stdin = ""): Promise<KubectlResult> {
-  const { promise, resolve, reject } = Promise.withResolvers<KubectlResult>();
-  const child = spawn(command, ["--kubeconfig", kubeconfig, ...args], { timeout: kubectlMsMax });
-  let [stdout, stderr] = ["", ""];
-  child.stdout.setEncoding("utf8").on("data", (chunk: string) => (stdout += chunk));
-  child.stderr.setEncoding("utf8").on("data", (chunk: string) => (stderr += chunk));
-  child.on("error", reject).on("close", (code) => resolve({ code: code ?? 1, stdout, stderr }));
-  // A kubectl that ends without reading closes the pipe; what matters then is its exit code.
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(stdin);
-  return promise;
 }
