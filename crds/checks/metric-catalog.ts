@@ -14,7 +14,7 @@ export const gracePeriodMs = 180 * 86_400_000;
 const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;
 const histogramSuffix = /_(bucket|sum|count)$/u;
 const percentiles: ReadonlySet<string> = new Set(["p50", "p95", "p99"]);
-const notOfHistograms: ReadonlySet<string> = new Set(["sum", "min", "max"]);
+const extremes: ReadonlySet<string> = new Set(["min", "max"]);
 const governedLabels: ReadonlySet<string> = new Set(labelNames);
 
 /** What the metrics of a catalog name must be in the catalog. */
@@ -83,9 +83,9 @@ const metricRules: readonly Rule<MetricCatalogMetric>[] = [
       unless(source.histogram !== undefined || !aggregations.some((name) => percentiles.has(name)), ".aggregations"),
   },
   {
-    message: "a histogram has avg and percentiles only",
+    message: "a histogram knows neither min nor max",
     faults: ({ source, aggregations }) =>
-      unless(source.histogram === undefined || !aggregations.some((name) => notOfHistograms.has(name)), ".aggregations"),
+      unless(source.histogram === undefined || !aggregations.some((name) => extremes.has(name)), ".aggregations"),
   },
   {
     message: "a ratio has avg only, since nothing else of a ratio composes",

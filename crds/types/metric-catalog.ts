@@ -58,7 +58,7 @@ export interface MetricCatalogMetric {
   readonly minStepSeconds?: number;
   /** Governed labels that clients may filter and group by. @default [] */
   readonly labels: readonly ("region" | "tenant" | "environment" | "service" | "psp" | "bank_group" | "geo" | "device" | "version" | "component")[];
-  /** Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a histogram has avg and the percentiles. */
+  /** Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a histogram has avg, sum and the percentiles. */
   readonly aggregations: readonly ("avg" | "sum" | "min" | "max" | "p50" | "p95" | "p99")[];
   /** Aggregation of a query that names none. */
   readonly defaultAggregation: "avg" | "sum" | "min" | "max" | "p50" | "p95" | "p99";

@@ -223,9 +223,9 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               "message": "percentiles need a histogram"
             },
             {
-              "rule": "!has(self.source.histogram) || !self.aggregations.exists(a, a in ['sum', 'min', 'max'])",
+              "rule": "!has(self.source.histogram) || !self.aggregations.exists(a, a in ['min', 'max'])",
               "fieldPath": ".aggregations",
-              "message": "a histogram has avg and percentiles only"
+              "message": "a histogram knows neither min nor max"
             },
             {
               "rule": "!has(self.source.ratio) || self.aggregations.all(a, a == 'avg')",
@@ -753,7 +753,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               }
             },
             "aggregations": {
-              "description": "Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a histogram has avg and the percentiles.",
+              "description": "Aggregations that clients may ask for. A gauge and a counter have avg, sum, min and max, a ratio has avg, a histogram has avg, sum and the percentiles.",
               "type": "array",
               "minItems": 1,
               "maxItems": 7,

@@ -25,7 +25,7 @@ export const acceptedRows: readonly Row[] = [
     { says: "has a step of one interval for a gauge", set: { "metrics[0].minStepSeconds": 15 } },
     { says: "has a step of two intervals for a counter", set: { ...counter, "metrics[0].minStepSeconds": 30 } },
     { says: "has a ratio", set: ratio },
-    { says: "has the percentiles of a histogram", set: { ...histogram, "metrics[0].aggregations": ["avg", "p50", "p95", "p99"] } },
+    { says: "has the percentiles and the sum of a histogram", set: { ...histogram, "metrics[0].aggregations": ["avg", "sum", "p50", "p95", "p99"] } },
     { says: "has a sunset exactly when the grace period ends", set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-30T00:00:00Z" } },
     { says: "has a sensitive metric with a role", set: { "metrics[0].sensitivity": "responsible-gaming", "metrics[0].requiredRole": "rg" } },
     { says: "changes a unit and its schemaVersion", replaces: {}, set: { "metrics[0].unit": "percent", schemaVersion: "2026-02" } },

@@ -225,7 +225,7 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "has the maximum of a histogram",
     set: { ...histogram, "metrics[0].aggregations": ["avg", "max"] },
     field: "spec.metrics[0].aggregations",
-    message: "a histogram has avg and percentiles only",
+    message: "a histogram knows neither min nor max",
   },
   {
     says: "has the sum of a ratio",
