@@ -77,6 +77,19 @@ describe("the memory store", () => {
     expect(await store.find("e1")).toBeUndefined();
   });
 
+  test("counts the day from the last attempt that marked the event", async () => {
+    const clock = { nowMs: 0 };
+    const store = storeOn(clock, 3);
+    await expect(store.once("e1", "v1", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+    clock.nowMs = hourMs;
+    await fill(store, ["e2"]);
+    clock.nowMs = 2 * hourMs;
+    await fill(store, ["e1", "e3"]);
+    clock.nowMs = 25 * hourMs;
+    expect(await fill(store, ["e4", "e1"])).toEqual(["processed", "seen"]);
+    expect(await store.find("e2")).toBeUndefined();
+  });
+
   test("says full rather than forget what is younger than a day", async () => {
     const clock = { nowMs: 0 };
     const store = storeOn(clock, 2);

@@ -19,12 +19,14 @@ afterEach(async () => {
 });
 
 /** A recipient on a port of its own, and what it handled. */
-async function startRecipient(): Promise<{ readonly url: string; readonly handled: DeliveredEvent[] }> {
+async function startRecipient(
+  handle?: () => Promise<void>,
+): Promise<{ readonly url: string; readonly handled: DeliveredEvent[] }> {
   const handled: DeliveredEvent[] = [];
   const recipient = createRecipient({
     keys: () => [{ id: "old", secret: Buffer.alloc(32) }, { id: "new", secret }],
     store: createMemorySeenStore(),
-    handle: async (event) => void handled.push(event),
+    handle: handle ?? (async (event) => void handled.push(event)),
     handlerVersion: "1.0.0",
   });
   const server = await listenOnLoopback(createServer(recipient));
@@ -90,6 +92,15 @@ describe("a recipient over HTTP", () => {
       seen: true,
       processed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/u) as string,
       handler_version: "1.0.0",
+    });
+  });
+
+  test("does not call an event seen whose processing failed (Webhook Event Delivery §2.2)", async () => {
+    const { url } = await startRecipient(() => Promise.reject(new Error("no")));
+    expect(await deliver(`${url}/webhooks/v1/payout`, 1)).toMatchObject({ status: 500 });
+    expect(await get(`${url}/webhooks/status/evt%2F1`)).toMatchObject({
+      status: 200,
+      body: { seen: false, handler_version: "1.0.0" },
     });
   });
 

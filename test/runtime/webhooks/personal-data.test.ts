@@ -55,7 +55,7 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
   });
 
   test("is not excused by an allowed path outside data", () => {
-    expect(found({ reference: card })).toEqual([["reference", "card_number"]]);
+    expect(found({ extra: { reference: card } })).toEqual([["extra.reference", "card_number"]]);
   });
 
   test("is allowed by digits only: a forbidden name stays forbidden", () => {

@@ -234,7 +234,9 @@ describe("an answer", () => {
     const server = await serve((request, response) => {
       const chunk = Buffer.alloc(65_536, "x");
       const pump = (): void => {
-        while (writtenBytes < 1_000_000_000 && !response.destroyed && response.write(chunk)) {
+        let hasRoom = true;
+        while (writtenBytes < 1_000_000_000 && !response.destroyed && hasRoom) {
+          hasRoom = response.write(chunk);
           writtenBytes += chunk.length;
         }
       };
@@ -282,6 +284,18 @@ describe("an answer", () => {
     expect(inside.connections()).toBe(0);
   });
 
+  test("is kept without the cookies it sets", async () => {
+    const server = await serve((_, response) => void response.writeHead(200, { "Set-Cookie": "s=1", "X-A": "b" }).end());
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ headers: { "x-a": "b" } });
+    expect(JSON.stringify(outcome)).not.toContain("s=1");
+  });
+
+  test("that is only informational is none", async () => {
+    const server = await serveRaw((socket) => void socket.end("HTTP/1.1 103 Early Hints\r\n\r\n"));
+    expect(await newSender().send(requestTo(at(server)))).toMatchObject(failure("reset"));
+  });
+
   test("after informational ones is the one that counts", async () => {
     const server = await serve((_, response) => {
       response.writeEarlyHints({ link: "</x>; rel=preload" });
@@ -290,20 +304,18 @@ describe("an answer", () => {
     expect(await newSender().send(requestTo(at(server)))).toMatchObject({ status: 204, body: "" });
   });
 
-  test("keeps a bounded number of headers, those that decide first, and no cookie", async () => {
+  test("keeps a bounded number of headers, those that decide first", async () => {
     const server = await serve((_, response) => {
       for (let index = 0; index < 90; index += 1) {
         response.setHeader(`X-${index}`, "y");
       }
       response.setHeader("X-0", "y".repeat(5_000));
-      response.setHeader("Set-Cookie", "secret=1");
       response.writeHead(429, { "Retry-After": "7" }).end();
     });
     const outcome = await newSender().send(requestTo(at(server)));
     const headers = outcome.kind === "response" ? outcome.headers : {};
     expect(Object.keys(headers)).toHaveLength(48);
     expect(headers).toMatchObject({ "retry-after": "7", "x-0": "y".repeat(1_024) });
-    expect(headers).not.toHaveProperty("set-cookie");
   });
 });
 
@@ -339,9 +351,13 @@ describe("TLS", () => {
     expect(outcome).toMatchObject({ ...failure("tls"), detail: "partner.test: CERT_HAS_EXPIRED" });
   });
 
-  test("to a name with a trailing dot checks the name without it", async () => {
-    const outcome = await sendOver(partner, (port) => `https://partner.test.:${port}/`, { ca: partner.cert });
+  test("to a name with a trailing dot asks for the name without it (RFC 6066 §3)", async () => {
+    const asked: unknown[] = [];
+    const server = createHttpsServer(partner, ok).on("secureConnection", (socket) => asked.push(socket.servername));
+    const { port } = await start(server);
+    const outcome = await newSender().send(requestTo(`https://partner.test.:${port}/`, { tls: { ca: partner.cert } }));
     expect(outcome).toMatchObject({ kind: "response", status: 200 });
+    expect(asked).toEqual(["partner.test"]);
   });
 
   test("to an address checks the address", async () => {
