@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { isMetadata, parseCidr } from "../../../crds/networks.ts";
 import { addressFault, createGuard, urlFault } from "../../../runtime/webhooks/guard.ts";
 import { metadataBlocks, specialBlocks } from "../../../runtime/webhooks/special-addresses.ts";
 
@@ -73,6 +74,11 @@ describe("an address that nobody is expected at is refused:", () => {
 
   test("every row of both tables is a block", () => {
     expect([specialBlocks.length, metadataBlocks.length]).toEqual([55, 8]);
+  });
+
+  test("every block that nothing opens is one that no resource may name either", () => {
+    const named = metadataBlocks.map(({ text }) => parseCidr(text)).filter((block) => block !== undefined);
+    expect(named.map(isMetadata)).toEqual(metadataBlocks.map(() => true));
   });
 
   test.each(["example.com", "", "fe80::1%eth0", "1.2.3"])("%s, which is no address", (text) => {
