@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import { labelNames } from "../../../crds/config.ts";
+import { forbiddenValue, isForbiddenLabel } from "../../../runtime/metrics/forbidden.ts";
+
+describe("a label name (Operational Metrics API §2.3)", () => {
+  test.each([
+    "userId",
+    "user_id",
+    "USERID",
+    "user-id",
+    "user.id",
+    "ｕｓｅｒＩｄ",
+    "sessionId",
+    "session_id",
+    "card",
+    "cardNumber",
+    "raw_card_number",
+    "pan",
+    "document",
+    "documentNumber",
+    "raw_document_number",
+    "doc_no",
+    "passport",
+    "creditCard",
+  ])("%s is forbidden", (name) => {
+    expect(isForbiddenLabel(name)).toBe(true);
+  });
+
+  test.each([...labelNames, "panel", "usergroup", "wildcard", "panama"])("%s is not", (name) => {
+    expect(isForbiddenLabel(name)).toBe(false);
+  });
+});
+
+describe("a filter value", () => {
+  test.each([
+    ["4111111111111111", "card"],
+    ["4111 1111 1111 1111", "card"],
+    ["4111-1111-1111-1111", "card"],
+    ["psp 5500.0000.0000.0004 x", "card"],
+    ["378282246310005", "card"],
+    ["４１１１１１１１１１１１１１１１", "card"],
+    ["", "empty"],
+    ["x".repeat(201), "longer"],
+    ["a\nb", "control"],
+    ["a\u0000", "control"],
+    ["\ud800", "Unicode"],
+  ])("%j is refused: %s", (value, reason) => {
+    expect(forbiddenValue(value)).toContain(reason);
+  });
+
+  test.each(["eu", 'a"b\\c', "4111111111111112", "2026-01-01", "v1.2.3", "000000000000", "12345678901", "übermorgen", "*"])(
+    "%j is allowed",
+    (value) => {
+      expect(forbiddenValue(value)).toBeUndefined();
+    },
+  );
+});
