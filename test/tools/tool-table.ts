@@ -39,7 +39,7 @@ const natsServer: ToolSource = {
   linkerFlags: () => "",
   links: [],
   debianPackage: "nats-server",
-  cost: "under a minute, once",
+  cost: "about a minute, once",
 };
 
 const prometheus: ToolSource = {
