@@ -1,0 +1,23 @@
+import { openDevIssuer } from "../http/dev-issuer.ts";
+import { startStep } from "../start-error.ts";
+import type { TokenArguments } from "./arguments.ts";
+import type { ExitName } from "./exit-codes.ts";
+
+/**
+ * `heliograph dev-token`: prints a token of the development issuer of the data folder. Claims have their default names.
+ * @throws StartError `data`
+ */
+export async function devToken(args: TokenArguments): Promise<ExitName> {
+  const { dataFolder, ttlSeconds } = args;
+  const open = () => openDevIssuer(dataFolder, Date.now);
+  const issuer = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
+  const token = await issuer.sign(claimsOf(args), Date.now(), ttlSeconds);
+  process.stdout.write(`${token}\n`);
+  return "done";
+}
+
+function claimsOf({ client, tenants, scopes, roles, regions, environments, metrics }: TokenArguments): object & Record<string, unknown> {
+  const lists = { roles, regions, environments, metrics };
+  const narrowing = Object.entries(lists).filter(([, list]) => list.length > 0);
+  return { sub: client, client_id: client, scope: scopes.join(" "), tenants, ...Object.fromEntries(narrowing) };
+}

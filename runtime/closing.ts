@@ -1,0 +1,35 @@
+import type { Logger } from "pino";
+
+/** Ends one part within what is left of a drain. */
+export type Close = (remainingMs: number) => Promise<void> | void;
+
+/** What a program has opened, to be closed in reverse order, whether its start fails half-way or it is stopped. */
+export class Closing {
+  private readonly log: Logger;
+  private readonly parts: { readonly name: string; readonly close: Close }[] = [];
+  private ended: Promise<void> | undefined;
+
+  constructor(log: Logger) {
+    this.log = log;
+  }
+
+  add(name: string, close: Close): void {
+    this.parts.push({ name, close });
+  }
+
+  /** Closes everything within `drainMs` in all; a part that fails is logged and keeps no other open. Runs once. */
+  run(drainMs: number): Promise<void> {
+    this.ended ??= this.closeAll(performance.now() + drainMs);
+    return this.ended;
+  }
+
+  private async closeAll(deadlineMs: number): Promise<void> {
+    for (const { name, close } of this.parts.toReversed()) {
+      try {
+        await close(Math.max(0, deadlineMs - performance.now()));
+      } catch (err) {
+        this.log.error({ part: name, err }, "closing failed");
+      }
+    }
+  }
+}

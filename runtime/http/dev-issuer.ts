@@ -1,0 +1,77 @@
+import { randomUUID } from "node:crypto";
+import { link, mkdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from "jose";
+import type { TrustedIssuer } from "./authenticate.ts";
+import { KeySource } from "./key-source.ts";
+
+/** `iss` of the local development issuer. */
+export const devIssuerName = "urn:heliograph:standalone";
+/** `aud` of its tokens. */
+export const devAudience = "heliograph";
+
+const algorithm = "ES256";
+const keyFileName = "dev-issuer.jwk.json";
+
+/** An issuer of tokens that only a standalone program on the same data folder trusts. */
+export interface DevIssuer {
+  /** Its public half, for verification. */
+  readonly trusted: TrustedIssuer;
+  /** A signed token with these claims. Times are Unix milliseconds and seconds. */
+  sign(claims: Readonly<Record<string, unknown>>, nowMs: number, ttlSeconds: number): Promise<string>;
+}
+
+/**
+ * Opens the issuer of a data folder; its key pair is made at the first opening, readable by the owner only.
+ * @throws Error when the folder cannot be written or the key file is damaged
+ */
+export async function openDevIssuer(dataFolder: string, now: () => number): Promise<DevIssuer> {
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  const path = join(dataFolder, keyFileName);
+  const { d, ...publicJwk } = (await readKey(path)) ?? (await makeKey(path));
+  const key = await importJWK({ ...publicJwk, d } as JWK, algorithm);
+  return {
+    trusted: {
+      settings: { issuer: devIssuerName, audiences: [devAudience], jwksFile: path, algorithms: [algorithm] },
+      keys: new KeySource(async () => ({ keys: [publicJwk] }), now),
+    },
+    sign: (claims, nowMs, ttlSeconds) =>
+      new SignJWT({ ...claims })
+        .setProtectedHeader({ alg: algorithm, kid: String(publicJwk["kid"]), typ: "at+jwt" })
+        .setIssuer(devIssuerName)
+        .setAudience(devAudience)
+        .setIssuedAt(Math.floor(nowMs / 1000))
+        .setExpirationTime(Math.floor(nowMs / 1000) + ttlSeconds)
+        .sign(key),
+  };
+}
+
+type KeyFile = Readonly<Record<string, unknown>>;
+
+/** Undefined when there is no key yet. */
+async function readKey(path: string): Promise<KeyFile | undefined> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as KeyFile;
+  } catch (cause) {
+    throw new Error(`${path} is damaged; remove it to have a new key made`, { cause });
+  }
+}
+
+async function makeKey(path: string): Promise<KeyFile> {
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  const jwk = await exportJWK(privateKey);
+  const text = JSON.stringify({ ...jwk, kid: await calculateJwkThumbprint(jwk), alg: algorithm, use: "sig" });
+  const ownPath = `${path}.${randomUUID()}`;
+  await writeFile(ownPath, text, { mode: 0o600, flag: "wx" });
+  // Of two processes that make the key at once, the first to link wins and both read its key.
+  await link(ownPath, path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  await unlink(ownPath);
+  return (await readKey(path)) ?? (JSON.parse(text) as KeyFile);
+}

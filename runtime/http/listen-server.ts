@@ -1,0 +1,26 @@
+import type { FastifyInstance } from "fastify";
+
+/**
+ * Opens a port and answers its URL.
+ * @param port 0 picks a free one
+ * @throws Error in a sentence for people
+ */
+export async function listenServer(app: FastifyInstance, host: string, port: number): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    throw new Error(sentenceOf(cause, `${host}:${port}`), { cause });
+  }
+  const address = app.server.address();
+  if (typeof address !== "object" || address === null) throw new Error(`${host} has no port`);
+  const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http://${shownHost}:${address.port}`;
+}
+
+function sentenceOf(error: unknown, place: string): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE") return `${place} is in use by another program`;
+  if (code === "EACCES") return `${place} is not allowed to this user`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return `this machine does not have the address of ${place}`;
+  return message;
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { readArguments } from "../../../runtime/cli/arguments.ts";
+
+const read = (line: string, environment: Record<string, string> = {}) =>
+  readArguments(line === "" ? [] : line.split(" "), environment);
+
+describe("the command line", () => {
+  test.each([
+    ["", { command: "help" }],
+    ["--help", { command: "help" }],
+    ["help", { command: "help" }],
+    ["run --help", { command: "help", about: "run" }],
+    ["run config --port 1 -h", { command: "help", about: "run" }],
+    ["--version", { command: "version" }],
+    ["validate config", { command: "validate", folder: "config" }],
+  ])("%j is understood", (line, expected) => {
+    expect(read(line)).toEqual(expected);
+  });
+
+  test("of run has a default for everything but the folder", () => {
+    expect(read("run config")).toEqual({
+      command: "run",
+      folder: "config",
+      port: 8080,
+      adminPort: 9090,
+      host: "127.0.0.1",
+      dataFolder: ".heliograph",
+      drainMs: 20_000,
+      logLevel: "info",
+    });
+  });
+
+  test("of run takes every flag, before or after the folder", () => {
+    const line =
+      "run --port 1 --admin-port=2 --host ::1 config --data d --nats nats://u:p@h:4222 --nats-server /x --settings s.yaml --drain-seconds 0 --log-level debug";
+    expect(read(line)).toEqual({
+      command: "run",
+      folder: "config",
+      port: 1,
+      adminPort: 2,
+      host: "::1",
+      dataFolder: "d",
+      natsUrl: "nats://u:p@h:4222",
+      natsServer: "/x",
+      settingsFile: "s.yaml",
+      drainMs: 0,
+      logLevel: "debug",
+    });
+  });
+
+  test("of dev-token splits scopes at blanks and collects what is repeated", () => {
+    const argv = ["dev-token", "--tenant", "a", "--tenant", "b", "--scope", "x y", "--scope", "z", "--ttl", "30m"];
+    expect(readArguments(argv, {})).toMatchObject({
+      tenants: ["a", "b"],
+      scopes: ["x", "y", "z"],
+      ttlSeconds: 1800,
+      client: "dev",
+      regions: [],
+    });
+  });
+});
+
+describe("an environment variable", () => {
+  test("stands in for a flag, and a flag wins over it", () => {
+    const environment = { HELIOGRAPH_PORT: "1", HELIOGRAPH_ADMIN_PORT: "2", HELIOGRAPH_DATA: "d" };
+    expect(read("run config --port 3", environment)).toMatchObject({ port: 3, adminPort: 2, dataFolder: "d" });
+  });
+
+  test("that is empty is as good as none", () => {
+    expect(read("run config", { HELIOGRAPH_PORT: "", HELIOGRAPH_NATS: "" })).toMatchObject({ port: 8080 });
+  });
+
+  test("gives a list separated by commas", () => {
+    expect(read("dev-token", { HELIOGRAPH_TENANT: "a,b", HELIOGRAPH_SCOPE: "s" })).toMatchObject({ tenants: ["a", "b"] });
+  });
+
+  test("is checked like the flag", () => {
+    expect(() => read("run config", { HELIOGRAPH_PORT: "http" })).toThrow("--port is a whole number from 0 to 65535, not http.");
+  });
+});
+
+describe("a command line is refused with a sentence", () => {
+  test.each([
+    ["for an unknown command", "serve config", "There is no command serve; see heliograph --help."],
+    ["for an unknown flag", "run config --prot 1", "Unknown option '--prot'; see heliograph run --help."],
+    ["for a flag of another command", "validate config --port 1", "Unknown option '--port'; see heliograph validate --help."],
+    ["without the folder", "run", "run needs a DIR."],
+    ["with two folders", "run a b", "run takes one DIR."],
+    ["with a folder where none is taken", "dev-token a --tenant t --scope s", "dev-token takes no operand."],
+    ["for a port that is none", "run a --port x", "--port is a whole number from 0 to 65535, not x."],
+    ["for a port that is too high", "run a --port 65536", "--port is a whole number from 0 to 65535, not 65536."],
+    ["for a negative port", "run a --port=-1", "--port is a whole number from 0 to 65535, not -1."],
+    ["for a flag given twice", "run a --port 1 --port 2", "--port is given 2 times."],
+    ["for an empty value", "run a --host=", "--host is empty."],
+    ["for a NATS URL that is none", "run a --nats localhost", "--nats is a URL such as nats://127.0.0.1:4222."],
+    ["for a NATS URL of HTTP", "run a --nats http://h:4222", "--nats is a URL such as nats://127.0.0.1:4222."],
+    ["for an unknown log level", "run a --log-level loud", "--log-level is one of debug, info, warn, error, not loud."],
+    ["for a token without a tenant", "dev-token --scope s", "--tenant is required."],
+    ["for a token without a scope", "dev-token --tenant t", "--scope is required."],
+    ["for a time to live that is none", "dev-token --tenant t --scope s --ttl 1y", /^--ttl is a duration such as/u],
+    ["for a time to live that is too long", "dev-token --tenant t --scope s --ttl 31d", /^--ttl is a duration such as/u],
+  ])("%s", (_name, line, sentence) => {
+    expect(() => read(line)).toThrow(sentence);
+  });
+
+  test("for a flag without its value", () => {
+    expect(() => read("run a --port")).toThrow(/--port.*argument missing; see heliograph run --help\.$/u);
+  });
+});
