@@ -23,7 +23,7 @@ export const systemClock: Clock = {
 
 /** Resolves when the delay is over or the signal is aborted, whichever comes first; never rejects. */
 export async function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
-  if (signal?.aborted === true) return;
+  if (delayMs <= 0 || signal?.aborted === true) return;
   await new Promise<void>((resolve) => {
     const end = (): void => {
       cancel();

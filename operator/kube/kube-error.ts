@@ -58,6 +58,12 @@ export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]):
   return error instanceof KubeError && (kinds.length === 0 || kinds.includes(error.kind));
 }
 
+/** What a log or a condition may say of any error: masked, bounded, without its stack. */
+export function describeError(error: unknown): string {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return capBytes(mask(text), messageBytesMax);
+}
+
 /** The parts that matter of a `Status` object. Source: Kubernetes API reference, Status v1 meta. */
 export interface ApiStatus {
   readonly code?: number | undefined;

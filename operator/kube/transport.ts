@@ -44,6 +44,8 @@ const connectTimeoutMsDefault = 10_000;
 const credentialsAgeMsMaxDefault = 10_000;
 /** Longer than the pause between two renewals of a lease, shorter than the API server's own idle bound. */
 const keepAliveMs = 30_000;
+/** After so long without traffic a connection is probed, once a second; ten probes later it is broken. */
+const probeAfterMs = 15_000;
 /** A watch holds one connection; far more than an operator has of them and of workers. */
 const connectionsMax = 256;
 
@@ -141,7 +143,7 @@ class KeepingTransport implements Transport {
       case "agent":
         return new Agent({ ...common, connect: connectOptions(connection.connect, timeout) });
       case "none":
-        return new Agent({ ...common, connect: { timeout } });
+        return new Agent({ ...common, connect: connectOptions({}, timeout) });
       case "proxy":
         return new ProxyAgent({ ...common, uri: connection.uri, requestTls: connectOptions(connection.requestTls, timeout) });
       case "socks":
@@ -152,7 +154,7 @@ class KeepingTransport implements Transport {
 
 /** The same TLS options in the client's words; the two packages only differ in how they spell what is absent. */
 function connectOptions(tls: object, timeout: number): buildConnector.BuildOptions {
-  return { ...tls, timeout };
+  return { ...tls, timeout, keepAlive: true, keepAliveInitialDelay: probeAfterMs };
 }
 
 /** The error that a broken connection, or the end of the signal, means. */
