@@ -1,0 +1,303 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { MetricConfig } from "../../../crds/config.ts";
+import { createMetricsApi, type MetricsApiOptions } from "../../../runtime/metrics/create-metrics-api.ts";
+import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
+import { Registry } from "prom-client";
+import { Refusal } from "../../../runtime/errors/refusal.ts";
+import { waitFor } from "../../support/wait.ts";
+import { healthyProbe, json, matrix, startScriptedStore, success, vector, type ScriptedStore, type StoreReply } from "../stores/scripted-store.ts";
+import { configOf, everyone, metricConfig, parameters, storeConfig } from "./oracle/universe.ts";
+
+/** Stores that fail in ways in which no real one can be made to: what the API makes of them. */
+
+const nowMs = Date.parse("2026-01-01T12:00:00Z");
+const nowSeconds = nowMs / 1_000;
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+const gauge = { source: { kind: "gauge", name: "lag", matchers: [] } } as const;
+
+interface Running {
+  readonly api: MetricsApi;
+  readonly stores: readonly ScriptedStore[];
+  readonly warnings: readonly object[];
+}
+
+/** Stores with these behaviours, by region; a name stands for its region too unless it says otherwise. */
+async function run(
+  behaviours: Readonly<Record<string, StoreReply>>,
+  metric: Pick<MetricConfig, "source"> & Partial<MetricConfig> = gauge,
+  options: Partial<MetricsApiOptions> = {},
+): Promise<Running> {
+  const stores = await Promise.all(
+    Object.values(behaviours).map((behaviour) => startScriptedStore(healthyProbe(behaviour))),
+  );
+  const configs = Object.keys(behaviours).map((name, index) =>
+    storeConfig({ name, region: name.split("-")[0] ?? name, url: stores[index]?.url ?? "" }),
+  );
+  const warnings: object[] = [];
+  const log = { warn: (details: object) => void warnings.push(details) };
+  const api = createMetricsApi({ config: configOf(configs, [metricConfig("lag", configs, metric)]), log, ...options });
+  closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
+  return { api, stores, warnings };
+}
+
+type Pairs = readonly (readonly [string, string])[];
+const lastFiveMinutes: Pairs = [
+  ["metric", "lag"],
+  ["filter[tenant]", "brand-a"],
+  ["from", "2026-01-01T11:55:00Z"],
+  ["step", "1m"],
+];
+
+function ask({ api }: Running, pairs: Pairs = [], signal = new AbortController().signal): Promise<MetricsAnswer> {
+  return api.query(parameters([...lastFiveMinutes, ...pairs]), everyone, signal, { correlationId: "id-1", nowMs });
+}
+
+async function refusalOf(running: Promise<unknown>): Promise<Refusal> {
+  const error = await running.then(
+    () => new Error("it was answered"),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Refusal) return error;
+  throw error;
+}
+
+/** Answers every range with one point at the end of the window, and a newest sample of `ageSeconds`. */
+function answering(value: number, ageSeconds = 10): StoreReply {
+  return (response, request) => {
+    const body = request.path === "query" ? vector(String(nowSeconds - ageSeconds)) : matrix([nowSeconds, String(value)]);
+    success(body)(response, request);
+  };
+}
+
+const silent: StoreReply = () => undefined;
+const broken: StoreReply = (response) => void response.socket?.destroy();
+const overloaded = json(422, { status: "error", errorType: "execution", error: "too many samples" });
+
+interface Body {
+  readonly data: readonly { readonly points: readonly unknown[] }[];
+  readonly meta: { readonly partial: boolean; readonly regions: readonly { readonly region: string; readonly state: string }[] };
+}
+const bodyOf = ({ body }: MetricsAnswer): Body => body as Body;
+const statesOf = (answer: MetricsAnswer): string =>
+  bodyOf(answer).meta.regions.map(({ region, state }) => `${region}=${state}`).join(" ");
+
+describe("a store that fails (Operational Metrics API §7)", () => {
+  const rows: readonly (readonly [sentence: string, behaviour: StoreReply, state: string])[] = [
+    ["breaks its connection", broken, "failed"],
+    ["refuses the query", overloaded, "failed"],
+    ["answers a page of a proxy", json(502, "Bad Gateway"), "failed"],
+    ["answers after the deadline", silent, "late"],
+  ];
+  test.each(rows)("and %s leaves a partial answer of the others", async (_sentence, behaviour, state) => {
+    const running = await run({ eu: answering(5), latam: behaviour }, gauge, { deadlineMs: 300 });
+    const answer = await ask(running);
+    expect([answer.status, answer.headers["X-Partial"], statesOf(answer)]).toEqual([206, "true", `eu=ok latam=${state}`]);
+    expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 1]] }]);
+    expect(bodyOf(answer).meta.partial).toBe(true);
+    expect(answer.headers["X-Query-Shards"]).toBe("asked=2, answered=1");
+    expect(running.warnings).toMatchObject([{ store: "metrics/generated/latam", region: "latam", metric: "lag", correlationId: "id-1" }]);
+  });
+
+  test("in a region with others makes the region partial", async () => {
+    const answer = await ask(await run({ "eu-1": answering(5), "eu-2": broken }));
+    expect([answer.status, statesOf(answer)]).toEqual([206, "eu=partial"]);
+  });
+
+  test("for one statistic of two is left out as a whole: half of an average is none", async () => {
+    const half: StoreReply = (response, request) => {
+      const counts = request.form.get("query")?.includes("count_over_time") ?? false;
+      (counts ? overloaded : answering(1_000))(response, request);
+    };
+    const answer = await ask(await run({ eu: answering(5), latam: half }));
+    expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 1]] }]);
+    expect(statesOf(answer)).toBe("eu=ok latam=failed");
+  });
+
+  test("to read all of its own data makes the answer partial too", async () => {
+    const answer = await ask(
+      await run({
+        eu: (response, request) => {
+          if (request.path === "query") answering(5)(response, request);
+          else success(matrix([nowSeconds, "5"]), ["remote_read: connection refused"])(response, request);
+        },
+      }),
+    );
+    expect([answer.status, statesOf(answer)]).toEqual([206, "eu=partial"]);
+  });
+});
+
+describe("when no store answers (Operational Metrics API §7)", () => {
+  test("the request is refused with 502 and a cheaper query to ask", async () => {
+    const running = await run({ eu: broken, latam: silent }, gauge, { deadlineMs: 300 });
+    const refusal = await refusalOf(ask(running));
+    expect([refusal.status, refusal.code, refusal.suggestion, refusal.retryAfterSeconds]).toEqual([
+      502,
+      "store_failed",
+      { step: "2m", downsample: "5m" },
+      5,
+    ]);
+    expect(refusal.message).toBe("no store answered: eu (failed), latam (late)");
+  });
+
+  test("and all were late, with 504, not much after the deadline", async () => {
+    const running = await run({ eu: silent, latam: silent }, gauge, { deadlineMs: 300 });
+    const startMs = performance.now();
+    const refusal = await refusalOf(ask(running));
+    expect([refusal.status, refusal.code, refusal.suggestion?.step]).toEqual([504, "store_timeout", "2m"]);
+    expect(performance.now() - startMs).toBeLessThan(1_500);
+    await waitFor(() => running.stores.every((store) => store.abandoned() > 0), { timeoutMs: 2_000, what: "the requests to be cancelled" });
+  });
+
+  test("and none knows what the metric needs, the region is unsupported", async () => {
+    const unflagged = await startScriptedStore((response, request) => {
+      if (request.form.get("query")?.includes("anchored") ?? false) overloaded(response, request);
+      else success(vector("2"))(response, request);
+    });
+    const config = storeConfig({ name: "eu", region: "eu", url: unflagged.url });
+    const source = { kind: "counter", increase: "Anchored", name: "paid_total", matchers: [] } as const;
+    const api = createMetricsApi({ config: configOf([config], [metricConfig("lag", [config], { source })]), log: { warn: () => undefined } });
+    closing.push(() => api.stop(), () => unflagged.close());
+    const refusal = await refusalOf(ask({ api, stores: [unflagged], warnings: [] }));
+    expect([refusal.code, refusal.message]).toEqual(["store_failed", "no store answered: eu (unsupported)"]);
+    expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }] });
+  });
+});
+
+describe("a caller who leaves", () => {
+  test("ends the requests to the stores", async () => {
+    const running = await run({ eu: silent, latam: silent });
+    const controller = new AbortController();
+    const asking = ask(running, [], controller.signal);
+    asking.catch(() => undefined);
+    // The probe's two requests, a newest sample and two statistics.
+    await waitFor(() => running.stores.every(({ requests }) => requests.length === 5), { timeoutMs: 2_000, what: "the stores to be asked" });
+    controller.abort(new Error("the caller left"));
+    await expect(asking).rejects.toThrow("the caller left");
+    await waitFor(() => running.stores.every((store) => store.abandoned() === 3), { timeoutMs: 2_000, what: "the requests to be cancelled" });
+  });
+});
+
+describe("X-Data-Freshness (Operational Metrics API §6)", () => {
+  const header = async (behaviours: Readonly<Record<string, StoreReply>>): Promise<string | undefined> =>
+    (await ask(await run(behaviours))).headers["X-Data-Freshness"];
+  const empty: StoreReply = (response, request) => {
+    success({ resultType: request.path === "query" ? "vector" : "matrix", result: [] })(response, request);
+  };
+  const withoutNewest: StoreReply = (response, request) =>
+    (request.path === "query" ? empty : answering(5))(response, request);
+
+  test("is the age of the newest sample, of the stalest store", async () => {
+    expect(await header({ eu: answering(5, 7), latam: answering(5, 90) })).toBe("90s");
+  });
+
+  test("is not that of a store that failed or holds no such series", async () => {
+    expect(await header({ eu: answering(5, 7), latam: broken, apac: empty })).toBe("7s");
+  });
+
+  test("is at most a point's width off where the store names no newest sample", async () => {
+    expect(await header({ eu: withoutNewest })).toBe("60s");
+  });
+
+  test("is the age of the window when there is nothing in it", async () => {
+    expect(await header({ eu: empty })).toBe("300s");
+  });
+});
+
+describe("a result", () => {
+  test("of too many series is refused with what to ask instead", async () => {
+    const result = Array.from({ length: 5_001 }, (_, index) => ({ metric: { service: `s${index}` }, values: [[nowSeconds, "1"]] }));
+    const many: StoreReply = (response, request) =>
+      (request.path === "query" ? answering(1) : success({ resultType: "matrix", result }))(response, request);
+    const refusal = await refusalOf(ask(await run({ eu: many }), [["group_by", "service"]]));
+    expect([refusal.status, refusal.code]).toEqual([400, "result_too_large"]);
+  });
+
+  test("of buckets that two stores do not share is refused with one region to ask", async () => {
+    const buckets = (bound: string): StoreReply => (response, request) => {
+      const result = [bound, "+Inf"].map((le) => ({ metric: { le }, values: [[nowSeconds, "1"]] }));
+      (request.path === "query" ? answering(1) : success({ resultType: "matrix", result }))(response, request);
+    };
+    const histogram = {
+      source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] },
+      aggregations: ["p95"],
+      defaultAggregation: "p95",
+    } as const;
+    const running = await run({ eu: buckets("1"), latam: buckets("2") }, histogram);
+    const refusal = await refusalOf(ask(running));
+    expect([refusal.status, refusal.code, refusal.errors[0]?.field]).toEqual([400, "incompatible_buckets", "filter[region]"]);
+    expect((await ask(running, [["filter[region]", "eu"]])).status).toBe(200);
+  });
+
+  test("holds no point where a value is no finite number", async () => {
+    const values = [[nowSeconds - 120, "NaN"], [nowSeconds - 60, "+Inf"], [nowSeconds, "3"]] as const;
+    const odd: StoreReply = (response, request) => (request.path === "query" ? answering(1) : success(matrix(...values)))(response, request);
+    const answer = await ask(await run({ eu: odd }), [["agg", "max"]]);
+    expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 3]] }]);
+    expect(JSON.stringify(answer.body)).not.toMatch(/null|NaN|Infinity/u);
+  });
+});
+
+describe("the health view (Operational Metrics API §4.4)", () => {
+  test("tells what was measured", async () => {
+    const running = await run({ eu: answering(5), latam: broken });
+    await ask(running);
+    await ask(running, [["filter[region]", "eu"]]);
+    await refusalOf(ask(running, [["filter[region]", "latam"]]));
+    await refusalOf(ask(running, [["agg", "p99"]]));
+    expect(running.api.health().body).toEqual({
+      status: "degraded",
+      window_seconds: 300,
+      requests: 4,
+      latency_p95_ms: expect.any(Number) as number,
+      error_rate: 0.25,
+      cache_hit_ratio: 0,
+      partial_response_rate: 0.5,
+      caches: [
+        { name: "memory", state: "off", fallback: "stores" },
+        { name: "distributed", state: "off", fallback: "stores" },
+      ],
+      stores: [
+        { name: "eu", region: "eu", state: "ok" },
+        { name: "latam", region: "latam", state: "failing" },
+      ],
+    });
+  });
+
+  test("is down when every store fails, and ok again when they are back", async () => {
+    let down = true;
+    const running = await run({ eu: (response, request) => (down ? broken : answering(5))(response, request) });
+    await refusalOf(ask(running));
+    expect(running.api.health().body).toMatchObject({ status: "down" });
+    down = false;
+    await ask(running);
+    expect(running.api.health().body).toMatchObject({ status: "ok", stores: [{ state: "ok" }] });
+  });
+
+  test("does not blame a store for a query that it refuses", async () => {
+    const running = await run({ eu: overloaded });
+    await refusalOf(ask(running));
+    expect(running.api.health().body).toMatchObject({ stores: [{ state: "ok" }] });
+  });
+});
+
+test("the API counts its requests, its metrics and its stores (Operational Metrics API §2.2)", async () => {
+  const registry = new Registry();
+  const running = await run({ eu: answering(5), latam: broken }, gauge, { registry });
+  await ask(running);
+  const text = await registry.metrics();
+  expect(text).toContain('heliograph_metrics_request_duration_seconds_count{route="query",outcome="partial"} 1');
+  expect(text).toContain('heliograph_metrics_queried_total{metric="lag",class="A"} 1');
+  expect(text).toContain('heliograph_metrics_cost_units_total{class="A"} 20');
+  expect(text).toContain('heliograph_store_reads_total{store="latam",region="latam",outcome="unreachable"} 1');
+});
+
+test("another configuration is obeyed from the next request on", async () => {
+  const running = await run({ eu: answering(5) });
+  running.api.apply(configOf([], []));
+  expect((await refusalOf(ask(running))).code).toBe("unknown_metric");
+  expect(running.api.health().body).toMatchObject({ stores: [] });
+});
