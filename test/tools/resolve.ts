@@ -144,7 +144,8 @@ function cachedPath(search: Search): string {
   return join(cacheRoot(search.env), cacheFolderName(search.tool.source, search.toolsFolder), search.name);
 }
 
-function cacheRoot(env: Readonly<Record<string, string | undefined>>): string {
+/** Where programs that were built or unpacked are kept, outside the checkout. */
+export function cacheRoot(env: Readonly<Record<string, string | undefined>> = process.env): string {
   return join(env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "heliograph", "tools");
 }
 
