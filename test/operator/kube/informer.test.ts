@@ -272,10 +272,9 @@ describe("a watch that ends badly", () => {
   test("is noticed by its silence, shows in the health, and is replaced", async () => {
     clock = new ManualClock();
     api.on("GET", list("5", []));
-    api.on("WATCH", frames([bookmark("6")]), frames([event("ADDED", "one", "7")]));
+    api.on("WATCH", frames([event("ADDED", "first", "6")]), frames([event("ADDED", "one", "7")]));
     const { informer } = start({ silenceMs: 30_000, relistMs: 3_600_000 });
-    await watches(1);
-    await waitFor(() => clock?.waiting === 2, { ...patience, what: "the open watch" });
+    await waitFor(() => informer.get("a/first"), { ...patience, what: "the open watch" });
     expect(informer.health()).toMatchObject({ synced: true, live: true });
     clock.advance(29_000);
     expect(informer.health().lastEventAgeMs).toBe(29_000);
@@ -339,14 +338,15 @@ describe("events", () => {
   test("that were skipped are made up for by the next relist", async () => {
     clock = new ManualClock();
     api.on("GET", list("5", [partner("one", "3"), partner("two", "4")]), list("20", [partner("one", "15")]));
+    api.on("WATCH", frames([event("MODIFIED", "two", "6")]));
     const { changes } = start({ relistMs: 600_000, silenceMs: 3_600_000 });
-    await waitFor(() => api.requests("WATCH").length === 1 && clock?.waiting === 2, { ...patience, what: "the open watch" });
+    await waitFor(() => changes.length === 3, { ...patience, what: "the open watch" });
     clock.advance(599_999);
     await settle();
     expect(api.requests("GET")).toHaveLength(1);
     clock.advance(1);
     await watches(2);
-    expect(changes.slice(2)).toEqual(["deleted a/two 4 relist", "updated a/one 15 relist"]);
+    expect(changes.slice(3)).toEqual(["deleted a/two 6 relist", "updated a/one 15 relist"]);
     expect(resumedFrom()).toEqual(["5", "20"]);
   });
 
