@@ -12,6 +12,7 @@ export interface StoredMessage {
 
 const leaderTimeoutMs = 2_000;
 const noMessageCode = 10037;
+const noneStatus = 404;
 
 /**
  * The last message of an exact subject, read from the stream's leader: a replica may lag behind what was just
@@ -80,8 +81,15 @@ interface DirectMessage {
 
 async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly StoredMessage[]> {
   const messages: StoredMessage[] = [];
-  for await (const { subject, seq, time, header, data } of answers) {
-    messages.push({ subject, seq, storedAtMs: time.getTime(), headers: flatHeaders(header), data });
+  try {
+    for await (const { subject, seq, time, header, data } of answers) {
+      messages.push({ subject, seq, storedAtMs: time.getTime(), headers: flatHeaders(header), data });
+    }
+  } catch (error) {
+    // "None" is an error for a batch of one subject and an empty answer for several.
+    if ((error as { readonly code?: unknown }).code !== noneStatus) {
+      throw error;
+    }
   }
   return messages;
 }

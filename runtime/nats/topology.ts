@@ -6,8 +6,8 @@ import type { RetentionSettings, StreamSettings } from "../config/settings.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { createLayout, layoutVersion, type Layout } from "./layout.ts";
 import { Unanswered } from "./requests.ts";
+import { isVersionEnough, serverVersionMin } from "./server-version.ts";
 
-const serverVersionMin = [2, 14] as const;
 /** An acknowledgement scans the consumers of a work queue; partners beyond this share lanes long before. */
 const maxConsumersPerStream = 20_000;
 /** How long an id of `HG_DELIVERIES` is remembered: longer than any repeat of one publish takes. */
@@ -54,11 +54,8 @@ export async function ensureTopology(handle: NatsConnectionHandle, settings: Str
 
 function assertServerVersion(handle: NatsConnectionHandle): void {
   const version = handle.connection.info?.version ?? "";
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  const [majorMin, minorMin] = serverVersionMin;
-  if (major < majorMin || (major === majorMin && minor < minorMin)) {
-    const need = serverVersionMin.join(".");
-    throw new Error(`nats-server ${version} is too old: scheduled messages need version ${need} or newer`);
+  if (!isVersionEnough(version)) {
+    throw new Error(`nats-server ${version} is too old: scheduled messages need ${serverVersionMin} or newer`);
   }
 }
 

@@ -1,0 +1,101 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Where a child server keeps its things, below the data folder. */
+export interface ChildFiles {
+  readonly folder: string;
+  readonly store: string;
+  readonly config: string;
+  readonly state: string;
+  readonly log: string;
+  readonly lock: string;
+}
+
+/** What is remembered of the child server, readable for this user only. */
+export interface ChildState {
+  /** 0 until the first start chose one. */
+  readonly port: number;
+  readonly password: string;
+  /** For the system account, which tells how the server is. */
+  readonly systemPassword: string;
+  /** Process of the server that was started last; 0 for none. */
+  readonly pid: number;
+}
+
+/** Users of the server. */
+export const childUser = { events: "heliograph", system: "system" } as const;
+
+const passwordBytes = 32;
+const privateFolder = 0o700;
+const privateFile = 0o600;
+/** How long a message may wait to be written to the disk itself: what a loss of power may take. */
+const syncInterval = "1s";
+const logBytesMax = 8 * 1024 * 1024;
+const logFilesMax = 3;
+/** Streams have limits of their own; the server must not also reserve their sum on a small disk. */
+const storeBytesMax = "1PB";
+const memoryStoreBytesMax = 256 * 1024 * 1024;
+
+/** Names below a data folder. */
+export function childFiles(dataFolder: string): ChildFiles {
+  const folder = join(dataFolder, "nats");
+  const inside = (name: string): string => join(folder, name);
+  return {
+    folder,
+    store: inside("store"),
+    config: inside("nats-server.conf"),
+    state: inside("server.json"),
+    log: inside("nats-server.log"),
+    lock: inside("heliograph.lock"),
+  };
+}
+
+/** Makes the folder, for this user only. */
+export async function makeFolder({ folder }: ChildFiles): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: privateFolder });
+  await chmod(folder, privateFolder);
+}
+
+/** What is remembered, or a new state with new passwords. */
+export async function readState({ state }: ChildFiles): Promise<ChildState> {
+  const known = await readFile(state, "utf8").then(
+    (text) => JSON.parse(text) as Partial<ChildState>,
+    () => ({}),
+  );
+  const password = (): string => randomBytes(passwordBytes).toString("base64url");
+  return { port: 0, pid: 0, password: password(), systemPassword: password(), ...known };
+}
+
+/** Remembers the state. A crash leaves the old one or the new one, never a part. */
+export async function writeState({ state }: ChildFiles, value: ChildState): Promise<void> {
+  const aside = `${state}.new`;
+  await writeFile(aside, JSON.stringify(value), { mode: privateFile });
+  await rename(aside, state);
+}
+
+/** Writes the server's configuration. */
+export async function writeConfig(files: ChildFiles, state: ChildState): Promise<void> {
+  await writeFile(files.config, configText(files, state), { mode: privateFile });
+}
+
+function configText(files: ChildFiles, { port, password, systemPassword }: ChildState): string {
+  const text = JSON.stringify;
+  return `# Written at every start; changes are lost.
+host: "127.0.0.1"
+port: ${port === 0 ? -1 : port}
+ports_file_dir: ${text(files.folder)}
+log_file: ${text(files.log)}
+logfile_size_limit: ${logBytesMax}
+logfile_max_num: ${logFilesMax}
+jetstream {
+  store_dir: ${text(files.store)}
+  sync_interval: ${text(syncInterval)}
+  max_file_store: ${storeBytesMax}
+  max_memory_store: ${memoryStoreBytesMax}
+}
+authorization { users: [ { user: ${childUser.events}, password: ${text(password)} } ] }
+accounts { SYS { users: [ { user: ${childUser.system}, password: ${text(systemPassword)} } ] } }
+system_account: SYS
+`;
+}

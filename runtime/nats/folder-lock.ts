@@ -1,0 +1,67 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startOf } from "./running-process.ts";
+
+/** A folder that this process holds. */
+export interface FolderLock {
+  /** Lets go; a second call does nothing. */
+  release(): Promise<void>;
+}
+
+const triesMax = 20;
+const pauseMs = 50;
+
+/**
+ * Takes a lock file for this process. The lock of a process that is gone, or whose id is another process by now, counts
+ * no more.
+ *
+ * @throws Error that names the holder when it lives
+ */
+export async function lockFolder(path: string, what: string): Promise<FolderLock> {
+  const own = `${process.pid} ${(await startOf(process.pid)) ?? ""}`;
+  for (let tries = 1; tries <= triesMax; tries += 1) {
+    if (await create(path, own)) {
+      return { release: () => releaseOwn(path, own) };
+    }
+    const held = await readFile(path, "utf8").catch(() => "");
+    const [pid = "", start = ""] = held.split(" ");
+    if (held !== "" && (await startOf(Number(pid))) === start) {
+      throw new Error(`${what} is in use by process ${pid}; end it, or choose another folder`);
+    }
+    if (held !== "") {
+      await removeStale(path, held);
+    } else {
+      // Its holder has just made it and not yet written, or has just removed it.
+      await sleep(pauseMs);
+    }
+  }
+  throw new Error(`${what} cannot be locked: ${path} is empty or keeps changing`);
+}
+
+async function create(path: string, text: string): Promise<boolean> {
+  try {
+    await writeFile(path, text, { flag: "wx", mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") {
+      return false;
+    }
+    throw error;
+  }
+}
+
+/** Two may find the same stale lock; whoever moves away the fresh lock of the other by mistake puts it back. */
+async function removeStale(path: string, stale: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  await rename(path, aside).catch(() => undefined);
+  const moved = await readFile(aside, "utf8").catch(() => stale);
+  await (moved === stale ? rm(aside, { force: true }) : rename(aside, path));
+}
+
+async function releaseOwn(path: string, own: string): Promise<void> {
+  const held = await readFile(path, "utf8").catch(() => "");
+  if (held === own) {
+    await rm(path, { force: true });
+  }
+}

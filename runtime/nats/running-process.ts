@@ -1,0 +1,91 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+
+const pollMs = 20;
+
+/** Whether a process with this id runs; one that has ended and that nobody has asked about yet does not. */
+export function isRunning(pid: number): boolean {
+  return canBeSignalled(pid) && !isZombie(pid);
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    // The state follows the name, which stands in parentheses.
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(")").at(-1)?.trim().startsWith("Z") === true;
+  } catch {
+    return false;
+  }
+}
+
+function canBeSignalled(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process runs too.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/**
+ * What the process was started with, arguments separated by spaces; undefined when there is no such process. Ids are
+ * used again, so an id from a file says nothing without this.
+ */
+export async function commandLineOf(pid: number): Promise<string | undefined> {
+  try {
+    return (await readFile(`/proc/${pid}/cmdline`, "utf8")).replaceAll("\0", " ").trim();
+  } catch {
+    return isRunning(pid) ? psField(pid, "command") : undefined;
+  }
+}
+
+/**
+ * When the process was started, as an opaque text that no later process with the same id has; undefined when there is
+ * no such process.
+ */
+export async function startOf(pid: number): Promise<string | undefined> {
+  try {
+    // Fields after the name, which stands in parentheses and may itself hold any; the start is the twenty-second of
+    // all.
+    const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(")").at(-1)?.trim().split(" ");
+    return fields?.[19];
+  } catch {
+    return isRunning(pid) ? psField(pid, "lstart") : undefined;
+  }
+}
+
+async function psField(pid: number, field: string): Promise<string | undefined> {
+  const result = await promisify(execFile)("ps", ["-p", String(pid), "-o", `${field}=`]).catch(() => undefined);
+  return result?.stdout.trim();
+}
+
+/** Ends a process with SIGTERM, and with SIGKILL when that takes longer than the bound; resolves when it is gone. */
+export async function endProcess(pid: number, patienceMs: number): Promise<void> {
+  signal(pid, "SIGTERM");
+  if (!(await isGoneWithin(pid, patienceMs))) {
+    signal(pid, "SIGKILL");
+    await isGoneWithin(pid, patienceMs);
+  }
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It is gone already.
+  }
+}
+
+async function isGoneWithin(pid: number, boundMs: number): Promise<boolean> {
+  const deadlineMs = performance.now() + boundMs;
+  while (isRunning(pid)) {
+    if (performance.now() > deadlineMs) {
+      return false;
+    }
+    await sleep(pollMs);
+  }
+  return true;
+}
