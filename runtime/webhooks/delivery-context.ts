@@ -1,0 +1,63 @@
+import type { BaseLogger } from "pino";
+import type { AttemptsStream } from "../nats/attempts-stream.ts";
+import type { DeadLettersStream } from "../nats/dead-letters-stream.ts";
+import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
+import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { DeliveryItem } from "./delivery-item.ts";
+import type { DeliveryMetrics } from "./delivery-metrics.ts";
+import type { DisabledPartners } from "./disabled-partners.ts";
+import type { Partner } from "./partner.ts";
+import type { Sender } from "./send.ts";
+
+/** What the engine logs to. */
+export type Log = Pick<BaseLogger, "info" | "warn" | "error">;
+
+/**
+ * Points in the life of a message at which a process can die. Routing: `routing`, then `routed_one` after each delivery
+ * that was stored. Delivery: `loaded` before the POST, `sent` after it, `recorded`, then `passed_on` when what follows
+ * (the next attempt, the dead letter) is stored and nothing is acknowledged yet, `acknowledged`.
+ */
+export type Stage = "routing" | "routed_one" | "loaded" | "sent" | "recorded" | "passed_on" | "acknowledged";
+
+/** Everything a delivery needs besides itself and its partner. */
+export interface DeliveryContext {
+  readonly deliveries: DeliveriesStream;
+  readonly attempts: AttemptsStream;
+  readonly deadLetters: DeadLettersStream;
+  readonly disabled: DisabledPartners;
+  readonly sender: Sender;
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
+  /** [0, 1) */
+  readonly random: () => number;
+  readonly podId: string;
+  /** `X-Webhook-Producer` of events without a producer. */
+  readonly installation: string;
+  /** Version of this program. */
+  readonly version: string;
+  readonly log: Log;
+  readonly metrics: DeliveryMetrics;
+  /** Called at every stage; for fault tests. */
+  readonly onStage: (stage: Stage, eventId: string) => void;
+  /** Aborted when the process must end: nothing new is tried, and what is under way is left to others. */
+  readonly ending: AbortSignal;
+}
+
+/** One message in work. */
+export interface Work {
+  readonly item: DeliveryItem;
+  /** As it was handed out last: when JetStream lost patience it hands the same message out again, to the same work. */
+  message: PulledMessage;
+  /** Milliseconds of the monotonic clock. */
+  readonly sinceMs: number;
+}
+
+/** What a delivery can ask of those who pull its partner's messages. */
+export interface LaneControl {
+  /** Sees to it that retries will be pulled. */
+  prepareRetries(): Promise<void>;
+  /** Pulls no more of this partner as long as its specification is the one of `partner`. */
+  disable(partner: Partner): void;
+  /** Stops and resumes pulling while a dead letter cannot be stored. */
+  block(isBlocked: boolean): void;
+}

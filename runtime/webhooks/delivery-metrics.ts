@@ -1,0 +1,52 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+/** Figures of the webhook half. Labels come from closed lists: no partner, tenant or event ever is one. */
+export interface DeliveryMetrics {
+  /** Requests to store an event, by `outcome`: `stored`, `duplicate`, `reused`, `refused`, `unavailable`. */
+  readonly ingested: Counter<"outcome">;
+  /** Deliveries that the router made out of events. */
+  readonly routed: Counter;
+  /** Attempts, by what became of the delivery: `delivered`, `retry`, `rejected`, `dead`, `disabled`. */
+  readonly attempts: Counter<"outcome">;
+  readonly attemptSeconds: Histogram<"outcome">;
+  /** From accepting the event to the partner's 2xx. */
+  readonly deliverySeconds: Histogram;
+  readonly inFlight: Gauge;
+  /** By `state`: `rejected` or `dead`. Any growth is worth an alert. */
+  readonly deadLetters: Counter<"state">;
+  /** Partners whose deliveries stand still because the dead letter stream takes no more. */
+  readonly blockedPartners: Gauge;
+  /** Attempts whose record could not be written. */
+  readonly recordsLost: Counter;
+}
+
+const attemptSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const deliverySecondsBuckets = [0.01, 0.05, 0.1, 0.5, 1, 3, 10, 60, 600, 3_600, 86_400];
+
+/** Registers the figures in `registry`. */
+export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
+  const registers = [registry];
+  const named = (name: string, help: string) => ({ name: `heliograph_webhook_${name}`, help, registers });
+  const outcome = { labelNames: ["outcome"] as const };
+  return {
+    ingested: new Counter({ ...named("ingest_total", "Requests to store an event."), ...outcome }),
+    routed: new Counter(named("routed_total", "Deliveries made out of events.")),
+    attempts: new Counter({ ...named("attempts_total", "Delivery attempts."), ...outcome }),
+    attemptSeconds: new Histogram({
+      ...named("attempt_duration_seconds", "Time of one delivery attempt."),
+      ...outcome,
+      buckets: attemptSecondsBuckets,
+    }),
+    deliverySeconds: new Histogram({
+      ...named("delivery_duration_seconds", "Time from accepting an event to its delivery."),
+      buckets: deliverySecondsBuckets,
+    }),
+    inFlight: new Gauge(named("in_flight", "Attempts under way.")),
+    deadLetters: new Counter({
+      ...named("dead_letters_total", "Deliveries that ended without success."),
+      labelNames: ["state"] as const,
+    }),
+    blockedPartners: new Gauge(named("blocked_partners", "Partners stopped by a full dead letter stream.")),
+    recordsLost: new Counter(named("attempt_records_lost_total", "Attempts whose record could not be written.")),
+  };
+}

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { pauseAfter } from "../nats/persistence.ts";
+import { Unanswered } from "../nats/requests.ts";
+import { attemptRecord, type MadeAttempt } from "./attempts.ts";
+import { carryOut } from "./carry-out.ts";
+import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
+import { deliveryHeaders } from "./delivery-headers.ts";
+import { attemptNumber } from "./delivery-item.ts";
+import { spliceAttempt } from "./envelope.ts";
+import { eventHash } from "./ids.ts";
+import { outcomeCode, type FailureOutcome, type Outcome } from "./outcome.ts";
+import type { Partner } from "./partner.ts";
+import { readPast } from "./past.ts";
+import { resume } from "./resume.ts";
+import { settle, type Settlement } from "./settle.ts";
+
+/** Answers that refuse a record, and silences while there is a connection, before the delivery goes on without it. */
+const recordTriesMax = 10;
+
+/**
+ * Brings one delivery one step further. First attempts and retries take this one path: load, sign, send, settle,
+ * record, carry out. A message that was handed out before is looked up first, so that nobody is asked twice what was
+ * answered.
+ *
+ * @throws Unanswered when the process must end first
+ */
+export async function deliver(
+  context: DeliveryContext,
+  work: Work,
+  partner: Partner,
+  lane: LaneControl,
+): Promise<void> {
+  const { deliveryCount } = work.message;
+  const past = deliveryCount > 1 ? await readPast(context, work.item, partner) : undefined;
+  const resumption = past === undefined ? { kind: "send" as const } : resume(work.item, past, deliveryCount);
+  switch (resumption.kind) {
+    case "superseded":
+      work.message.ack();
+      return;
+    case "carry_out":
+      await carryOut(context, work, partner, lane, resumption.settlement);
+      return;
+    case "poison":
+      await conclude(context, work, lane, poisoned(context, work, partner));
+      return;
+    case "send":
+      await attempt(context, work, partner, lane);
+      return;
+    default:
+      throw new Error(`unknown resumption ${String(resumption satisfies never)}`);
+  }
+}
+
+async function attempt(context: DeliveryContext, work: Work, partner: Partner, lane: LaneControl): Promise<void> {
+  const { item } = work;
+  context.onStage("loaded", item.eventId);
+  const startedAtMs = context.now();
+  const outcome = await send(context, work, partner, startedAtMs);
+  if (context.ending.aborted) {
+    // The outcome may be our own giving up; who gets the message next tries again.
+    return;
+  }
+  context.onStage("sent", item.eventId);
+  const settlement = settle(outcome, partner.config.retry, item, context.now(), context.random);
+  await conclude(context, work, lane, { item, partner, startedAtMs, outcome, settlement, pod: context.podId });
+}
+
+function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: number): Promise<Outcome> {
+  const { item, message } = work;
+  const { endpoint, signing, networks } = partner.config;
+  if (partner.secret === undefined) {
+    throw new Error(`the signing key of ${partner.label} is missing`);
+  }
+  const number = attemptNumber(item);
+  const body = spliceAttempt(message.data, number);
+  const url = partner.urlFor(item.type);
+  const headers = deliveryHeaders(signing.scheme, {
+    secret: partner.secret,
+    url,
+    body,
+    eventId: item.eventId,
+    attempt: number,
+    producer: item.producer ?? context.installation,
+    sentAtMs,
+    version: context.version,
+    endpointHeaders: endpoint.headers,
+    ...(item.replayId === undefined ? {} : { replayId: item.replayId }),
+  });
+  return context.sender.send({ url, headers, body, timeoutMs: endpoint.timeoutMs, networks, signal: context.ending });
+}
+
+/** Writes the record, and only then does what was settled. */
+async function conclude(context: DeliveryContext, work: Work, lane: LaneControl, made: MadeAttempt): Promise<void> {
+  await record(context, made);
+  context.onStage("recorded", made.item.eventId);
+  report(context, made);
+  await carryOut(context, work, made.partner, lane, made.settlement);
+}
+
+/**
+ * Writes the attempt record. When it cannot be written though NATS is there, the delivery goes on without it: losing a
+ * line of history is better than asking the partner again or losing the delivery.
+ */
+async function record(context: DeliveryContext, made: MadeAttempt): Promise<void> {
+  const { tenant, eventId } = made.item;
+  const text = JSON.stringify(attemptRecord(made));
+  for (let tries = 1; tries <= recordTriesMax;) {
+    const problem = await recordOnce(context, tenant, eventHash(eventId), text);
+    if (problem === undefined) {
+      return;
+    }
+    if (context.ending.aborted) {
+      throw problem;
+    }
+    // Without a connection nothing else could be done either: that is no reason to go on without the record.
+    const isAway = problem instanceof Unanswered && problem.reason === "disconnected";
+    await sleep(pauseAfter(tries), undefined, { ref: false });
+    tries += isAway ? 0 : 1;
+  }
+  context.metrics.recordsLost.inc();
+  context.log.error({ eventId, tenant, partner: made.partner.label }, "attempt record not stored, going on without it");
+}
+
+async function recordOnce(
+  { attempts }: DeliveryContext,
+  tenant: string,
+  idhash: string,
+  text: string,
+): Promise<Error | undefined> {
+  try {
+    const answer = await attempts.append(tenant, idhash, text);
+    return answer.kind === "refused" ? new Error(answer.detail) : undefined;
+  } catch (error) {
+    if (error instanceof Unanswered) {
+      return error;
+    }
+    throw error;
+  }
+}
+
+function report({ log, metrics, now }: DeliveryContext, { item, partner, outcome, settlement }: MadeAttempt): void {
+  const { totalMs } = outcome.timings;
+  metrics.attempts.inc({ outcome: settlement.kind });
+  metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000);
+  if (settlement.kind === "delivered") {
+    metrics.deliverySeconds.observe(Math.max(0, now() - item.acceptedAtMs) / 1_000);
+  }
+  const fields = {
+    eventId: item.eventId,
+    tenant: item.tenant,
+    type: item.type,
+    partner: partner.label,
+    attempt: attemptNumber(item),
+    generation: item.generation,
+    outcome: settlement.kind,
+    code: outcomeCode(outcome),
+    durationMs: Math.round(totalMs),
+    ...nextAttemptAt(settlement),
+  };
+  log.info(fields, "attempt");
+}
+
+function nextAttemptAt(settlement: Settlement): { readonly nextAttemptAt?: string } {
+  return settlement.kind === "retry" ? { nextAttemptAt: new Date(settlement.atMs).toISOString() } : {};
+}
+
+/** Whoever took this message died over it, again and again. */
+function poisoned(context: DeliveryContext, { item, message }: Work, partner: Partner): MadeAttempt {
+  const outcome: FailureOutcome = {
+    kind: "failure",
+    reason: "aborted",
+    detail: `handed out ${message.deliveryCount} times, and nobody came back with an outcome`,
+    timings: { totalMs: 0 },
+  };
+  const settlement: Settlement = { kind: "dead", reason: outcome.reason };
+  return { item, partner, startedAtMs: context.now(), outcome, settlement, pod: context.podId };
+}

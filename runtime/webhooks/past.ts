@@ -1,0 +1,29 @@
+import { untilAnswered } from "../nats/persistence.ts";
+import { readAttempts, type AttemptRecord } from "./attempts.ts";
+import type { DeliveryContext } from "./delivery-context.ts";
+import { readItem, type DeliveryItem } from "./delivery-item.ts";
+import type { Partner } from "./partner.ts";
+
+/** What is stored about one delivery. */
+export interface Past {
+  /** Its attempts, in the order in which they were recorded. */
+  readonly attempts: readonly AttemptRecord[];
+  /** Its live messages: one, or two between the steps of a settlement. */
+  readonly live: readonly DeliveryItem[];
+}
+
+/**
+ * Reads what is stored about a delivery, from the leaders of the streams. The live messages come first: what is gone
+ * from there by then has left an attempt.
+ *
+ * @throws Unanswered when the process must end first
+ */
+export async function readPast(context: DeliveryContext, item: DeliveryItem, partner: Partner): Promise<Past> {
+  const { deliveries, ending: signal } = context;
+  const live = await untilAnswered(() => deliveries.live(partner.lane, item.partner, item.did), { signal });
+  const attempts = await untilAnswered(() => readAttempts(context.attempts, item.tenant, item.eventId), { signal });
+  return {
+    attempts: attempts.filter(({ did }) => did === item.did),
+    live: live.map(readItem).filter((other) => other !== undefined),
+  };
+}
