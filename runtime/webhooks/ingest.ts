@@ -1,0 +1,173 @@
+import { Refusal } from "../errors/refusal.ts";
+import type { EventsStream } from "../nats/events-stream.ts";
+import { untilAnswered } from "../nats/persistence.ts";
+import type { PublishAnswer } from "../nats/publish.ts";
+import { Unanswered } from "../nats/requests.ts";
+import type { DeliveryMetrics } from "./delivery-metrics.ts";
+import type { Envelope, ValidEnvelope } from "./envelope.ts";
+import { eventHash } from "./ids.ts";
+import { eventHeaders, readEvent, type StoredEvent } from "./stored-event.ts";
+
+/** Who brings an event. */
+export interface EventCaller {
+  /** Tenants that the caller may name; `*` is all of them. */
+  readonly tenants: readonly string[];
+}
+
+/** What became of an event that was brought. */
+export interface IngestAnswer {
+  readonly eventId: string;
+  readonly tenant: string;
+  /** Whether the very same event was there already. */
+  readonly duplicate: boolean;
+}
+
+export interface IngestDeps {
+  readonly events: EventsStream;
+  /** @throws Refusal */
+  readonly parse: (bytes: Uint8Array) => ValidEnvelope;
+  readonly isConnected: () => boolean;
+  /** A text that no other request of any pod has. */
+  readonly nonce: () => string;
+  readonly metrics: DeliveryMetrics;
+}
+
+/**
+ * Stores one event, once; resolves only after JetStream has it. A repeat with the same bytes is a duplicate over the
+ * whole retention of the stream.
+ *
+ * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for other bytes under a known id;
+ *   `events_unavailable` when the event cannot be stored now, and nobody can say whether it was
+ */
+export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestAnswer>;
+
+/** Time in which an event is tried to be stored, repeats included. */
+const giveUpAfterMs = 4_000;
+const inFlightMax = 2_048;
+const bytesInFlightMax = 64 * 1024 * 1024;
+const retryAfterSeconds = 1;
+/** A full stream gets room as its events age, not within a second. */
+const retryAfterFullSeconds = 30;
+
+/** Creates the way in. */
+export function createIngest(deps: IngestDeps): Ingest {
+  const gate = createGate(deps.isConnected);
+  const { metrics } = deps;
+  return async (bytes, caller) => {
+    try {
+      const valid = parsedFor(deps, bytes, caller);
+      const answer = await gate.pass(bytes.byteLength, () => store(deps, valid));
+      metrics.ingested.inc({ outcome: answer.duplicate ? "duplicate" : "stored" });
+      return answer;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      metrics.ingested.inc({ outcome: outcomeOf(refusal) });
+      throw refusal;
+    }
+  };
+}
+
+function parsedFor({ parse }: IngestDeps, bytes: Uint8Array, { tenants }: EventCaller): ValidEnvelope {
+  const valid = parse(bytes);
+  const { tenant } = valid.envelope;
+  if (!tenants.includes("*") && !tenants.includes(tenant)) {
+    throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
+  }
+  return valid;
+}
+
+async function store(deps: IngestDeps, { envelope, bytes }: ValidEnvelope): Promise<IngestAnswer> {
+  const { eventId, tenant } = envelope;
+  const nonce = deps.nonce();
+  const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce), bytes };
+  const answer = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
+  if (answer.kind === "refused") {
+    throw refusedStore(answer);
+  }
+  if (answer.kind === "stored") {
+    return { eventId, tenant, duplicate: false };
+  }
+  const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
+  if (known?.nonce === nonce) {
+    // The first try was stored, only its answer was lost.
+    return { eventId, tenant, duplicate: false };
+  }
+  if (known !== undefined && Buffer.compare(known.body, bytes) !== 0) {
+    throw new Refusal("event_id_reused", `The event id ${eventId} was used for other bytes`);
+  }
+  if (known === undefined) {
+    throw unavailable("The event is being replaced, try again", retryAfterSeconds);
+  }
+  return { eventId, tenant, duplicate: true };
+}
+
+async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): Promise<StoredEvent | undefined> {
+  const message = await events.read(tenant, eventHash(eventId));
+  return message === undefined ? undefined : readEvent(message);
+}
+
+function refusedStore({ detail }: Extract<PublishAnswer, { kind: "refused" }>): Refusal {
+  return unavailable("The event store is full", retryAfterFullSeconds, detail);
+}
+
+function unavailable(detail: string, afterSeconds: number, cause?: unknown): Refusal {
+  return new Refusal("events_unavailable", detail, { retryAfterSeconds: afterSeconds, cause });
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) {
+    return error;
+  }
+  return unavailable(
+    "The event store does not answer; send the event again, it is never stored twice",
+    retryAfterSeconds,
+    error,
+  );
+}
+
+function outcomeOf({ code }: Refusal): string {
+  if (code === "event_id_reused") {
+    return "reused";
+  }
+  return code === "events_unavailable" ? "unavailable" : "refused";
+}
+
+interface Gate {
+  /** Runs the step, or refuses it at once. @throws Refusal, and whatever the step throws */
+  pass<T>(bytes: number, step: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * Bounds what waits for an answer. While the store does not answer, one event at a time finds out whether it does again
+ * and the others are refused without waiting.
+ */
+function createGate(isConnected: () => boolean): Gate {
+  const waiting = { events: 0, bytes: 0 };
+  let isSilent = false;
+  const admit = (bytes: number): void => {
+    if (!isConnected() || (isSilent && waiting.events > 0)) {
+      throw unavailable("The event store does not answer", retryAfterSeconds);
+    }
+    if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax) {
+      throw unavailable("Too many events at once", retryAfterSeconds);
+    }
+  };
+  return {
+    pass: async (bytes, step) => {
+      admit(bytes);
+      waiting.events += 1;
+      waiting.bytes += bytes;
+      try {
+        const result = await step();
+        isSilent = false;
+        return result;
+      } catch (error) {
+        isSilent = error instanceof Unanswered;
+        throw error;
+      } finally {
+        waiting.events -= 1;
+        waiting.bytes -= bytes;
+      }
+    },
+  };
+}

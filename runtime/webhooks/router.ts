@@ -1,0 +1,174 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EventsStream } from "../nats/events-stream.ts";
+import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
+import type { Pull } from "../nats/pull.ts";
+import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { PublishAnswer } from "../nats/publish.ts";
+import { readAttempts } from "./attempts.ts";
+import type { DeliveryContext } from "./delivery-context.ts";
+import { itemHeaders, type DeliveryItem } from "./delivery-item.ts";
+import { deliveryId, messageId } from "./ids.ts";
+import { createInFlight, type HeldWork } from "./in-flight.ts";
+import type { Partner } from "./partner.ts";
+import type { RoutingTable } from "./routing-table.ts";
+import { readEvent, type StoredEvent } from "./stored-event.ts";
+
+/** Makes deliveries out of events. Every pod runs one; they share one consumer. */
+export interface Router {
+  /** Makes the consumer and begins to pull. */
+  start(): Promise<void>;
+  /** From now on, events go to whom this table says. */
+  use(table: RoutingTable): void;
+  keepAlive(): void;
+  /** Stops and resumes pulling while too much waits for delivery; what cannot be routed stays in the events stream. */
+  hold(isHeld: boolean): void;
+  /** Pulls nothing more; resolves when what is in work has ended, or after the bound. */
+  stop(drainMs: number): Promise<void>;
+}
+
+export interface RouterDeps extends DeliveryContext {
+  readonly events: EventsStream;
+}
+
+/** Events handed out and not yet routed, over all pods. */
+const ackPendingMax = 512;
+/** Events in work in this pod: at most 64 MiB of bodies. */
+const creditMax = 256;
+
+interface RoutingWork extends HeldWork {
+  readonly event: StoredEvent;
+}
+
+/** Creates a router with an empty table. */
+export function createRouter(deps: RouterDeps): Router {
+  let table: RoutingTable = { partnersFor: () => [] };
+  let pull: Pull | undefined;
+  let isHeld = false;
+  const inFlight = createInFlight<RoutingWork>((error, { event }) => {
+    if (!deps.ending.aborted) {
+      deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed here");
+    }
+  });
+  const accept = (message: PulledMessage): void => {
+    const event = readEvent(message);
+    if (event === undefined) {
+      deps.log.error({ subject: message.subject, seq: message.seq }, "a message of the events stream is no event");
+      message.ack();
+      return;
+    }
+    const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: performance.now() });
+    inFlight.take(message, start, (work) => route(deps, work, table.partnersFor(event)));
+  };
+  const repair = (): Promise<void> => deps.events.ensureRouter(ackPendingMax);
+  return {
+    start: async () => {
+      await repair();
+      pull = deps.events.pull({ credit: () => (isHeld ? 0 : creditMax), onMessage: accept, repair });
+    },
+    use: (next) => {
+      table = next;
+    },
+    keepAlive: () => inFlight.keepAlive(),
+    hold: (next) => {
+      isHeld = next;
+      pull?.topUp();
+    },
+    stop: async (drainMs) => {
+      await pull?.stop();
+      await inFlight.idle(drainMs);
+    },
+  };
+}
+
+async function route(deps: RouterDeps, work: RoutingWork, partners: readonly Partner[]): Promise<void> {
+  const { event } = work;
+  deps.onStage("routing", event.eventId);
+  // Who had it before may have stored some of the deliveries, and some of those may be done by now.
+  const isAgain = work.message.deliveryCount > 1;
+  const missing = isAgain ? await withoutDelivery(deps, event, partners) : partners;
+  await Promise.all(missing.map((partner) => ensureDelivery(deps, event, partner)));
+  work.message.ack();
+}
+
+async function ensureDelivery(deps: RouterDeps, event: StoredEvent, partner: Partner): Promise<void> {
+  const { ending: signal } = deps;
+  let item = firstItem(event, partner);
+  for (let tries = 1; ; tries += 1) {
+    const answer = await untilAnswered(() => publishFirst(deps, event, item, partner), { signal });
+    if (answer.kind === "stored") {
+      deps.metrics.routed.inc();
+      deps.onStage("routed_one", event.eventId);
+      return;
+    }
+    if (answer.kind === "refused") {
+      deps.log.warn(
+        { detail: answer.detail, eventId: event.eventId, partner: partner.label },
+        "delivery not stored yet",
+      );
+      await sleep(pauseAfter(tries), undefined, { signal, ref: false });
+    } else if ((await withoutDelivery(deps, event, [partner])).length === 0) {
+      return;
+    } else {
+      // The id was used but nothing of it is left: the same id again would be swallowed for good.
+      item = { ...item, hop: item.hop + 1 };
+    }
+  }
+}
+
+/**
+ * The partners whose delivery is neither live nor was ever attempted. The live messages are read first: what is gone
+ * from there by then has left an attempt.
+ */
+async function withoutDelivery(
+  deps: RouterDeps,
+  event: StoredEvent,
+  partners: readonly Partner[],
+): Promise<readonly Partner[]> {
+  const { ending: signal } = deps;
+  const isLive = async (partner: Partner): Promise<boolean> => {
+    const { did } = firstItem(event, partner);
+    const live = await untilAnswered(() => deps.deliveries.live(partner.lane, partner.token, did), { signal });
+    return live.length > 0;
+  };
+  const areLive = await Promise.all(partners.map(isLive));
+  const absent = partners.filter((_, index) => areLive[index] !== true);
+  if (absent.length === 0) {
+    return [];
+  }
+  const attempts = await untilAnswered(() => readAttempts(deps.attempts, event.tenant, event.eventId), { signal });
+  const attempted = new Set(attempts.map(({ did }) => did));
+  return absent.filter((partner) => !attempted.has(firstItem(event, partner).did));
+}
+
+function firstItem(event: StoredEvent, partner: Partner): DeliveryItem {
+  const { tenant, eventId, type, producer, acceptedAtMs } = event;
+  return {
+    did: deliveryId(tenant, eventId, partner.config.uid),
+    partner: partner.token,
+    tenant,
+    eventId,
+    type,
+    acceptedAtMs,
+    generation: 0,
+    attempt: 1,
+    hop: 0,
+    attemptsBefore: 0,
+    ...(producer === undefined ? {} : { producer }),
+  };
+}
+
+function publishFirst(
+  deps: RouterDeps,
+  event: StoredEvent,
+  item: DeliveryItem,
+  partner: Partner,
+): Promise<PublishAnswer> {
+  return deps.deliveries.publishFirst({
+    lane: partner.lane,
+    partner: item.partner,
+    did: item.did,
+    messageId: messageId(item),
+    headers: itemHeaders(item),
+    body: event.body,
+  });
+}

@@ -1,0 +1,128 @@
+import { hash } from "node:crypto";
+import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
+import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import type { Settings } from "../../../runtime/config/settings.ts";
+import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
+import type { Log } from "../../../runtime/webhooks/delivery-context.ts";
+import { createWebhookEngine, type WebhookEngine, type WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+
+/** Key that every partner of a test signs with. */
+export const testSecret = Buffer.from("a key of at least thirty-two bytes, for tests only");
+
+const materialId = "default/partner-key/secret";
+
+/** What a partner of a test may say about itself. */
+export type PartnerOverrides = Partial<Pick<PartnerConfig, "subscriptions" | "retry" | "state" | "delivery">> & {
+  readonly timeoutMs?: number;
+  readonly uid?: string;
+};
+
+/** A partner that wants everything, at a loopback URL. */
+export function partnerConfig(name: string, url: string, overrides: PartnerOverrides = {}): PartnerConfig {
+  const { timeoutMs = 2_000, uid = `uid-of-${name}`, ...rest } = overrides;
+  const spec = {
+    endpoint: { url, timeoutMs, headers: {} },
+    signing: { scheme: "HmacV1" as const, keys: [{ id: "k1", material: materialId }] },
+    subscriptions: [{ name: "all", types: ["**"], tenants: ["*"], producers: [] }],
+    delivery: { maxInFlight: 64 },
+    retry: { scheduleSeconds: [1, 1, 1], maxAgeSeconds: 3_600, jitterPercent: 0 },
+    networks: { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true },
+    state: "Active" as const,
+    ...rest,
+  };
+  const specDigest = hash("sha256", JSON.stringify(spec), "hex");
+  return { uid, namespace: "default", name, generation: 1, specDigest, ...spec };
+}
+
+/** A configuration of partners only. */
+export function configOf(...partners: readonly PartnerConfig[]): RuntimeConfig {
+  const limits = { maxSeries: 50, maxWindowSeconds: 10_800, minStepSeconds: 10, maxGroupBy: 4 };
+  return {
+    schema: 1,
+    partners,
+    catalogs: [],
+    quotas: [],
+    classDefaults: { A: limits, B: limits, C: limits },
+    material: { [materialId]: testSecret.toString("base64") },
+  };
+}
+
+const mebibyteBytes = 1024 * 1024;
+
+/** Settings with streams small enough for any disk. */
+export const testSettings: Settings = {
+  ...defaultSettings,
+  streams: {
+    ...defaultSettings.streams,
+    events: { maxAgeSeconds: 3_600, maxBytes: 64 * mebibyteBytes },
+    deliveries: { maxBytes: 64 * mebibyteBytes },
+    attempts: { maxAgeSeconds: 3_600, maxBytes: 64 * mebibyteBytes },
+    deadLetters: { maxAgeSeconds: 3_600, maxBytes: 64 * mebibyteBytes },
+  },
+};
+
+/** Bytes of a valid event. */
+export function eventBytes(eventId: string, fields: Readonly<Record<string, unknown>> = {}): Buffer {
+  const event = {
+    event_id: eventId,
+    type: "payout.processed",
+    version: "2026-01-01",
+    ts: "2026-01-01T00:00:00.000Z",
+    tenant: "acme",
+    data: { payout_id: "p-1", amount_minor: 1050, currency: "EUR" },
+    ...fields,
+  };
+  return Buffer.from(JSON.stringify(event));
+}
+
+/** What a log was told. */
+export interface LogLine {
+  readonly level: "info" | "warn" | "error";
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A log that remembers. */
+export function memoryLog(): { readonly log: Log; readonly lines: readonly LogLine[] } {
+  const lines: LogLine[] = [];
+  const at =
+    (level: LogLine["level"]) =>
+    (fields: unknown, message?: string): void => {
+      lines.push({ level, message: message ?? String(fields), fields: fields as LogLine["fields"] });
+    };
+  return { log: { info: at("info"), warn: at("warn"), error: at("error") }, lines };
+}
+
+/** An engine with a connection of its own. */
+export interface TestEngine {
+  readonly engine: WebhookEngine;
+  readonly nats: NatsConnectionHandle;
+  readonly lines: readonly LogLine[];
+  /** Brings an event as a caller of every tenant. */
+  readonly ingest: (bytes: Uint8Array) => ReturnType<WebhookEngine["ingest"]>;
+  readonly stop: () => Promise<void>;
+}
+
+const drainMs = 2_000;
+
+/** Starts an engine. */
+export async function startEngine(
+  url: string,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<TestEngine> {
+  const nats = await connectNats({ servers: [url] });
+  const { log, lines } = memoryLog();
+  const deps = { nats, settings: testSettings, config, log, podId: "pod-1", random: () => 0, ...overrides };
+  const engine = await createWebhookEngine(deps);
+  return {
+    engine,
+    nats,
+    lines,
+    ingest: (bytes) => engine.ingest(bytes, { tenants: ["*"] }),
+    stop: async () => {
+      await engine.stop(drainMs);
+      await nats.drain();
+    },
+  };
+}

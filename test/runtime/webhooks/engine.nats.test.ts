@@ -1,0 +1,390 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import type { DeadLetter } from "../../../runtime/webhooks/dead-letters.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import type { EventHistory } from "../../../runtime/webhooks/history.ts";
+import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { verifyHmacV1 } from "../../../runtime/webhooks/signature.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import {
+  startWebhookPartner,
+  type PartnerAnswer,
+  type ReceivedDelivery,
+  type WebhookPartnerServer,
+} from "../../support/webhook-partner.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  startEngine,
+  testSecret,
+  testSettings,
+  type TestEngine,
+} from "./engine-fixture.ts";
+
+let server: NatsServerHandle;
+const cleanups: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  server = await startNatsServer();
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) {
+    await cleanup();
+  }
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+const timeoutMs = 15_000;
+let prefixes = 0;
+
+/** An engine with streams of its own. */
+async function engineOf(config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<TestEngine> {
+  prefixes += 1;
+  const settings = { ...testSettings, streams: { ...testSettings.streams, prefix: `t${prefixes}` } };
+  const engine = await startEngine(server.url, config, { settings, ...overrides });
+  cleanups.push(engine.stop);
+  return engine;
+}
+
+async function partnerServer(answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> {
+  const partner = await startWebhookPartner(answer);
+  cleanups.push(() => partner.close());
+  return partner;
+}
+
+function untilHistory(
+  { engine }: TestEngine,
+  eventId: string,
+  isWanted: (history: EventHistory) => boolean,
+): Promise<EventHistory> {
+  const look = async (): Promise<EventHistory | undefined> => {
+    const history = await engine.event(eventId, ["*"]);
+    return history !== undefined && isWanted(history) ? history : undefined;
+  };
+  return waitFor(look, { timeoutMs, what: `the history of ${eventId}` });
+}
+
+const inState = (state: string) => (history: EventHistory) => history.deliveries[0]?.state === state;
+
+async function deadLetters({ nats }: TestEngine, prefix = `t${prefixes}`): Promise<readonly DeadLetter[]> {
+  const stream = createLayout(prefix).streams.deadLetters;
+  const letters: DeadLetter[] = [];
+  const found = await nats.manager.direct.getLastMessagesFor(stream, { multi_last: [`${prefix}.dlq.>`] });
+  for await (const message of found) {
+    letters.push(message.json<DeadLetter>());
+  }
+  return letters;
+}
+
+describe("a delivery", () => {
+  test("reaches the partner signed, with the attempt spliced into the event (Webhook Event Delivery §4.1, §5)", async () => {
+    const partner = await partnerServer();
+    const engine = await engineOf(configOf(partnerConfig("one", partner.url)));
+    expect(await engine.ingest(eventBytes("e-1"))).toEqual({ eventId: "e-1", tenant: "acme", duplicate: false });
+    const delivery = await waitFor(() => partner.of("e-1")[0], { timeoutMs, what: "the delivery" });
+    const { headers, path, body } = delivery;
+    const { "x-signature": signature, "x-timestamp": timestamp } = headers;
+    const received = { signature, timestamp, method: "POST", path, body };
+    expect(verifyHmacV1([{ id: "k1", secret: testSecret }], received, Date.now())).toEqual({ ok: true, keyId: "k1" });
+    expect(path).toBe("/webhooks/v1/payout");
+    expect(headers).toMatchObject({ "x-event-id": "e-1", "x-attempt": "1", "x-webhook-producer": "heliograph" });
+    expect(body.toString()).toBe(`${eventBytes("e-1").toString().slice(0, -1)},"attempt":1}`);
+    const history = await untilHistory(engine, "e-1", inState("delivered"));
+    expect(history.event).toEqual(JSON.parse(eventBytes("e-1").toString()));
+    expect(history.deliveries).toMatchObject([
+      {
+        partner: "default/one",
+        reason: null,
+        next_attempt_at: null,
+        attempts: [{ attempt: 1, status: 200, error: null }],
+      },
+    ]);
+  });
+
+  test("that fails is tried again by the schedule, never early, until a 2xx (§3, §7, §8)", async () => {
+    const answers = [500, 503, 200];
+    const partner = await partnerServer(({ attempt }) => ({ status: answers[attempt - 1] ?? 599, body: "no" }));
+    const engine = await engineOf(configOf(partnerConfig("two", partner.url)));
+    await engine.ingest(eventBytes("e-2"));
+    const history = await untilHistory(engine, "e-2", inState("delivered"));
+    expect(partner.of("e-2").map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    expect(JSON.parse(partner.of("e-2")[2]?.body.toString() ?? "")).toMatchObject({ attempt: 3 });
+    const times = partner.of("e-2").map(({ atMs }) => atMs);
+    expect(Math.min((times[1] ?? 0) - (times[0] ?? 0), (times[2] ?? 0) - (times[1] ?? 0))).toBeGreaterThanOrEqual(
+      1_000,
+    );
+    expect(history.deliveries[0]?.attempts.map(({ status }) => status)).toEqual([500, 503, 200]);
+    expect(history.deliveries[0]?.attempts[0]?.response).toMatchObject({ body: "no", body_truncated: false });
+  });
+
+  test("that waits for its next attempt says when that is", async () => {
+    const partner = await partnerServer(() => ({ status: 500 }));
+    const retry = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const engine = await engineOf(configOf(partnerConfig("waiting", partner.url, { retry })));
+    await engine.ingest(eventBytes("e-3"));
+    const { deliveries } = await untilHistory(engine, "e-3", (history) => history.deliveries[0]?.attempts.length === 1);
+    expect(deliveries[0]).toMatchObject({ state: "in_delivery", reason: "status_500" });
+    expect(Date.parse(deliveries[0]?.next_attempt_at ?? "") - Date.now()).toBeGreaterThan(590_000);
+  });
+
+  test.each([400, 401, 403, 404, 422])("answered %i is rejected and kept as a dead letter (§3, §7)", async (status) => {
+    const partner = await partnerServer(() => ({ status, body: "<html>no</html>" }));
+    const engine = await engineOf(configOf(partnerConfig("three", partner.url)));
+    await engine.ingest(eventBytes("e-4"));
+    const history = await untilHistory(engine, "e-4", inState("rejected"));
+    expect(history.deliveries[0]?.reason).toBe(`status_${status}`);
+    const [letter] = await waitFor(async () => notEmpty(await deadLetters(engine)), { timeoutMs, what: "dead letter" });
+    expect(letter).toMatchObject({ state: "rejected", reason: `status_${status}`, eventId: "e-4", tenant: "acme" });
+    expect(letter?.attempts).toMatchObject([{ outcome: { status, body: "<html>no</html>" } }]);
+    expect(Buffer.from(letter?.body ?? "", "base64").equals(eventBytes("e-4"))).toBe(true);
+    expect(partner.of("e-4")).toHaveLength(1);
+  });
+
+  test("whose retries are exhausted is dead and kept with every attempt (§3)", async () => {
+    const partner = await partnerServer(() => ({ status: 500 }));
+    const retry = { scheduleSeconds: [1], maxAgeSeconds: 2, jitterPercent: 0 };
+    const engine = await engineOf(configOf(partnerConfig("four", partner.url, { retry })));
+    await engine.ingest(eventBytes("e-5"));
+    await untilHistory(engine, "e-5", inState("dead"));
+    const [letter] = await waitFor(async () => notEmpty(await deadLetters(engine)), { timeoutMs, what: "dead letter" });
+    expect(letter?.attempts.map(({ number }) => number)).toEqual([1, 2]);
+    expect(letter?.state).toBe("dead");
+  });
+
+  test("to a partner that cannot be reached tells why", async () => {
+    const partner = await startWebhookPartner();
+    await partner.close();
+    const engine = await engineOf(configOf(partnerConfig("five", partner.url)));
+    await engine.ingest(eventBytes("e-6"));
+    const { deliveries } = await untilHistory(engine, "e-6", (history) => history.deliveries[0]?.attempts.length === 1);
+    expect(deliveries[0]).toMatchObject({ state: "in_delivery", reason: "connect" });
+    expect(deliveries[0]?.attempts[0]).toMatchObject({ status: null, error: { reason: "connect" }, response: null });
+  });
+});
+
+describe("a 410", () => {
+  test("disables the partner until its specification changes (§7)", async () => {
+    let status = 410;
+    const partner = await partnerServer(() => ({ status }));
+    const config = partnerConfig("gone", partner.url);
+    const engine = await engineOf(configOf(config));
+    await engine.ingest(eventBytes("e-1"));
+    await untilHistory(engine, "e-1", inState("rejected"));
+    const [mark] = await waitFor(async () => notEmpty(await engine.engine.disabledPartners()), {
+      timeoutMs,
+      what: "mark",
+    });
+    expect(mark).toMatchObject({ uid: config.uid, specDigest: config.specDigest, generation: 1 });
+
+    status = 200;
+    await engine.ingest(eventBytes("e-2"));
+    const { deliveries } = await untilHistory(engine, "e-2", (history) => history.deliveries.length === 1);
+    expect(deliveries[0]).toMatchObject({ state: "in_delivery", attempts: [] });
+    await engine.stop();
+    const settings = { ...testSettings, streams: { ...testSettings.streams, prefix: `t${prefixes}` } };
+    const again = await startEngine(server.url, configOf(config), { settings });
+    cleanups.push(again.stop);
+    await again.ingest(eventBytes("e-3"));
+    await untilHistory(again, "e-3", (history) => history.deliveries.length === 1);
+    expect(partner.received).toHaveLength(1);
+
+    again.engine.apply(configOf(partnerConfig("gone", partner.url, { timeoutMs: 2_001 })));
+    await untilHistory(again, "e-2", inState("delivered"));
+    await untilHistory(again, "e-3", inState("delivered"));
+    expect(partner.received).toHaveLength(3);
+  });
+});
+
+describe("ingest", () => {
+  test("answers a repeat with equal bytes as a duplicate and sends it once", async () => {
+    const partner = await partnerServer();
+    const engine = await engineOf(configOf(partnerConfig("one", partner.url)));
+    await engine.ingest(eventBytes("e-1"));
+    await untilHistory(engine, "e-1", inState("delivered"));
+    expect(await engine.ingest(eventBytes("e-1"))).toEqual({ eventId: "e-1", tenant: "acme", duplicate: true });
+    await engine.ingest(eventBytes("e-2"));
+    await untilHistory(engine, "e-2", inState("delivered"));
+    expect(partner.of("e-1")).toHaveLength(1);
+  });
+
+  test("refuses other bytes under a known id with 409, and takes them from another tenant", async () => {
+    const engine = await engineOf(configOf());
+    await engine.ingest(eventBytes("e-1"));
+    await expect(engine.ingest(eventBytes("e-1", { data: { other: 1 } }))).rejects.toMatchObject({
+      status: 409,
+      code: "event_id_reused",
+    });
+    expect(await engine.ingest(eventBytes("e-1", { tenant: "zeta" }))).toMatchObject({ duplicate: false });
+  });
+
+  test("takes one of many equal events that come at once", async () => {
+    const engine = await engineOf(configOf());
+    const answers = await Promise.all(Array.from({ length: 20 }, () => engine.ingest(eventBytes("e-1"))));
+    expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
+  });
+
+  test("refuses tenants that the caller may not name", async () => {
+    const { engine } = await engineOf(configOf());
+    const ingest = (tenants: readonly string[]) => engine.ingest(eventBytes("e-1"), { tenants });
+    await expect(ingest(["zeta"])).rejects.toMatchObject({ status: 403, code: "tenant_forbidden" });
+    await expect(ingest([])).rejects.toMatchObject({ status: 403 });
+    expect(await ingest(["acme"])).toMatchObject({ tenant: "acme" });
+  });
+
+  test("answers a full stream with a coded 503 and a time to come back", async () => {
+    const streams = { ...testSettings.streams, prefix: "full", events: { maxAgeSeconds: 3_600, maxBytes: 1_024 } };
+    const engine = await engineOf(configOf(), { settings: { ...testSettings, streams } });
+    const results = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => engine.ingest(eventBytes(`e-${n}`))));
+    const refused = results.filter((result) => result.status === "rejected").map(({ reason }) => reason as unknown);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]).toMatchObject({ status: 503, code: "events_unavailable", retryAfterSeconds: 30 });
+  });
+});
+
+describe("the history of an event", () => {
+  test("is shown to callers of its tenant or of every tenant, and to nobody else", async () => {
+    const engine = await engineOf(configOf());
+    await engine.ingest(eventBytes("e-1"));
+    await engine.ingest(eventBytes("e-2", { tenant: undefined }));
+    const visible = async (eventId: string, tenants: readonly string[]): Promise<boolean> =>
+      (await engine.engine.event(eventId, tenants)) !== undefined;
+    expect(await visible("e-1", ["acme"])).toBe(true);
+    expect(await visible("e-1", ["zeta", "acme"])).toBe(true);
+    expect(await visible("e-1", ["*"])).toBe(true);
+    expect(await visible("e-1", ["zeta"])).toBe(false);
+    expect(await visible("e-1", [])).toBe(false);
+    expect(await visible("e-2", ["acme"])).toBe(false);
+    expect(await visible("e-2", ["*"])).toBe(true);
+    expect(await visible("e-9", ["*"])).toBe(false);
+  });
+
+  test("leaves out a partner that came after the event was routed", async () => {
+    const partner = await partnerServer();
+    const first = partnerConfig("first", partner.url);
+    const engine = await engineOf(configOf(first));
+    await engine.ingest(eventBytes("e-1"));
+    await untilHistory(engine, "e-1", inState("delivered"));
+    engine.engine.apply(configOf(first, partnerConfig("second", partner.url)));
+    const { deliveries } = await untilHistory(engine, "e-1", () => true);
+    expect(deliveries.map(({ partner: name }) => name)).toEqual(["default/first"]);
+  });
+});
+
+describe("a change of the configuration", () => {
+  test("keeps what waits for a paused partner and sends it when it is active again", async () => {
+    const partner = await partnerServer();
+    const engine = await engineOf(configOf(partnerConfig("one", partner.url, { state: "Paused" })));
+    await engine.ingest(eventBytes("e-1"));
+    const { deliveries } = await untilHistory(engine, "e-1", (history) => history.deliveries.length === 1);
+    expect(deliveries[0]?.state).toBe("in_delivery");
+    engine.engine.apply(configOf(partnerConfig("one", partner.url)));
+    await untilHistory(engine, "e-1", inState("delivered"));
+    expect(partner.of("e-1")).toHaveLength(1);
+  });
+
+  test("keeps what waits for a removed partner; one with another uid does not inherit it", async () => {
+    const partner = await partnerServer();
+    const old = partnerConfig("one", partner.url);
+    const engine = await engineOf(configOf({ ...old, state: "Paused" }));
+    await engine.ingest(eventBytes("e-1"));
+    await untilHistory(engine, "e-1", (history) => history.deliveries.length === 1);
+    engine.engine.apply(configOf(partnerConfig("one", partner.url, { uid: "another" })));
+    await engine.ingest(eventBytes("e-2"));
+    await waitFor(() => partner.of("e-2")[0], { timeoutMs, what: "the delivery to the new partner" });
+    expect(partner.of("e-1")).toHaveLength(0);
+    engine.engine.apply(configOf(old));
+    await waitFor(() => partner.of("e-1")[0], { timeoutMs, what: "the delivery that waited" });
+  });
+
+  test("is obeyed within a second: new events go to the new endpoint", async () => {
+    const [before, after] = await Promise.all([partnerServer(), partnerServer()]);
+    const engine = await engineOf(configOf(partnerConfig("one", before.url)));
+    await engine.ingest(eventBytes("e-1"));
+    await waitFor(() => before.of("e-1")[0], { timeoutMs, what: "the first delivery" });
+    const startedAt = performance.now();
+    engine.engine.apply(configOf(partnerConfig("one", after.url)));
+    await engine.ingest(eventBytes("e-2"));
+    await waitFor(() => after.of("e-2")[0], { timeoutMs, what: "the delivery to the new endpoint" });
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(before.of("e-2")).toHaveLength(0);
+  });
+
+  test("of one partner leaves the pulls of the others alone", async () => {
+    const partner = await partnerServer();
+    const stays = partnerConfig("stays", partner.url);
+    const engine = await engineOf(configOf(stays, partnerConfig("changes", partner.url)));
+    await engine.ingest(eventBytes("e-1"));
+    await waitFor(() => partner.of("e-1").length === 2, { timeoutMs, what: "two deliveries" });
+    const stream = createLayout(`t${prefixes}`).streams.deliveries;
+    const consumer = `first-${partnerToken(stays.uid)}`;
+    const waitingBefore = (await engine.nats.manager.consumers.info(stream, consumer)).num_waiting;
+    engine.engine.apply(configOf(stays, partnerConfig("changes", partner.url, { delivery: { maxInFlight: 2 } })));
+    await engine.ingest(eventBytes("e-2"));
+    await waitFor(() => partner.of("e-2").length === 2, { timeoutMs, what: "two deliveries" });
+    expect((await engine.nats.manager.consumers.info(stream, consumer)).num_waiting).toBe(waitingBefore);
+  });
+});
+
+describe("attempts under way", () => {
+  test.each([
+    ["one place", 1],
+    ["three places", 3],
+  ])("never exceed what the partner allows, retries included: %s", async (_name, maxInFlight) => {
+    let now = 0;
+    let most = 0;
+    const partner = await partnerServer(({ attempt, eventId }) => {
+      now += 1;
+      most = Math.max(most, now);
+      setTimeout(() => (now -= 1), 90);
+      return { status: attempt === 1 && Number(eventId.slice(2)) % 2 === 0 ? 500 : 200, delayMs: 100 };
+    });
+    const engine = await engineOf(configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight } })));
+    const ids = Array.from({ length: 12 }, (_, index) => `e-${index}`);
+    await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => partner.received.length === 18, { timeoutMs, what: "every attempt" });
+    expect(most).toBeLessThanOrEqual(maxInFlight);
+  });
+
+  test("of a slow partner do not hold back a fast one", async () => {
+    const [slow, fast] = await Promise.all([partnerServer(() => ({ delayMs: 1_500 })), partnerServer()]);
+    const engine = await engineOf(
+      configOf(partnerConfig("slow", slow.url, { delivery: { maxInFlight: 2 } }), partnerConfig("fast", fast.url)),
+    );
+    const ids = Array.from({ length: 50 }, (_, index) => `e-${index}`);
+    const startedAt = performance.now();
+    await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => fast.received.length === ids.length, { timeoutMs, what: "the fast partner's deliveries" });
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    expect(slow.received.length).toBeLessThanOrEqual(4);
+  });
+
+  test("longer than JetStream's patience are made once", async () => {
+    const partner = await partnerServer(() => ({ delayMs: 4_500 }));
+    const engine = await engineOf(configOf(partnerConfig("slow", partner.url, { timeoutMs: 10_000 })));
+    await engine.ingest(eventBytes("e-1"));
+    const { deliveries } = await untilHistory(engine, "e-1", inState("delivered"));
+    expect(partner.of("e-1")).toHaveLength(1);
+    expect(deliveries[0]?.attempts).toHaveLength(1);
+  });
+
+  test("may end when the engine stops, and what has not is left to others", async () => {
+    const partner = await partnerServer(({ eventId }) => ({ delayMs: eventId === "quick" ? 300 : 60_000 }));
+    const config = configOf(partnerConfig("one", partner.url, { timeoutMs: 60_000 }));
+    const engine = await engineOf(config);
+    await engine.ingest(eventBytes("quick"));
+    await engine.ingest(eventBytes("endless"));
+    await waitFor(() => partner.received.length === 2, { timeoutMs, what: "both attempts" });
+    await engine.engine.stop(1_000);
+    const outcomes = engine.lines.filter(({ message }) => message === "attempt").map(({ fields }) => fields["eventId"]);
+    expect(outcomes).toEqual(["quick"]);
+  });
+});
+
+function notEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
