@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import {
+  eventText,
+  get,
+  makeInstallation,
+  partnerText,
+  postEvent,
+  type Installation,
+  type Running,
+} from "./installation.ts";
+
+const timeoutMs = 10_000;
+
+let installation: Installation;
+let first: WebhookPartnerServer;
+let second: WebhookPartnerServer;
+
+beforeAll(async () => {
+  first = await startWebhookPartner();
+  second = await startWebhookPartner();
+});
+
+afterAll(async () => {
+  await first.close();
+  await second.close();
+});
+
+beforeEach(async () => {
+  installation = await makeInstallation();
+});
+
+afterEach(async () => installation.remove());
+
+const problemsOf = (program: Running) => program.logLines().filter(({ msg }) => msg === "configuration problem");
+const hashOf = async ({ line }: Running) => (await get(`${line.admin_url}/configz`)).body["hash"];
+const paused = { state: "Paused" };
+
+describe("a folder with problems", () => {
+  test("starts, says every problem with its place, and obeys the rest", async () => {
+    await installation.write("a-good.yaml", partnerText("acme", first.url));
+    await installation.write("b-broken.yaml", "kind: [\n");
+    await installation.write("c-kind.yaml", "apiVersion: apps/v1\nkind: Deployment\n");
+    await installation.write("d-secretless.yaml", partnerText("beta", first.url).split("\n---\n")[0] ?? "");
+    await installation.write("e-twice.yaml", partnerText("acme", second.url));
+    const program = await installation.start();
+    expect(problemsOf(program)).toMatchObject([
+      { file: "b-broken.yaml", line: 2, reason: "InvalidYaml" },
+      { file: "c-kind.yaml", line: 1, field: "apiVersion", reason: "NotSupported" },
+      { file: "e-twice.yaml", line: 1, field: "metadata.name", reason: "Duplicate" },
+      { file: "e-twice.yaml", line: 3, field: "metadata.name", reason: "Duplicate" },
+      { file: "d-secretless.yaml", line: 1, field: "spec.signing.keys[0].secretRef.name", reason: "SecretNotFound" },
+    ]);
+    const refused = program.logLines().filter(({ outcome }) => outcome === "refused");
+    expect(refused).toMatchObject([{ object: "WebhookPartner/default/beta", reason: "SecretNotFound" }]);
+    await postEvent(program.line.url, await installation.token(), eventText("evt-rest"));
+    await waitFor(() => first.of("evt-rest").length > 0, { timeoutMs, what: "the delivery to the first of the name" });
+    expect(second.of("evt-rest")).toEqual([]);
+  });
+
+  test("is taken into force once it is mended", async () => {
+    const [partner = "", secret = ""] = partnerText("acme", first.url).split("\n---\n");
+    await installation.write("partner.yaml", partner);
+    const program = await installation.start();
+    await installation.write("secret.yaml", secret);
+    const isAccepted = () => program.logLines().some(({ outcome }) => outcome === "accepted");
+    await waitFor(isAccepted, { timeoutMs, what: "the partner to be accepted" });
+    await postEvent(program.line.url, await installation.token(), eventText("evt-mended"));
+    await waitFor(() => first.of("evt-mended").length > 0, { timeoutMs, what: "the delivery" });
+    expect(first.of("evt-mended")).toHaveLength(1);
+  });
+});
+
+describe("an edit", () => {
+  test("of a partner's endpoint is obeyed in less than a second", async () => {
+    await installation.write("partner.yaml", partnerText("acme", first.url));
+    const program = await installation.start();
+    const token = await installation.token();
+    await postEvent(program.line.url, token, eventText("evt-before"));
+    await waitFor(() => first.of("evt-before").length > 0, { timeoutMs, what: "the delivery before the edit" });
+    const editedMs = performance.now();
+    await installation.write("partner.yaml", partnerText("acme", second.url));
+    // One event after another, until one arrives at the new endpoint.
+    const arrived = await waitFor(
+      async () => {
+        const id = `evt-${Math.round(performance.now() * 1000)}`;
+        await postEvent(program.line.url, token, eventText(id));
+        await sleep(20);
+        return second.received.length > 0;
+      },
+      { timeoutMs, what: "a delivery to the new endpoint" },
+    );
+    expect(arrived).toBe(true);
+    expect(performance.now() - editedMs).toBeLessThan(1000);
+  });
+
+  test("that breaks a partner leaves it in force as it was, and says so", async () => {
+    await installation.write("partner.yaml", partnerText("acme", first.url));
+    const program = await installation.start();
+    const hash = await hashOf(program);
+    await installation.write("partner.yaml", partnerText("acme", "ftp://nowhere.example"));
+    const isKept = () => program.logLines().some(({ object, level }) => object === "WebhookPartner/default/acme" && level === 50);
+    await waitFor(isKept, { timeoutMs, what: "the refusal in the log" });
+    expect(await hashOf(program)).toBe(hash);
+    await postEvent(program.line.url, await installation.token(), eventText("evt-kept"));
+    await waitFor(() => first.of("evt-kept").length > 0, { timeoutMs, what: "the delivery" });
+    expect(first.of("evt-kept")).toHaveLength(1);
+  });
+
+  test("drops no request under load, however often files change", async () => {
+    await installation.write("partner.yaml", partnerText("acme", first.url));
+    const program = await installation.start();
+    const token = await installation.token();
+    const statuses = new Map<number, number>();
+    const load = { isOver: false, sent: [] as string[] };
+    const worker = async (name: number): Promise<void> => {
+      for (let count = 0; !load.isOver; count += 1) {
+        const id = `load-${name}-${count}`;
+        const { status } = await postEvent(program.line.url, token, eventText(id));
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        load.sent.push(id);
+      }
+    };
+    const workers = Array.from({ length: 8 }, (_, name) => worker(name));
+    const hashes = new Set<unknown>();
+    for (let edit = 0; edit < 6; edit += 1) {
+      const before = await hashOf(program);
+      const changes = { "endpoint.timeoutSeconds": 3 + edit };
+      await installation.write("partner.yaml", partnerText("acme", first.url, changes));
+      await waitFor(async () => (await hashOf(program)) !== before, { timeoutMs, what: "the edit to be obeyed" });
+      hashes.add(await hashOf(program));
+    }
+    load.isOver = true;
+    await Promise.all(workers);
+    expect([...statuses.keys()]).toEqual([202]);
+    expect(hashes.size).toBe(6);
+    const missing = () => load.sent.filter((id) => first.of(id).length === 0);
+    await waitFor(() => missing().length === 0, { timeoutMs: 20_000, what: "every event of the load to be delivered" });
+    expect(missing()).toEqual([]);
+  });
+
+  test("that pauses a partner holds its events, and one that resumes it sends them", async () => {
+    await installation.write("partner.yaml", partnerText("acme", first.url, paused));
+    const program = await installation.start();
+    await postEvent(program.line.url, await installation.token(), eventText("evt-paused"));
+    const before = await hashOf(program);
+    await installation.write("partner.yaml", partnerText("acme", first.url));
+    await waitFor(async () => (await hashOf(program)) !== before, { timeoutMs, what: "the edit to be obeyed" });
+    await waitFor(() => first.of("evt-paused").length > 0, { timeoutMs, what: "the delivery after the pause" });
+    expect(first.of("evt-paused")).toHaveLength(1);
+  });
+});
