@@ -46,8 +46,12 @@ export interface Cluster {
 
 /** A way to come by a cluster. */
 export interface ClusterProvider {
-  /** Starts the cluster, or finds it running; whatever is left of a crashed one goes first. */
-  up(progress: Progress): Promise<Cluster>;
+  /**
+   * Starts the cluster, or finds it running; whatever is left of a crashed one goes first.
+   *
+   * @throws Error with what is missing or went wrong, or the signal's reason; nothing is left behind then
+   */
+  up(progress: Progress, signal?: AbortSignal): Promise<Cluster>;
   /** Ends the cluster and removes all of it; does nothing when there is none. */
   down(progress: Progress): Promise<void>;
 }

@@ -99,11 +99,12 @@ function apiServerArgs({ credentials }: NodePlan): readonly string[] {
   ];
 }
 
-function controllerManagerArgs({ credentials }: NodePlan): readonly string[] {
+function controllerManagerArgs({ layout, credentials }: NodePlan): readonly string[] {
   return [
     `--service-account-private-key-file=${credentials.serviceAccountKey}`,
     `--root-ca-file=${credentials.ca}`,
     "--use-service-account-credentials=true",
+    `--flex-volume-plugin-dir=${join(layout.kubelet, "plugins")}`,
     "--leader-elect=false",
   ];
 }

@@ -25,7 +25,7 @@ export interface NodeCluster extends Cluster {
 
 /** A provider whose clusters have more to offer than the others'. */
 export interface NodeProvider extends ClusterProvider {
-  up(progress: Progress): Promise<NodeCluster>;
+  up(progress: Progress, signal?: AbortSignal): Promise<NodeCluster>;
 }
 
 const lockWaitMs = 10 * 60_000;
@@ -33,7 +33,7 @@ const lockWaitMs = 10 * 60_000;
 /** The cluster for machines without Docker: real Kubernetes on real Linux, with nothing installed and nothing left behind. */
 export function nodeProvider(layout: Layout = nodeLayout()): NodeProvider {
   return {
-    up: (progress) => alone(layout, progress, () => up(layout, progress)),
+    up: (progress, signal) => alone(layout, progress, () => up(layout, progress, signal ?? new AbortController().signal)),
     down: (progress) => alone(layout, progress, async () => {
       progress("ending the node");
       await stopNode(layout);
@@ -41,13 +41,14 @@ export function nodeProvider(layout: Layout = nodeLayout()): NodeProvider {
   };
 }
 
-async function up(layout: Layout, progress: Progress): Promise<NodeCluster> {
+async function up(layout: Layout, progress: Progress, signal: AbortSignal): Promise<NodeCluster> {
   const running = await runningCluster(layout, progress);
   if (running !== undefined) return running;
   const parts = await prepareNode(layout, progress);
   await stopNode(layout);
   try {
-    await startNode(layout, parts, progress);
+    signal.throwIfAborted();
+    await startNode({ layout, parts, progress, signal });
     const started = await runningCluster(layout, progress);
     if (started === undefined) throw new Error("the node ended as soon as it was ready");
     return started;

@@ -44,43 +44,53 @@ export async function prepareNode(layout: Layout, progress: Progress): Promise<N
   };
 }
 
+/** One start of a node. */
+export interface NodeStart {
+  readonly layout: Layout;
+  readonly parts: NodeParts;
+  readonly progress: Progress;
+  /** Ends the start with its reason. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Starts a node that is ready for pods. What it starts is on record from the first process on, so that `stopNode` removes
  * it also after a failure half way.
  *
  * @throws Error with the end of the log of the server that ended or did not answer
  */
-export async function startNode(layout: Layout, parts: NodeParts, progress: Progress): Promise<void> {
-  progress("making the node's namespaces");
+export async function startNode(request: NodeStart): Promise<void> {
+  const { layout, parts } = request;
+  request.progress("making the node's namespaces");
   const record = await startEmptyNode(layout, parts.packages);
   const { server, port } = await listenLocally();
   const admin = { path: layout.kubeconfig, url: `https://127.0.0.1:${port}` };
   const credentials = await writeCredentials(layout.certificates, admin);
-  const plan = { layout, programs: parts.programs, credentials, configuration: await writeConfiguration(layout, credentials) };
+  const configuration = await writeConfiguration(layout, credentials);
   const initPid = record.init.pid;
   const log = logPath(layout.logs, "forwarder");
   await startForwarder(server, { initPid, host: nodeAddress, port: apiPort, lifetime: "node", env: nodeEnv(layout), log });
-  await startServers(plan, parts, initPid, progress);
+  await startServers({ layout, programs: parts.programs, credentials, configuration }, request, initPid);
   writeRecord(layout, { ...record, ready: true });
 }
 
-async function startServers(plan: NodePlan, parts: NodeParts, initPid: number, progress: Progress): Promise<void> {
-  const { layout } = plan;
+async function startServers(plan: NodePlan, request: NodeStart, initPid: number): Promise<void> {
+  const { layout, parts, progress } = request;
   const start = (spec: DaemonSpec): Daemon => startDaemon(initPid, { ...spec, env: nodeEnv(layout), logs: layout.logs });
-  const kubectl = (args: readonly string[], stdin?: string) => kubectlOf(parts.kubectl, layout)(args, stdin);
+  const kubectl = kubectlOf(parts.kubectl, layout);
 
   progress("starting the API server and containerd");
   const first = firstDaemons(plan).map(start);
-  await until("kube-apiserver", layout, first, () => kubectl(["get", "--raw=/readyz"]));
-  await until("containerd", layout, first, () => importImages(initPid, layout, parts.pause));
+  await until("kube-apiserver", request, first, () => kubectl(["get", "--raw=/readyz"]));
+  await until("containerd", request, first, () => importImages(initPid, layout, parts.pause));
 
   progress("starting the controllers and the kubelet");
   const all = [...first, ...laterDaemons(plan).map(start)];
   const volumes = await createVolumes(layout);
-  await until("kube-apiserver", layout, all, () => kubectl(["apply", "--filename=-"], volumes));
-  await until("kube-controller-manager", layout, all, () => kubectl(["get", "serviceaccount", "default"]));
-  await until("coredns", layout, all, () => askDns(initPid));
-  await until("kubelet", layout, all, () => kubectl(["wait", "--for=condition=Ready", "--timeout=5s", `node/${nodeName}`]));
+  await until("kube-apiserver", request, all, () => kubectl(["apply", "--filename=-"], volumes));
+  await until("kube-controller-manager", request, all, () => kubectl(["get", "serviceaccount", "default"]));
+  await until("coredns", request, all, () => askDns(initPid));
+  await until("kubelet", request, all, () => kubectl(["wait", "--for=condition=Ready", "--timeout=5s", `node/${nodeName}`]));
 }
 
 /** kubectl for the admin; its cache of what the API offers is kept with the node. */
@@ -96,23 +106,23 @@ function askDns(initPid: number): Promise<{ readonly code: number; readonly stde
 /** Repeats a command until it succeeds; gives up at once when a server has ended. */
 async function until(
   name: string,
-  layout: Layout,
+  request: NodeStart,
   daemons: readonly Daemon[],
   attempt: () => Promise<{ readonly code: number; readonly stderr: string }>,
 ): Promise<void> {
-  let ended: Daemon | undefined;
+  const ended = (): Daemon | undefined => daemons.find((daemon) => daemon.ended() !== undefined);
   const succeeded = async (): Promise<boolean> => {
-    ended = daemons.find((daemon) => daemon.ended() !== undefined);
-    if (ended !== undefined) return true;
+    if (request.signal.aborted || ended() !== undefined) return true;
     const { code, stderr } = await attempt();
     if (code !== 0) throw new Error(stderr.trim());
     return true;
   };
   try {
     await waitFor(succeeded, { timeoutMs: readyTimeoutMs, pollMs, what: `an answer from ${name}` });
-    if (ended !== undefined) throw new Error(ended.ended());
+    if (ended() !== undefined) throw new Error(ended()?.ended());
   } catch (error) {
-    const tail = logTail(layout, ended?.name ?? name, logLinesShown);
+    const tail = logTail(request.layout, ended()?.name ?? name, logLinesShown);
     throw new Error(`${error instanceof Error ? error.message : String(error)}. The end of its log:\n${tail}`, { cause: error });
   }
+  request.signal.throwIfAborted();
 }

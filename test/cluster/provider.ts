@@ -1,0 +1,43 @@
+import { run } from "../tools/run.ts";
+import type { ClusterProvider } from "./cluster.ts";
+import { kindProvider } from "./kind.ts";
+import { kubeconfigProvider } from "./kubeconfig.ts";
+import { nodeProvider } from "./node/node-cluster.ts";
+
+/** The ways to come by a cluster: kind in Docker, a node in namespaces of this machine, or one that is there already. */
+export const providerNames = ["kind", "node", "kubeconfig"] as const;
+
+/** The name of a way to come by a cluster. */
+export type ProviderName = (typeof providerNames)[number];
+
+const dockerMsMax = 10_000;
+
+/**
+ * The provider that `CLUSTER` names; without it, kind where Docker works and else the node. A cluster of somebody's
+ * kubeconfig is never taken unless it is asked for.
+ *
+ * @throws Error when there is no provider of that name
+ */
+export function chooseProvider(asked: string | undefined, dockerWorks: boolean): ProviderName {
+  if (asked === undefined || asked === "") return dockerWorks ? "kind" : "node";
+  const found = providerNames.find((name) => name === asked);
+  if (found === undefined) throw new Error(`CLUSTER=${asked} is not known: use one of ${providerNames.join(", ")}.`);
+  return found;
+}
+
+/** The provider for an environment. */
+export async function clusterProvider(env: Readonly<Record<string, string | undefined>> = process.env): Promise<ClusterProvider> {
+  const asked = env["CLUSTER"];
+  switch (chooseProvider(asked, !asked && (await dockerAnswers()))) {
+    case "kind":
+      return kindProvider();
+    case "node":
+      return nodeProvider();
+    case "kubeconfig":
+      return kubeconfigProvider(env["KUBECONFIG"]);
+  }
+}
+
+async function dockerAnswers(): Promise<boolean> {
+  return (await run("docker", ["info"], { timeoutMs: dockerMsMax })).code === 0;
+}
