@@ -56,7 +56,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     (route: MeasuredRoute) =>
     (params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer> =>
       measured({ route, signal, requests, instruments }, async () => {
-        const plan = makePlan(routes[route].make(params, caller, world, context.nowMs));
+        const plan = makePlan(routes[route].make(params, caller, world, context.nowMs), context.nowMs);
         instruments.planned(plan);
         const observe = (outcomes: readonly PartOutcome[]): void => {
           instruments.asked(outcomes);

@@ -15,7 +15,7 @@ export function freshnessSeconds(answers: readonly StoreAnswer[], plan: Plan, no
 
 function newestOf({ newestMs, ranges }: StoreAnswer, { grid }: Plan): number | undefined {
   if (newestMs !== undefined) return newestMs;
-  // Further back than the store looks for one sample: somewhere in the last point, so at the earliest at its begin.
+  // Somewhere in the last point that has a value, so at the earliest at its begin: never said fresher than it is.
   const indexes = ranges.flatMap((all) => all.map(({ present }) => present.lastIndexOf(1)));
   const last = indexes.reduce((a, b) => Math.max(a, b), -1);
   return last < 0 ? undefined : grid.startMs + (last - 1) * grid.stepMs;

@@ -1,26 +1,20 @@
 import type { StoreSeries } from "../stores/matrix.ts";
-import { compensatedSum } from "./compensated-sum.ts";
+import { mergeScalars, type Points } from "./merge-scalars.ts";
 import { bucketQuantile } from "./quantile.ts";
 
-/** The buckets of one group in one store, by upper bound. Several series may have one bound: `1` and `1.0` are one. */
-export type StoreBuckets = ReadonlyMap<number, readonly StoreSeries[]>;
+/** The buckets of one group in one store, by upper bound. */
+export type StoreBuckets = ReadonlyMap<number, Points>;
 
 /** Bounds of the stores differ, and what they share is no histogram. Source: design §5 rule 9. */
 export class IncompatibleBuckets extends Error {
   override readonly name = "IncompatibleBuckets";
 }
 
-/** Buckets by `le` as a number; a series without one is no bucket. */
-export function bucketsOf(series: readonly StoreSeries[]): StoreBuckets {
-  const bounds = new Map<number, StoreSeries[]>();
-  for (const one of series) {
-    const bound = parseBound(one.labels["le"]);
-    if (Number.isNaN(bound)) continue;
-    const rows = bounds.get(bound);
-    if (rows === undefined) bounds.set(bound, [one]);
-    else rows.push(one);
-  }
-  return bounds;
+/** Buckets by `le` as a number: `1` and `1.0` are one; a series without a bound is no bucket. */
+export function bucketsOf(series: readonly StoreSeries[], count: number): StoreBuckets {
+  const byBound = Map.groupBy(series, ({ labels }) => parseBound(labels["le"]));
+  byBound.delete(Number.NaN);
+  return new Map([...byBound].map(([bound, rows]) => [bound, sum(rows, count)]));
 }
 
 /**
@@ -30,45 +24,64 @@ export function bucketsOf(series: readonly StoreSeries[]): StoreBuckets {
  * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
  */
 export function mergeQuantile(stores: readonly StoreBuckets[], quantile: number, count: number): Float64Array {
-  const bounds = [...new Set(stores.flatMap((store) => [...store.keys()]))].sort((a, b) => a - b);
-  const values = new Float64Array(count);
-  for (let index = 0; index < count; index += 1) {
-    const heard = stores.filter((store) => hasPoint(store, index));
-    const shared = sharedBuckets(heard, bounds, index);
-    values[index] = bucketQuantile(quantile, shared.bounds, shared.counts);
-  }
-  return values;
-}
-
-interface Buckets {
-  readonly bounds: readonly number[];
-  readonly counts: readonly number[];
-}
-
-function sharedBuckets(heard: readonly StoreBuckets[], all: readonly number[], index: number): Buckets {
-  const bounds: number[] = [];
-  const counts: number[] = [];
-  let differ = false;
-  for (const bound of all) {
-    const perStore = heard.map((store) => countAt(store, bound, index)).filter((value) => value !== undefined);
-    if (perStore.length === heard.length) {
+  const all = [...new Set(stores.flatMap((store) => [...store.keys()]))].sort((a, b) => a - b);
+  const merged = all.map((bound) => mergeBound(stores.map((store) => store.get(bound)).filter(isThere), bound, count));
+  const heard = heardStores(stores, count);
+  return new Float64Array(count).map((_, index) => {
+    const bounds: number[] = [];
+    const counts: number[] = [];
+    let differ = false;
+    for (const { bound, values, stores: holding } of merged) {
+      if (holding[index] === 0) continue;
+      if (holding[index] !== heard[index]) {
+        differ = true;
+        continue;
+      }
       bounds.push(bound);
-      counts.push(compensatedSum(perStore));
-    } else if (perStore.length > 0) differ = true;
-  }
-  if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) {
-    throw new IncompatibleBuckets("the histograms of these stores share too few bounds");
-  }
-  return { bounds, counts };
+      counts.push(values[index] ?? Number.NaN);
+    }
+    if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) {
+      throw new IncompatibleBuckets("the histograms of these stores share too few bounds");
+    }
+    return bucketQuantile(quantile, bounds, counts);
+  });
 }
 
-function hasPoint(store: StoreBuckets, index: number): boolean {
-  return store.values().some((rows) => rows.some((row) => row.present[index] === 1));
+/** One bound over all stores. */
+interface MergedBound {
+  readonly bound: number;
+  readonly values: Float64Array;
+  /** How many stores have the bound at each point. */
+  readonly stores: Uint16Array;
 }
 
-function countAt(store: StoreBuckets, bound: number, index: number): number | undefined {
-  const rows = (store.get(bound) ?? []).filter((row) => row.present[index] === 1);
-  return rows.length === 0 ? undefined : compensatedSum(rows.map((row) => row.values[index] ?? Number.NaN));
+function mergeBound(rows: readonly Points[], bound: number, count: number): MergedBound {
+  return { bound, values: sum(rows, count).values, stores: countPresent(rows, count) };
+}
+
+/** How many stores have any bucket at each point. */
+function heardStores(stores: readonly StoreBuckets[], count: number): Uint16Array {
+  const anyBucket = stores.map((store) => {
+    const buckets = countPresent([...store.values()], count);
+    return { present: Uint8Array.from(buckets, (number) => (number > 0 ? 1 : 0)) };
+  });
+  return countPresent(anyBucket, count);
+}
+
+function countPresent(rows: readonly Pick<Points, "present">[], count: number): Uint16Array {
+  const counts = new Uint16Array(count);
+  for (const { present } of rows) {
+    for (let index = 0; index < count; index += 1) counts[index] = (counts[index] ?? 0) + (present[index] ?? 0);
+  }
+  return counts;
+}
+
+function sum(rows: readonly Points[], count: number): Points {
+  return mergeScalars(rows.map(({ values, present }) => ({ values, present, weight: 1 })), "sum", count);
+}
+
+function isThere(points: Points | undefined): points is Points {
+  return points !== undefined;
 }
 
 /** Source: Prometheus exposition format, `le`. */

@@ -68,9 +68,12 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
       }));
     return mergeScalars(points, merge, count);
   });
-  return Float64Array.from({ length: count }, (_, index) => {
-    if (!merged.every(({ present }) => present[index] === 1)) return Number.NaN;
-    const values = merged.map((points) => points.values[index] ?? Number.NaN);
+  const values = merged.map(() => Number.NaN);
+  return new Float64Array(count).map((_, index) => {
+    for (const [statistic, points] of merged.entries()) {
+      if (points.present[index] !== 1) return Number.NaN;
+      values[statistic] = points.values[index] ?? Number.NaN;
+    }
     return recipe.finish(values, plan.query.window.stepSeconds);
   });
 }
@@ -78,7 +81,7 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
 function finishQuantile(recipe: QuantileRecipe, rows: readonly Row[], plan: Plan): Float64Array {
   const stores = Map.groupBy(rows, ({ part }) => part)
     .values()
-    .map((own) => bucketsOf(own.map(({ series }) => series)));
+    .map((own) => bucketsOf(own.map(({ series }) => series), plan.grid.count));
   try {
     return mergeQuantile([...stores], recipe.quantile, plan.grid.count);
   } catch (error) {

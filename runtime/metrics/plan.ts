@@ -13,8 +13,11 @@ export interface PlannedPart {
   readonly held: HeldStore;
   /** One range query per statistic, in the recipe's order; for a percentile, the buckets. */
   readonly ranges: readonly Vector[];
-  /** One instant query at the end of the window: when the newest sample was taken. */
-  readonly newest: Vector;
+  /**
+   * One instant query at the end of the window: when the newest sample was taken. Undefined for a window that ended
+   * before the store settled: its age is great, and its newest point says it well enough.
+   */
+  readonly newest: Vector | undefined;
   /** The series whose exemplars are wanted; undefined: none are. */
   readonly exemplars: Selector | undefined;
 }
@@ -28,17 +31,18 @@ export interface Plan {
 }
 
 /** Plans a query. Nothing is decided here that depends on what a store answers. */
-export function makePlan(query: Query): Plan {
+export function makePlan(query: Query, nowMs: number): Plan {
   const stepMs = query.window.stepSeconds * 1_000;
   return {
     query,
     grid: { startMs: query.window.fromMs + stepMs, stepMs, count: pointCount(query.window) },
-    parts: query.metrics.flatMap((metric) => metric.stores.map((held) => planPart(query, metric, held))),
+    parts: query.metrics.flatMap((metric) => metric.stores.map((held) => planPart(query, metric, held, nowMs))),
   };
 }
 
-function planPart(query: Query, metric: QueriedMetric, held: HeldStore): PlannedPart {
+function planPart(query: Query, metric: QueriedMetric, held: HeldStore, nowMs: number): PlannedPart {
   const { recipe } = metric;
+  const isSettled = query.window.toMs < nowMs - held.store.settleSeconds * 1_000;
   const scope = scopeOf(query, held.store);
   return {
     metric,
@@ -46,7 +50,7 @@ function planPart(query: Query, metric: QueriedMetric, held: HeldStore): Planned
     ranges: recipe.kind === "quantile"
       ? [recipe.buckets(scope)]
       : recipe.statistics.map((statistic) => statistic.expr(scope)),
-    newest: { kind: "timestamp", of: recipe.dated(scope) },
+    newest: isSettled ? undefined : { kind: "timestamp", of: recipe.dated(scope) },
     exemplars: query.exemplars ? recipe.exemplified(scope) : undefined,
   };
 }

@@ -9,7 +9,7 @@ import { printSelector, printVector } from "./promql.ts";
 
 /** What one store answered for one metric, and of when. */
 export interface StoreAnswer extends PartAnswer {
-  /** When the newest sample at the end of the window was taken; undefined: the store saw none recently. */
+  /** When the newest sample at the end of the window was taken; undefined: not asked, or the store saw none recently. */
   readonly newestMs: number | undefined;
   /** The store says that its own data is incomplete. */
   readonly incomplete: boolean;
@@ -59,7 +59,7 @@ async function askStore(plan: Plan, part: PlannedPart, store: Store, signal: Abo
     throw new StoreError("unsupported", "the store does not know anchored ranges");
   }
   const [newestSeconds, exemplars, ...ranges] = await Promise.all([
-    store.client.single(printVector(part.newest, boundary), plan.query.window.toMs, signal),
+    part.newest && store.client.single(printVector(part.newest, boundary), plan.query.window.toMs, signal),
     askExemplars(plan, part, store, signal),
     ...part.ranges.map((range) => store.client.range(printVector(range, boundary), plan.grid, signal)),
   ]);

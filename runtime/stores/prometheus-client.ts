@@ -1,4 +1,4 @@
-import { Agent, request, type Dispatcher } from "undici";
+import { Pool, type Dispatcher } from "undici";
 import type { StoreConfig } from "../../crds/config.ts";
 import { decodeMatrix, decodeSingle, parseSample, type PointGrid, type StoreSeries } from "./matrix.ts";
 import { StoreError } from "./store-error.ts";
@@ -48,7 +48,8 @@ interface Success {
 
 /** A client with connections of its own. Nothing is sent before the first call. */
 export function createPrometheusClient({ url, timeoutMs }: StoreConfig["prometheus"]): PrometheusClient {
-  const agent = new Agent({
+  const { origin, pathname } = new URL(url);
+  const pool = new Pool(origin, {
     connections: connectionsMax,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
@@ -56,9 +57,9 @@ export function createPrometheusClient({ url, timeoutMs }: StoreConfig["promethe
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
   });
-  const base = url.endsWith("/") ? url.slice(0, -1) : url;
+  const base = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
   const post = (path: string, form: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Success> =>
-    postForm(agent, `${base}/api/v1/${path}`, form, signal);
+    postForm(pool, `${base}/api/v1/${path}`, form, signal);
   return {
     async range(query, grid, signal) {
       const answer = await post("query_range", { query, ...rangeForm(grid), timeout: `${timeoutMs}ms` }, signal);
@@ -72,7 +73,7 @@ export function createPrometheusClient({ url, timeoutMs }: StoreConfig["promethe
       const answer = await post("query_exemplars", { query, start: seconds(fromMs), end: seconds(toMs) }, signal);
       return decodeExemplars(answer.data);
     },
-    close: ({ atOnce }) => (atOnce ? agent.destroy() : agent.close()),
+    close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
   };
 }
 
@@ -85,15 +86,15 @@ function seconds(ms: number): string {
 }
 
 async function postForm(
-  agent: Agent,
-  url: string,
+  pool: Pool,
+  path: string,
   form: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Success> {
   try {
-    const response = await request(url, {
+    const response = await pool.request({
+      path,
       method: "POST",
-      dispatcher: agent,
       headers: {
         "content-type": "application/x-www-form-urlencoded",
         // Compressing costs the store more than the bytes cost the network between them.

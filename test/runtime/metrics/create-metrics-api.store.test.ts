@@ -132,7 +132,7 @@ describe("an answer", () => {
       },
     });
     expect(headers).toEqual({
-      "X-Data-Freshness": "4800s",
+      "X-Data-Freshness": "5400s",
       "X-Downsample": "none",
       "X-Partial": "false",
       "X-Query-Cost-Estimate": "100",

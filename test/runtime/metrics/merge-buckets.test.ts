@@ -4,8 +4,11 @@ import { seriesOf } from "./points.ts";
 
 type Buckets = Readonly<Record<string, readonly (number | undefined)[]>>;
 
-const store = (buckets: Buckets) => bucketsOf(Object.entries(buckets).map(([le, values]) => seriesOf(values, { le })));
-const median = (stores: readonly Buckets[], points = 1) => [...mergeQuantile(stores.map(store), 0.5, points)];
+const store = (buckets: Buckets, points = 1) =>
+  bucketsOf(Object.entries(buckets).map(([le, values]) => seriesOf(values, { le })), points);
+const median = (stores: readonly Buckets[], points = 1) => [
+  ...mergeQuantile(stores.map((buckets) => store(buckets, points)), 0.5, points),
+];
 
 describe("buckets of several stores", () => {
   test("are added by bound, whatever way the bound is written", () => {

@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compensatedSum } from "../../../runtime/metrics/compensated-sum.ts";
 import { mergeScalars } from "../../../runtime/metrics/merge-scalars.ts";
 import { seriesOf } from "./points.ts";
 
@@ -33,6 +32,11 @@ describe("merged points", () => {
     expect(merged("sum", [[Infinity], [-Infinity]])).toEqual([Number.NaN]);
   });
 
+  test("of sums keep what plain addition loses", () => {
+    expect(merged("sum", [[1e100], [1], [-1e100]])).toEqual([1]);
+    expect(merged("sum", Array.from({ length: 10 }, () => [0.1]))).toEqual([1]);
+  });
+
   test("of one store are that store's, not a copy", () => {
     const part = { ...seriesOf([1, 2]), weight: 1 };
     expect(mergeScalars([part], "sum", 2)).toBe(part);
@@ -54,13 +58,5 @@ describe("merged points", () => {
         expect(merged(merge, halves.map((half) => merged(merge, half)))).toEqual(merged(merge, parts));
       }),
     );
-  });
-});
-
-describe("a compensated sum", () => {
-  test("keeps what plain addition loses", () => {
-    expect(compensatedSum([1e100, 1, -1e100])).toBe(1);
-    expect(compensatedSum(Array.from({ length: 10 }, () => 0.1))).toBe(1);
-    expect(compensatedSum([])).toBe(0);
   });
 });

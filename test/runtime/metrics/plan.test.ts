@@ -7,6 +7,7 @@ import { printSelector, printVector } from "../../../runtime/metrics/promql.ts";
 import { makeQuery } from "../../../runtime/metrics/query.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "./oracle/universe.ts";
 
+const noonMs = Date.parse("2026-01-01T12:00:00Z");
 const at = { url: "http://127.0.0.1:9" };
 const stores: readonly StoreConfig[] = [
   storeConfig({ name: "a", region: "eu", ...at }),
@@ -24,14 +25,15 @@ const metrics: readonly MetricConfig[] = [
   }),
 ];
 
-function plan(pairs: readonly (readonly [string, string])[], environments: readonly string[] = ["*"]): Plan {
+/** A plan at noon, which is when its window ends. */
+function plan(pairs: readonly (readonly [string, string])[], environments: readonly string[] = ["*"], nowMs = noonMs): Plan {
   const world = { catalog: indexCatalogs(configOf(stores, metrics).catalogs), quotas: { quotas: [], classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits } } };
   const window = [["from", "2026-01-01T11:00:00Z"], ["to", "2026-01-01T12:00:00Z"], ["step", "1m"]] as const;
   const caller = { ...everyone, tenants: ["brand-a"], environments };
-  return makePlan(makeQuery(parameters([...window, ...pairs]), caller, world, Date.parse("2026-01-02T00:00:00Z")));
+  return makePlan(makeQuery(parameters([...window, ...pairs]), caller, world, nowMs), nowMs);
 }
 
-const selectors = ({ parts }: Plan) => parts.map(({ held, newest }) => [held.store.name, printVector(newest, "LeftOpen")]);
+const selectors = ({ parts }: Plan) => parts.map(({ held, newest }) => [held.store.name, newest && printVector(newest, "LeftOpen")]);
 
 describe("each store is asked for", () => {
   test("the tenant, the filters and the fixed matchers, under its own label names", () => {
@@ -70,6 +72,11 @@ describe("each store is asked for", () => {
     expect(wanted.parts.map(({ exemplars }) => (exemplars === undefined ? "" : printSelector(exemplars)))).toEqual([
       '{__name__="ms_bucket",tenant="brand-a"}',
     ]);
+  });
+
+  test("its newest sample only while the end of the window may still change", () => {
+    const newest = (secondsLater: number) => plan([["metric", "ms"]], ["*"], noonMs + secondsLater * 1_000).parts[0]?.newest;
+    expect([newest(0), newest(120), newest(121)].map((vector) => vector?.kind)).toEqual(["timestamp", "timestamp", undefined]);
   });
 
   test("points whose first covers the begin of the window", () => {
