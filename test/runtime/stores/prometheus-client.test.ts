@@ -36,7 +36,7 @@ describe("a range query", () => {
     const { client, store } = await clientOf(success(matrix([60, "1"])));
     await range(client);
     const [request] = store.requests;
-    expect(request?.path).toBe("query_range");
+    expect(request?.path).toBe("/api/v1/query_range");
     expect(Object.fromEntries(request?.form ?? [])).toEqual({
       query: "up",
       start: "60.000",
@@ -45,6 +45,14 @@ describe("a range query", () => {
       timeout: "2000ms",
     });
     expect(request?.headers["accept-encoding"]).toBe("identity");
+  });
+
+  test("goes below the path of a store that is not at the root", async () => {
+    const store = await startScriptedStore(success(matrix()));
+    const client = createPrometheusClient({ url: `${store.url}/tenant/prom/`, timeoutMs: 2_000 });
+    closing.push(() => client.close({ atOnce: true }), () => store.close());
+    await range(client);
+    expect(store.requests.map(({ path }) => path)).toEqual(["/tenant/prom/api/v1/query_range"]);
   });
 
   test("keeps what is absent apart from what is NaN or infinite", async () => {

@@ -3,7 +3,6 @@ import { listenOnLoopback } from "../../support/loopback.ts";
 
 /** One request to a store. */
 export interface StoreRequest {
-  /** Below `/api/v1/`. */
   readonly path: string;
   readonly form: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
@@ -32,7 +31,7 @@ export async function startScriptedStore(reply: StoreReply): Promise<ScriptedSto
       if (!response.writableEnded) abandoned += 1;
     });
     void readForm(message).then((form) => {
-      const request = { path: (message.url ?? "").replace("/api/v1/", ""), form, headers: message.headers };
+      const request = { path: message.url ?? "", form, headers: message.headers };
       requests.push(request);
       reply(response, request);
     });
