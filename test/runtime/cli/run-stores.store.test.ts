@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { plainObject } from "../../crds/valid-objects.ts";
+import { freePort } from "../../support/free-port.ts";
+import { startPrometheus, type PrometheusHandle } from "../../support/prometheus.ts";
+import { get, makeInstallation, type Installation } from "./installation.ts";
+
+const startMs = Date.UTC(2026, 0, 1);
+const minuteSeconds = 60;
+
+let store: PrometheusHandle;
+let installation: Installation;
+
+beforeAll(async () => {
+  const lines = Array.from({ length: 4 * minuteSeconds }, (_, index) => {
+    return `cpu_utilization_ratio{tenant="lumen",service="api"} 0.5 ${startMs / 1000 + index * 15}`;
+  });
+  store = await startPrometheus({ openMetrics: ["# TYPE cpu_utilization_ratio gauge", ...lines, "# EOF", ""].join("\n") });
+});
+
+afterAll(async () => store.stop());
+
+beforeEach(async () => {
+  installation = await makeInstallation();
+});
+
+afterEach(async () => installation.remove());
+
+/** A catalog of one metric over these stores by region. */
+const catalog = (stores: Readonly<Record<string, string>>) =>
+  JSON.stringify(
+    plainObject("MetricCatalog", {
+      stores: Object.entries(stores).map(([region, url]) => ({ name: region, region, prometheus: { url } })),
+      "metrics[0].labels": ["region", "tenant", "service"],
+      ...(Object.keys(stores).length > 1 ? { "metrics[0].complianceScope": { regions: Object.keys(stores) } } : {}),
+    }),
+  );
+
+const at = (minutes: number) => new Date(startMs + minutes * minuteSeconds * 1000).toISOString();
+const query = `metric=cpu_util&from=${at(10)}&to=${at(40)}&step=5m`;
+
+async function ask(stores: Readonly<Record<string, string>>) {
+  await installation.write("catalog.yaml", catalog(stores));
+  const { line } = await installation.start();
+  return get(`${line.url}/v1/metrics/query?${query}`, await installation.token({ tenants: ["lumen"] }));
+}
+
+describe("a query of the running program", () => {
+  test("is answered out of a real store", async () => {
+    const { status, headers, body } = await ask({ eu: store.url });
+    expect(status).toBe(200);
+    expect(headers["x-partial"]).toBe("false");
+    const [series] = body["data"] as { readonly points: readonly (readonly [string, number])[] }[];
+    expect(series?.points.every(([, value]) => value === 0.5)).toBe(true);
+    expect(series?.points.length).toBeGreaterThan(4);
+  });
+
+  test("is partial (206) when one of two stores is down (Operational Metrics API §7)", async () => {
+    const { status, headers, body } = await ask({ eu: store.url, latam: `http://127.0.0.1:${await freePort()}` });
+    expect(status).toBe(206);
+    expect(headers["x-partial"]).toBe("true");
+    expect(body["data"]).toHaveLength(1);
+  });
+
+  test("is 502 with a hint when every store is down, and the program stays ready", async () => {
+    await installation.write("catalog.yaml", catalog({ eu: `http://127.0.0.1:${await freePort()}` }));
+    const { line } = await installation.start();
+    const { status, headers, body } = await get(`${line.url}/v1/metrics/query?${query}`, await installation.token({ tenants: ["lumen"] }));
+    expect({ status, code: body["code"] }).toEqual({ status: 502, code: "store_failed" });
+    expect(headers["retry-after"]).toMatch(/^\d+$/u);
+    expect(headers["x-suggested-step"]).toBeDefined();
+    expect((await get(`${line.admin_url}/readyz`)).status).toBe(200);
+  });
+});
