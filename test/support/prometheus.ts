@@ -16,6 +16,8 @@ export interface PrometheusOptions {
   readonly openMetrics?: string | Iterable<string>;
   /** The whole configuration file. @default no scrapes, an out-of-order window of 12 hours */
   readonly config?: string;
+  /** The port to listen on. @default a free one */
+  readonly port?: number;
   /** More flags, for instance `--enable-feature=promql-extended-range-selectors`. */
   readonly flags?: readonly string[];
   /**
@@ -68,7 +70,7 @@ export async function startPrometheus(options: PrometheusOptions = {}): Promise<
       ...(await takesOtlp(command) ? ["--web.enable-otlp-receiver"] : []),
       ...(options.flags ?? []),
     ];
-    const { server, url } = await launch(command, flags);
+    const { server, url } = await launch(command, flags, options.port);
     const stop = async (): Promise<void> => {
       await server.stop();
       await folder.remove();
@@ -80,9 +82,13 @@ export async function startPrometheus(options: PrometheusOptions = {}): Promise<
   }
 }
 
-async function launch(command: string, flags: readonly string[]): Promise<{ server: ServerProcess; url: string }> {
-  for (let tries = 1; ; tries += 1) {
-    const address = `127.0.0.1:${await freePort()}`;
+async function launch(
+  command: string,
+  flags: readonly string[],
+  port?: number,
+): Promise<{ server: ServerProcess; url: string }> {
+  for (let tries = port === undefined ? 1 : startTriesMax; ; tries += 1) {
+    const address = `127.0.0.1:${port ?? (await freePort())}`;
     const url = `http://${address}`;
     try {
       const server = await startServerProcess({

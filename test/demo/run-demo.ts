@@ -1,0 +1,132 @@
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { runProgram, startProgram, type Program } from "../support/heliograph-process.ts";
+import { startPrometheus } from "../support/prometheus.ts";
+import { resolveTool } from "../tools/resolve.ts";
+import type { Version } from "../tools/version.ts";
+import { tellMetricsStory } from "./metrics-story.ts";
+import { partnerRoles, startPartner } from "./partners.ts";
+import { openMetrics } from "./series.ts";
+import type { DemoStoreName } from "./series-catalog.ts";
+import { createStage } from "./stage.ts";
+import { tellWebhookStory } from "./webhook-story.ts";
+
+/** How one run of the demo goes. */
+export interface DemoOptions {
+  /** An empty folder for everything that is kept. */
+  readonly folder: string;
+  /** Port of both APIs; the next one is the admin port. */
+  readonly port: number;
+  /** Whether to end after the stories. */
+  readonly once: boolean;
+  /** Ends the demo. */
+  readonly signal: AbortSignal;
+  readonly write: (text: string) => void;
+}
+
+const hourMs = 3_600_000;
+const pastMs = 24 * hourMs;
+/** A demo that stays up shows live series for this long. */
+const aheadMs = 6 * hourMs;
+/** Older than the tests ask for: the demo's queries are exact on both boundaries of a range. */
+const storeMinimum: Version = [2, 42, 0];
+/** As `docs/examples/metric-catalog.yaml` says. */
+const storePorts = { eu: 19_091, latam: 19_092 } as const satisfies Record<DemoStoreName, number>;
+const examples = fileURLToPath(new URL("../../docs/examples", import.meta.url));
+const tenant = "lumen";
+
+/** What must be stopped in the end, last started first. */
+type Stops = (() => Promise<unknown>)[];
+
+/**
+ * Starts stores, partners and `heliograph run docs/examples`, tells the stories, and leaves nothing running.
+ *
+ * @throws Error with a sentence when something does not start or is not as the demo claims
+ */
+export async function runDemo(options: DemoOptions): Promise<void> {
+  const stops: Stops = [];
+  const unlessStopped = (): void => options.signal.throwIfAborted();
+  const say = (line: string): void => options.write(`${line}\n`);
+  try {
+    say("== Servers: NATS, two stores with a day of series, two partners, Heliograph");
+    const natsServer = await resolveTool("nats-server");
+    const partners = await startPartners(stops);
+    await startStores(options, stops, say, unlessStopped);
+    const program = startHeliograph(options, natsServer, stops);
+    const ready = await program.ready();
+    say(`   Heliograph obeys docs/examples: ${JSON.stringify(ready)}`);
+    const token = await mintToken(options.folder);
+    const stage = createStage(ready.url, options.write);
+    await tellWebhookStory({ stage, token, reports: () => partners.flatMap(({ reports }) => reports) });
+    unlessStopped();
+    await tellMetricsStory(stage, token);
+    if (!options.once) await stayUp(options, ready.url, ready.admin_url, token);
+  } catch (error) {
+    if (!options.signal.aborted) throw error;
+  } finally {
+    say("\n== Stopping");
+    for (const stop of stops.reverse()) await stop();
+  }
+}
+
+async function startPartners(stops: Stops): Promise<readonly Awaited<ReturnType<typeof startPartner>>[]> {
+  const partners = [];
+  for (const role of partnerRoles) {
+    const partner = await startPartner(role);
+    stops.push(() => partner.stop());
+    partners.push(partner);
+  }
+  return partners;
+}
+
+async function startStores(
+  { once: onlyOnce }: DemoOptions,
+  stops: Stops,
+  say: (line: string) => void,
+  unlessStopped: () => void,
+): Promise<void> {
+  const nowMs = Date.now();
+  const endMs = nowMs + (onlyOnce ? hourMs : aheadMs);
+  for (const [store, port] of Object.entries(storePorts) as [DemoStoreName, number][]) {
+    unlessStopped();
+    const samples = openMetrics({ store, startMs: nowMs - pastMs, endMs });
+    const prometheus = await startPrometheus({ openMetrics: samples, port, minimum: storeMinimum });
+    stops.push(() => prometheus.stop());
+    say(`   store ${store}: a day of series in ${prometheus.url}, after ${Math.round((Date.now() - nowMs) / 1_000)} s`);
+  }
+}
+
+function startHeliograph({ folder, port }: DemoOptions, natsServer: string, stops: Stops): Program {
+  const ports = ["--port", String(port), "--admin-port", String(port + 1)];
+  const program = startProgram(["run", examples, ...ports, "--data", folder, "--nats-server", natsServer]);
+  stops.push(async () => {
+    program.signal("SIGTERM");
+    await program.ended();
+  });
+  return program;
+}
+
+async function mintToken(folder: string): Promise<string> {
+  const scopes = ["events:write", "webhooks:read", "metrics:read"].flatMap((scope) => ["--scope", scope]);
+  const args = ["dev-token", "--tenant", tenant, ...scopes, "--role", "metrics-finance", "--ttl", "12h"];
+  const { code, stdout, stderr } = await runProgram([...args, "--data", folder]);
+  if (code !== 0) throw new Error(`heliograph dev-token failed: ${stderr}`);
+  return stdout.trim();
+}
+
+async function stayUp({ signal, write }: DemoOptions, url: string, adminUrl: string, token: string): Promise<void> {
+  const authorized = `-H "Authorization: Bearer $TOKEN"`;
+  const envelope = `{"event_id":"evt-mine-1","type":"payout.created","version":"2026-01-01","ts":"'$(date -u +%FT%T.000Z)'","tenant":"${tenant}","data":{"payout_id":"mine"}}`;
+  const lines = [
+    "\n== It stays up until Ctrl-C. Try:",
+    `TOKEN=${token}`,
+    `curl -s ${authorized} -H 'Content-Type: application/json' -d '${envelope}' ${url}/events`,
+    `curl -s ${authorized} ${url}/webhooks/events/evt-mine-1`,
+    `curl -sgi ${authorized} "${url}/v1/metrics/query?metric=deposits_success_pct&group_by=psp&filter[region]=eu"`,
+    `curl -sg ${authorized} "${url}/v1/metrics/instant?metric=queue_consumer_lag&group_by=component&filter[region]=latam"`,
+    `curl -s ${authorized} ${url}/v1/metrics/catalog`,
+    `curl -s ${adminUrl}/metrics`,
+  ];
+  write(`${lines.join("\n")}\n`);
+  if (!signal.aborted) await once(signal, "abort");
+}
