@@ -1,0 +1,92 @@
+import { pino } from "pino";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { FolderState } from "../../runtime/config/folder.ts";
+import { defaultSettings } from "../../runtime/config/settings-schema.ts";
+import { followFolder } from "../../runtime/follow-folder.ts";
+import { stateOf } from "./config/folder-states.ts";
+
+let lines: Record<string, unknown>[] = [];
+let applied: FolderState[] = [];
+
+beforeEach(() => {
+  lines = [];
+  applied = [];
+});
+
+/** Follows a source that the test moves; answers how to move it and how to end. */
+function follow(initial: FolderState, now = initial, apply = (state: FolderState) => void applied.push(state)) {
+  let current = now;
+  const listeners = new Set<(state: FolderState) => void>();
+  const end = followFolder({
+    source: {
+      current: () => current,
+      onChange: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    },
+    initial,
+    streams: defaultSettings.streams,
+    apply,
+    log: pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) }),
+  });
+  const move = (state: FolderState): void => {
+    current = state;
+    for (const listener of listeners) listener(state);
+  };
+  return { move, end };
+}
+
+const objects = () => lines.filter(({ msg }) => msg === "object");
+
+describe("following a folder", () => {
+  test("logs every object at first and applies nothing that is obeyed already", () => {
+    follow(stateOf({ acme: {} }));
+    expect(objects()).toMatchObject([{ object: "WebhookPartner/default/acme", outcome: "accepted" }]);
+    expect(applied).toEqual([]);
+  });
+
+  test("applies what changed before it began", () => {
+    const later = stateOf({ acme: {}, beta: {} });
+    follow(stateOf({ acme: {} }), later);
+    expect(applied).toEqual([later]);
+  });
+
+  test("applies each change and logs only what changed", () => {
+    const { move } = follow(stateOf({ acme: {} }));
+    lines = [];
+    const next = stateOf({ acme: {}, beta: {} });
+    move(next);
+    expect(applied).toEqual([next]);
+    expect(objects()).toMatchObject([{ object: "WebhookPartner/default/beta" }]);
+    expect(lines.at(-1)).toMatchObject({ msg: "configuration", configHash: next.hash });
+  });
+
+  test("applies nothing when only problems changed, and says loudly what is kept", () => {
+    const { move } = follow(stateOf({ acme: {} }));
+    move(stateOf({ acme: {} }, { kept: ["WebhookPartner/default/acme"] }));
+    expect(applied).toEqual([]);
+    expect(lines).toContainEqual(expect.objectContaining({ level: 50, object: "WebhookPartner/default/acme" }));
+  });
+
+  test("goes on after a configuration that cannot be applied", () => {
+    let fails = true;
+    const { move } = follow(stateOf({}), undefined, (state) => {
+      if (fails) throw new Error("no room");
+      applied.push(state);
+    });
+    move(stateOf({ acme: {} }));
+    expect(lines).toContainEqual(expect.objectContaining({ level: 50, msg: "the configuration cannot be applied" }));
+    fails = false;
+    const next = stateOf({ acme: {}, beta: {} });
+    move(next);
+    expect(applied).toEqual([next]);
+  });
+
+  test("ends when told to", () => {
+    const { move, end } = follow(stateOf({ acme: {} }));
+    end();
+    move(stateOf({}));
+    expect(applied).toEqual([]);
+  });
+});

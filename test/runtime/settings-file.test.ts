@@ -1,0 +1,35 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { defaultSettings } from "../../runtime/config/settings-schema.ts";
+import { readSettingsFile } from "../../runtime/settings-file.ts";
+import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
+
+let folder: TemporaryFolder;
+
+beforeEach(async () => {
+  folder = await temporaryFolder("settings");
+});
+
+afterEach(async () => folder.remove());
+
+describe("the settings file", () => {
+  test("may be missing from the command line", async () => {
+    expect(await readSettingsFile(undefined)).toEqual(defaultSettings);
+  });
+
+  test("places relative key files beside itself and leaves absolute ones alone", async () => {
+    const file = join(folder.path, "settings.yaml");
+    const issuers = ["keys.json", "/etc/keys.json"].map((jwksFile, index) => ({ issuer: `i${index}`, audiences: ["a"], jwksFile }));
+    await writeFile(file, JSON.stringify({ issuers }));
+    const settings = await readSettingsFile(file);
+    expect(settings.issuers.map(({ jwksFile }) => jwksFile)).toEqual([join(folder.path, "keys.json"), "/etc/keys.json"]);
+  });
+
+  test("that is not there keeps the program from starting", async () => {
+    await expect(readSettingsFile(join(folder.path, "none.yaml"))).rejects.toMatchObject({
+      fault: "settings",
+      message: expect.stringContaining("ENOENT"),
+    });
+  });
+});
