@@ -72,6 +72,7 @@ describe("a candidate", () => {
       leaseTransitions: 0,
     });
     await clock.advanceInSteps(8_000, 1_000);
+    expect(server.calls).toEqual(["get", "create", "replace", "replace"]);
     expect(server.lease?.spec).toMatchObject({ renewTime: "2026-01-01T00:00:08.000000Z", acquireTime: "2026-01-01T00:00:00.000000Z" });
     await one.election.stop();
   });
@@ -196,6 +197,42 @@ describe("a leader", () => {
     expect(one.told).toEqual([]);
   });
 
+  test("counts its term from before the write that the server was slow to answer", async () => {
+    const { clock, candidate: make } = world();
+    const one = make("one");
+    one.election.start();
+    await settle();
+    one.link = "slow";
+    await clock.advanceInSteps(4_100, 100);
+    one.link = "hang";
+    await clock.advanceInSteps(19_800, 100);
+    expect(one.election.isLeader()).toBe(true);
+    await clock.advanceInSteps(100, 100);
+    expect(one.election.isLeader()).toBe(false);
+  });
+
+  test("begins no new term while the work of the last one goes on, even if a renewal still succeeds", async () => {
+    const { clock, server, candidate: make } = world();
+    const ended = Promise.withResolvers<void>();
+    let starts = 0;
+    const one = make("one", {
+      renewDeadlineMs: 18_000,
+      onStarted: () => void (starts += 1),
+      onStopped: () => ended.promise,
+    });
+    one.election.start();
+    await settle();
+    one.link = "fail";
+    await clock.advanceInSteps(15_500, 500);
+    one.link = "slow";
+    await clock.advanceInSteps(10_000, 500);
+    expect(server.lease?.spec?.renewTime).toBe("2026-01-01T00:00:16.000000Z");
+    expect([starts, one.election.isLeader()]).toEqual([1, false]);
+    ended.resolve();
+    await clock.advanceInSteps(8_000, 500);
+    expect([starts, one.election.isLeader()]).toEqual([2, true]);
+  });
+
   test("that was frozen knows that its term is over before any of its timers has fired", async () => {
     const { candidate: make } = world();
     const one = make("one");
@@ -275,7 +312,7 @@ type Step =
 const who = fc.integer({ min: 0, max: 2 });
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 100, max: 15_000 }) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("link" as const), who, link: fc.constantFrom<Link>("ok", "ok", "fail", "hang", "late", "deaf") }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("link" as const), who, link: fc.constantFrom<Link>("ok", "ok", "fail", "hang", "late", "deaf", "slow") }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("annotate" as const) }) },
 );
 
