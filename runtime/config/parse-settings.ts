@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject } from "ajv";
-import { defaultSettings, settingsSchema } from "./settings-schema.ts";
+import { defaultAlgorithms, defaultSettings, settingsSchema } from "./settings-schema.ts";
 import type { IssuerSettings, Settings } from "./settings.ts";
 import { readYaml, type SourceProblem, type YamlDocument } from "./yaml-documents.ts";
 
@@ -13,9 +13,6 @@ export class SettingsError extends Error {
     this.problems = problems;
   }
 }
-
-/** @default of {@link IssuerSettings.algorithms} */
-const defaultAlgorithms = ["RS256", "ES256", "EdDSA"];
 
 /** Settings as written: anything may be absent. */
 type Given<T> = { readonly [K in keyof T]?: T[K] extends readonly unknown[] ? T[K] : Given<T[K]> };

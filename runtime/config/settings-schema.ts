@@ -15,6 +15,9 @@ export const tokenAlgorithms = [
   "Ed25519",
 ] as const;
 
+/** What an issuer accepts that names no algorithms. */
+export const defaultAlgorithms: readonly string[] = ["RS256", "ES256", "EdDSA"];
+
 const daySeconds = 86_400;
 const mebibyteBytes = 1024 * 1024;
 const gibibyteBytes = 1024 * mebibyteBytes;

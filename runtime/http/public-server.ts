@@ -40,6 +40,7 @@ function addRoute(app: FastifyInstance, route: Route, { authenticate, now }: Pub
     onRequest: async (request) => {
       const caller = await authenticate(request.headers.authorization);
       request.caller = caller;
+      request.client = caller.client;
       requireScope(caller, route.scopes);
       refuseEncodedBody(request.headers["content-encoding"]);
     },

@@ -23,8 +23,12 @@ declare module "fastify" {
     readonly scopes?: readonly string[];
   }
   interface FastifyRequest {
-    /** Code of the refusal that was answered, for the log. */
+    /** The refusal that was answered, for the log. */
     refusal: Refusal | undefined;
+    /** Client key of the caller, for the log. */
+    client: string | undefined;
+    /** Monotonic time at which the request came. */
+    startedAtMs: number;
   }
 }
 
@@ -35,6 +39,9 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
 };
+
+/** Stands in the log and the metrics for a caller that hung up before the answer; never sent. */
+const hungUpStatus = 499;
 
 /**
  * A server without routes that bounds what it takes, answers every error as a problem document, puts a correlation id
@@ -62,6 +69,8 @@ export function createHttpServer({ log, observe, limits: given }: ServerOptions)
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest("refusal", undefined);
+  app.decorateRequest("client", undefined);
+  app.decorateRequest("startedAtMs", 0);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
     throw new Refusal("not_found", "No endpoint has this path.");
@@ -87,29 +96,33 @@ function boundedServer(handler: Parameters<typeof createServer>[1] & object, lim
 
 function addHooks(app: FastifyInstance, limits: HttpLimits, observe: (outcome: RequestOutcome) => void): void {
   app.addHook("onRequest", async (request, reply) => {
+    request.startedAtMs = performance.now();
     reply.headers(securityHeaders).header(correlationHeader, request.id);
     if (request.url.length > limits.targetLengthMax) {
       throw new Refusal("uri_too_long", `The request target is longer than ${limits.targetLengthMax} characters.`);
     }
   });
-  app.addHook("onResponse", async (request, reply) => {
+  const settle = (request: FastifyRequest, status: number): void => {
     const outcome = {
       method: request.method,
       route: request.routeOptions.url ?? "unknown",
-      status: reply.statusCode,
-      durationMs: reply.elapsedTime,
+      status,
+      durationMs: performance.now() - request.startedAtMs,
     };
     observe(outcome);
     logRequest(request, outcome);
-  });
+  };
+  app.addHook("onResponse", async (request, reply) => settle(request, reply.statusCode));
+  app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
 }
 
 function logRequest(request: FastifyRequest, outcome: RequestOutcome): void {
-  const { refusal } = request;
+  const { client, refusal } = request;
   const line = {
     correlationId: request.id,
     ...outcome,
     durationMs: Math.round(outcome.durationMs * 1000) / 1000,
+    ...(client === undefined ? {} : { client }),
     ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.message, err: refusal.cause }),
   };
   if (outcome.status >= 500) request.log.error(line, "request");

@@ -179,7 +179,7 @@ describe("the log and the metrics of a request", () => {
   test("hold one line with what it came to, and never the token", async () => {
     await get("/things/1?metric=x", { authorization: "Bearer secret-token", "x-correlation-id": "req-3" });
     await expect.poll(() => logLines.length).toBe(1);
-    expect(logLines[0]).toMatchObject({ correlationId: "req-3", method: "GET", route: "/things/:id", status: 200 });
+    expect(logLines[0]).toMatchObject({ correlationId: "req-3", method: "GET", route: "/things/:id", status: 200, client: "dashboards" });
     expect(JSON.stringify(logLines)).not.toContain("secret-token");
   });
 

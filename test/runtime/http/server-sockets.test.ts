@@ -113,6 +113,10 @@ describe("over a real connection", () => {
     hangUp.abort();
     await expect(pending).rejects.toThrow(/abort/iu);
     await waitFor(() => aborted > before, { timeoutMs: 5000, what: "the signal to abort" });
+    await waitFor(() => outcomes.some(({ route }) => route === "/wait"), { timeoutMs: 5000, what: "the request to be counted" });
+    // One more round trip, after which a second count would have come.
+    await (await request(`${url}/nowhere`)).body.dump();
+    expect(outcomes.filter(({ route }) => route === "/wait")).toMatchObject([{ status: 499 }]);
   });
 });
 
