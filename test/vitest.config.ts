@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Suffixes of the suites that start real servers; every other test is a unit test. */
-const serverSuites = ["nats", "store", "kube"] as const;
+const serverSuites = ["nats", "store", "kube", "cluster"] as const;
 
 /**
  * One project per kind of server, so that a command starts (and builds) only what it needs. Suites with servers run
@@ -32,8 +32,8 @@ export default defineConfig({
           include: [`test/**/*.${suite}.test.ts`],
           fileParallelism: false,
           globalSetup: ["test/support/suite-tools.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: suite === "cluster" ? 180_000 : 60_000,
+          hookTimeout: suite === "cluster" ? 300_000 : 120_000,
         },
       })),
     ],

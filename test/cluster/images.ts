@@ -14,6 +14,7 @@ export const pauseImage = "localhost/heliograph-pause:1";
 
 const baseImage = "localhost/heliograph-base:1";
 const buildMsMax = 10 * 60_000;
+const listMsMax = 10_000;
 const outputLinesShown = 15;
 const hashLength = 16;
 const libraries = ["busybox-static", "libc6", "libgcc-s1", "libstdc++6"];
@@ -41,7 +42,7 @@ export async function pauseArchive(progress: Progress): Promise<string> {
 
 /** The archive of an image with Node 24 and what it needs, built once. */
 async function baseArchive(progress: Progress): Promise<string> {
-  const rootfs = await debianTree({ name: "base-image-files", packages: libraries, withDependencies: false, finish, revision: 1 }, progress);
+  const rootfs = await debianTree({ name: "base-image-files", packages: libraries, withDependencies: false, finish, revision: 2 }, progress);
   const text = [
     "FROM scratch",
     "COPY --from=rootfs / /",
@@ -56,10 +57,17 @@ async function baseArchive(progress: Progress): Promise<string> {
 async function finish(tree: string): Promise<void> {
   await Promise.all(["tmp", "etc", "root", "proc", "sys", "dev"].map((folder) => mkdir(join(tree, folder), { recursive: true })));
   await chmod(join(tree, "tmp"), 0o1777);
-  await symlink("busybox", join(tree, "bin", "sh"));
+  await linkApplets(join(tree, "bin"));
   await writeFile(join(tree, "etc", "passwd"), "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/tmp:/bin/sh\n");
   await writeFile(join(tree, "etc", "group"), "root:x:0:\nnode:x:1000:\n");
   await writeFile(join(tree, "etc", "nsswitch.conf"), "hosts: files dns\n");
+}
+
+/** Gives busybox the names of the programs that it can be. */
+async function linkApplets(bin: string): Promise<void> {
+  const { stdout } = await run(join(bin, "busybox"), ["--list"], { timeoutMs: listMsMax });
+  const applets = stdout.trim().split("\n").filter((name) => name !== "busybox");
+  await Promise.all(applets.map((name) => symlink("busybox", join(bin, name))));
 }
 
 async function builtOnce(tag: string, name: string, text: string, contexts: Contexts, progress: Progress): Promise<string> {

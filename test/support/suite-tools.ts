@@ -6,6 +6,7 @@ const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
   nats: ["nats-server"],
   store: ["prometheus", "promtool"],
   kube: ["etcd", "kube-apiserver"],
+  cluster: ["kubelet", "kubectl", "coredns"],
 };
 
 /**
