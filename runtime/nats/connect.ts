@@ -87,11 +87,18 @@ async function firstConnection(access: NatsAccess): Promise<NatsConnection> {
     } catch (cause) {
       if (cause instanceof AuthorizationError || performance.now() >= deadlineMs) {
         const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new Error(`cannot connect to NATS at ${access.servers.join(", ")}: ${reason}`, { cause });
+        throw new Error(`cannot connect to NATS at ${access.servers.map(withoutUser).join(", ")}: ${reason}`, {
+          cause,
+        });
       }
       await sleep(dialPauseMs);
     }
   }
+}
+
+/** A server's URL may hold credentials, which no message repeats. */
+function withoutUser(server: string): string {
+  return server.replace(/^(?<scheme>\w+:\/\/)?.*@/u, "$<scheme>");
 }
 
 function connectionOptions(access: NatsAccess): NodeConnectionOptions {

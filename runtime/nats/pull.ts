@@ -9,6 +9,10 @@ export interface PullOptions {
   /** Messages that may be under way to this process at most; asked anew before each request. */
   readonly credit: () => number;
   readonly onMessage: (message: PulledMessage) => void;
+  /**
+   * Called before the first message and after every lost connection: a server that was away may have forgotten things.
+   */
+  readonly onOpen: () => void;
   /** Makes the consumer again; called when it seems to be gone. */
   readonly repair: () => Promise<void>;
 }
@@ -73,6 +77,7 @@ class RunningPull implements Pull {
     this.#inbox = createInbox();
     this.#asked = 0;
     this.#heardAtMs = performance.now();
+    this.#options.onOpen();
     const inbox = this.#inbox;
     this.#subscription = this.#handle.connection.subscribe(inbox, {
       callback: (error, message) => {

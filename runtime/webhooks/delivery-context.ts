@@ -8,6 +8,7 @@ import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { DisabledPartners } from "./disabled-partners.ts";
 import type { Partner } from "./partner.ts";
 import type { Sender } from "./send.ts";
+import type { Suspicion } from "./suspicion.ts";
 
 /** What the engine logs to. */
 export type Log = Pick<BaseLogger, "info" | "warn" | "error">;
@@ -46,6 +47,8 @@ export interface DeliveryContext {
 /** One message in work. */
 export interface Work {
   readonly item: DeliveryItem;
+  /** That of the pull it came by. */
+  readonly suspicion: Suspicion;
   /** As it was handed out last: when JetStream lost patience it hands the same message out again, to the same work. */
   message: PulledMessage;
   /** Milliseconds of the monotonic clock. */

@@ -11,7 +11,7 @@ import { eventHash } from "./ids.ts";
 import { outcomeCode, type FailureOutcome, type Outcome } from "./outcome.ts";
 import type { Partner } from "./partner.ts";
 import { readPast } from "./past.ts";
-import { resume } from "./resume.ts";
+import { resume, type Resumption } from "./resume.ts";
 import { settle, type Settlement } from "./settle.ts";
 
 /** Answers that refuse a record, and silences while there is a connection, before the delivery goes on without it. */
@@ -30,9 +30,7 @@ export async function deliver(
   partner: Partner,
   lane: LaneControl,
 ): Promise<void> {
-  const { deliveryCount } = work.message;
-  const past = deliveryCount > 1 ? await readPast(context, work.item, partner) : undefined;
-  const resumption = past === undefined ? { kind: "send" as const } : resume(work.item, past, deliveryCount);
+  const resumption = await resumptionOf(context, work, partner);
   switch (resumption.kind) {
     case "superseded":
       work.message.ack();
@@ -49,6 +47,19 @@ export async function deliver(
     default:
       throw new Error(`unknown resumption ${String(resumption satisfies never)}`);
   }
+}
+
+async function resumptionOf(context: DeliveryContext, work: Work, partner: Partner): Promise<Resumption> {
+  const { item, message, suspicion } = work;
+  const isFirstTime = message.deliveryCount === 1;
+  if (isFirstTime && !suspicion.isRaised) {
+    return { kind: "send" };
+  }
+  const resumption = resume(item, await readPast(context, item, partner), message.deliveryCount);
+  if (isFirstTime) {
+    suspicion.report(resumption.kind !== "send");
+  }
+  return resumption;
 }
 
 async function attempt(context: DeliveryContext, work: Work, partner: Partner, lane: LaneControl): Promise<void> {

@@ -9,6 +9,7 @@ import { deliver } from "./delivery.ts";
 import { createInFlight } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
 import { Slots } from "./slots.ts";
+import { createSuspicion, type Suspicion } from "./suspicion.ts";
 
 /** Pulls and delivers the messages of one partner while this pod is its home. */
 export interface PartnerWorker {
@@ -173,12 +174,14 @@ class Worker implements PartnerWorker, LaneControl {
   }
 
   #startPull(queue: LaneQueue, lane: string): void {
+    const suspicion = createSuspicion(() => this.#partner.config.delivery.maxInFlight);
     const pull = this.#context.deliveries.pull(queue, lane, {
       credit: () => {
         const share = shareInFlight(this.#partner.config.delivery.maxInFlight, this.#hasRetries === true);
         return Math.min(share[queue], creditMax);
       },
-      onMessage: (message) => this.#accept(message),
+      onMessage: (message) => this.#accept(message, suspicion),
+      onOpen: () => suspicion.raise(),
       repair: () => this.#ensure(this.#partner, queue, lane),
     });
     this.#pulls.set(queue, pull);
@@ -193,13 +196,13 @@ class Worker implements PartnerWorker, LaneControl {
     await Promise.all(pulls.map((pull) => pull.stop()));
   }
 
-  #accept(message: PulledMessage): void {
+  #accept(message: PulledMessage, suspicion: Suspicion): void {
     const item = readItem(message);
     if (item === undefined) {
       this.#dropUnreadable(message);
       return;
     }
-    const start = (held: PulledMessage): Work => ({ item, message: held, sinceMs: performance.now() });
+    const start = (held: PulledMessage): Work => ({ item, suspicion, message: held, sinceMs: performance.now() });
     this.#inFlight.take(message, start, (work) => this.#run(work));
   }
 

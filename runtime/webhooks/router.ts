@@ -12,6 +12,7 @@ import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
 import type { RoutingTable } from "./routing-table.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
+import { createSuspicion, type Suspicion } from "./suspicion.ts";
 
 /** Makes deliveries out of events. Every pod runs one; they share one consumer. */
 export interface Router {
@@ -31,9 +32,9 @@ export interface RouterDeps extends DeliveryContext {
 }
 
 /** Events handed out and not yet routed, over all pods. */
-const ackPendingMax = 512;
-/** Events in work in this pod: at most 64 MiB of bodies. */
-const creditMax = 256;
+const ackPendingMax = 256;
+/** Events in work in this pod: at most 32 MiB of bodies. */
+const creditMax = 128;
 
 interface RoutingWork extends HeldWork {
   readonly event: StoredEvent;
@@ -44,6 +45,7 @@ export function createRouter(deps: RouterDeps): Router {
   let table: RoutingTable = { partnersFor: () => [] };
   let pull: Pull | undefined;
   let isHeld = false;
+  const suspicion = createSuspicion(() => ackPendingMax);
   const inFlight = createInFlight<RoutingWork>((error, { event }) => {
     if (!deps.ending.aborted) {
       deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed here");
@@ -57,13 +59,14 @@ export function createRouter(deps: RouterDeps): Router {
       return;
     }
     const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: performance.now() });
-    inFlight.take(message, start, (work) => route(deps, work, table.partnersFor(event)));
+    inFlight.take(message, start, (work) => route(deps, work, table.partnersFor(event), suspicion));
   };
   const repair = (): Promise<void> => deps.events.ensureRouter(ackPendingMax);
   return {
     start: async () => {
       await repair();
-      pull = deps.events.pull({ credit: () => (isHeld ? 0 : creditMax), onMessage: accept, repair });
+      const credit = (): number => (isHeld ? 0 : creditMax);
+      pull = deps.events.pull({ credit, onMessage: accept, onOpen: () => suspicion.raise(), repair });
     },
     use: (next) => {
       table = next;
@@ -80,12 +83,21 @@ export function createRouter(deps: RouterDeps): Router {
   };
 }
 
-async function route(deps: RouterDeps, work: RoutingWork, partners: readonly Partner[]): Promise<void> {
-  const { event } = work;
+async function route(
+  deps: RouterDeps,
+  work: RoutingWork,
+  partners: readonly Partner[],
+  suspicion: Suspicion,
+): Promise<void> {
+  const { event, message } = work;
   deps.onStage("routing", event.eventId);
   // Who had it before may have stored some of the deliveries, and some of those may be done by now.
-  const isAgain = work.message.deliveryCount > 1;
-  const missing = isAgain ? await withoutDelivery(deps, event, partners) : partners;
+  const isFirstTime = message.deliveryCount === 1;
+  const isKnown = isFirstTime && !suspicion.isRaised;
+  const missing = isKnown ? partners : await withoutDelivery(deps, event, partners);
+  if (isFirstTime && !isKnown) {
+    suspicion.report(missing.length < partners.length);
+  }
   await Promise.all(missing.map((partner) => ensureDelivery(deps, event, partner)));
   work.message.ack();
 }

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
 import type { Settings } from "../../../runtime/config/settings.ts";
-import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
+import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
 import type { Log } from "../../../runtime/webhooks/delivery-context.ts";
 import { createWebhookEngine, type WebhookEngine, type WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 
@@ -61,6 +61,11 @@ export const testSettings: Settings = {
   },
 };
 
+/** Test settings whose streams have names of their own. */
+export function streamsOf(prefix: string): Settings {
+  return { ...testSettings, streams: { ...testSettings.streams, prefix } };
+}
+
 /** Bytes of a valid event. */
 export function eventBytes(eventId: string, fields: Readonly<Record<string, unknown>> = {}): Buffer {
   const event = {
@@ -107,11 +112,11 @@ const drainMs = 2_000;
 
 /** Starts an engine. */
 export async function startEngine(
-  url: string,
+  access: string | NatsAccess,
   config: RuntimeConfig,
   overrides: Partial<WebhookEngineDeps> = {},
 ): Promise<TestEngine> {
-  const nats = await connectNats({ servers: [url] });
+  const nats = await connectNats(typeof access === "string" ? { servers: [access] } : access);
   const { log, lines } = memoryLog();
   const deps = { nats, settings: testSettings, config, log, podId: "pod-1", random: () => 0, ...overrides };
   const engine = await createWebhookEngine(deps);

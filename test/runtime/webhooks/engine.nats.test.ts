@@ -19,6 +19,7 @@ import {
   eventBytes,
   partnerConfig,
   startEngine,
+  streamsOf,
   testSecret,
   testSettings,
   type TestEngine,
@@ -45,7 +46,7 @@ let prefixes = 0;
 /** An engine with streams of its own. */
 async function engineOf(config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<TestEngine> {
   prefixes += 1;
-  const settings = { ...testSettings, streams: { ...testSettings.streams, prefix: `t${prefixes}` } };
+  const settings = streamsOf(`t${prefixes}`);
   const engine = await startEngine(server.url, config, { settings, ...overrides });
   cleanups.push(engine.stop);
   return engine;
@@ -186,8 +187,7 @@ describe("a 410", () => {
     const { deliveries } = await untilHistory(engine, "e-2", (history) => history.deliveries.length === 1);
     expect(deliveries[0]).toMatchObject({ state: "in_delivery", attempts: [] });
     await engine.stop();
-    const settings = { ...testSettings, streams: { ...testSettings.streams, prefix: `t${prefixes}` } };
-    const again = await startEngine(server.url, configOf(config), { settings });
+    const again = await startEngine(server.url, configOf(config), { settings: streamsOf(`t${prefixes}`) });
     cleanups.push(again.stop);
     await again.ingest(eventBytes("e-3"));
     await untilHistory(again, "e-3", (history) => history.deliveries.length === 1);

@@ -1,0 +1,252 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, type TestContext } from "vitest";
+import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
+import { createEventsStream } from "../../../runtime/nats/events-stream.ts";
+import { ensureTopology } from "../../../runtime/nats/topology.ts";
+import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
+import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
+import { parseEnvelope } from "../../../runtime/webhooks/envelope.ts";
+import { homeOf } from "../../../runtime/webhooks/homes.ts";
+import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { createIngest } from "../../../runtime/webhooks/ingest.ts";
+import { personalDataRules } from "../../../runtime/webhooks/personal-data.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import {
+  startWebhookPartner,
+  type PartnerAnswer,
+  type ReceivedDelivery,
+  type WebhookPartnerServer,
+} from "../../support/webhook-partner.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, testSettings } from "./engine-fixture.ts";
+import type { WorkerOrder } from "./worker-process.ts";
+
+const timeoutMs = 30_000;
+let server: NatsServerHandle;
+let nats: NatsConnectionHandle;
+
+beforeAll(async () => {
+  server = await startNatsServer();
+  nats = await connectNats({ servers: [server.url] });
+});
+afterAll(async () => {
+  await nats.drain();
+  await server.stop();
+});
+
+/** Tests that run side by side each clean up their own. */
+type Cleanup = TestContext["onTestFinished"];
+
+async function startWorker(order: WorkerOrder, atEnd: Cleanup = onTestFinished): Promise<ChildProcess> {
+  const worker = fork(new URL("worker-process.ts", import.meta.url), [JSON.stringify(order)]);
+  atEnd(() => kill(worker));
+  const [message] = (await Promise.race([once(worker, "message"), once(worker, "exit")])) as [unknown];
+  if (message !== "ready") {
+    throw new Error(`the worker ended with ${String(message)} before it was ready`);
+  }
+  return worker;
+}
+
+async function kill(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode === null && worker.signalCode === null) {
+    const gone = once(worker, "exit");
+    worker.kill("SIGKILL");
+    await gone;
+  }
+}
+
+async function partnerServer(answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> {
+  const partner = await startWebhookPartner(answer);
+  onTestFinished(() => partner.close());
+  return partner;
+}
+
+/** Stores events without an engine. */
+async function producer(prefix: string, handle = nats): Promise<(eventId: string) => Promise<unknown>> {
+  const layout = await ensureTopology(handle, streamsOf(prefix).streams);
+  let count = 0;
+  const ingest = createIngest({
+    events: createEventsStream(handle, layout),
+    parse: (bytes) => parseEnvelope(bytes, { personalData: personalDataRules(testSettings.personalData) }),
+    isConnected: () => handle.isConnected(),
+    nonce: () => `producer.${(count += 1)}`,
+    metrics: createDeliveryMetrics(new Registry()),
+  });
+  return (eventId) => ingest(eventBytes(eventId), { tenants: ["*"] });
+}
+
+const idsOf = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `e-${index}`);
+
+interface Fault {
+  readonly stage: Stage;
+  /** What the partner answers to first attempts. */
+  readonly status: number;
+  /** `X-Attempt` of every request for the event over which the worker was killed. */
+  readonly attempts: readonly number[];
+}
+
+describe("a worker killed", () => {
+  const faults: readonly (readonly [string, Fault])[] = [
+    ["before the POST sends nothing twice", { stage: "loaded", status: 200, attempts: [1] }],
+    [
+      "between the POST and its record sends once more, and only there",
+      { stage: "sent", status: 200, attempts: [1, 1] },
+    ],
+    ["after the record of a success sends nothing twice", { stage: "recorded", status: 200, attempts: [1] }],
+    ["after the record of a failure makes each attempt once", { stage: "recorded", status: 500, attempts: [1, 2] }],
+    [
+      "after the retry was stored, before the ack, makes each attempt once",
+      { stage: "passed_on", status: 500, attempts: [1, 2] },
+    ],
+    [
+      "after the dead letter was stored, before the ack, sends nothing twice",
+      { stage: "passed_on", status: 404, attempts: [1] },
+    ],
+    ["after the ack sends nothing twice", { stage: "acknowledged", status: 200, attempts: [1] }],
+  ];
+  const eventCount = 10;
+  const killed = "e-4";
+
+  test.concurrent.for(faults)("%s; nothing is lost", async ([sentence, { stage, status, attempts }], context) => {
+    const prefix = `w${faults.findIndex(([name]) => name === sentence)}`;
+    const partner = await startWebhookPartner(({ attempt }) => ({ status: attempt === 1 ? status : 200 }));
+    context.onTestFinished(() => partner.close());
+    const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight: 1 } }));
+    const order = { url: server.url, prefix, podId: "pod-1", config };
+    const first = await startWorker({ ...order, fault: { stage, eventId: killed, count: 1 } }, context.onTestFinished);
+    const gone = once(first, "exit");
+    const produce = await producer(prefix);
+    await Promise.all(idsOf(eventCount).map(produce));
+    await gone;
+    await startWorker({ ...order, podId: "pod-2" }, context.onTestFinished);
+    const layout = await ensureTopology(nats, streamsOf(prefix).streams);
+    const isDone = async (): Promise<boolean> =>
+      (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0 &&
+      partner.of(killed).length === attempts.length;
+    await waitFor(isDone, { timeoutMs, what: "every delivery" });
+    expect(partner.of(killed).map(({ attempt }) => attempt)).toEqual(attempts);
+    const others = idsOf(eventCount).filter((id) => id !== killed);
+    const expected = status === 500 ? [1, 2] : [1];
+    expect(others.map((id) => partner.of(id).map(({ attempt }) => attempt))).toEqual(others.map(() => expected));
+    const { messages } = (await nats.manager.streams.info(layout.streams.deadLetters)).state;
+    expect(messages).toBe(status === 404 ? eventCount : 0);
+  });
+
+  test("in the middle of routing leaves each partner every event, once", async () => {
+    const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
+    const config = configOf(...partners.map(({ url }, index) => partnerConfig(`p${index}`, url)));
+    const order = { url: server.url, prefix: "fan", podId: "pod-1", config };
+    const first = await startWorker({ ...order, fault: { stage: "routed_one", eventId: "e-7", count: 3 } });
+    const gone = once(first, "exit");
+    const produce = await producer("fan");
+    await Promise.all(idsOf(20).map(produce));
+    await gone;
+    await startWorker({ ...order, podId: "pod-2" });
+    await waitFor(() => partners.every(({ received }) => new Set(received.map(({ eventId }) => eventId)).size === 20), {
+      timeoutMs,
+      what: "every event at every partner",
+    });
+    const counts = partners.flatMap((partner) => idsOf(20).map((id) => partner.of(id).length));
+    // Those in flight when the worker died may have been sent and not yet recorded.
+    expect(counts.filter((count) => count === 0)).toEqual([]);
+    expect(partners.map((partner) => partner.of("e-7").length)).toEqual([1, 1, 1, 1, 1]);
+  });
+});
+
+describe("two pods", () => {
+  /** A partner whose home is pod-1 while both live. */
+  const uid = idsOf(64).find((id) => homeOf(partnerToken(id), ["pod-1", "pod-2"]) === "pod-1") ?? "";
+
+  test("share partners: when the home of one is killed, the other sends within three seconds, nothing twice", async () => {
+    const partner = await partnerServer();
+    const config = configOf(partnerConfig("one", partner.url, { uid }));
+    const home = await startWorker({ url: server.url, prefix: "pods", podId: "pod-1", config });
+    const other = await startEngine(server.url, config, { settings: streamsOf("pods"), podId: "pod-2" });
+    onTestFinished(other.stop);
+    await other.ingest(eventBytes("before"));
+    const isRecorded = async (): Promise<boolean> =>
+      (await other.engine.event("before", ["*"]))?.deliveries[0]?.state === "delivered";
+    await waitFor(isRecorded, { timeoutMs, what: "the first delivery" });
+    // It was not this pod, which is not the home.
+    expect(other.lines.filter(({ message }) => message === "attempt")).toEqual([]);
+    await kill(home);
+    const killedAt = performance.now();
+    await other.ingest(eventBytes("after"));
+    await waitFor(() => partner.of("after").length === 1, { timeoutMs, what: "the delivery from the new home" });
+    expect(performance.now() - killedAt).toBeLessThan(3_000);
+    expect(partner.received.map(({ eventId }) => eventId)).toEqual(["before", "after"]);
+  });
+
+  test("hand over at once when one stops", async () => {
+    const partner = await partnerServer();
+    const config = configOf(partnerConfig("one", partner.url, { uid }));
+    const [home, other] = await Promise.all(
+      ["pod-1", "pod-2"].map((podId) => startEngine(server.url, config, { settings: streamsOf("stop"), podId })),
+    );
+    onTestFinished(async () => other?.stop());
+    await other?.ingest(eventBytes("before"));
+    await waitFor(() => partner.of("before").length === 1, { timeoutMs, what: "the first delivery" });
+    await home?.stop();
+    const stoppedAt = performance.now();
+    await other?.ingest(eventBytes("after"));
+    await waitFor(() => partner.of("after").length === 1, { timeoutMs, what: "the delivery from the new home" });
+    expect(performance.now() - stoppedAt).toBeLessThan(1_500);
+    expect(partner.received).toHaveLength(2);
+  });
+});
+
+describe("a nats-server killed under load", () => {
+  test("loses no accepted event and sends nothing twice, and deliveries go on by themselves", async () => {
+    const partner = await partnerServer();
+    const engine = await startEngine(server.url, configOf(partnerConfig("one", partner.url)), {
+      settings: streamsOf("kill"),
+    });
+    onTestFinished(engine.stop);
+    const accepted = new Set<string>();
+    const over = new AbortController();
+    const produce = async (producerIndex: number): Promise<void> => {
+      for (let count = 0; !over.signal.aborted; count += 1) {
+        const id = `p${producerIndex}-${count}`;
+        // A producer repeats what was not accepted.
+        await waitFor(() => engine.ingest(eventBytes(id)), { timeoutMs, what: `accepting ${id}`, pollMs: 50 });
+        accepted.add(id);
+      }
+    };
+    const producers = [0, 1, 2, 3].map(produce);
+    await waitFor(() => accepted.size > 200, { timeoutMs, what: "load" });
+    await server.kill9();
+    const atKill = accepted.size;
+    await server.restart();
+    await waitFor(() => accepted.size > atKill + 200, { timeoutMs, what: "load after the restart" });
+    over.abort();
+    await Promise.all(producers);
+    const missing = (): readonly string[] => [...accepted].filter((id) => partner.of(id).length === 0);
+    await waitFor(() => missing().length === 0, { timeoutMs, what: "every accepted event" });
+    const doubled = [...accepted].filter((id) => partner.of(id).length > 1);
+    expect({ missing: missing(), doubled }).toEqual({ missing: [], doubled: [] });
+  });
+
+  test("together with the worker loses no accepted event and sends twice only what was in flight", async () => {
+    const own = await startNatsServer();
+    onTestFinished(() => own.stop());
+    const partner = await partnerServer();
+    const maxInFlight = 8;
+    const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight } }));
+    const order = { url: own.url, prefix: "both", config };
+    const worker = await startWorker({ ...order, podId: "pod-1" });
+    const handle = await connectNats({ servers: [own.url] });
+    onTestFinished(() => handle.drain());
+    const produce = await producer("both", handle);
+    await Promise.all(idsOf(300).map(produce));
+    await waitFor(() => partner.received.length > 100, { timeoutMs, what: "load" });
+    await Promise.all([own.kill9(), kill(worker)]);
+    await own.restart();
+    await startWorker({ ...order, podId: "pod-2" });
+    const missing = (): readonly string[] => idsOf(300).filter((id) => partner.of(id).length === 0);
+    await waitFor(() => missing().length === 0, { timeoutMs, what: "every accepted event" });
+    const doubled = idsOf(300).filter((id) => partner.of(id).length > 1);
+    expect(doubled.length).toBeLessThanOrEqual(maxInFlight);
+  });
+});

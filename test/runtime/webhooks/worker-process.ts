@@ -1,0 +1,29 @@
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
+import { startEngine, streamsOf } from "./engine-fixture.ts";
+
+/** What a worker process is told when it starts, as JSON in its first argument. */
+export interface WorkerOrder {
+  readonly url: string;
+  readonly prefix: string;
+  readonly podId: string;
+  readonly config: RuntimeConfig;
+  /** Where the process kills itself, as a crash would: at this stage of this event, the n-th time. @default never */
+  readonly fault?: { readonly stage: Stage; readonly eventId: string; readonly count: number };
+}
+
+/** An engine in a process of its own, for tests that kill it. It says `ready` to its parent. */
+const { url, prefix, podId, config, fault } = JSON.parse(process.argv[2] ?? "") as WorkerOrder;
+let left = fault?.count ?? 0;
+
+function onStage(stage: Stage, eventId: string): void {
+  if (stage === fault?.stage && eventId === fault.eventId) {
+    left -= 1;
+    if (left === 0) {
+      process.kill(process.pid, "SIGKILL");
+    }
+  }
+}
+
+await startEngine(url, config, { settings: streamsOf(prefix), podId, onStage });
+process.send?.("ready");
