@@ -34,8 +34,9 @@ const applyContentType = "application/apply-patch+yaml";
 const fieldManagerCharsMax = 128;
 
 /**
- * An apply of the object as it is given: every field in it is wanted, every field left out is given up. A resource version
- * or uid in it is a precondition; what only the server may write is left out.
+ * An apply of the object as it is given: every field in it is wanted, every field left out is given up; what only the
+ * server may write is not sent. A resource version in it is a precondition (`conflict`). So is a uid, but only for the whole
+ * object (`invalid`): an apply of the status does not look at it.
  *
  * @throws TypeError when the object has no name or the field manager no valid one
  */

@@ -1,0 +1,49 @@
+import { once } from "node:events";
+import { type Socket, connect, createServer } from "node:net";
+
+/** A server that passes bytes on to another, until a test cuts the lines. */
+export interface TcpProxy {
+  readonly port: number;
+  /** Connections accepted so far. */
+  connections(): number;
+  /** Resets every connection; new ones are accepted. */
+  cut(): void;
+  stop(): Promise<void>;
+}
+
+/** Starts the proxy on 127.0.0.1. @param target the server's URL; only host and port matter */
+export async function startTcpProxy(target: string): Promise<TcpProxy> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const server = createServer((near) => {
+    connections += 1;
+    const far = connect(Number(port), hostname);
+    for (const [one, other] of [[near, far], [far, near]] as const) {
+      sockets.add(one);
+      one.on("error", () => other.destroy());
+      one.on("close", () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the listening socket has no port");
+  const cut = (): void => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  return {
+    port: address.port,
+    connections: () => connections,
+    cut,
+    stop: async () => {
+      server.close();
+      cut();
+      await once(server, "close");
+    },
+  };
+}
