@@ -6,6 +6,8 @@ import type { Resource, WebhookPartner } from "../resource.ts";
 /** Fewest bytes of a signing key. Source: wire, "Keys ≥ 32 bytes". */
 export const keyBytesMin = 32;
 
+const materialDigestChars = 16;
+
 /** Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. */
 export type Secrets = ReadonlyMap<string, Readonly<Record<string, string>>>;
 
@@ -13,7 +15,10 @@ export type Secrets = ReadonlyMap<string, Readonly<Record<string, string>>>;
 export interface ResolvedKey {
   /** Place of the key in `spec.signing.keys`. */
   readonly index: number;
-  /** `<namespace>/<Secret>/<entry>`: none of the three can hold a slash. */
+  /**
+   * `<namespace>/<Secret>/<entry>@<first 16 hex digits of digest>`: none of the three can hold a slash, and other bytes are
+   * another material, so that a configuration and the key it means belong together however they travel.
+   */
   readonly material: string;
   /** The key bytes in canonical base64. */
   readonly base64: string;
@@ -65,7 +70,8 @@ function resolveKey({ metadata, spec }: WebhookPartner, index: number, secrets: 
     return refused({ field: `${field}.key`, reason: "KeyTooShort", message });
   }
   const digest = createHash("sha256").update(bytes).digest("hex");
-  const key = { index, material: `${secretName}/${secretRef.key}`, base64: bytes.toString("base64"), digest };
+  const material = `${secretName}/${secretRef.key}@${digest.slice(0, materialDigestChars)}`;
+  const key = { index, material, base64: bytes.toString("base64"), digest };
   return { keys: [key], problems: [], warnings: lineFeedWarnings(id, bytes) };
 }
 

@@ -6,7 +6,7 @@ import type { ObjectMeta, Resource } from "../../../crds/resource.ts";
 import { acceptedRows } from "../accepted-rows.ts";
 import { ruleRows } from "../rule-rows.ts";
 import { schemaRows } from "../schema-rows.ts";
-import { compiled, resourceOf } from "./resources.ts";
+import { compiled, materialOf, resourceOf } from "./resources.ts";
 
 const secrets = new Map(
   ["one", "two"].flatMap((namespace) =>
@@ -133,7 +133,8 @@ describe("compile", () => {
           [resourceOf("WebhookPartner"), resourceOf("WebhookPartner", {}, { name: "other" })],
           new Map([["default/partner", { hmac: key.toString("base64") }]]),
         );
-        expect(config.material).toEqual({ "default/partner/hmac": key.toString("base64") });
+        const base64 = key.toString("base64");
+        expect(config.material).toEqual({ [materialOf("default/partner/hmac", base64)]: base64 });
         const shown = JSON.stringify({ ...config, material: {}, verdicts });
         for (const encoding of ["base64", "base64url", "hex", "latin1"] as const) {
           expect(shown).not.toContain(key.toString(encoding));

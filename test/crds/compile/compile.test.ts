@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { configDigest } from "../../../crds/compile/compile.ts";
 import type { Verdict } from "../../../crds/compile/verdict.ts";
 import type { Resource } from "../../../crds/resource.ts";
-import { compiled, first, keyOf, partnerSecrets, resourceOf } from "./resources.ts";
+import { compiled, first, keyOf, materialOf, resourceOf } from "./resources.ts";
 
 const older = "2026-01-01T00:00:00Z";
 const younger = "2026-01-02T00:00:00Z";
@@ -200,8 +200,10 @@ describe("the digest of a spec", () => {
     const [before, after] = [1, 9].map((byte) => {
       return compiled([resourceOf("WebhookPartner")], new Map([["default/partner", { hmac: keyOf(byte) }]])).config;
     });
-    expect(before?.partners).toEqual(after?.partners);
-    expect(before?.material).not.toEqual(after?.material);
-    expect(partnerSecrets.get("default/partner")?.["hmac"]).toBe(before?.material["default/partner/hmac"]);
+    const [old, rotated] = [first(before?.partners ?? []), first(after?.partners ?? [])];
+    expect(old.specDigest).toBe(rotated.specDigest);
+    expect(old.signing.keys).toEqual([{ id: "current", material: materialOf("default/partner/hmac", keyOf(1)) }]);
+    expect(rotated.signing.keys).toEqual([{ id: "current", material: materialOf("default/partner/hmac", keyOf(9)) }]);
+    expect(before?.material).toEqual({ [materialOf("default/partner/hmac", keyOf(1))]: keyOf(1) });
   });
 });

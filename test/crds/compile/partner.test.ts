@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { keyOf, compiled, first, partnerSecrets, resourceOf } from "./resources.ts";
+import { keyOf, compiled, first, materialOf, partnerSecrets, resourceOf } from "./resources.ts";
 
 const partnerWith = (changes: Readonly<Record<string, unknown>>) => {
   const { config, verdicts } = compiled([resourceOf("WebhookPartner", changes)]);
@@ -36,8 +36,8 @@ describe("a compiled partner", () => {
         signing: {
           scheme: "HmacV1",
           keys: [
-            { id: "current", material: "default/partner/hmac" },
-            { id: "old", material: "default/partner/old", notAfterMs: Date.UTC(2026, 2, 1) },
+            { id: "current", material: materialOf("default/partner/hmac", keyOf(1)) },
+            { id: "old", material: materialOf("default/partner/old", keyOf(2)), notAfterMs: Date.UTC(2026, 2, 1) },
           ],
         },
         subscriptions: [
@@ -53,7 +53,10 @@ describe("a compiled partner", () => {
         state: "Paused",
       },
     ]);
-    expect(config.material).toEqual({ "default/partner/hmac": keyOf(1), "default/partner/old": keyOf(2) });
+    expect(config.material).toEqual({
+      [materialOf("default/partner/hmac", keyOf(1))]: keyOf(1),
+      [materialOf("default/partner/old", keyOf(2))]: keyOf(2),
+    });
   });
 
   test.each([

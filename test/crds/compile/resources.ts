@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import { compile } from "../../../crds/compile/compile.ts";
 import type { Verdict } from "../../../crds/compile/verdict.ts";
@@ -14,6 +15,12 @@ export function resourceOf(kind: Kind, changes: Changes = {}, metadata: Partial<
 /** A Secret entry of 32 bytes that repeat one. */
 export function keyOf(byte: number): string {
   return Buffer.alloc(32, byte).toString("base64");
+}
+
+/** The material id of a Secret entry with these bytes. */
+export function materialOf(entry: string, base64: string): string {
+  const digest = createHash("sha256").update(Buffer.from(base64, "base64")).digest("hex");
+  return `${entry}@${digest.slice(0, 16)}`;
 }
 
 /** The Secret that the valid partner refers to. */

@@ -1,0 +1,240 @@
+import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+import { byText } from "./compile/canonical-json.ts";
+import { classDefaults } from "./compile/class-defaults.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "./config.ts";
+import type { Kind } from "./resource.ts";
+
+/** Over how many Secrets a configuration is spread: fixed for an installation, the same for operator and pods. */
+export interface ShardCounts {
+  /** Shards of resources. */
+  readonly config: number;
+  /** Shards of key material, which no shard of resources holds. */
+  readonly keys: number;
+}
+
+/** @default of every program that reads or writes shards */
+export const shardCountsDefault: ShardCounts = { config: 32, keys: 8 };
+
+/** Names have two digits. */
+export const shardCountMax = 100;
+
+interface ShardHead {
+  /** Layout of this document; whoever does not know it keeps what it has. */
+  readonly schema: 1;
+  /** `config-07`, `keys-00`: a shard that lies under another name is not obeyed. */
+  readonly shard: string;
+  /** A shard made for other counts is not obeyed: part of the configuration would be missing. */
+  readonly counts: ShardCounts;
+}
+
+/** The resources whose hash falls on one shard. */
+export interface ConfigShard extends ShardHead {
+  readonly partners: readonly PartnerConfig[];
+  readonly catalogs: readonly CatalogConfig[];
+  readonly quotas: readonly QuotaConfig[];
+  /** `<Kind>/<namespace>/<name>` → `<generation>:<first 16 hex digits of the sha256 of its canonical JSON here>`. */
+  readonly digests: Readonly<Record<string, string>>;
+}
+
+/** The key material whose hash falls on one shard. */
+export interface KeyShard extends ShardHead {
+  /** Secret bytes by material id, base64. */
+  readonly material: Readonly<Record<string, string>>;
+  /** Proves the operator to `/configz`; in `keys-00` only. */
+  readonly configzToken?: string;
+}
+
+export type Shard = ConfigShard | KeyShard;
+
+/** `type` of the Secrets that hold shards. */
+export const shardSecretType = "heliograph.dev/config";
+
+/** The entry of the Secret: gzipped canonical JSON. */
+export const shardEntry = "shard.json.gz";
+
+/** Annotations of the Secret. */
+export const shardAnnotations = {
+  /** Counts the writes of a shard: a whole number from 1 that only grows. */
+  revision: "heliograph.dev/revision",
+  /** sha256 of the JSON before it was gzipped, lowercase hex. */
+  sha256: "heliograph.dev/sha256",
+} as const;
+
+/** First part of the names of the Secrets. @default of every program that reads or writes shards */
+export const shardPrefixDefault = "heliograph";
+
+/** A shard grows no larger than this, in bytes of JSON; the gzipped form is bounded by the Secret. */
+const jsonBytesMax = 64 * 1024 * 1024;
+
+/** Names of all shards, sorted: `config-00` … and then `keys-00` …. */
+export function shardNames({ config, keys }: ShardCounts): readonly string[] {
+  return [
+    ...Array.from({ length: config }, (_, index) => shardName("config", index)),
+    ...Array.from({ length: keys }, (_, index) => shardName("keys", index)),
+  ];
+}
+
+/** `config-07` */
+export function shardName(part: keyof ShardCounts, index: number): string {
+  return `${part}-${String(index).padStart(2, "0")}`;
+}
+
+/** Name of the Secret that holds a shard: `heliograph-config-07`. */
+export function shardSecretName(prefix: string, shard: string): string {
+  return `${prefix}-${shard}`;
+}
+
+/** The shard that a resource is in. The hash is of `<Kind>/<namespace>/<name>`, which an edit does not change. */
+export function shardOfResource(kind: Kind, resource: { readonly namespace: string; readonly name: string }, counts: ShardCounts): string {
+  return shardName("config", hashed(resourceKey(kind, resource)) % counts.config);
+}
+
+/** The shard that key material is in. */
+export function shardOfMaterial(material: string, counts: ShardCounts): string {
+  return shardName("keys", hashed(material) % counts.keys);
+}
+
+/** How a resource is named in {@link ConfigShard.digests}. */
+export function resourceKey(kind: Kind, { namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${kind}/${namespace}/${name}`;
+}
+
+/** The parts that matter of a Secret that holds a shard. */
+export interface ShardSecret {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  /** Base64, as in the API. */
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** What a Secret holds, or in one sentence why it cannot be obeyed. */
+export type ShardReading =
+  | { readonly revision: number; readonly sha256: string; readonly shard: Shard; readonly error?: undefined }
+  | { readonly error: string };
+
+/** Reads the Secret of the shard of that name. Nothing of a shard with an error may be obeyed. */
+export function readShardSecret(secret: ShardSecret, name: string, counts: ShardCounts): ShardReading {
+  const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 = "" } = secret.metadata.annotations ?? {};
+  if (!/^[1-9]\d{0,14}$/u.test(revision)) return { error: `the annotation ${shardAnnotations.revision} is no revision` };
+  const entry = secret.data?.[shardEntry];
+  if (entry === undefined) return { error: `there is no entry ${shardEntry}` };
+  const decoded = decodeShard(Buffer.from(entry, "base64"), sha256);
+  if (decoded.shard === undefined) return decoded;
+  const misplaced = misplacement(decoded.shard, name, counts);
+  return misplaced === undefined ? { revision: Number(revision), sha256, shard: decoded.shard } : { error: misplaced };
+}
+
+/** The shard in gzipped JSON whose sha256 is known, or in one sentence why there is none. */
+export function decodeShard(
+  bytes: Uint8Array,
+  expectedSha256: string,
+): { readonly shard: Shard; readonly error?: undefined } | { readonly shard?: undefined; readonly error: string } {
+  try {
+    const json = gunzipSync(bytes, { maxOutputLength: jsonBytesMax });
+    const sha256 = sha256Of(json);
+    if (sha256 !== expectedSha256) return { error: `the content's sha256 is ${sha256}, not ${expectedSha256}` };
+    const shard: unknown = JSON.parse(json.toString("utf8"));
+    return isShard(shard) ? { shard } : { error: "the content is no shard of schema 1" };
+  } catch (error) {
+    return { error: `the content cannot be read: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+/** sha256 of a shard's JSON, lowercase hex. */
+export function sha256Of(json: string | Uint8Array): string {
+  return createHash("sha256").update(json).digest("hex");
+}
+
+function misplacement({ shard, counts: { config, keys } }: Shard, name: string, counts: ShardCounts): string | undefined {
+  if (shard !== name) return `the content is that of ${shard}`;
+  if (config === counts.config && keys === counts.keys) return undefined;
+  return `the content is one of ${config} and ${keys} shards, not of ${counts.config} and ${counts.keys}`;
+}
+
+/** The hash made sure that the operator wrote it; this tells the layouts that this program knows from all others. */
+function isShard(value: unknown): value is Shard {
+  if (!isObject(value) || value["schema"] !== 1 || typeof value["shard"] !== "string" || !isObject(value["counts"])) return false;
+  if (isObject(value["material"])) return true;
+  return isObject(value["digests"]) && ["partners", "catalogs", "quotas"].every((list) => Array.isArray(value[list]));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A resource that is not obeyed as the shards say. */
+export interface ShardFault {
+  readonly kind: Kind;
+  readonly namespace: string;
+  readonly name: string;
+  /** The generation that is not obeyed. */
+  readonly generation: number;
+  readonly reason: "MaterialMissing";
+  readonly message: string;
+}
+
+/** What shards say together. */
+export interface JoinedShards {
+  readonly config: RuntimeConfig;
+  readonly faults: readonly ShardFault[];
+  /** @see KeyShard.configzToken */
+  readonly configzToken: string | undefined;
+}
+
+/**
+ * Puts shards together, in any order. A partner whose material has not arrived stays what it was in `previous`, material
+ * included, and is reported; without an earlier self it is left out. Shards of two moments may meet for an instant: two
+ * catalogs can then hold one metric, until the second shard arrives.
+ */
+export function joinShards(shards: readonly Shard[], previous?: RuntimeConfig): JoinedShards {
+  const parts = shards.filter((shard) => "partners" in shard);
+  const keys = shards.filter((shard) => "material" in shard);
+  const material = new Map(keys.flatMap((shard) => Object.entries(shard.material)));
+  const wanted = parts.flatMap(({ partners }) => partners).sort(byName);
+  const joined = wanted.map((partner) => withMaterial(partner, material, previous));
+  const partners = joined.flatMap(({ partner }) => partner ?? []);
+  const config: RuntimeConfig = {
+    schema: 1,
+    partners,
+    catalogs: parts.flatMap(({ catalogs }) => catalogs).sort(byName),
+    quotas: parts.flatMap(({ quotas }) => quotas).sort(byName),
+    classDefaults,
+    material: materialOf(partners, material, previous),
+  };
+  return { config, faults: joined.flatMap(({ fault }) => fault ?? []), configzToken: keys.find(({ configzToken }) => configzToken)?.configzToken };
+}
+
+interface JoinedPartner {
+  readonly partner: PartnerConfig | undefined;
+  readonly fault?: ShardFault;
+}
+
+function withMaterial(partner: PartnerConfig, material: ReadonlyMap<string, string>, previous: RuntimeConfig | undefined): JoinedPartner {
+  const missing = partner.signing.keys.filter((key) => !material.has(key.material)).map(({ id }) => id);
+  if (missing.length === 0) return { partner };
+  const { uid, namespace, name, generation } = partner;
+  const message = `the bytes of the signing key ${missing.join(", ")} have not arrived`;
+  const fault: ShardFault = { kind: "WebhookPartner", namespace, name, generation, reason: "MaterialMissing", message };
+  return { partner: previous?.partners.find((earlier) => earlier.uid === uid), fault };
+}
+
+function materialOf(
+  partners: readonly PartnerConfig[],
+  material: ReadonlyMap<string, string>,
+  previous: RuntimeConfig | undefined,
+): Readonly<Record<string, string>> {
+  const ids = partners.flatMap(({ signing }) => signing.keys.map((key) => key.material));
+  const found = ids.flatMap((id) => {
+    const base64 = material.get(id) ?? previous?.material[id];
+    return base64 === undefined ? [] : [[id, base64] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+function byName(one: PartnerConfig | CatalogConfig | QuotaConfig, other: PartnerConfig | CatalogConfig | QuotaConfig): number {
+  return byText(one.namespace, other.namespace) || byText(one.name, other.name);
+}
+
+function hashed(text: string): number {
+  return createHash("sha256").update(text).digest().readUInt32BE();
+}
