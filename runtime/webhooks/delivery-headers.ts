@@ -1,10 +1,10 @@
 import type { SigningConfig } from "../../crds/config.ts";
-import { signHmacV1 } from "./signature.ts";
+import { signHmacV1, type HmacKey } from "./signature.ts";
 
 /** One attempt, as its headers tell it. Source: seed "Webhook Event Delivery" §4.1. */
 export interface SignedAttempt {
-  /** Key bytes that sign. */
-  readonly secret: Uint8Array;
+  /** The key that signs. */
+  readonly secret: HmacKey;
   readonly url: URL;
   /** Exactly the bytes that are sent. */
   readonly body: Uint8Array;

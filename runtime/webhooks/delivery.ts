@@ -68,7 +68,7 @@ async function attempt(context: DeliveryContext, work: Work, partner: Partner, l
   const startedAtMs = context.now();
   const outcome = await send(context, work, partner, startedAtMs);
   if (context.ending.aborted) {
-    // The outcome may be our own giving up; who gets the message next tries again.
+    // The sender was closed under it: who gets the message next tries again.
     return;
   }
   context.onStage("sent", item.eventId);
@@ -97,7 +97,7 @@ function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: 
     endpointHeaders: endpoint.headers,
     ...(item.replayId === undefined ? {} : { replayId: item.replayId }),
   });
-  return context.sender.send({ url, headers, body, timeoutMs: endpoint.timeoutMs, networks, signal: context.ending });
+  return context.sender.send({ url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
 }
 
 /** Writes the record, and only then does what was settled. */

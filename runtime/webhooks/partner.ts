@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { createSecretKey, hash, type KeyObject } from "node:crypto";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
 import { laneOf } from "../nats/layout.ts";
 import { partnerToken } from "./ids.ts";
@@ -13,8 +13,8 @@ export interface Partner {
   readonly lane: string;
   /** Changes when, and only when, something about the partner does, its key bytes included. */
   readonly fingerprint: string;
-  /** Bytes of the key that signs; undefined when the configuration does not hold them. */
-  readonly secret: Uint8Array | undefined;
+  /** The key that signs; undefined when the configuration does not hold it. */
+  readonly secret: KeyObject | undefined;
   readonly wants: Matcher;
   /** Where events of this type go. */
   urlFor(type: string): URL;
@@ -43,7 +43,7 @@ function compilePartner(config: PartnerConfig, material: RuntimeConfig["material
     label: `${config.namespace}/${config.name}`,
     token,
     lane: laneOf(token),
-    secret: secret === undefined ? undefined : Buffer.from(secret, "base64"),
+    secret: secret === undefined ? undefined : createSecretKey(secret, "base64"),
     wants: compileSubscriptions(config.subscriptions),
     urlFor: urlsOf(config.endpoint.url),
   };
