@@ -1,5 +1,6 @@
 import { Resolver } from "node:dns";
-import { connect, type LookupFunction, Server, type Socket } from "node:net";
+import { connect, type LookupFunction, Server } from "node:net";
+import { joinSockets } from "./join-sockets.ts";
 import { nodeAddress } from "./network.ts";
 
 /**
@@ -9,7 +10,7 @@ import { nodeAddress } from "./network.ts";
 function main(host: string, port: number, lifetime: string): void {
   process.on("message", (_word: unknown, server: unknown) => {
     if (!(server instanceof Server)) return;
-    server.on("connection", (client) => join(client, connect({ host, port, lookup })));
+    server.on("connection", (client) => joinSockets(client, connect({ host, port, lookup })));
     process.send?.("listening");
   });
   process.on("disconnect", () => {
@@ -17,20 +18,13 @@ function main(host: string, port: number, lifetime: string): void {
   });
 }
 
-function join(one: Socket, other: Socket): void {
-  for (const [from, to] of [[one, other], [other, one]] as const) {
-    from.setNoDelay(true);
-    from.on("error", () => to.destroy());
-    from.on("close", () => to.destroy());
-    from.pipe(to);
-  }
-}
-
 /** Asks the cluster's DNS, for names of services. */
 const lookup: LookupFunction = (name, _options, callback) => {
   const resolver = new Resolver();
   resolver.setServers([nodeAddress]);
-  resolver.resolve4(name, (error, addresses) => callback(error, addresses.map((address) => ({ address, family: 4 }))));
+  resolver.resolve4(name, (error, addresses) => {
+    callback(error, error ? [] : addresses.map((address) => ({ address, family: 4 })));
+  });
 };
 
 if (import.meta.main) {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 /** Where the node keeps everything of one run. All of it is below `root`, which `down` removes. */
 export interface Layout {
@@ -36,7 +36,7 @@ const hashLength = 8;
  */
 export function nodeLayout(env: Readonly<Record<string, string | undefined>> = process.env): Layout {
   const state = env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state");
-  const root = env["HELIOGRAPH_CLUSTER_HOME"] ?? join(state, "heliograph", "cluster");
+  const root = resolve(env["HELIOGRAPH_CLUSTER_HOME"] ?? join(state, "heliograph", "cluster"));
   const hash = createHash("sha256").update(root).digest("hex").slice(0, hashLength);
   return {
     root,

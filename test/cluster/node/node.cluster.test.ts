@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readlinkSync } from "node:fs";
+import { existsSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type TemporaryFolder, temporaryFolder } from "../../support/temp-folder.ts";
 import { waitFor } from "../../support/wait.ts";
 import type { Forward } from "../cluster.ts";
 import { kubeconfigProvider } from "../kubeconfig.ts";
@@ -21,31 +20,31 @@ const rolloutTimeout = "--timeout=90s";
 const goneTimeoutMs = 15_000;
 const commandMsMax = 30_000;
 
-let folder: TemporaryFolder;
-let env: Readonly<Record<string, string>>;
+/** Always the same folder, so that a run removes what an earlier one left that was killed. */
+const env = { HELIOGRAPH_CLUSTER_HOME: `${nodeLayout().root}-of-node-test` };
+const layout = nodeLayout(env);
+const provider = nodeProvider(layout);
+
 let before: MachineSnapshot;
 let cluster: NodeCluster;
 let upMs = 0;
 
-const layout = () => nodeLayout(env);
 const progress = (): void => undefined;
 
 beforeAll(async () => {
-  folder = await temporaryFolder("cluster");
-  env = { HELIOGRAPH_CLUSTER_HOME: join(folder.path, "home") };
+  await provider.down(progress);
   // What is built or unpacked once is no part of what a start takes.
-  await nodeProvider(layout()).up(progress);
-  await nodeProvider(layout()).down(progress);
-  before = machineSnapshot(layout().root);
+  await provider.up(progress);
+  await provider.down(progress);
+  before = machineSnapshot(layout.root);
   const startMs = performance.now();
-  cluster = await nodeProvider(layout()).up(progress);
+  cluster = await provider.up(progress);
   upMs = performance.now() - startMs;
   console.log(`the cluster was up after ${Math.round(upMs)} ms`);
 });
 
 afterAll(async () => {
-  await nodeProvider(layout()).down(progress);
-  await folder.remove();
+  await provider.down(progress);
 });
 
 /** Runs kubectl and answers what it printed. @throws Error with what it complained about */
@@ -57,10 +56,10 @@ async function kubectl(args: readonly string[], stdin?: string): Promise<string>
 
 async function expectNothingLeft(): Promise<void> {
   // Ended processes stay in the list until the machine's first process has taken note of them.
-  const gone = (): boolean => Object.keys(leftBehind(before, machineSnapshot(layout().root))).length === 0;
+  const gone = (): boolean => Object.keys(leftBehind(before, machineSnapshot(layout.root))).length === 0;
   await waitFor(gone, { timeoutMs: goneTimeoutMs, pollMs: 100, what: "a machine as before" }).catch(() => undefined);
-  expect(leftBehind(before, machineSnapshot(layout().root))).toEqual({});
-  expect(readdirSync(folder.path)).toEqual([]);
+  expect(leftBehind(before, machineSnapshot(layout.root))).toEqual({});
+  expect([existsSync(layout.root), existsSync(layout.lock)]).toEqual([false, false]);
 }
 
 describe("a node that is up", () => {
@@ -69,7 +68,7 @@ describe("a node that is up", () => {
   });
 
   test("is found running by a second up, which starts nothing", async () => {
-    const again = await nodeProvider(layout()).up(progress);
+    const again = await provider.up(progress);
     expect(again.init).toEqual(cluster.init);
   });
 });
@@ -77,7 +76,7 @@ describe("a node that is up", () => {
 describe("pods", () => {
   beforeAll(async () => {
     const here = fileURLToPath(new URL("../echo", import.meta.url));
-    const archive = join(layout().root, "echo.tar");
+    const archive = join(layout.root, "echo.tar");
     await cluster.buildImage({ dockerfile: join(here, "Dockerfile"), context: here, tag: image, archive });
     await cluster.loadImage(archive);
     const startMs = performance.now();
@@ -92,8 +91,13 @@ describe("pods", () => {
   test("behind a service answer a client in the node's network, each of them", async () => {
     const address = await kubectl(["get", "service", "echo", "--output=jsonpath={.spec.clusterIP}"]);
     const pods = await podNames("app=echo");
-    const answers = await askInside(`http://${address}`, 40);
-    expect([...new Set(answers)].sort()).toEqual(pods);
+    const answered = new Set<string>();
+    const everyPod = async (): Promise<boolean> => {
+      for (const answer of await askInside(`http://${address}`, 20)) answered.add(answer);
+      return answered.size === pods.length;
+    };
+    await waitFor(everyPod, { timeoutMs: commandMsMax, what: "an answer of each pod" });
+    expect([...answered].sort()).toEqual(pods);
     expect(pods).toHaveLength(2);
   });
 
@@ -102,6 +106,12 @@ describe("pods", () => {
     const answer = await askThrough(forward);
     expect(await podNames("app=echo")).toContain(answer);
     await expect(fetch(forward.url)).rejects.toThrow("fetch failed");
+  });
+
+  test("that do not exist break each connection through a forward, and not the forward", async () => {
+    const forward = await cluster.forward({ namespace: "default", service: "absent", port: 80 });
+    await expect(fetch(forward.url)).rejects.toThrow("fetch failed");
+    await expect(askThrough(forward)).rejects.toHaveProperty("cause.code", "UND_ERR_SOCKET");
   });
 
   test("answer through kubectl's port-forward, as of a cluster that is there already", async () => {
@@ -169,42 +179,42 @@ describe("pods", () => {
 
 describe("a node that ends", () => {
   test("leaves no process, mount, network, control group, link, setting or file", async () => {
-    expect(Object.keys(leftBehind(before, machineSnapshot(layout().root))).sort()).toEqual(["cgroups", "networkNamespaces", "processes"]);
-    await nodeProvider(layout()).down(progress);
+    expect(Object.keys(leftBehind(before, machineSnapshot(layout.root))).sort()).toEqual(["cgroups", "networkNamespaces", "processes"]);
+    await provider.down(progress);
     expect(isAlive(cluster.init)).toBe(false);
     await expectNothingLeft();
   });
 
   test("with SIGKILL to each of its processes is started again by the next up", async () => {
-    const first = await nodeProvider(layout()).up(progress);
+    const first = await provider.up(progress);
     const inside = readlinkSync(`/proc/${first.init.pid}/ns/pid`);
-    const all = [...processesWith(markVariable, layout().root), ...processIds().filter((pid) => pidNamespace(pid) === inside)];
+    const all = [...processesWith(markVariable, layout.root), ...processIds().filter((pid) => pidNamespace(pid) === inside)];
     expect(all.length).toBeGreaterThan(10);
     for (const identity of all.map(identify)) {
       if (identity !== undefined) kill9(identity);
     }
-    const second = await nodeProvider(layout()).up(progress);
+    const second = await provider.up(progress);
     expect(second.init).not.toEqual(first.init);
     const { stdout } = await second.kubectl(["get", "nodes", "--output=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"]);
     expect(stdout).toBe("True");
-    await nodeProvider(layout()).down(progress);
+    await provider.down(progress);
     await expectNothingLeft();
   });
 
   test("half way, because its starter was killed, is removed by down", async () => {
     const starter = startCommand();
-    await waitFor(() => readRecord(layout())?.init, { timeoutMs: commandMsMax, what: "the node's first process" });
+    await waitFor(() => readRecord(layout)?.init, { timeoutMs: commandMsMax, what: "the node's first process" });
     starter.kill("SIGKILL");
     await once(starter, "exit");
-    const { init } = readRecord(layout()) ?? {};
+    const { init } = readRecord(layout) ?? {};
     expect(init !== undefined && isAlive(init)).toBe(true);
-    await nodeProvider(layout()).down(progress);
+    await provider.down(progress);
     await expectNothingLeft();
   });
 
   test("half way, because its starter was interrupted, is removed by the starter", async () => {
     const starter = startCommand();
-    await waitFor(() => readRecord(layout())?.init, { timeoutMs: commandMsMax, what: "the node's first process" });
+    await waitFor(() => readRecord(layout)?.init, { timeoutMs: commandMsMax, what: "the node's first process" });
     starter.kill("SIGINT");
     const [code] = (await once(starter, "exit")) as [number];
     expect(code).toBe(1);
@@ -212,7 +222,7 @@ describe("a node that ends", () => {
   });
 
   test("when there is none is no error", async () => {
-    await expect(nodeProvider(layout()).down(progress)).resolves.toBeUndefined();
+    await expect(provider.down(progress)).resolves.toBeUndefined();
   });
 
   function startCommand() {

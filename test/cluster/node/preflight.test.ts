@@ -7,7 +7,7 @@ const fit: MachineFacts = {
   missingPrograms: [],
   missingControllers: [],
   hasOverlay: true,
-  folder: "/root/.local/state/heliograph/cluster",
+  folder: "/home/ci/heliograph/cluster",
 };
 
 describe("nodeProblems", () => {
