@@ -8,10 +8,10 @@ MAKEFLAGS += --no-print-directory
 RUN := npm run --silent
 ARGS ?=
 
-.PHONY: help install check quick test demo bench generate clean node-ready go-ready
+.PHONY: help install check quick test cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: node_modules/.package-lock.json ## Install the pinned packages, when package-lock.json is newer
 
@@ -28,6 +28,15 @@ test: check ## Everything, also the suite with a real Kubernetes API server (bui
 	@echo "== tools: nats-server, Prometheus and Kubernetes" && \
 		$(RUN) tools -- nats-server prometheus promtool etcd kube-apiserver
 	@echo "== suites with servers" && $(RUN) test -- --project nats --project store --project kube
+
+cluster-up: install go-ready ## Start a real Kubernetes and print its kubeconfig: CLUSTER=kind, node (as root) or kubeconfig
+	@$(RUN) cluster -- up
+
+cluster-down: install ## End that cluster and remove all of it
+	@$(RUN) cluster -- down
+
+cluster-test: install go-ready ## Suites in a real cluster, as root on Linux (built once, minutes)
+	@$(RUN) test -- --project cluster
 
 demo: install ## Run the whole product on this machine: make demo ARGS=--once
 	@$(RUN) demo -- $(ARGS)
