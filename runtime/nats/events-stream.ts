@@ -31,6 +31,9 @@ export interface EventsStream {
   pull(options: Omit<PullOptions, "stream" | "consumer">): Pull;
   /** Sequence up to which every event has been routed. */
   routedUpTo(): Promise<number>;
+  size(): Promise<{ readonly messages: number; readonly bytes: number; readonly firstSeq: number }>;
+  /** Removes every event before this sequence. */
+  dropBefore(seq: number): Promise<void>;
 }
 
 /** The events stream of a connection. */
@@ -58,6 +61,11 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
       ensureConsumer(handle, { stream, name: routerConsumer, filter: layout.filters.events, maxAckPending }),
     pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
     routedUpTo: async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
+    size: async () => {
+      const { messages, bytes, first_seq: firstSeq } = (await handle.manager.streams.info(stream)).state;
+      return { messages, bytes, firstSeq };
+    },
+    dropBefore: async (seq) => void (await handle.manager.streams.purge(stream, { seq })),
   };
 }
 

@@ -12,25 +12,25 @@ import { createDeliveriesStream } from "../nats/deliveries-stream.ts";
 import { createEventsStream } from "../nats/events-stream.ts";
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
+import { startBackground } from "./background.ts";
 import type { Log, Stage } from "./delivery-context.ts";
 import { createDeliveryMetrics } from "./delivery-metrics.ts";
 import { createDisabledPartners, type DisabledMark } from "./disabled-partners.ts";
 import { parseEnvelope } from "./envelope.ts";
 import { readHistory, type EventHistory } from "./history.ts";
-import { createHomes } from "./homes.ts";
-import { keepAliveMs } from "./in-flight.ts";
+import { createHomes, type Homes } from "./homes.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
-import { createLanes } from "./lanes.ts";
+import { createLanes, type Lanes } from "./lanes.ts";
 import { compilePartners, type Partner } from "./partner.ts";
 import { personalDataRules } from "./personal-data.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
-import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
+import { createRoutingTable } from "./routing-table.ts";
 import { createSender, type Sender } from "./send.ts";
 
 /** The webhook half: takes events in and delivers them until every partner that wants them has answered for good. */
 export interface WebhookEngine {
   /** Stores one event; resolves only after JetStream has it. @throws Refusal */
-  ingest: Ingest;
+  readonly ingest: Ingest;
   /**
    * An event with what became of it; undefined when none of these tenants (`*`: any) has it.
    *
@@ -41,12 +41,18 @@ export interface WebhookEngine {
   apply(config: RuntimeConfig): void;
   /** Partners that answered 410, also those that an edit has lifted since. */
   disabledPartners(): Promise<readonly DisabledMark[]>;
-  health(): { readonly ok: boolean; readonly detail?: string };
+  health(): EngineHealth;
   /**
    * Takes nothing more in work and leaves its lanes to others; attempts under way may end within the bound, what has
    * not is tried again elsewhere.
    */
   stop(drainMs: number): Promise<void>;
+}
+
+/** Whether the engine can work, and if not, why. */
+export interface EngineHealth {
+  readonly ok: boolean;
+  readonly detail?: string;
 }
 
 export interface WebhookEngineDeps {
@@ -70,10 +76,9 @@ export interface WebhookEngineDeps {
   readonly onStage?: (stage: Stage, eventId: string) => void;
 }
 
-const backlogLookMs = 1_000;
-/** Routing resumes when this part of the room for deliveries is free again. */
-const backlogResumeShare = 0.95;
 const nonceBytes = 9;
+/** Heartbeats come twice a second; after this long without an answer something is wrong. */
+const silentMsMax = 10_000;
 
 /**
  * Makes what is missing in JetStream, applies the configuration and begins to route and deliver.
@@ -81,60 +86,100 @@ const nonceBytes = 9;
  * @throws Error in a sentence for people when NATS cannot be used
  */
 export async function createWebhookEngine(deps: WebhookEngineDeps): Promise<WebhookEngine> {
-  const { nats, settings, log } = deps;
-  const layout = await ensureTopology(nats, settings.streams);
-  const ending = new AbortController();
-  setMaxListeners(0, ending.signal);
-  const context = createContext(deps, layout, ending.signal);
-  const homes = createHomes({
-    bucket: createBucket(nats, layout.buckets.pods),
-    clock: nats.clock,
-    podId: deps.podId,
-    localNow: deps.now ?? Date.now,
-    log,
-    onChange: () => lanes.reconcile(),
-  });
-  const lanes = createLanes(context, homes);
-  const rules = { personalData: personalDataRules(settings.personalData) };
-  const router = createRouter(context);
-  let table: RoutingTable = createRoutingTable([]);
-  let partners: readonly Partner[] = [];
-  const apply = (config: RuntimeConfig): void => {
-    partners = compilePartners(config, partners);
-    table = createRoutingTable(partners);
-    router.use(table);
-    lanes.apply(partners);
-  };
-  apply(deps.config);
-  await homes.start();
-  lanes.start();
-  await router.start();
-  const timers = startTimers(context, router, () => lanes.keepAlive(), settings.streams.deliveries.maxBytes);
-  const stopParts = async (drainMs: number): Promise<void> => {
-    await Promise.all([router.stop(drainMs), lanes.stop(drainMs)]);
-    ending.abort();
-    timers.forEach((timer) => clearInterval(timer));
-    await homes.leave();
-    await context.sender.close();
-  };
-  let stopped: Promise<void> | undefined;
-  return {
-    ingest: createIngest({
-      events: context.events,
+  const layout = await ensureTopology(deps.nats, deps.settings.streams);
+  const engine = new Engine(deps, layout);
+  await engine.start();
+  return engine;
+}
+
+class Engine implements WebhookEngine {
+  readonly ingest: Ingest;
+  readonly #deps: WebhookEngineDeps;
+  readonly #ending = new AbortController();
+  readonly #context: RouterDeps;
+  readonly #homes: Homes;
+  readonly #lanes: Lanes;
+  readonly #router: Router;
+  #partners: readonly Partner[] = [];
+  #table = createRoutingTable([]);
+  #stopBackground: () => void = () => undefined;
+  #stopped: Promise<void> | undefined;
+
+  constructor(deps: WebhookEngineDeps, layout: Layout) {
+    const { nats, settings, podId, log } = deps;
+    this.#deps = deps;
+    setMaxListeners(0, this.#ending.signal);
+    this.#context = createContext(deps, layout, this.#ending.signal);
+    const bucket = createBucket(nats, layout.buckets.pods);
+    const localNow = deps.now ?? Date.now;
+    const onChange = (): void => this.#lanes.reconcile();
+    this.#homes = createHomes({ bucket, clock: nats.clock, podId, localNow, log, onChange });
+    this.#lanes = createLanes(this.#context, this.#homes);
+    this.#router = createRouter(this.#context);
+    const rules = { personalData: personalDataRules(settings.personalData) };
+    this.ingest = createIngest({
+      events: this.#context.events,
       parse: (bytes) => parseEnvelope(bytes, rules),
       isConnected: () => nats.isConnected(),
       nonce: createNonce(),
-      metrics: context.metrics,
-    }),
-    event: (eventId, tenants) => orUnavailable(() => readHistory({ ...context, table: () => table }, eventId, tenants)),
-    apply,
-    disabledPartners: () => context.disabled.list(),
-    health: () => (nats.isConnected() ? { ok: true } : { ok: false, detail: "no connection to NATS" }),
-    stop: (drainMs) => {
-      stopped ??= stopParts(drainMs);
-      return stopped;
-    },
-  };
+      metrics: this.#context.metrics,
+    });
+    this.apply(deps.config);
+  }
+
+  async start(): Promise<void> {
+    const { streams } = this.#deps.settings;
+    try {
+      await this.#homes.start();
+      await this.#router.start();
+    } catch (error) {
+      await this.stop(0);
+      throw error;
+    }
+    this.#lanes.start();
+    const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes, streams };
+    this.#stopBackground = startBackground(parts);
+  }
+
+  apply(config: RuntimeConfig): void {
+    this.#partners = compilePartners(config, this.#partners);
+    this.#table = createRoutingTable(this.#partners);
+    this.#router.use(this.#table);
+    this.#lanes.apply(this.#partners);
+  }
+
+  /** Reading fails for one reason only: JetStream does not answer as it should. */
+  async event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined> {
+    try {
+      return await readHistory({ ...this.#context, table: () => this.#table }, eventId, tenants);
+    } catch (cause) {
+      throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
+    }
+  }
+
+  disabledPartners(): Promise<readonly DisabledMark[]> {
+    return this.#context.disabled.list();
+  }
+
+  health(): EngineHealth {
+    if (!this.#deps.nats.isConnected()) {
+      return { ok: false, detail: "no connection to NATS" };
+    }
+    return this.#homes.silentMs() > silentMsMax ? { ok: false, detail: "JetStream does not answer" } : { ok: true };
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(drainMs);
+    return this.#stopped;
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    // Others take the lanes over at once, while what is under way here may end.
+    await Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs), this.#homes.leave()]);
+    this.#ending.abort();
+    this.#stopBackground();
+    await this.#context.sender.close();
+  }
 }
 
 function createContext(deps: WebhookEngineDeps, layout: Layout, ending: AbortSignal): RouterDeps {
@@ -158,33 +203,6 @@ function createContext(deps: WebhookEngineDeps, layout: Layout, ending: AbortSig
   };
 }
 
-function startTimers(
-  { deliveries, log }: RouterDeps,
-  router: Router,
-  keepLanesAlive: () => void,
-  deliveriesBytesMax: number,
-): readonly NodeJS.Timeout[] {
-  const keepAlive = setInterval(() => {
-    router.keepAlive();
-    keepLanesAlive();
-  }, keepAliveMs);
-  let isHeld = false;
-  const look = async (): Promise<void> => {
-    const bytes = await deliveries.sizeBytes();
-    const bound = isHeld ? deliveriesBytesMax * backlogResumeShare : deliveriesBytesMax;
-    if (bytes > bound !== isHeld) {
-      isHeld = !isHeld;
-      log.warn({ bytes, deliveriesBytesMax, isHeld }, "room for deliveries");
-      router.hold(isHeld);
-    }
-  };
-  const backlog = setInterval(() => {
-    // Without an answer nothing changes; the next look comes soon.
-    look().catch(() => undefined);
-  }, backlogLookMs);
-  return [keepAlive, backlog];
-}
-
 /** A prefix of this process and a count. */
 function createNonce(): () => string {
   const prefix = randomBytes(nonceBytes).toString("base64url");
@@ -193,13 +211,4 @@ function createNonce(): () => string {
     count += 1;
     return `${prefix}.${count.toString(36)}`;
   };
-}
-
-/** Reading history fails for one reason only: JetStream does not answer as it should. */
-async function orUnavailable<T>(step: () => Promise<T>): Promise<T> {
-  try {
-    return await step();
-  } catch (cause) {
-    throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
-  }
 }

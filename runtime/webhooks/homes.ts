@@ -15,6 +15,8 @@ export interface Homes {
   isHome(lane: string): boolean;
   /** Pods that are alive, this one included. */
   livePods(): readonly string[];
+  /** Milliseconds since JetStream last took this pod's heartbeat. */
+  silentMs(): number;
   /** Takes this pod's heartbeat away, so that others take over at once. Never rejects. */
   leave(): Promise<void>;
 }
@@ -41,48 +43,83 @@ const goneAfterMs = 2_000;
  * Creates a pod's part in sharing lanes. Liveness is judged by JetStream's clock alone. Source: design §4 ("Home pod").
  */
 export function createHomes(deps: HomesDeps): Homes {
-  const key = podKey(deps.podId);
-  let live: readonly string[] = [key];
-  let lastBeatMs = performance.now();
-  let graceUntilMs = 0;
-  let timer: NodeJS.Timeout | undefined;
-  let hasLeft = false;
-  const turn = async (): Promise<void> => {
-    const found = await beat(deps, key);
-    const nowMs = performance.now();
-    if (nowMs - lastBeatMs > goneAfterMs) {
+  return new BeatingHomes(deps);
+}
+
+class BeatingHomes implements Homes {
+  readonly #deps: HomesDeps;
+  readonly #key: string;
+  #live: readonly string[];
+  #lastBeatMs = performance.now();
+  #graceUntilMs = 0;
+  #isSilent = false;
+  #timer: NodeJS.Timeout | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #hasLeft = false;
+
+  constructor(deps: HomesDeps) {
+    this.#deps = deps;
+    this.#key = podKey(deps.podId);
+    this.#live = [this.#key];
+  }
+
+  async start(): Promise<void> {
+    await this.#takeTurn();
+    this.#goOn();
+  }
+
+  isHome(lane: string): boolean {
+    return homeOf(lane, this.#live) === this.#key;
+  }
+
+  livePods(): readonly string[] {
+    return this.#live;
+  }
+
+  silentMs(): number {
+    return performance.now() - this.#lastBeatMs;
+  }
+
+  async leave(): Promise<void> {
+    this.#hasLeft = true;
+    clearTimeout(this.#timer);
+    await this.#turn;
+    await this.#deps.bucket.remove(this.#key).catch(() => undefined);
+  }
+
+  async #takeTurn(): Promise<void> {
+    const found = await beat(this.#deps, this.#key);
+    if (this.silentMs() > goneAfterMs) {
       // After JetStream was away nobody's heartbeat is young: wait for those of the others.
-      graceUntilMs = nowMs + goneAfterMs;
+      this.#graceUntilMs = performance.now() + goneAfterMs;
     }
-    lastBeatMs = nowMs;
-    const next = nowMs < graceUntilMs ? [...new Set([...live, ...found])].sort() : found;
-    if (next.join() !== live.join() && !hasLeft) {
-      live = next;
-      deps.onChange();
+    this.#lastBeatMs = performance.now();
+    const isGrace = this.#lastBeatMs < this.#graceUntilMs;
+    const next = isGrace ? [...new Set([...this.#live, ...found])].sort() : found;
+    if (next.join() !== this.#live.join() && !this.#hasLeft) {
+      this.#live = next;
+      this.#deps.onChange();
     }
-  };
-  const goOn = (): void => {
-    timer = setTimeout(() => {
-      // While JetStream is away nobody can tell who is alive; the last known homes stay.
-      turn()
-        .catch((error: unknown) => deps.log.warn({ err: error }, "heartbeat failed"))
-        .finally(() => !hasLeft && goOn());
+  }
+
+  #goOn(): void {
+    this.#timer = setTimeout(() => {
+      this.#turn = this.#takeTurn()
+        .then(() => this.#note(false))
+        // While JetStream is away nobody can tell who is alive; the last known homes stay.
+        .catch((error: unknown) => this.#note(true, error))
+        .finally(() => !this.#hasLeft && this.#goOn());
     }, beatMs);
-    timer.unref();
-  };
-  return {
-    start: async () => {
-      await turn();
-      goOn();
-    },
-    isHome: (lane) => homeOf(lane, live) === key,
-    livePods: () => live,
-    leave: async () => {
-      hasLeft = true;
-      clearTimeout(timer);
-      await deps.bucket.remove(key).catch(() => undefined);
-    },
-  };
+    this.#timer.unref();
+  }
+
+  /** One line when heartbeats begin to fail and one when they are taken again. */
+  #note(isSilent: boolean, error?: unknown): void {
+    if (isSilent !== this.#isSilent) {
+      this.#isSilent = isSilent;
+      this.#deps.log.warn({ err: error }, isSilent ? "heartbeats are not taken" : "heartbeats are taken again");
+    }
+  }
 }
 
 /** Sends this pod's heartbeat and reads everybody's; its own, read back, also tells JetStream's time. */
