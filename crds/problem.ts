@@ -12,6 +12,7 @@ export type FieldReason =
   | "Conflicted"
   | "SharedSigningKey"
   | "SecretNotFound"
+  | "SecretNotReadable"
   | "SecretKeyMissing"
   | "KeyTooShort";
 

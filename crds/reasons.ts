@@ -16,6 +16,7 @@ const resolvedRefs = {
   ResolvedRefs: { status: true, meaning: "Everything that the object refers to is there." },
   NotChecked: { status: false, meaning: "The object is invalid or not permitted, so nothing was looked up." },
   SecretNotFound: { status: false, meaning: "A Secret that the object names is not in its namespace." },
+  SecretNotReadable: { status: false, meaning: "A Secret that the object names is there and cannot be read." },
   SecretKeyMissing: { status: false, meaning: "A Secret lacks the entry that the object names." },
   KeyTooShort: { status: false, meaning: "A signing key has fewer than 32 bytes." },
 } as const satisfies Readonly<Record<string, ReasonRow>>;

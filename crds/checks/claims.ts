@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
+import type { ConfigPart } from "../compile/part.ts";
 import type { FieldProblem } from "../problem.ts";
-import type { MetricCatalog, QueryClassQuota, Resource } from "../resource.ts";
+import type { Resource } from "../resource.ts";
 import type { ResolvedKey } from "./references.ts";
 
 /** Something that only one object may have. */
@@ -31,38 +33,62 @@ export function claimsOf(resource: Resource, keys: readonly ResolvedKey[]): read
 function kindClaims(resource: Resource, keys: readonly ResolvedKey[]): readonly Claim[] {
   switch (resource.kind) {
     case "WebhookPartner":
-      return keys.map(({ index, digest }) => ({
-        name: `key/${digest}`,
-        field: `spec.signing.keys[${index}].secretRef`,
-        reason: "SharedSigningKey",
-        what: "the signing key",
-      }));
+      return keys.map(({ index, digest }) => keyClaim(index, digest));
     case "MetricCatalog":
-      return metricClaims(resource);
+      return resource.spec.metrics.map(metricClaim);
     case "QueryClassQuota":
-      return clientClaims(resource);
+      return clientClaims(resource.spec);
   }
+}
+
+/**
+ * All that a part of the configuration holds, for an object of which something else is in force than what it says. The
+ * fields are named without their place in lists, which may be another by now.
+ */
+export function claimsOfPart(resource: Resource, part: ConfigPart): readonly Claim[] {
+  const claims = partClaims(part).map((claim) => ({ ...claim, field: claim.field.replace(/\[\d+\]/u, "") }));
+  return [identityClaim(resource), ...claims];
+}
+
+function partClaims({ kind, config, material }: ConfigPart): readonly Claim[] {
+  switch (kind) {
+    case "WebhookPartner":
+      return config.signing.keys.map((key, index) => keyClaim(index, digestOf(material[key.material] ?? "")));
+    case "MetricCatalog":
+      return config.metrics.map(metricClaim);
+    case "QueryClassQuota":
+      return clientClaims(config);
+  }
+}
+
+function digestOf(base64: string): string {
+  return createHash("sha256").update(Buffer.from(base64, "base64")).digest("hex");
 }
 
 function identityClaim({ kind, metadata: { namespace, name } }: Resource): Claim {
   return { name: `object/${kind}/${namespace}/${name}`, field: "metadata.name", reason: "Conflicted", what: "the name" };
 }
 
-function metricClaims({ spec }: MetricCatalog): readonly Claim[] {
-  return spec.metrics.map(({ id }, index) => ({
-    name: `metric/${id}`,
-    field: `spec.metrics[${index}].id`,
-    reason: "Conflicted",
-    what: `the metric ${id}`,
-  }));
+function keyClaim(index: number, digest: string): Claim {
+  const field = `spec.signing.keys[${index}].secretRef`;
+  return { name: `key/${digest}`, field, reason: "SharedSigningKey", what: "the signing key" };
 }
 
-function clientClaims({ spec }: QueryClassQuota): readonly Claim[] {
-  if (spec.clients.length === 0) {
-    const what = `the default of class ${spec.class}`;
-    return [{ name: `class/${spec.class}`, field: "spec.class", reason: "Conflicted", what }];
+function metricClaim({ id }: { readonly id: string }, index: number): Claim {
+  return { name: `metric/${id}`, field: `spec.metrics[${index}].id`, reason: "Conflicted", what: `the metric ${id}` };
+}
+
+interface ClassClients {
+  readonly class: string;
+  readonly clients: readonly { readonly clientId?: string; readonly scope?: string }[];
+}
+
+function clientClaims({ class: queryClass, clients }: ClassClients): readonly Claim[] {
+  if (clients.length === 0) {
+    const what = `the default of class ${queryClass}`;
+    return [{ name: `class/${queryClass}`, field: "spec.class", reason: "Conflicted", what }];
   }
-  return spec.clients.map(({ clientId, scope }, index) => {
+  return clients.map(({ clientId, scope }, index) => {
     const [noun, value] = clientId === undefined ? (["scope", scope ?? ""] as const) : (["clientId", clientId] as const);
     const field = `spec.clients[${index}].${noun}`;
     return { name: `${noun}/${value}`, field, reason: "Conflicted", what: `the ${noun} ${value}` };

@@ -8,8 +8,11 @@ export const keyBytesMin = 32;
 
 const materialDigestChars = 16;
 
-/** Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. */
-export type Secrets = ReadonlyMap<string, Readonly<Record<string, string>>>;
+/**
+ * Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. `unreadable`: there is such a Secret, and
+ * nobody knows what it holds.
+ */
+export type Secrets = ReadonlyMap<string, Readonly<Record<string, string>> | "unreadable">;
 
 /** One signing key whose bytes were found. */
 export interface ResolvedKey {
@@ -49,6 +52,11 @@ export function resolveReferences(resource: Resource, secrets: Secrets): Referen
   };
 }
 
+/** `namespace/name` of every Secret that a resource refers to; of one that is invalid, none. */
+export function secretNamesOf({ kind, metadata, spec }: Resource): readonly string[] {
+  return kind === "WebhookPartner" ? spec.signing.keys.map(({ secretRef }) => `${metadata.namespace}/${secretRef.name}`) : [];
+}
+
 function resolveKey({ metadata, spec }: WebhookPartner, index: number, secrets: Secrets): References {
   const { id, secretRef } = spec.signing.keys[index] ?? { id: "", secretRef: { name: "", key: "" } };
   const secretName = `${metadata.namespace}/${secretRef.name}`;
@@ -58,6 +66,9 @@ function resolveKey({ metadata, spec }: WebhookPartner, index: number, secrets: 
   const secret = secrets.get(secretName);
   if (secret === undefined) {
     return refused({ field: `${field}.name`, reason: "SecretNotFound", message: `there is no Secret ${secretName}` });
+  }
+  if (secret === "unreadable") {
+    return refused({ field: `${field}.name`, reason: "SecretNotReadable", message: `the Secret ${secretName} cannot be read` });
   }
   const entry = Object.hasOwn(secret, secretRef.key) ? secret[secretRef.key] : undefined;
   if (entry === undefined) {

@@ -1,10 +1,14 @@
-import { claimsOf, type Claim } from "../checks/claims.ts";
+import { claimsOf, claimsOfPart, type Claim } from "../checks/claims.ts";
 import { permissionProblems } from "../checks/permissions.ts";
-import { resolveReferences, type References, type Secrets } from "../checks/references.ts";
+import { resolveReferences, type References, type ResolvedKey, type Secrets } from "../checks/references.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";
 import { validateResource } from "../validate.ts";
+import { compileCatalog } from "./catalog.ts";
+import type { ConfigPart } from "./part.ts";
+import { compilePartner } from "./partner.ts";
+import { compileQuota } from "./quota.ts";
 
 /** The first stage at which an object fails; later stages are not looked at. */
 export type Fault = "Invalid" | "NotPermitted" | "Unresolved";
@@ -17,6 +21,8 @@ export interface Candidate {
   /** Why it has that fault; empty without one. */
   readonly problems: readonly FieldProblem[];
   readonly references: References;
+  /** What comes into force, unless an older object has one of the claims; undefined for an object that cannot be. */
+  readonly part: ConfigPart | undefined;
   /** Empty for an object that cannot be in force. */
   readonly claims: readonly Claim[];
 }
@@ -26,12 +32,38 @@ const none: References = { keys: [], problems: [], warnings: [] };
 /** Validates one object, holds it against the policy and looks up what it refers to. */
 export function examine(resource: Resource, secrets: Secrets, policy: InstallationPolicy): Candidate {
   const validation = validateResource(resource);
-  const unchecked: Candidate = { resource, fault: "Invalid", problems: validation.problems, references: none, claims: [] };
-  if (validation.resource === undefined) return unchecked;
-  const valid: Candidate = { ...unchecked, resource: validation.resource };
+  const invalid: Candidate = {
+    resource,
+    fault: "Invalid",
+    problems: validation.problems,
+    references: none,
+    part: undefined,
+    claims: [],
+  };
+  if (validation.resource === undefined) return invalid;
+  const valid: Candidate = { ...invalid, resource: validation.resource };
   const forbidden = permissionProblems(valid.resource, policy);
   if (forbidden.length > 0) return { ...valid, fault: "NotPermitted", problems: forbidden };
   const references = resolveReferences(valid.resource, secrets);
-  if (references.problems.length > 0) return { ...valid, fault: "Unresolved", problems: references.problems, references };
-  return { ...valid, fault: undefined, references, claims: claimsOf(valid.resource, references.keys) };
+  const { keys, problems } = references;
+  if (problems.length > 0) return { ...valid, fault: "Unresolved", problems, references };
+  return { ...valid, fault: undefined, references, part: partOf(valid.resource, keys), claims: claimsOf(valid.resource, keys) };
+}
+
+/** The same object, of which something else is to be in force than what it says. */
+export function withPart(candidate: Candidate, part: ConfigPart): Candidate {
+  return { ...candidate, part, claims: claimsOfPart(candidate.resource, part) };
+}
+
+function partOf(resource: Resource, keys: readonly ResolvedKey[]): ConfigPart {
+  switch (resource.kind) {
+    case "WebhookPartner": {
+      const material = Object.fromEntries(keys.map((key) => [key.material, key.base64]));
+      return { kind: resource.kind, config: compilePartner(resource, keys), material };
+    }
+    case "MetricCatalog":
+      return { kind: resource.kind, config: compileCatalog(resource), material: {} };
+    case "QueryClassQuota":
+      return { kind: resource.kind, config: compileQuota(resource), material: {} };
+  }
 }

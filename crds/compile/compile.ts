@@ -3,13 +3,11 @@ import type { Secrets } from "../checks/references.ts";
 import type { RuntimeConfig } from "../config.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
-import { examine, type Candidate } from "./candidate.ts";
 import { byText, canonicalJson, digestOf } from "./canonical-json.ts";
-import { compileCatalog } from "./catalog.ts";
 import { classDefaults } from "./class-defaults.ts";
-import { compilePartner } from "./partner.ts";
-import { compileQuota } from "./quota.ts";
-import { verdictOf, type Verdict } from "./verdict.ts";
+import { type Examined, Examiner } from "./examiner.ts";
+import type { ConfigPart } from "./part.ts";
+import type { Verdict } from "./verdict.ts";
 
 export interface CompileInput {
   /** In any order. Each is validated again; one that is invalid is marked and left out. */
@@ -17,6 +15,14 @@ export interface CompileInput {
   /** Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. */
   readonly secrets: Secrets;
   readonly policy: InstallationPolicy;
+  /** What is to be in force of an object whatever it says now. It keeps and claims what that holds. @default nothing */
+  readonly held?: ReadonlyMap<Resource, ConfigPart>;
+}
+
+export interface CompileResult {
+  readonly config: RuntimeConfig;
+  /** Of every object, by kind, namespace and name. */
+  readonly verdicts: readonly Verdict[];
 }
 
 /**
@@ -24,16 +30,27 @@ export interface CompileInput {
  * that is invalid, not permitted, unresolved or in conflict is left out and marked, and changes nothing for the others:
  * only an object in force claims anything, the older before the younger. Source: design §3.
  */
-export function compile({ resources, secrets, policy }: CompileInput): {
-  readonly config: RuntimeConfig;
-  readonly verdicts: readonly Verdict[];
-} {
-  const candidates = resources.toSorted(byAge).map((resource) => examine(resource, secrets, policy));
-  const conflicts = settleClaims(candidates.filter(({ fault }) => fault === undefined));
-  const inForce = candidates.filter((candidate) => candidate.fault === undefined && !conflicts.has(candidate));
-  return {
-    config: assemble(inForce),
-    verdicts: candidates.map((candidate) => verdictOf(candidate, conflicts.get(candidate) ?? [])).sort(byIdentity),
+export function compile(input: CompileInput): CompileResult {
+  return createCompiler()(input);
+}
+
+/**
+ * The same as {@link compile} for somebody who compiles again after each change: what it found out about an object is kept
+ * for as long as that very object comes again. Parts and verdicts that did not change are the very objects they were.
+ */
+export function createCompiler(): (input: CompileInput) => CompileResult {
+  const examiner = new Examiner();
+  let byAgeBefore: readonly Examined[] = [];
+  let byNameBefore: readonly Examined[] = [];
+  return ({ resources, secrets, policy, held = new Map() }) => {
+    const examined = resources.map((resource) => examiner.examine(resource, { secrets, policy, held }));
+    byAgeBefore = sortedLike(byAgeBefore, examined, byAge);
+    byNameBefore = sortedLike(byNameBefore, examined, byIdentity);
+    const conflicts = settleClaims(byAgeBefore.filter(({ part }) => part !== undefined));
+    return {
+      config: assemble(byNameBefore.filter((one) => !conflicts.has(one))),
+      verdicts: byNameBefore.map((one) => one.verdict(conflicts.get(one) ?? [])),
+    };
   };
 }
 
@@ -42,45 +59,41 @@ export function configDigest(config: RuntimeConfig): string {
   return digestOf(config);
 }
 
+/** Sorts items most of which were sorted before: in their former order they are nearly sorted, which sorting is quick with. */
+function sortedLike(before: readonly Examined[], items: readonly Examined[], order: (one: Examined, other: Examined) => number) {
+  const present = new Set(items);
+  const known = before.filter((item) => present.has(item));
+  for (const item of known) present.delete(item);
+  return [...known, ...present].sort(order);
+}
+
 /** Oldest first. Without a cluster nothing has an age, and namespace and name decide. */
-function byAge(one: Resource, other: Resource): number {
-  return (
-    bornAtMs(one) - bornAtMs(other) ||
-    byText(one.metadata.namespace, other.metadata.namespace) ||
-    byText(one.metadata.name, other.metadata.name) ||
-    byText(canonicalJson(one), canonicalJson(other))
-  );
+function byAge(one: Examined, other: Examined): number {
+  return one.bornAtMs - other.bornAtMs || byName(one.resource, other.resource) || byContent(one.resource, other.resource);
 }
 
-function bornAtMs({ metadata }: Resource): number {
-  const bornAt = Date.parse(metadata.creationTimestamp ?? "");
-  return Number.isNaN(bornAt) ? Number.MAX_SAFE_INTEGER : bornAt;
+function byIdentity(one: Examined, other: Examined): number {
+  const [{ resource }, { resource: next }] = [one, other];
+  return byText(resource.kind, next.kind) || byName(resource, next) || byAge(one, other);
 }
 
-function assemble(inForce: readonly Candidate[]): RuntimeConfig {
-  const sorted = inForce.toSorted((one, other) => byName(one.resource.metadata, other.resource.metadata));
-  const keys = sorted.flatMap(({ references }) => references.keys);
+function byName({ metadata: one }: Resource, { metadata: other }: Resource): number {
+  return byText(one.namespace, other.namespace) || byText(one.name, other.name);
+}
+
+function byContent(one: Resource, other: Resource): number {
+  return byText(canonicalJson(one), canonicalJson(other));
+}
+
+/** @param inForce by kind, namespace and name */
+function assemble(inForce: readonly Examined[]): RuntimeConfig {
+  const parts = inForce.flatMap(({ part }) => part ?? []);
   return {
     schema: 1,
-    partners: sorted.flatMap(({ resource, references }) => {
-      return resource.kind === "WebhookPartner" ? [compilePartner(resource, references.keys)] : [];
-    }),
-    catalogs: sorted.flatMap(({ resource }) => (resource.kind === "MetricCatalog" ? [compileCatalog(resource)] : [])),
-    quotas: sorted.flatMap(({ resource }) => (resource.kind === "QueryClassQuota" ? [compileQuota(resource)] : [])),
+    partners: parts.flatMap(({ kind, config }) => (kind === "WebhookPartner" ? [config] : [])),
+    catalogs: parts.flatMap(({ kind, config }) => (kind === "MetricCatalog" ? [config] : [])),
+    quotas: parts.flatMap(({ kind, config }) => (kind === "QueryClassQuota" ? [config] : [])),
     classDefaults,
-    material: Object.fromEntries(keys.map(({ material, base64 }) => [material, base64])),
+    material: Object.fromEntries(parts.flatMap(({ material }) => Object.entries(material))),
   };
-}
-
-function byIdentity(one: Verdict, other: Verdict): number {
-  return byText(one.kind, other.kind) || byName(one, other);
-}
-
-interface Named {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-function byName(one: Named, other: Named): number {
-  return byText(one.namespace, other.namespace) || byText(one.name, other.name);
 }
