@@ -55,7 +55,7 @@ function resolvedRefsOf({ fault, references: { problems } }: Candidate): Verdict
   if (missing !== undefined) return { status: false, reason: missing.reason, message: summary(problems) };
   const reason = fault === "Invalid" || fault === "NotPermitted" ? "NotChecked" : "ResolvedRefs";
   const { status, meaning } = reasons.ResolvedRefs[reason];
-  return { status, reason, message: meaning };
+  return { status: status === "True", reason, message: meaning };
 }
 
 function warningsOf({ resource, fault, references }: Candidate): readonly string[] {

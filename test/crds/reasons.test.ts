@@ -11,7 +11,7 @@ test("docs/resources.md holds every reason and no other", () => {
   const table = Object.entries(reasons).flatMap(([condition, byReason]) =>
     Object.entries(byReason).map(([reason, { status, meaning }]) => ({
       condition,
-      status: status ? "True" : "False",
+      status,
       reason,
       meaning,
     })),
