@@ -6,7 +6,7 @@ import { retentionFaults } from "./config/retention.ts";
 import type { StreamSettings } from "./config/settings.ts";
 
 export interface FollowOptions {
-  readonly source: ConfigSource<FolderState>;
+  readonly source: Pick<ConfigSource<FolderState>, "current" | "onChange">;
   /** What is obeyed already. */
   readonly initial: FolderState;
   readonly streams: StreamSettings;

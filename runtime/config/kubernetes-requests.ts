@@ -16,6 +16,14 @@ export interface RequestLimits {
 /** @default of {@link RequestLimits} */
 export const requestLimits: RequestLimits = { connectMs: 10_000, answerMs: 30_000, credentialsAgeMs: 10_000 };
 
+export interface RequestsOptions {
+  readonly userAgent: string;
+  /** @default {@link requestLimits} */
+  readonly limits?: Partial<RequestLimits> | undefined;
+  /** Told of every request: its HTTP status, or undefined when there was no answer. @default nobody */
+  readonly onAnswer?: (status: number | undefined) => void;
+}
+
 export interface OpenOptions {
   /** Bound on the wait for the next bytes of the body, in milliseconds. */
   readonly silenceMs: number;
@@ -44,17 +52,17 @@ interface Kept {
  */
 export class KubernetesRequests {
   private readonly access: KubernetesAccess;
-  private readonly userAgent: string;
+  private readonly options: RequestsOptions;
   private readonly limits: RequestLimits;
   private readonly retiring = new Set<Agent>();
   private kept: Kept | undefined;
   private reading: Promise<Kept> | undefined;
   private mustRead = true;
 
-  constructor(access: KubernetesAccess, userAgent: string, limits: Partial<RequestLimits> = {}) {
+  constructor(access: KubernetesAccess, options: RequestsOptions) {
     this.access = access;
-    this.userAgent = userAgent;
-    this.limits = { ...requestLimits, ...limits };
+    this.options = options;
+    this.limits = { ...requestLimits, ...options.limits };
   }
 
   /**
@@ -64,21 +72,25 @@ export class KubernetesRequests {
    */
   async open(path: string, { silenceMs, signal }: OpenOptions): Promise<AsyncIterable<Uint8Array>> {
     const what = `GET ${path}`;
+    let answered: number | undefined;
     try {
       const { credentials, agent } = await this.current();
       const { statusCode, headers, body } = await request(credentials.server + path, {
         dispatcher: agent,
-        headers: { accept: "application/json", "user-agent": this.userAgent, ...credentials.headers },
+        headers: { accept: "application/json", "user-agent": this.options.userAgent, ...credentials.headers },
         headersTimeout: this.limits.answerMs,
         bodyTimeout: silenceMs,
         signal,
       });
+      answered = statusCode;
       if (statusCode >= 200 && statusCode <= 299) return body as AsyncIterable<Uint8Array>;
       if (statusCode === 401) this.mustRead = true;
       const text = await readText(what, body, errorBytesMax);
       throw faultOfAnswer(what, statusCode, text, String(headers["retry-after"] ?? ""));
     } catch (error) {
       throw this.faultOf(what, error);
+    } finally {
+      this.options.onAnswer?.(answered);
     }
   }
 

@@ -29,7 +29,7 @@ let heard: number;
 
 beforeEach(async () => {
   api = await startScriptedApi();
-  requests = new KubernetesRequests({ namespace: "shop", read: async () => ({ server: api.url, headers: {}, tls: {} }) }, "test", { answerMs: 300 });
+  requests = new KubernetesRequests({ namespace: "shop", read: async () => ({ server: api.url, headers: {}, tls: {} }) }, { userAgent: "test", limits: { answerMs: 300 } });
   ending = new AbortController();
   running = Promise.resolve();
   told = [];

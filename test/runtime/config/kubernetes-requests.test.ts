@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { KubernetesCredentials } from "../../../runtime/config/kubernetes-access.ts";
-import { KubernetesRequests } from "../../../runtime/config/kubernetes-requests.ts";
+import { KubernetesRequests, type RequestLimits } from "../../../runtime/config/kubernetes-requests.ts";
 import { answer, frames, reset, silence, startScriptedApi, status, type Reply, type ScriptedApi } from "../../support/scripted-api.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
 
@@ -25,8 +25,8 @@ async function scripted(options: Parameters<typeof startScriptedApi>[0] = {}): P
   return api;
 }
 
-function requestsWith(limits: ConstructorParameters<typeof KubernetesRequests>[2] = {}): KubernetesRequests {
-  const requests = new KubernetesRequests({ namespace: undefined, read: async () => credentials }, "heliograph/test", limits);
+function requestsWith(limits: Partial<RequestLimits> = {}): KubernetesRequests {
+  const requests = new KubernetesRequests({ namespace: undefined, read: async () => credentials }, { userAgent: "heliograph/test", limits });
   stops.push(() => requests.close());
   return requests;
 }
@@ -107,7 +107,7 @@ describe("requests to the API server", () => {
   });
 
   test("fail with a sentence when the credentials cannot be read", async () => {
-    const requests = new KubernetesRequests({ namespace: undefined, read: () => Promise.reject(new Error("no token")) }, "test");
+    const requests = new KubernetesRequests({ namespace: undefined, read: () => Promise.reject(new Error("no token")) }, { userAgent: "test" });
     await expect(requests.json("/", bytesMax, signal)).rejects.toMatchObject({ kind: "unreachable", message: "GET /: no token" });
   });
 });

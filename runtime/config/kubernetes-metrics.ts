@@ -1,0 +1,52 @@
+import { Counter, Gauge, Registry } from "prom-client";
+import type { ShardedState } from "./shard-set.ts";
+
+/** What the source of the configuration counts. */
+export interface KubernetesMetrics {
+  /** A request ended with this HTTP status; undefined without an answer. */
+  readonly answered: (status: number | undefined) => void;
+  heard(): void;
+  shard(outcome: "good" | "bad"): void;
+  joined(state: ShardedState): void;
+}
+
+/** @param registry where the figures are read. @default nowhere */
+export function createKubernetesMetrics(registry = new Registry()): KubernetesMetrics {
+  const registers = [registry];
+  const requests = new Counter({
+    name: "heliograph_config_api_requests_total",
+    help: "Requests to the API server for the configuration, by HTTP status; none without an answer.",
+    labelNames: ["status"],
+    registers,
+  });
+  const versions = new Counter({
+    name: "heliograph_config_shards_total",
+    help: "Versions of shards that were read, good or bad.",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const heardAt = new Gauge({
+    name: "heliograph_config_api_heard_timestamp_seconds",
+    help: "When the API server was last heard, be it a bookmark of a watch; Unix seconds.",
+    registers,
+  });
+  const failed = new Gauge({
+    name: "heliograph_config_shard_errors",
+    help: "Shards whose newest version is not obeyed.",
+    registers,
+  });
+  const refused = new Gauge({
+    name: "heliograph_config_resource_errors",
+    help: "Resources that are not obeyed as their shards say.",
+    registers,
+  });
+  return {
+    answered: (status) => requests.inc({ status: status ?? "none" }),
+    heard: () => heardAt.set(Date.now() / 1000),
+    shard: (outcome) => versions.inc({ outcome }),
+    joined: ({ shards, errors }) => {
+      failed.set(Object.values(shards).filter(({ error }) => error !== undefined).length);
+      refused.set(errors.length);
+    },
+  };
+}

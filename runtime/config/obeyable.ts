@@ -1,0 +1,133 @@
+import type {
+  CatalogConfig,
+  PartnerConfig,
+  QueryClass,
+  QuotaConfig,
+  ResourceOrigin,
+  RuntimeConfig,
+  SourceConfig,
+  StoreConfig,
+} from "../../crds/config.ts";
+import type { ConfigzError } from "../../crds/configz.ts";
+import type { Kind } from "../../crds/resource.ts";
+
+/** A configuration without what this program cannot obey, and what that was. */
+export interface Obeyable {
+  readonly config: RuntimeConfig;
+  readonly errors: readonly ConfigzError[];
+}
+
+/**
+ * Takes out what another version of the program compiled and this one cannot obey, so that one resource never keeps the
+ * others from being applied. Such a resource stays what it was in `previous`; without an earlier self it is left out.
+ */
+export function obeyable(config: RuntimeConfig, previous: RuntimeConfig | undefined): Obeyable {
+  const partners = sift("WebhookPartner", config.partners, previous?.partners, (partner) => partnerFault(partner, config.material));
+  const catalogs = sift("MetricCatalog", config.catalogs, previous?.catalogs, catalogFault);
+  const quotas = sift("QueryClassQuota", config.quotas, previous?.quotas, quotaFault);
+  const errors = [...partners.errors, ...catalogs.errors, ...quotas.errors];
+  if (errors.length === 0) return { config, errors };
+  const material = { ...keptMaterial([...partners.kept, ...catalogs.kept], previous), ...config.material };
+  return { config: { ...config, partners: partners.kept, catalogs: catalogs.kept, quotas: quotas.kept, material }, errors };
+}
+
+function sift<T extends ResourceOrigin>(
+  kind: Kind,
+  wanted: readonly T[],
+  previous: readonly T[] | undefined,
+  faultOf: (resource: T) => string | undefined,
+): { readonly kept: readonly T[]; readonly errors: readonly ConfigzError[] } {
+  const judged = wanted.map((resource) => ({ resource, message: judge(faultOf, resource) }));
+  const kept = judged.flatMap(({ resource, message }) => {
+    return message === undefined ? resource : (previous?.find(({ uid }) => uid === resource.uid) ?? []);
+  });
+  const errors = judged.flatMap(({ resource: { namespace, name, generation }, message }) => {
+    return message === undefined ? [] : [{ kind, namespace, name, generation, reason: "NotObeyable", message }];
+  });
+  return { kept, errors };
+}
+
+/** What has another shape than this program knows makes a check throw. */
+function judge<T>(faultOf: (resource: T) => string | undefined, resource: T): string | undefined {
+  try {
+    return faultOf(resource);
+  } catch (error) {
+    return `this version of the runtime cannot read it: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+/** Every word of a closed list that this program knows; one that is added to the type has to be added here. */
+const known = {
+  scheme: { HmacV1: true } satisfies Record<PartnerConfig["signing"]["scheme"], true>,
+  state: { Active: true, Paused: true } satisfies Record<PartnerConfig["state"], true>,
+  tenancy: { Labelled: true, Platform: true, StoreHeader: true } satisfies Record<StoreConfig["tenancy"], true>,
+  source: { gauge: true, counter: true, ratio: true, histogram: true } satisfies Record<SourceConfig["kind"], true>,
+  class: { A: true, B: true, C: true } satisfies Record<QueryClass, true>,
+} as const;
+
+const isKnown = (list: keyof typeof known, word: unknown): boolean => typeof word === "string" && Object.hasOwn(known[list], word);
+const isWhole = (value: unknown, min: number): boolean => Number.isSafeInteger(value) && Number(value) >= min;
+
+function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"]): string | undefined {
+  const { endpoint, signing, subscriptions, delivery, retry, networks, state } = partner;
+  const [key] = signing.keys;
+  const facts: readonly Fact[] = [
+    [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is no URL that can be posted to`],
+    [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
+    [isKnown("scheme", signing.scheme), `this version of the runtime does not know the signing scheme ${signing.scheme}`],
+    [key !== undefined && decoded(material[key.material]).length > 0, "the bytes of the signing key are empty"],
+    [subscriptions.every(({ types, tenants, producers }) => [types, tenants, producers].every(Array.isArray)), "a subscription is incomplete"],
+    [isWhole(delivery.maxInFlight, 1), "nothing may be in flight"],
+    [retry.scheduleSeconds.length > 0 && retry.scheduleSeconds.every((wait) => wait > 0), "there is no retry schedule"],
+    [Array.isArray(networks.allowCidrs), "the networks are incomplete"],
+    [isKnown("state", state), `this version of the runtime does not know the state ${state}`],
+  ];
+  return firstFault(facts);
+}
+
+function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
+  const facts: readonly Fact[] = [
+    ...stores.flatMap(({ name, tenancy, prometheus: { url } }): readonly Fact[] => [
+      [isHttpUrl(url), `the store ${name} has no URL that can be asked: ${url}`],
+      [isKnown("tenancy", tenancy), `this version of the runtime does not know the tenancy ${tenancy} of the store ${name}`],
+    ]),
+    ...metrics.map(({ id, source: { kind } }): Fact => [
+      isKnown("source", kind),
+      `this version of the runtime does not know the source ${kind} of the metric ${id}`,
+    ]),
+    ...metrics.map(({ id, queryClass, labels, aggregations }): Fact => [
+      isKnown("class", queryClass) && Array.isArray(labels) && Array.isArray(aggregations),
+      `the metric ${id} is incomplete`,
+    ]),
+  ];
+  return firstFault(facts);
+}
+
+function quotaFault(quota: QuotaConfig): string | undefined {
+  return firstFault([
+    [isKnown("class", quota.class), `this version of the runtime does not know the class ${quota.class}`],
+    [isWhole(quota.limits.maxSeries, 1), "the limits are incomplete"],
+    [quota.clients.every(({ tenants, metrics }) => Array.isArray(tenants) && Array.isArray(metrics)), "a client is incomplete"],
+  ]);
+}
+
+/** What must hold, and what to say when it does not. */
+type Fact = readonly [holds: boolean, message: string];
+
+function firstFault(facts: readonly Fact[]): string | undefined {
+  return facts.find(([holds]) => !holds)?.[1];
+}
+
+function isHttpUrl(text: string): boolean {
+  return ["http:", "https:"].includes(URL.parse(text)?.protocol ?? "");
+}
+
+function decoded(base64: string | undefined): Uint8Array {
+  return Buffer.from(base64 ?? "", "base64");
+}
+
+/** Bytes that only kept resources still name. Ids hold slashes and a digest, so that nothing else looks like one. */
+function keptMaterial(kept: readonly ResourceOrigin[], previous: RuntimeConfig | undefined): Readonly<Record<string, string>> {
+  const text = JSON.stringify(kept);
+  return Object.fromEntries(Object.entries(previous?.material ?? {}).filter(([id]) => text.includes(JSON.stringify(id))));
+}
