@@ -3,6 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { byText } from "./compile/canonical-json.ts";
 import { classDefaults } from "./compile/class-defaults.ts";
 import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "./config.ts";
+import { materialIdsOf } from "./material.ts";
 import type { Kind } from "./resource.ts";
 
 /** Over how many Secrets a configuration is spread: fixed for an installation, the same for operator and pods. */
@@ -182,53 +183,52 @@ export interface JoinedShards {
 }
 
 /**
- * Puts shards together, in any order. A partner whose material has not arrived stays what it was in `previous`, material
+ * Puts shards together, in any order. A resource whose material has not arrived stays what it was in `previous`, material
  * included, and is reported; without an earlier self it is left out. Shards of two moments may meet for an instant: two
  * catalogs can then hold one metric, until the second shard arrives.
  */
 export function joinShards(shards: readonly Shard[], previous?: RuntimeConfig): JoinedShards {
   const parts = shards.filter((shard) => "partners" in shard);
   const keys = shards.filter((shard) => "material" in shard);
-  const material = new Map(keys.flatMap((shard) => Object.entries(shard.material)));
-  const wanted = parts.flatMap(({ partners }) => partners).sort(byName);
-  const joined = wanted.map((partner) => withMaterial(partner, material, previous));
-  const partners = joined.flatMap(({ partner }) => partner ?? []);
+  const arrived = new Map(keys.flatMap((shard) => Object.entries(shard.material)));
+  const partners = parts.flatMap((part) => part.partners).map((one) => joined("WebhookPartner", one, previous?.partners, arrived));
+  const catalogs = parts.flatMap((part) => part.catalogs).map((one) => joined("MetricCatalog", one, previous?.catalogs, arrived));
+  const inForce = [...partners, ...catalogs].flatMap(({ config }) => config ?? []);
   const config: RuntimeConfig = {
     schema: 1,
-    partners,
-    catalogs: parts.flatMap(({ catalogs }) => catalogs).sort(byName),
+    partners: partners.flatMap((one) => one.config ?? []).sort(byName),
+    catalogs: catalogs.flatMap((one) => one.config ?? []).sort(byName),
     quotas: parts.flatMap(({ quotas }) => quotas).sort(byName),
     classDefaults,
-    material: materialOf(partners, material, previous),
+    material: materialOf(inForce, { ...previous?.material, ...Object.fromEntries(arrived) }),
   };
-  return { config, faults: joined.flatMap(({ fault }) => fault ?? []), configzToken: keys.find(({ configzToken }) => configzToken)?.configzToken };
+  const faults = [...partners, ...catalogs].flatMap(({ fault }) => fault ?? []);
+  return { config, faults, configzToken: keys.find(({ configzToken }) => configzToken)?.configzToken };
 }
 
-interface JoinedPartner {
-  readonly partner: PartnerConfig | undefined;
+interface Joined<Config> {
+  readonly config: Config | undefined;
   readonly fault?: ShardFault;
 }
 
-function withMaterial(partner: PartnerConfig, material: ReadonlyMap<string, string>, previous: RuntimeConfig | undefined): JoinedPartner {
-  const missing = partner.signing.keys.filter((key) => !material.has(key.material)).map(({ id }) => id);
-  if (missing.length === 0) return { partner };
-  const { uid, namespace, name, generation } = partner;
-  const message = `the bytes of the signing key ${missing.join(", ")} have not arrived`;
-  const fault: ShardFault = { kind: "WebhookPartner", namespace, name, generation, reason: "MaterialMissing", message };
-  return { partner: previous?.partners.find((earlier) => earlier.uid === uid), fault };
+function joined<Config extends PartnerConfig | CatalogConfig>(
+  kind: Kind,
+  config: Config,
+  previous: readonly Config[] | undefined,
+  arrived: ReadonlyMap<string, string>,
+): Joined<Config> {
+  const missing = materialIdsOf(config).filter((id) => !arrived.has(id));
+  if (missing.length === 0) return { config };
+  const { uid, namespace, name, generation } = config;
+  // Without the digest: it would let a reader of the message try out weak passwords.
+  const message = `${missing.map((id) => id.replace(/@[^@]*$/u, "")).join(", ")} has not arrived`;
+  const fault: ShardFault = { kind, namespace, name, generation, reason: "MaterialMissing", message };
+  return { config: previous?.find((earlier) => earlier.uid === uid), fault };
 }
 
-function materialOf(
-  partners: readonly PartnerConfig[],
-  material: ReadonlyMap<string, string>,
-  previous: RuntimeConfig | undefined,
-): Readonly<Record<string, string>> {
-  const ids = partners.flatMap(({ signing }) => signing.keys.map((key) => key.material));
-  const found = ids.flatMap((id) => {
-    const base64 = material.get(id) ?? previous?.material[id];
-    return base64 === undefined ? [] : [[id, base64] as const];
-  });
-  return Object.fromEntries(found);
+function materialOf(inForce: readonly (PartnerConfig | CatalogConfig)[], known: RuntimeConfig["material"]): RuntimeConfig["material"] {
+  const ids = inForce.flatMap(materialIdsOf).filter((id) => Object.hasOwn(known, id));
+  return Object.fromEntries(ids.map((id) => [id, known[id] ?? ""]));
 }
 
 function byName(one: PartnerConfig | CatalogConfig | QuotaConfig, other: PartnerConfig | CatalogConfig | QuotaConfig): number {

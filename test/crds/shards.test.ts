@@ -220,7 +220,7 @@ describe("joining", () => {
     name: "a",
     generation: 1,
     reason: "MaterialMissing",
-    message: "the bytes of the signing key current have not arrived",
+    message: "default/a/hmac has not arrived",
   };
 
   test("keeps a partner as it was, key included, until its new material has arrived", () => {
