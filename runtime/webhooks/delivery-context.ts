@@ -61,6 +61,6 @@ export interface LaneControl {
   prepareRetries(): Promise<void>;
   /** Pulls no more of this partner as long as its specification is the one of `partner`. */
   disable(partner: Partner): void;
-  /** Stops and resumes pulling while a dead letter cannot be stored. */
+  /** A dead letter cannot be stored, or can be at last: while there is any such, nothing is pulled. */
   block(isBlocked: boolean): void;
 }

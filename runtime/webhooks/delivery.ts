@@ -15,7 +15,7 @@ import { resume, type Resumption } from "./resume.ts";
 import { settle, type Settlement } from "./settle.ts";
 
 /** Answers that refuse a record, and silences while there is a connection, before the delivery goes on without it. */
-const recordTriesMax = 10;
+const recordTriesMax = 5;
 
 /**
  * Brings one delivery one step further. First attempts and retries take this one path: load, sign, send, settle,

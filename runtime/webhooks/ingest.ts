@@ -30,6 +30,8 @@ export interface IngestDeps {
   /** A text that no other request of any pod has. */
   readonly nonce: () => string;
   readonly metrics: DeliveryMetrics;
+  /** Time in which an event is tried to be stored, repeats included, in milliseconds. @default 4000 */
+  readonly giveUpAfterMs?: number;
 }
 
 /**
@@ -41,8 +43,7 @@ export interface IngestDeps {
  */
 export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestAnswer>;
 
-/** Time in which an event is tried to be stored, repeats included. */
-const giveUpAfterMs = 4_000;
+const giveUpAfterMsDefault = 4_000;
 const inFlightMax = 2_048;
 const bytesInFlightMax = 64 * 1024 * 1024;
 const retryAfterSeconds = 1;
@@ -78,6 +79,7 @@ function parsedFor({ parse }: IngestDeps, bytes: Uint8Array, { tenants }: EventC
 
 async function store(deps: IngestDeps, { envelope, bytes }: ValidEnvelope): Promise<IngestAnswer> {
   const { eventId, tenant } = envelope;
+  const { giveUpAfterMs = giveUpAfterMsDefault } = deps;
   const nonce = deps.nonce();
   const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce), bytes };
   const answer = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });

@@ -49,7 +49,8 @@ class Worker implements PartnerWorker, LaneControl {
   readonly #pulls = new Map<LaneQueue, Pull>();
   #partner: Partner;
   #isWanted = false;
-  #isBlocked = false;
+  /** Dead letters that cannot be stored now. */
+  #blocks = 0;
   /** Specification that answered 410 here; other pods read the stored mark. */
   #disabledDigest: string | undefined;
   /** What JetStream was last told about the consumers. */
@@ -113,8 +114,9 @@ class Worker implements PartnerWorker, LaneControl {
   }
 
   block(isBlocked: boolean): void {
-    if (this.#isBlocked !== isBlocked) {
-      this.#isBlocked = isBlocked;
+    const before = this.#blocks;
+    this.#blocks += isBlocked ? 1 : -1;
+    if (before === 0 || this.#blocks === 0) {
       this.#context.metrics.blockedPartners.inc(isBlocked ? 1 : -1);
       this.#reconcileSoon();
     }
@@ -135,7 +137,7 @@ class Worker implements PartnerWorker, LaneControl {
 
   async #reconcile(): Promise<void> {
     const partner = this.#partner;
-    if (!this.#isWanted || this.#isBlocked || !(await this.#mayPull(partner))) {
+    if (!this.#isWanted || this.#blocks > 0 || !(await this.#mayPull(partner))) {
       await this.#stopPulls();
       return;
     }

@@ -21,7 +21,7 @@ export function firstSeqToKeep(size: EventsSize, bytesMax: number, routedUpTo: n
   if (size.bytes <= bytesMax * fullShare) {
     return undefined;
   }
-  const surplus = Math.ceil(size.messages * (1 - (bytesMax * keptShare) / size.bytes));
+  const surplus = size.messages - Math.floor((size.messages * bytesMax * keptShare) / size.bytes);
   const keep = Math.min(size.firstSeq + surplus, routedUpTo + 1);
   return keep > size.firstSeq ? keep : undefined;
 }

@@ -1,0 +1,124 @@
+import { describe, expect, test } from "vitest";
+import type { AttemptRecord, RecordedOutcome } from "../../../runtime/webhooks/attempts.ts";
+import { deliveryHistories } from "../../../runtime/webhooks/history.ts";
+import type { Settlement } from "../../../runtime/webhooks/settle.ts";
+
+const refused: RecordedOutcome = { kind: "failure", reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" };
+const answered = (status: number): RecordedOutcome => ({
+  kind: "response",
+  status,
+  headers: { "x-trace-id": "t-1" },
+  body: "text",
+  bodyTruncated: true,
+});
+const retry: Settlement = { kind: "retry", atMs: Date.UTC(2026, 0, 2), reason: "status_503" };
+
+function record(attempt: number, settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
+  return {
+    did: "did-1",
+    generation: 0,
+    attempt,
+    hop: 0,
+    eventId: "e-1",
+    tenant: "acme",
+    partner: { uid: "u", namespace: "shop", name: "one" },
+    number: attempt,
+    at: `2026-01-01T00:00:0${attempt}.000Z`,
+    durationMs: 12,
+    timings: { totalMs: 12 },
+    outcome: answered(503),
+    settlement,
+    pod: "pod-1",
+    ...fields,
+  };
+}
+
+describe("the history of a delivery", () => {
+  test.each([
+    [
+      "whose partner has not been asked yet",
+      [],
+      ["shop/one"],
+      { state: "in_delivery", reason: null, next_attempt_at: null },
+    ],
+    [
+      "that waits for a retry",
+      [record(1, retry)],
+      [],
+      { state: "in_delivery", reason: "status_503", next_attempt_at: "2026-01-02T00:00:00.000Z" },
+    ],
+    [
+      "that succeeded at last",
+      [record(1, retry), record(2, { kind: "delivered" })],
+      [],
+      { state: "delivered", reason: null },
+    ],
+    [
+      "that was refused",
+      [record(1, { kind: "rejected", reason: "status_404" })],
+      [],
+      { state: "rejected", reason: "status_404" },
+    ],
+    [
+      "that was answered 410",
+      [record(1, { kind: "disabled", reason: "status_410" })],
+      [],
+      { state: "rejected", reason: "status_410" },
+    ],
+    [
+      "that was given up",
+      [record(1, retry), record(2, { kind: "dead", reason: "status_500" })],
+      [],
+      { state: "dead", reason: "status_500" },
+    ],
+    [
+      "that is replayed after it was dead",
+      [record(1, { kind: "dead", reason: "status_500" }), record(1, retry, { generation: 1, number: 2 })],
+      [],
+      { state: "in_delivery" },
+    ],
+    [
+      "that two pods attempted, of which one succeeded",
+      [record(1, { kind: "delivered" }), record(1, retry, { pod: "pod-2", at: "2026-01-01T00:00:09.000Z" })],
+      [],
+      { state: "delivered" },
+    ],
+  ] as const)("%s", (_sentence, attempts, waiting, expected) => {
+    const histories = deliveryHistories(attempts, waiting);
+    expect(histories).toHaveLength(1);
+    expect(histories[0]).toMatchObject({ partner: "shop/one", ...expected });
+  });
+
+  test("lists attempts by generation and number, whatever their order in the stream", () => {
+    const attempts = [record(1, retry, { generation: 1, number: 3 }), record(2, retry), record(1, retry)];
+    expect(deliveryHistories(attempts, [])[0]?.attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+  });
+
+  test("shows what came of an attempt", () => {
+    const attempts = [record(1, retry, { outcome: refused }), record(2, retry)];
+    expect(deliveryHistories(attempts, [])[0]?.attempts).toEqual([
+      {
+        attempt: 1,
+        at: "2026-01-01T00:00:01.000Z",
+        status: null,
+        duration_ms: 12,
+        error: { reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" },
+        response: null,
+      },
+      {
+        attempt: 2,
+        at: "2026-01-01T00:00:02.000Z",
+        status: 503,
+        duration_ms: 12,
+        error: null,
+        response: { headers: { "x-trace-id": "t-1" }, body: "text", body_truncated: true },
+      },
+    ]);
+  });
+
+  test("is one per partner, by name", () => {
+    const other = record(1, retry, { did: "did-2", partner: { uid: "v", namespace: "shop", name: "another" } });
+    const labels = deliveryHistories([record(1, retry), other], ["shop/third"]).map(({ partner }) => partner);
+    expect(labels).toEqual(["shop/another", "shop/one", "shop/third"]);
+  });
+});
