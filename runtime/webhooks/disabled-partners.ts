@@ -21,21 +21,29 @@ export interface DisabledPartners {
   isDisabled(partner: Partner): Promise<boolean>;
   /** Every mark, also those that an edit has lifted since. */
   list(): Promise<readonly DisabledMark[]>;
+  /** Calls the listener after every mark that was stored here; answers how to stop that. */
+  onMark(listener: () => void): () => void;
 }
 
 /** Keys are partner tokens. */
 export function createDisabledPartners(bucket: Bucket): DisabledPartners {
+  const listeners = new Set<() => void>();
   return {
-    mark: ({ config, token }, nowMs, signal) => {
+    mark: async ({ config, token }, nowMs, signal) => {
       const { uid, namespace, name, generation, specDigest } = config;
       const mark: DisabledMark = { uid, namespace, name, generation, specDigest, at: new Date(nowMs).toISOString() };
-      return untilAnswered(() => bucket.put(token, JSON.stringify(mark)), { signal });
+      await untilAnswered(() => bucket.put(token, JSON.stringify(mark)), { signal });
+      listeners.forEach((listener) => listener());
     },
     isDisabled: async ({ config, token }) => {
       const entry = await bucket.get(token);
       return entry !== undefined && parseMark(entry.value).specDigest === config.specDigest;
     },
     list: async () => (await bucket.list()).map(({ value }) => parseMark(value)),
+    onMark: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
   };
 }
 

@@ -41,6 +41,8 @@ export interface WebhookEngine {
   apply(config: RuntimeConfig): void;
   /** Partners that answered 410, also those that an edit has lifted since. */
   disabledPartners(): Promise<readonly DisabledMark[]>;
+  /** Calls the listener after this pod disabled a partner; other pods' marks only show in the list. Answers how to stop. */
+  onDisabled(listener: () => void): () => void;
   health(): EngineHealth;
   /**
    * Takes nothing more in work and leaves its lanes to others; attempts under way may end within the bound, what has
@@ -159,6 +161,10 @@ class Engine implements WebhookEngine {
 
   disabledPartners(): Promise<readonly DisabledMark[]> {
     return this.#context.disabled.list();
+  }
+
+  onDisabled(listener: () => void): () => void {
+    return this.#context.disabled.onMark(listener);
   }
 
   health(): EngineHealth {
