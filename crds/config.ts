@@ -130,19 +130,48 @@ export interface StoreConfig {
   readonly residency: string;
   /** Set when the whole store is one environment; beats a label of the series. */
   readonly environment?: string;
-  /** `Labelled`: series carry the tenant label. `Platform`: series belong to no tenant. */
-  readonly tenancy: "Labelled" | "Platform";
+  /**
+   * `Labelled`: series carry the tenant label. `Platform`: series belong to no tenant. `StoreHeader`: the store keeps
+   * tenants apart, told by {@link PrometheusConfig.tenantHeader}.
+   */
+  readonly tenancy: "Labelled" | "Platform" | "StoreHeader";
   /** Governed label → name of the label in this store; a label that is absent keeps its name. */
   readonly labelMap: Readonly<Partial<Record<LabelName, string>>>;
   /** Age in seconds after which the store's samples no longer change. */
   readonly settleSeconds: number;
-  readonly prometheus: {
-    /** Base URL; `/api/v1/…` is appended. */
-    readonly url: string;
-    /** Bound on one request to the store, in milliseconds. */
-    readonly timeoutMs: number;
-  };
+  readonly prometheus: PrometheusConfig;
 }
+
+/** How a store is reached and what it is. */
+export interface PrometheusConfig {
+  /** Base URL; `/api/v1/…` is appended. */
+  readonly url: string;
+  /** Bound on one request to the store, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly flavour: StoreFlavour;
+  /** Header of the tenant; present when, and only when, the tenancy is `StoreHeader`. */
+  readonly tenantHeader?: string;
+  /** Fixed request headers, lowercase names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Keys of {@link RuntimeConfig.material}: the bytes as they are sent. Absent: no credentials. */
+  readonly auth?:
+    | { readonly kind: "basic"; readonly username: string; readonly password: string }
+    | { readonly kind: "bearer"; readonly token: string };
+  /** For an https URL; absent members are those of the runtime. */
+  readonly tls?: StoreTlsConfig;
+  /** Coarsest downsampled data that a Thanos may answer from; absent: raw samples only. */
+  readonly maxSourceResolutionSeconds?: number;
+}
+
+/** Keys of {@link RuntimeConfig.material}, in PEM, and the name that the store's certificate must have. */
+export interface StoreTlsConfig {
+  readonly ca?: string;
+  readonly client?: { readonly certificate: string; readonly key: string };
+  readonly serverName?: string;
+}
+
+/** What kind of server a store is. */
+export type StoreFlavour = "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";
 
 export interface MetricConfig {
   /** The only name that clients use. */
@@ -185,7 +214,7 @@ export type SourceConfig =
       readonly numerator: SeriesConfig;
       readonly denominator: SeriesConfig;
     }
-  | ({ readonly kind: "histogram"; readonly type: "Classic"; readonly increase: IncreaseKind } & SeriesConfig);
+  | ({ readonly kind: "histogram"; readonly type: "Classic" | "Native"; readonly increase: IncreaseKind } & SeriesConfig);
 
 /** `Anchored` is additive over time, `Extrapolated` is not. Source: design §5 rules 5 and 6. */
 export type IncreaseKind = "Extrapolated" | "Anchored";

@@ -1,6 +1,17 @@
-import type { CatalogConfig, PartnerConfig, QuotaConfig } from "./config.ts";
+import type { CatalogConfig, PartnerConfig, PrometheusConfig, QuotaConfig } from "./config.ts";
 
 /** The ids of all the material that one resource's configuration names, each once. */
 export function materialIdsOf(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
-  return [...new Set("signing" in config ? config.signing.keys.map(({ material }) => material) : [])];
+  return [...new Set(namedBy(config))];
+}
+
+/** The ids of the material that one store needs. */
+export function storeMaterialIdsOf({ auth, tls }: PrometheusConfig): readonly string[] {
+  const credentials = auth === undefined ? [] : auth.kind === "basic" ? [auth.username, auth.password] : [auth.token];
+  return [...credentials, tls?.ca, tls?.client?.certificate, tls?.client?.key].filter((id) => id !== undefined);
+}
+
+function namedBy(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
+  if ("signing" in config) return config.signing.keys.map(({ material }) => material);
+  return "stores" in config ? config.stores.flatMap(({ prometheus }) => storeMaterialIdsOf(prometheus)) : [];
 }

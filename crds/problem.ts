@@ -14,7 +14,9 @@ export type FieldReason =
   | "SecretNotFound"
   | "SecretNotReadable"
   | "SecretKeyMissing"
-  | "KeyTooShort";
+  | "KeyTooShort"
+  | "CredentialInvalid"
+  | "CertificateInvalid";
 
 /** One field that is at fault. */
 export interface FieldProblem {

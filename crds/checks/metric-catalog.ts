@@ -1,21 +1,19 @@
-import { labelNames } from "../config.ts";
 import type {
   MetricCatalogMetric,
   MetricCatalogMetricSource,
+  MetricCatalogMetricSourceHistogram,
   MetricCatalogSlo,
   MetricCatalogSpec,
 } from "../types/metric-catalog.ts";
+import { metricStoreRules } from "./metric-store.ts";
 import { rulesAt, unless, type PlacedRule, type Rule } from "./rule.ts";
-import { urlRules } from "./url.ts";
 
 /** Time between deprecation and sunset, at least. Source: wire, "grace period 180 days". */
 export const gracePeriodMs = 180 * 86_400_000;
 
-const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;
 const histogramSuffix = /_(bucket|sum|count)$/u;
 const percentiles: ReadonlySet<string> = new Set(["p50", "p95", "p99"]);
 const extremes: ReadonlySet<string> = new Set(["min", "max"]);
-const governedLabels: ReadonlySet<string> = new Set(labelNames);
 
 /** What the metrics of a catalog name must be in the catalog. */
 const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
@@ -53,6 +51,16 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
         metrics,
         "replacedBy",
         ({ id, replacedBy }) => replacedBy === undefined || (replacedBy !== id && ids.has(replacedBy)),
+      );
+    },
+  },
+  {
+    message: "VictoriaMetrics has neither anchored increases nor native histograms",
+    faults: ({ metrics, stores }) => {
+      const names = stores.map(({ name }) => name);
+      const plain = new Set(stores.filter(({ prometheus }) => prometheus.flavour === "VictoriaMetrics").map(({ name }) => name));
+      return metricFaults(metrics, "source", ({ source, stores: holders = names }) =>
+        !needsPrometheus(source) || !holders.some((name) => plain.has(name)),
       );
     },
   },
@@ -132,23 +140,7 @@ const matcherPlaces = ["gauge", "counter", "ratio.numerator", "ratio.denominator
 /** The CEL rules of MetricCatalog. */
 export const metricCatalogRules: readonly PlacedRule[] = [
   ...rulesAt("spec", referenceRules),
-  ...rulesAt<Readonly<Record<string, string>>>("spec.stores[].labelMap", [
-    {
-      message: "labelMap names governed labels only",
-      faults: (map) => unless(Object.keys(map).every((label) => governedLabels.has(label))),
-    },
-    {
-      message: "le holds the bounds of histograms, so no label maps to it",
-      faults: (map) => unless(!Object.values(map).includes("le")),
-    },
-  ]),
-  ...rulesAt<string>("spec.stores[].prometheus.url", [
-    ...urlRules("the URL has no query, since the path of the store's API is appended"),
-    {
-      message: "the URL holds only characters of URLs, everything else percent-encoded",
-      faults: (url) => unless(urlCharacters.test(url)),
-    },
-  ]),
+  ...metricStoreRules,
   ...rulesAt("spec.metrics[]", metricRules),
   ...rulesAt<MetricCatalogMetricSource>("spec.metrics[].source", [
     {
@@ -164,6 +156,12 @@ export const metricCatalogRules: readonly PlacedRule[] = [
       },
     ]),
   ),
+  ...rulesAt<MetricCatalogMetricSourceHistogram>("spec.metrics[].source.histogram", [
+    {
+      message: "the increase of a native histogram is Extrapolated",
+      faults: ({ type, increase }) => unless(type !== "Native" || increase !== "Anchored", ".increase"),
+    },
+  ]),
   ...rulesAt<string>("spec.metrics[].source.histogram.name", [
     {
       message: "a histogram's name goes without _bucket, _sum and _count",
@@ -181,6 +179,11 @@ export const metricCatalogRules: readonly PlacedRule[] = [
 /** The largest interval of a metric over the stores that hold it, in seconds. */
 function largestIntervalSeconds(source: MetricCatalogMetricSource): number {
   return Math.max(source.intervalSeconds, ...source.storeIntervals.map(({ intervalSeconds }) => intervalSeconds));
+}
+
+function needsPrometheus({ counter, ratio, histogram }: MetricCatalogMetricSource): boolean {
+  const increases = [counter, ratio, histogram].map((kind) => kind?.increase);
+  return histogram?.type === "Native" || increases.includes("Anchored");
 }
 
 function metricFaults(

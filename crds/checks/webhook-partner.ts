@@ -1,9 +1,6 @@
 import { parseCidr } from "../networks.ts";
-import type {
-  WebhookPartnerEndpointHeader,
-  WebhookPartnerSigningKey,
-  WebhookPartnerSpec,
-} from "../types/webhook-partner.ts";
+import type { WebhookPartnerSigningKey, WebhookPartnerSpec } from "../types/webhook-partner.ts";
+import { differentNames, noMessageHeader } from "./headers.ts";
 import { rulesAt, unless, type PlacedRule } from "./rule.ts";
 import { urlRules } from "./url.ts";
 
@@ -17,23 +14,6 @@ const deliveryHeaders: ReadonlySet<string> = new Set([
   "x-webhook-replay",
   "user-agent",
   "content-type",
-]);
-
-/** Lowercase names of headers that belong to the connection or the framing of a message. Source: RFC 9110 and 9112. */
-const messageHeaders: ReadonlySet<string> = new Set([
-  "host",
-  "content-length",
-  "content-encoding",
-  "transfer-encoding",
-  "connection",
-  "keep-alive",
-  "upgrade",
-  "expect",
-  "te",
-  "trailer",
-  "proxy-connection",
-  "proxy-authorization",
-  "accept-encoding",
 ]);
 
 const placeholders = /^([^{}]|[{]domain[}])*$/u;
@@ -56,21 +36,13 @@ export const webhookPartnerRules: readonly PlacedRule[] = [
       faults: (url) => unless(urlCharacters.test(url)),
     },
   ]),
-  ...rulesAt<readonly WebhookPartnerEndpointHeader[]>("spec.endpoint.headers", [
-    {
-      message: "header names differ in more than upper and lower case",
-      faults: (headers) => unless(allDiffer(headers.map(({ name }) => name.toLowerCase()))),
-    },
-  ]),
+  ...rulesAt("spec.endpoint.headers", [differentNames]),
   ...rulesAt<string>("spec.endpoint.headers[].name", [
     {
       message: "every delivery sets this header",
       faults: (name) => unless(!deliveryHeaders.has(name.toLowerCase())),
     },
-    {
-      message: "the sender of the request sets this header",
-      faults: (name) => unless(!messageHeaders.has(name.toLowerCase())),
-    },
+    noMessageHeader,
   ]),
   ...rulesAt<readonly WebhookPartnerSigningKey[]>("spec.signing.keys", [
     {

@@ -1,6 +1,7 @@
 import { claimsOf, claimsOfPart, type Claim } from "../checks/claims.ts";
 import { permissionProblems } from "../checks/permissions.ts";
-import { resolveReferences, type References, type ResolvedKey, type Secrets } from "../checks/references.ts";
+import { noReferences, resolveReferences, type References } from "../checks/references.ts";
+import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";
@@ -27,8 +28,6 @@ export interface Candidate {
   readonly claims: readonly Claim[];
 }
 
-const none: References = { keys: [], problems: [], warnings: [] };
-
 /** Validates one object, holds it against the policy and looks up what it refers to. */
 export function examine(resource: Resource, secrets: Secrets, policy: InstallationPolicy): Candidate {
   const validation = validateResource(resource);
@@ -36,7 +35,7 @@ export function examine(resource: Resource, secrets: Secrets, policy: Installati
     resource,
     fault: "Invalid",
     problems: validation.problems,
-    references: none,
+    references: noReferences,
     part: undefined,
     claims: [],
   };
@@ -47,7 +46,8 @@ export function examine(resource: Resource, secrets: Secrets, policy: Installati
   const references = resolveReferences(valid.resource, secrets);
   const { keys, problems } = references;
   if (problems.length > 0) return { ...valid, fault: "Unresolved", problems, references };
-  return { ...valid, fault: undefined, references, part: partOf(valid.resource, keys), claims: claimsOf(valid.resource, keys) };
+  const part = partOf(valid.resource, references);
+  return { ...valid, fault: undefined, references, part, claims: claimsOf(valid.resource, keys) };
 }
 
 /** The same object, of which something else is to be in force than what it says. */
@@ -55,15 +55,14 @@ export function withPart(candidate: Candidate, part: ConfigPart): Candidate {
   return { ...candidate, part, claims: claimsOfPart(candidate.resource, part) };
 }
 
-function partOf(resource: Resource, keys: readonly ResolvedKey[]): ConfigPart {
+function partOf(resource: Resource, { keys, entries }: References): ConfigPart {
+  const material = Object.fromEntries([...keys, ...entries].map((one) => [one.material, one.base64]));
   switch (resource.kind) {
-    case "WebhookPartner": {
-      const material = Object.fromEntries(keys.map((key) => [key.material, key.base64]));
+    case "WebhookPartner":
       return { kind: resource.kind, config: compilePartner(resource, keys), material };
-    }
     case "MetricCatalog":
-      return { kind: resource.kind, config: compileCatalog(resource), material: {} };
+      return { kind: resource.kind, config: compileCatalog(resource, entries), material };
     case "QueryClassQuota":
-      return { kind: resource.kind, config: compileQuota(resource), material: {} };
+      return { kind: resource.kind, config: compileQuota(resource), material };
   }
 }

@@ -1,5 +1,6 @@
 import { gracePeriodMs } from "../checks/metric-catalog.ts";
-import type { CatalogConfig, MetricConfig, SeriesConfig, SourceConfig, StoreConfig } from "../config.ts";
+import type { StoreEntry } from "../checks/store-references.ts";
+import type { CatalogConfig, MetricConfig, SeriesConfig, SourceConfig } from "../config.ts";
 import type { MetricCatalog } from "../resource.ts";
 import type {
   MetricCatalogMetric,
@@ -10,8 +11,7 @@ import type {
 } from "../types/metric-catalog.ts";
 import { byText } from "./canonical-json.ts";
 import { originOf } from "./origin.ts";
-
-const secondMs = 1_000;
+import { compileStore, storeWarnings } from "./store.ts";
 
 /** Smallest step of any metric. Source: seed "Operational Metrics API" §8. */
 const stepSecondsMin = 10;
@@ -22,40 +22,37 @@ const intervalsPerPoint = 4;
 /** Intervals until a store's newest sample is sure to be there. Source: design §5, "settleSeconds". */
 const intervalsToSettle = 2;
 
-/** One catalog. */
-export function compileCatalog(resource: MetricCatalog): CatalogConfig {
+/** One catalog. `entries` are the credentials and certificates that were found for its stores. */
+export function compileCatalog(resource: MetricCatalog, entries: readonly StoreEntry[]): CatalogConfig {
   const { schemaVersion, stores, metrics } = resource.spec;
   return {
     ...originOf(resource),
     schemaVersion,
-    stores: stores.map(compileStore).sort((one, other) => byText(one.name, other.name)),
+    stores: stores
+      .map((store, index) => compileStore(store, entries.filter((entry) => entry.store === index)))
+      .sort((one, other) => byText(one.name, other.name)),
     metrics: metrics.map((metric) => compileMetric(metric, resource.spec)).sort((one, other) => byText(one.id, other.id)),
   };
 }
 
 /** What is legal and yet probably not meant. */
 export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
-  return spec.stores.flatMap(({ name, settleSeconds }) => {
-    const intervals = spec.metrics.map((metric) => intervalsOf(metric, spec.stores)[name] ?? 0);
-    const neededSeconds = intervalsToSettle * Math.max(...intervals);
-    return settleSeconds >= neededSeconds
-      ? []
-      : [`the store ${name} settles after ${settleSeconds} s, before ${intervalsToSettle} intervals (${neededSeconds} s) passed`];
-  });
+  return [
+    ...spec.stores.flatMap((store) => {
+      const intervals = spec.metrics.map((metric) => intervalsOf(metric, spec.stores)[store.name] ?? 0);
+      return storeWarnings(store, intervalsToSettle * Math.max(...intervals));
+    }),
+    ...spec.metrics.flatMap((metric) => mixedIncreases(metric, spec.stores)),
+  ];
 }
 
-function compileStore(store: MetricCatalogStore): StoreConfig {
-  const { name, region, residency, environment, tenancy, labelMap, settleSeconds, prometheus } = store;
-  return {
-    name,
-    region,
-    residency: residency ?? region,
-    ...(environment === undefined ? {} : { environment }),
-    tenancy,
-    labelMap,
-    settleSeconds,
-    prometheus: { url: prometheus.url, timeoutMs: prometheus.timeoutSeconds * secondMs },
-  };
+/** Increases that are extrapolated and increases that are not cannot be added. */
+function mixedIncreases({ id, source, stores: holders }: MetricCatalogMetric, stores: readonly MetricCatalogStore[]): readonly string[] {
+  const own = stores.filter(({ name }) => holders?.includes(name) ?? true);
+  const plain = own.filter(({ prometheus }) => prometheus.flavour === "VictoriaMetrics");
+  if (source.gauge !== undefined || plain.length === 0 || plain.length === own.length) return [];
+  const names = plain.map(({ name }) => name).join(", ");
+  return [`the metric ${id} cannot be read over ${names} and its other stores at once, since VictoriaMetrics computes increases in its own way`];
 }
 
 function compileMetric(metric: MetricCatalogMetric, { stores, slos }: MetricCatalogSpec): MetricConfig {

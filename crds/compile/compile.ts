@@ -1,5 +1,5 @@
 import { settleClaims } from "../checks/claims.ts";
-import type { Secrets } from "../checks/references.ts";
+import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";

@@ -1,5 +1,6 @@
 import type { ClaimProblem } from "../checks/claims.ts";
-import { secretNamesOf, type Secrets } from "../checks/references.ts";
+import { secretNamesOf } from "../checks/references.ts";
+import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
 import { type Candidate, examine, withPart } from "./candidate.ts";

@@ -22,22 +22,104 @@ export interface MetricCatalogStore {
   readonly residency?: string;
   /** Environment of everything in the store; beats an environment label of the series. */
   readonly environment?: string;
-  /** With Labelled the series carry the tenant label. With Platform they belong to no tenant. @default "Labelled" */
-  readonly tenancy: "Labelled" | "Platform";
+  /** With Labelled the series carry the tenant label. With Platform they belong to no tenant. With StoreHeader the store keeps tenants apart itself and is told the tenant in a header. @default "Labelled" */
+  readonly tenancy: "Labelled" | "Platform" | "StoreHeader";
   /** From the governed label (region, tenant, environment, service, psp, bank_group, geo, device, version, component) to the name of that label in this store. A label that is absent keeps its name. @default {} */
   readonly labelMap: Readonly<Record<string, string>>;
   /** Age at which the store's samples no longer change, at least its out-of-order window and two intervals. @default 300 */
   readonly settleSeconds: number;
-  /** How the store is reached. */
+  /** How the store is reached and what it is. */
   readonly prometheus: MetricCatalogStorePrometheus;
 }
 
-/** How the store is reached. */
+/** How the store is reached and what it is. */
 export interface MetricCatalogStorePrometheus {
   /** Base URL; /api/v1 and what follows is appended. */
   readonly url: string;
   /** Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they wait longer than this. @default 1 */
   readonly timeoutSeconds: number;
+  /** What the store is. Flavours differ in the header of a tenant, in how they say that an answer is partial, and in increases, which VictoriaMetrics does not extrapolate. @default "Prometheus" */
+  readonly flavour: "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";
+  /** Header that tells the store the tenant, for tenancy StoreHeader. When absent, X-Scope-OrgID for Mimir and THANOS-TENANT for Thanos. */
+  readonly tenantHeader?: string;
+  /** Fixed headers of every request. Not for credentials, which everyone who may read this object would read. @default [] */
+  readonly headers: readonly MetricCatalogStorePrometheusHeader[];
+  /** Who asks, exactly one of basic and bearer. When absent, nobody in particular. */
+  readonly auth?: MetricCatalogStorePrometheusAuth;
+  /** Whom to trust and what to show, for an https URL. */
+  readonly tls?: MetricCatalogStorePrometheusTls;
+  /** Coarsest downsampled data that Thanos may answer from, where a point is at least that wide. When absent, raw samples only, which is exact. */
+  readonly maxSourceResolution?: "5m" | "1h";
+}
+
+/** One header. */
+export interface MetricCatalogStorePrometheusHeader {
+  /** Name of the header; upper and lower case are the same. */
+  readonly name: string;
+  /** Value of the header, visible ASCII. */
+  readonly value: string;
+}
+
+/** Who asks, exactly one of basic and bearer. When absent, nobody in particular. */
+export interface MetricCatalogStorePrometheusAuth {
+  /** A user name and a password. */
+  readonly basic?: MetricCatalogStorePrometheusAuthBasic;
+  /** A bearer token. */
+  readonly bearer?: MetricCatalogStorePrometheusAuthBearer;
+}
+
+/** A user name and a password. */
+export interface MetricCatalogStorePrometheusAuthBasic {
+  /** A Secret in the same namespace, as of the type kubernetes.io/basic-auth. */
+  readonly secretRef: MetricCatalogStorePrometheusAuthBasicSecretRef;
+}
+
+/** A Secret in the same namespace, as of the type kubernetes.io/basic-auth. */
+export interface MetricCatalogStorePrometheusAuthBasicSecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry that holds the user name. @default "username" */
+  readonly usernameKey: string;
+  /** Name of the entry that holds the password. @default "password" */
+  readonly passwordKey: string;
+}
+
+/** A bearer token. */
+export interface MetricCatalogStorePrometheusAuthBearer {
+  /** The entry of a Secret in the same namespace that holds the token. */
+  readonly secretRef: MetricCatalogStorePrometheusAuthBearerSecretRef;
+}
+
+/** The entry of a Secret in the same namespace that holds the token. */
+export interface MetricCatalogStorePrometheusAuthBearerSecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry that holds the token. @default "token" */
+  readonly key: string;
+}
+
+/** Whom to trust and what to show, for an https URL. */
+export interface MetricCatalogStorePrometheusTls {
+  /** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway. */
+  readonly caSecretRef?: MetricCatalogStorePrometheusTlsCaSecretRef;
+  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store. */
+  readonly clientSecretRef?: MetricCatalogStorePrometheusTlsClientSecretRef;
+  /** Name that the store's certificate must have. When absent, the host of the URL. */
+  readonly serverName?: string;
+}
+
+/** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway. */
+export interface MetricCatalogStorePrometheusTlsCaSecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry. @default "ca.crt" */
+  readonly key: string;
+}
+
+/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store. */
+export interface MetricCatalogStorePrometheusTlsClientSecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
 }
 
 /** One metric. */
@@ -154,8 +236,8 @@ export interface MetricCatalogMetricSourceRatioDenominator {
 
 /** A distribution. */
 export interface MetricCatalogMetricSourceHistogram {
-  /** Classic is one series for each bound, with the label le. @default "Classic" */
-  readonly type: "Classic";
+  /** Classic is one series for each bound, with the label le. Native is one series whose samples are histograms, with exponential or custom bounds. @default "Classic" */
+  readonly type: "Classic" | "Native";
   /** Name of the histogram in the store, without _bucket, _sum and _count. */
   readonly name: string;
   /** Fixed matchers of the series. @default [] */

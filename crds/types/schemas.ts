@@ -37,6 +37,11 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         "message": "replacedBy names another metric of this catalog"
       },
       {
+        "rule": "[self.stores.filter(t, t.prometheus.flavour == 'VictoriaMetrics').map(t, t.name)].all(plain, plain.size() == 0 || self.metrics.all(m, !((has(m.source.counter) && m.source.counter.increase == 'Anchored') || (has(m.source.ratio) && m.source.ratio.increase == 'Anchored') || (has(m.source.histogram) && (m.source.histogram.increase == 'Anchored' || m.source.histogram.type == 'Native'))) || (has(m.stores) && !m.stores.exists(s, s in plain))))",
+        "fieldPath": ".metrics",
+        "message": "VictoriaMetrics has neither anchored increases nor native histograms"
+      },
+      {
         "rule": "[self.metrics.map(m, m.id)].all(ids, self.slos.all(s, s.metric in ids))",
         "fieldPath": ".slos",
         "message": "an SLO's metric is a metric of this catalog"
@@ -72,6 +77,23 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
             "region",
             "prometheus"
           ],
+          "x-kubernetes-validations": [
+            {
+              "rule": "self.tenancy != 'StoreHeader' || has(self.prometheus.tenantHeader) || self.prometheus.flavour in ['Thanos', 'Mimir']",
+              "fieldPath": ".prometheus.tenantHeader",
+              "message": "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own"
+            },
+            {
+              "rule": "self.tenancy == 'StoreHeader' || !has(self.prometheus.tenantHeader)",
+              "fieldPath": ".prometheus.tenantHeader",
+              "message": "tenantHeader is for tenancy StoreHeader"
+            },
+            {
+              "rule": "self.tenancy != 'StoreHeader' || self.prometheus.headers.all(h, h.name.lowerAscii() != (has(self.prometheus.tenantHeader) ? self.prometheus.tenantHeader.lowerAscii() : self.prometheus.flavour == 'Mimir' ? 'x-scope-orgid' : 'thanos-tenant'))",
+              "fieldPath": ".prometheus.headers",
+              "message": "the header of the tenant is not among the fixed headers"
+            }
+          ],
           "properties": {
             "name": {
               "description": "Name of the store among the catalog's stores.",
@@ -102,11 +124,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               "pattern": "^[A-Za-z0-9_-]+$"
             },
             "tenancy": {
-              "description": "With Labelled the series carry the tenant label. With Platform they belong to no tenant.",
+              "description": "With Labelled the series carry the tenant label. With Platform they belong to no tenant. With StoreHeader the store keeps tenants apart itself and is told the tenant in a header.",
               "type": "string",
               "enum": [
                 "Labelled",
-                "Platform"
+                "Platform",
+                "StoreHeader"
               ],
               "default": "Labelled"
             },
@@ -141,10 +164,22 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               "default": 300
             },
             "prometheus": {
-              "description": "How the store is reached.",
+              "description": "How the store is reached and what it is.",
               "type": "object",
               "required": [
                 "url"
+              ],
+              "x-kubernetes-validations": [
+                {
+                  "rule": "!has(self.tls) || self.url.startsWith('https:')",
+                  "fieldPath": ".tls",
+                  "message": "tls is for an https URL"
+                },
+                {
+                  "rule": "!has(self.maxSourceResolution) || self.flavour == 'Thanos'",
+                  "fieldPath": ".maxSourceResolution",
+                  "message": "maxSourceResolution is for Thanos"
+                }
               ],
               "properties": {
                 "url": {
@@ -189,6 +224,231 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                   "minimum": 1,
                   "maximum": 60,
                   "default": 1
+                },
+                "flavour": {
+                  "description": "What the store is. Flavours differ in the header of a tenant, in how they say that an answer is partial, and in increases, which VictoriaMetrics does not extrapolate.",
+                  "type": "string",
+                  "enum": [
+                    "Prometheus",
+                    "Thanos",
+                    "Mimir",
+                    "VictoriaMetrics"
+                  ],
+                  "default": "Prometheus"
+                },
+                "tenantHeader": {
+                  "description": "Header that tells the store the tenant, for tenancy StoreHeader. When absent, X-Scope-OrgID for Mimir and THANOS-TENANT for Thanos.",
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 64,
+                  "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "!(self.lowerAscii() in ['authorization', 'content-type', 'accept', 'user-agent', 'cookie'])",
+                      "message": "requests to the store set this header"
+                    },
+                    {
+                      "rule": "!(self.lowerAscii() in ['host', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'expect', 'te', 'trailer', 'proxy-connection', 'proxy-authorization', 'accept-encoding'])",
+                      "message": "the sender of the request sets this header"
+                    }
+                  ]
+                },
+                "headers": {
+                  "description": "Fixed headers of every request. Not for credentials, which everyone who may read this object would read.",
+                  "type": "array",
+                  "maxItems": 16,
+                  "default": [],
+                  "x-kubernetes-list-type": "map",
+                  "x-kubernetes-list-map-keys": [
+                    "name"
+                  ],
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "self.all(a, self.exists_one(b, b.name.lowerAscii() == a.name.lowerAscii()))",
+                      "message": "header names differ in more than upper and lower case"
+                    }
+                  ],
+                  "items": {
+                    "description": "One header.",
+                    "type": "object",
+                    "required": [
+                      "name",
+                      "value"
+                    ],
+                    "properties": {
+                      "name": {
+                        "description": "Name of the header; upper and lower case are the same.",
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 64,
+                        "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "!(self.lowerAscii() in ['authorization', 'content-type', 'accept', 'user-agent', 'cookie'])",
+                            "message": "requests to the store set this header"
+                          },
+                          {
+                            "rule": "!(self.lowerAscii() in ['host', 'content-length', 'content-encoding', 'transfer-encoding', 'connection', 'keep-alive', 'upgrade', 'expect', 'te', 'trailer', 'proxy-connection', 'proxy-authorization', 'accept-encoding'])",
+                            "message": "the sender of the request sets this header"
+                          }
+                        ]
+                      },
+                      "value": {
+                        "description": "Value of the header, visible ASCII.",
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": 1024,
+                        "pattern": "^[!-~]([ -~]*[!-~])?$"
+                      }
+                    }
+                  }
+                },
+                "auth": {
+                  "description": "Who asks, exactly one of basic and bearer. When absent, nobody in particular.",
+                  "type": "object",
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "has(self.basic) != has(self.bearer)",
+                      "message": "auth is exactly one of basic and bearer"
+                    }
+                  ],
+                  "properties": {
+                    "basic": {
+                      "description": "A user name and a password.",
+                      "type": "object",
+                      "required": [
+                        "secretRef"
+                      ],
+                      "properties": {
+                        "secretRef": {
+                          "description": "A Secret in the same namespace, as of the type kubernetes.io/basic-auth.",
+                          "type": "object",
+                          "required": [
+                            "name"
+                          ],
+                          "properties": {
+                            "name": {
+                              "description": "Name of the Secret.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                            },
+                            "usernameKey": {
+                              "description": "Name of the entry that holds the user name.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[A-Za-z0-9._-]+$",
+                              "default": "username"
+                            },
+                            "passwordKey": {
+                              "description": "Name of the entry that holds the password.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[A-Za-z0-9._-]+$",
+                              "default": "password"
+                            }
+                          }
+                        }
+                      }
+                    },
+                    "bearer": {
+                      "description": "A bearer token.",
+                      "type": "object",
+                      "required": [
+                        "secretRef"
+                      ],
+                      "properties": {
+                        "secretRef": {
+                          "description": "The entry of a Secret in the same namespace that holds the token.",
+                          "type": "object",
+                          "required": [
+                            "name"
+                          ],
+                          "properties": {
+                            "name": {
+                              "description": "Name of the Secret.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                            },
+                            "key": {
+                              "description": "Name of the entry that holds the token.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[A-Za-z0-9._-]+$",
+                              "default": "token"
+                            }
+                          }
+                        }
+                      }
+                    }
+                  }
+                },
+                "tls": {
+                  "description": "Whom to trust and what to show, for an https URL.",
+                  "type": "object",
+                  "properties": {
+                    "caSecretRef": {
+                      "description": "The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway.",
+                      "type": "object",
+                      "required": [
+                        "name"
+                      ],
+                      "properties": {
+                        "name": {
+                          "description": "Name of the Secret.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 253,
+                          "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                        },
+                        "key": {
+                          "description": "Name of the entry.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 253,
+                          "pattern": "^[A-Za-z0-9._-]+$",
+                          "default": "ca.crt"
+                        }
+                      }
+                    },
+                    "clientSecretRef": {
+                      "description": "A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store.",
+                      "type": "object",
+                      "required": [
+                        "name"
+                      ],
+                      "properties": {
+                        "name": {
+                          "description": "Name of the Secret.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 253,
+                          "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                        }
+                      }
+                    },
+                    "serverName": {
+                      "description": "Name that the store's certificate must have. When absent, the host of the URL.",
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 253,
+                      "pattern": "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
+                    }
+                  }
+                },
+                "maxSourceResolution": {
+                  "description": "Coarsest downsampled data that Thanos may answer from, where a point is at least that wide. When absent, raw samples only, which is exact.",
+                  "type": "string",
+                  "enum": [
+                    "5m",
+                    "1h"
+                  ]
                 }
               }
             }
@@ -589,12 +849,20 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                   "required": [
                     "name"
                   ],
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "self.type != 'Native' || self.increase != 'Anchored'",
+                      "fieldPath": ".increase",
+                      "message": "the increase of a native histogram is Extrapolated"
+                    }
+                  ],
                   "properties": {
                     "type": {
-                      "description": "Classic is one series for each bound, with the label le.",
+                      "description": "Classic is one series for each bound, with the label le. Native is one series whose samples are histograms, with exponential or custom bounds.",
                       "type": "string",
                       "enum": [
-                        "Classic"
+                        "Classic",
+                        "Native"
                       ],
                       "default": "Classic"
                     },

@@ -26,6 +26,52 @@ export const acceptedRows: readonly Row[] = [
     { says: "has a step of two intervals for a counter", set: { ...counter, "metrics[0].minStepSeconds": 30 } },
     { says: "has a ratio", set: ratio },
     { says: "has the percentiles and the sum of a histogram", set: { ...histogram, "metrics[0].aggregations": ["avg", "sum", "p50", "p95", "p99"] } },
+    {
+      says: "has a native histogram",
+      set: {
+        ...histogram,
+        "metrics[0].source.histogram.type": "Native",
+        "metrics[0].aggregations": ["p99"],
+        "metrics[0].defaultAggregation": "p99",
+      },
+    },
+    {
+      says: "has an anchored counter beside VictoriaMetrics, not in it",
+      set: {
+        ...counter,
+        "metrics[0].source.counter.increase": "Anchored",
+        "metrics[0].stores": ["eu"],
+        "stores[1].prometheus.flavour": "VictoriaMetrics",
+      },
+    },
+    {
+      says: "tells a Mimir the tenant and shows a certificate",
+      set: {
+        "stores[0].tenancy": "StoreHeader",
+        "stores[0].prometheus": {
+          url: "https://mimir.example/prometheus",
+          flavour: "Mimir",
+          headers: [{ name: "X-Source", value: "heliograph" }],
+          tls: { caSecretRef: { name: "ca" }, clientSecretRef: { name: "client" }, serverName: "mimir.internal" },
+        },
+      },
+    },
+    {
+      says: "has one tenant of a Mimir for all series",
+      set: { "stores[0].prometheus.flavour": "Mimir", "stores[0].prometheus.headers": [{ name: "X-Scope-OrgID", value: "platform" }] },
+    },
+    {
+      says: "has a tenant header of its own and a token",
+      set: {
+        "stores[0].tenancy": "StoreHeader",
+        "stores[0].prometheus.tenantHeader": "X-Tenant",
+        "stores[0].prometheus.auth": { bearer: { secretRef: { name: "token" } } },
+      },
+    },
+    {
+      says: "lets a Thanos answer from downsampled data",
+      set: { "stores[0].prometheus.flavour": "Thanos", "stores[0].prometheus.maxSourceResolution": "1h" },
+    },
     { says: "has a sunset exactly when the grace period ends", set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-30T00:00:00Z" } },
     { says: "has a sensitive metric with a role", set: { "metrics[0].sensitivity": "responsible-gaming", "metrics[0].requiredRole": "rg" } },
     { says: "changes a unit and its schemaVersion", replaces: {}, set: { "metrics[0].unit": "percent", schemaVersion: "2026-02" } },

@@ -13,14 +13,18 @@ export function largestCatalog(): PlainObject {
   const names = longNames(32, "store-", 63);
   const regions = longNames(32, "region-", 63);
   const ids = longNames(256, "metric_", 64);
-  const stores = names.map((name, index) => ({ name, region: regions[index], prometheus: { url: "http://eu.example" } }));
+  const stores = names.map((name, index) => ({
+    name,
+    region: regions[index],
+    prometheus: { url: "http://eu.example", ...(index < 20 ? {} : { flavour: "VictoriaMetrics" }) },
+  }));
   const metrics = ids.map((id, index) => ({
     id,
     category: "slo",
     unit: "ratio",
     description: "One of many.",
     source: {
-      ratio: { numerator: { name: "good_total" }, denominator: { name: "all_total" } },
+      ratio: { numerator: { name: "good_total" }, denominator: { name: "all_total" }, increase: "Anchored" },
       intervalSeconds: 15,
       storeIntervals: names.slice(0, 12).map((store) => ({ store, intervalSeconds: 30 })),
     },

@@ -9,6 +9,11 @@ const brackets = "what stands in brackets is an IPv6 address";
 const characters = "the URL holds only characters of URLs, everything else percent-encoded";
 const cidr = "the block is an address, a slash and the length of the prefix";
 
+const storeSets = "requests to the store set this header";
+const senderSets = "the sender of the request sets this header";
+const onlyPrometheus = "VictoriaMetrics has neither anchored increases nor native histograms";
+const p95 = { "metrics[0].aggregations": ["p95"], "metrics[0].defaultAggregation": "p95" };
+
 const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
   {
     says: "sends over plain http without saying so",
@@ -187,6 +192,105 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     set: { "stores[0].labelMap": { device: "le" } },
     field: "spec.stores[0].labelMap",
     message: "le holds the bounds of histograms, so no label maps to it",
+  },
+  {
+    says: "tells a store the tenant without saying how",
+    set: { "stores[0].tenancy": "StoreHeader" },
+    field: "spec.stores[0].prometheus.tenantHeader",
+    message: "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own",
+  },
+  {
+    says: "names a header for a tenant that the series name",
+    set: { "stores[0].prometheus.tenantHeader": "X-Tenant" },
+    field: "spec.stores[0].prometheus.tenantHeader",
+    message: "tenantHeader is for tenancy StoreHeader",
+  },
+  {
+    says: "fixes the header that tells the tenant",
+    set: {
+      "stores[0].tenancy": "StoreHeader",
+      "stores[0].prometheus.flavour": "Mimir",
+      "stores[0].prometheus.headers": [{ name: "x-scope-orgid", value: "all" }],
+    },
+    field: "spec.stores[0].prometheus.headers",
+    message: "the header of the tenant is not among the fixed headers",
+  },
+  {
+    says: "has two store headers of one name",
+    set: {
+      "stores[0].prometheus.headers": [
+        { name: "X-A", value: "1" },
+        { name: "x-a", value: "2" },
+      ],
+    },
+    field: "spec.stores[0].prometheus.headers",
+    message: "header names differ in more than upper and lower case",
+  },
+  {
+    says: "has credentials among the headers of a store",
+    set: { "stores[0].prometheus.headers": [{ name: "Authorization", value: "Bearer x" }] },
+    field: "spec.stores[0].prometheus.headers[0].name",
+    message: storeSets,
+  },
+  {
+    says: "frames requests to a store itself",
+    set: { "stores[0].prometheus.headers": [{ name: "Transfer-Encoding", value: "chunked" }] },
+    field: "spec.stores[0].prometheus.headers[0].name",
+    message: senderSets,
+  },
+  {
+    says: "tells a tenant in a header of credentials",
+    set: { "stores[0].tenancy": "StoreHeader", "stores[0].prometheus.tenantHeader": "Cookie" },
+    field: "spec.stores[0].prometheus.tenantHeader",
+    message: storeSets,
+  },
+  {
+    says: "tells a tenant in a header of the connection",
+    set: { "stores[0].tenancy": "StoreHeader", "stores[0].prometheus.tenantHeader": "Host" },
+    field: "spec.stores[0].prometheus.tenantHeader",
+    message: senderSets,
+  },
+  {
+    says: "trusts certificates over plain http",
+    set: { "stores[0].prometheus.tls": { caSecretRef: { name: "ca" } } },
+    field: "spec.stores[0].prometheus.tls",
+    message: "tls is for an https URL",
+  },
+  {
+    says: "lets a Prometheus answer from downsampled data",
+    set: { "stores[0].prometheus.maxSourceResolution": "5m" },
+    field: "spec.stores[0].prometheus.maxSourceResolution",
+    message: "maxSourceResolution is for Thanos",
+  },
+  {
+    says: "has two kinds of credentials for one store",
+    set: { "stores[0].prometheus.auth": { basic: { secretRef: { name: "a" } }, bearer: { secretRef: { name: "b" } } } },
+    field: "spec.stores[0].prometheus.auth",
+    message: "auth is exactly one of basic and bearer",
+  },
+  {
+    says: "has an anchored counter in VictoriaMetrics",
+    set: { ...counter, "metrics[0].source.counter.increase": "Anchored", "stores[1].prometheus.flavour": "VictoriaMetrics" },
+    field: "spec.metrics[0].source",
+    message: onlyPrometheus,
+  },
+  {
+    says: "has a native histogram in VictoriaMetrics",
+    set: { ...histogram, ...p95, "metrics[0].source.histogram.type": "Native", "stores[1].prometheus.flavour": "VictoriaMetrics" },
+    field: "spec.metrics[0].source",
+    message: onlyPrometheus,
+  },
+  {
+    says: "has an anchored ratio in VictoriaMetrics",
+    set: { ...ratio, "metrics[0].source.ratio.increase": "Anchored", "metrics[0].stores": ["latam"], "stores[1].prometheus.flavour": "VictoriaMetrics" },
+    field: "spec.metrics[0].source",
+    message: onlyPrometheus,
+  },
+  {
+    says: "has a native histogram that is anchored",
+    set: { ...histogram, ...p95, "metrics[0].source.histogram.type": "Native", "metrics[0].source.histogram.increase": "Anchored" },
+    field: "spec.metrics[0].source.histogram.increase",
+    message: "the increase of a native histogram is Extrapolated",
   },
   { says: "has a store without a scheme", set: { "stores[0].prometheus.url": "eu:9090" }, field: storeUrl, message: absolute },
   { says: "has a store without a port after the colon", set: { "stores[0].prometheus.url": "http://eu:" }, field: storeUrl, message: authority },

@@ -28,7 +28,7 @@ describe("a compiled catalog", () => {
         tenancy: "Platform",
         labelMap: { environment: "env" },
         settleSeconds: 300,
-        prometheus: { url: "http://eu.example:9090", timeoutMs: 5_000 },
+        prometheus: { url: "http://eu.example:9090", timeoutMs: 5_000, flavour: "Prometheus", headers: {} },
       },
       {
         name: "latam",
@@ -37,7 +37,7 @@ describe("a compiled catalog", () => {
         tenancy: "Labelled",
         labelMap: {},
         settleSeconds: 300,
-        prometheus: { url: "http://latam.example:9090", timeoutMs: 1_000 },
+        prometheus: { url: "http://latam.example:9090", timeoutMs: 1_000, flavour: "Prometheus", headers: {} },
       },
     ]);
   });

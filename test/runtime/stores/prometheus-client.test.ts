@@ -7,6 +7,7 @@ import { waitFor } from "../../support/wait.ts";
 import { json, matrix, startScriptedStore, success, text, vector, type ScriptedStore, type StoreReply } from "./scripted-store.ts";
 
 const grid = { startMs: 60_000, stepMs: 60_000, count: 3 };
+const plain = { flavour: "Prometheus", headers: {} } as const;
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
@@ -14,7 +15,7 @@ afterEach(async () => {
 
 async function clientOf(reply: StoreReply, timeoutMs = 2_000): Promise<{ client: PrometheusClient; store: ScriptedStore }> {
   const store = await startScriptedStore(reply);
-  const client = createPrometheusClient({ url: store.url, timeoutMs });
+  const client = createPrometheusClient({ ...plain, url: store.url, timeoutMs });
   closing.push(() => client.close({ atOnce: true }), () => store.close());
   return { client, store };
 }
@@ -49,7 +50,7 @@ describe("a range query", () => {
 
   test("goes below the path of a store that is not at the root", async () => {
     const store = await startScriptedStore(success(matrix()));
-    const client = createPrometheusClient({ url: `${store.url}/tenant/prom/`, timeoutMs: 2_000 });
+    const client = createPrometheusClient({ ...plain, url: `${store.url}/tenant/prom/`, timeoutMs: 2_000 });
     closing.push(() => client.close({ atOnce: true }), () => store.close());
     await range(client);
     expect(store.requests.map(({ path }) => path)).toEqual(["/tenant/prom/api/v1/query_range"]);
@@ -119,7 +120,7 @@ describe("a store that misbehaves", () => {
   test("and is not there at all is unreachable", async () => {
     const gone = await listenOnLoopback(createServer());
     await gone.close();
-    const client = createPrometheusClient({ url: `http://127.0.0.1:${gone.port}`, timeoutMs: 1_000 });
+    const client = createPrometheusClient({ ...plain, url: `http://127.0.0.1:${gone.port}`, timeoutMs: 1_000 });
     closing.push(() => client.close({ atOnce: true }));
     expect(await kindOf(range(client))).toBe("unreachable");
   });

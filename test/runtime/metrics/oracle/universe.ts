@@ -27,7 +27,7 @@ export function storeConfig({ name, region, url }: TestStore, changes: Partial<S
     tenancy: "Labelled",
     labelMap: { environment: "env" },
     settleSeconds: 120,
-    prometheus: { url, timeoutMs: 10_000 },
+    prometheus: { url, timeoutMs: 10_000, flavour: "Prometheus", headers: {} },
     ...changes,
   };
 }

@@ -1,0 +1,89 @@
+import { labelNames } from "../config.ts";
+import type {
+  MetricCatalogStore,
+  MetricCatalogStorePrometheus,
+  MetricCatalogStorePrometheusAuth,
+} from "../types/metric-catalog.ts";
+import { differentNames, noMessageHeader } from "./headers.ts";
+import { rulesAt, unless, type PlacedRule, type Rule } from "./rule.ts";
+import { urlRules } from "./url.ts";
+
+const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;
+const governedLabels: ReadonlySet<string> = new Set(labelNames);
+
+/** Lowercase names of headers that every request to a store sets, or that carry what belongs into a Secret. */
+const requestHeaders: ReadonlySet<string> = new Set(["authorization", "content-type", "accept", "user-agent", "cookie"]);
+
+/** The header that tells a store the tenant, by flavour. Source: the manuals of Mimir and Thanos. */
+const tenantHeaders: Readonly<Partial<Record<MetricCatalogStorePrometheus["flavour"], string>>> = {
+  Mimir: "X-Scope-OrgID",
+  Thanos: "THANOS-TENANT",
+};
+
+/** The header that tells this store the tenant; undefined for a store that is not told. */
+export function tenantHeaderOf({ tenancy, prometheus }: Pick<MetricCatalogStore, "tenancy" | "prometheus">): string | undefined {
+  if (tenancy !== "StoreHeader") return undefined;
+  return prometheus.tenantHeader ?? tenantHeaders[prometheus.flavour];
+}
+
+const headerNameRules: readonly Rule<string>[] = [
+  { message: "requests to the store set this header", faults: (name) => unless(!requestHeaders.has(name.toLowerCase())) },
+  noMessageHeader,
+];
+
+/** The CEL rules of a catalog's stores. */
+export const metricStoreRules: readonly PlacedRule[] = [
+  ...rulesAt<MetricCatalogStore>("spec.stores[]", [
+    {
+      message: "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own",
+      faults: (store) =>
+        unless(store.tenancy !== "StoreHeader" || tenantHeaderOf(store) !== undefined, ".prometheus.tenantHeader"),
+    },
+    {
+      message: "tenantHeader is for tenancy StoreHeader",
+      faults: ({ tenancy, prometheus }) =>
+        unless(tenancy === "StoreHeader" || prometheus.tenantHeader === undefined, ".prometheus.tenantHeader"),
+    },
+    {
+      message: "the header of the tenant is not among the fixed headers",
+      faults: (store) => {
+        const names = store.prometheus.headers.map(({ name }) => name.toLowerCase());
+        return unless(!names.includes(tenantHeaderOf(store)?.toLowerCase() ?? ""), ".prometheus.headers");
+      },
+    },
+  ]),
+  ...rulesAt<Readonly<Record<string, string>>>("spec.stores[].labelMap", [
+    {
+      message: "labelMap names governed labels only",
+      faults: (map) => unless(Object.keys(map).every((label) => governedLabels.has(label))),
+    },
+    {
+      message: "le holds the bounds of histograms, so no label maps to it",
+      faults: (map) => unless(!Object.values(map).includes("le")),
+    },
+  ]),
+  ...rulesAt<MetricCatalogStorePrometheus>("spec.stores[].prometheus", [
+    { message: "tls is for an https URL", faults: ({ tls, url }) => unless(tls === undefined || url.startsWith("https:"), ".tls") },
+    {
+      message: "maxSourceResolution is for Thanos",
+      faults: ({ maxSourceResolution, flavour }) =>
+        unless(maxSourceResolution === undefined || flavour === "Thanos", ".maxSourceResolution"),
+    },
+  ]),
+  ...rulesAt<string>("spec.stores[].prometheus.url", [
+    ...urlRules("the URL has no query, since the path of the store's API is appended"),
+    {
+      message: "the URL holds only characters of URLs, everything else percent-encoded",
+      faults: (url) => unless(urlCharacters.test(url)),
+    },
+  ]),
+  ...rulesAt("spec.stores[].prometheus.tenantHeader", headerNameRules),
+  ...rulesAt("spec.stores[].prometheus.headers", [differentNames]),
+  ...rulesAt("spec.stores[].prometheus.headers[].name", headerNameRules),
+  ...rulesAt<MetricCatalogStorePrometheusAuth>("spec.stores[].prometheus.auth", [
+    {
+      message: "auth is exactly one of basic and bearer",
+      faults: ({ basic, bearer }) => unless((basic === undefined) !== (bearer === undefined)),
+    },
+  ]),
+];

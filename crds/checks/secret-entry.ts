@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import type { FieldProblem } from "../problem.ts";
+import type { ResolvedRefsReason } from "../reasons.ts";
+
+const materialDigestChars = 16;
+
+/**
+ * Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. `unreadable`: there is such a Secret, and
+ * nobody knows what it holds.
+ */
+export type Secrets = ReadonlyMap<string, Readonly<Record<string, string>> | "unreadable">;
+
+/** A reference that leads nowhere, or to something that cannot be used. */
+export interface ReferenceProblem extends FieldProblem {
+  readonly reason: Exclude<ResolvedRefsReason, "ResolvedRefs" | "NotChecked">;
+}
+
+/** One entry of a Secret as an object names it. */
+export interface EntryReference {
+  /** `namespace/name` */
+  readonly secret: string;
+  readonly entry: string;
+  /** The field that names the Secret, and the one that names the entry. */
+  readonly fields: { readonly secret: string; readonly entry: string };
+}
+
+/** The bytes that a reference leads to, or why it leads nowhere. */
+export type FoundEntry =
+  | { readonly bytes: Buffer; readonly problem?: undefined }
+  | { readonly bytes?: undefined; readonly problem: ReferenceProblem };
+
+/** Looks up one entry. */
+export function findEntry({ secret: name, entry, fields }: EntryReference, secrets: Secrets): FoundEntry {
+  const secret = secrets.get(name);
+  if (secret === undefined) {
+    return { problem: { field: fields.secret, reason: "SecretNotFound", message: `there is no Secret ${name}` } };
+  }
+  if (secret === "unreadable") {
+    return { problem: { field: fields.secret, reason: "SecretNotReadable", message: `the Secret ${name} cannot be read` } };
+  }
+  const base64 = Object.hasOwn(secret, entry) ? secret[entry] : undefined;
+  if (base64 === undefined) {
+    const message = `the Secret ${name} has no entry ${entry}`;
+    return { problem: { field: fields.entry, reason: "SecretKeyMissing", message } };
+  }
+  return { bytes: Buffer.from(base64, "base64") };
+}
+
+/** Secret bytes under the id that the configuration knows them by. */
+export interface Material {
+  /**
+   * `<namespace>/<Secret>/<entry>@<first 16 hex digits of digest>`: none of the three can hold a slash, and other bytes are
+   * another material, so that a configuration and the bytes it means belong together however they travel.
+   */
+  readonly material: string;
+  /** The bytes in canonical base64. */
+  readonly base64: string;
+  /** sha256 of the bytes, lowercase hex; tells keys apart without showing them. */
+  readonly digest: string;
+}
+
+/** The material that some bytes of an entry are. */
+export function materialOf({ secret, entry }: Pick<EntryReference, "secret" | "entry">, bytes: Buffer): Material {
+  const digest = createHash("sha256").update(bytes).digest("hex");
+  const material = `${secret}/${entry}@${digest.slice(0, materialDigestChars)}`;
+  return { material, base64: bytes.toString("base64"), digest };
+}

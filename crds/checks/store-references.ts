@@ -1,0 +1,131 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { MetricCatalog } from "../resource.ts";
+import type { MetricCatalogStore } from "../types/metric-catalog.ts";
+import {
+  findEntry,
+  materialOf,
+  type EntryReference,
+  type Material,
+  type ReferenceProblem,
+  type Secrets,
+} from "./secret-entry.ts";
+
+/** What an entry is for. */
+type Use = "user name" | "password" | "token" | "trusted certificates" | "certificate" | "private key";
+
+/** Which store needs something, by its place in `spec.stores`, and what for. */
+interface Need {
+  readonly store: number;
+  readonly use: Use;
+}
+
+/** An entry of a Secret that a store needs. */
+type StoreReference = EntryReference & Need;
+
+/** An entry that a store needs, whose bytes were found and can be used. */
+export type StoreEntry = Material & Need;
+
+const pemBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/gu;
+
+/** All entries of Secrets that the stores of a catalog need, in their order. */
+export function storeReferences({ metadata, spec }: MetricCatalog): readonly StoreReference[] {
+  return spec.stores.flatMap((store, index) => referencesOf(store, index, metadata.namespace));
+}
+
+/** Looks up what the stores of a catalog need. */
+export function resolveStores(
+  catalog: MetricCatalog,
+  secrets: Secrets,
+): { readonly entries: readonly StoreEntry[]; readonly problems: readonly ReferenceProblem[] } {
+  const found = storeReferences(catalog).map((reference) => resolveEntry(reference, secrets));
+  const entries = found.flatMap(({ entry }) => entry ?? []);
+  const problems = [...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values()];
+  return { entries, problems: problems.length > 0 ? problems : mismatches(entries) };
+}
+
+function referencesOf({ prometheus }: MetricCatalogStore, store: number, namespace: string): readonly StoreReference[] {
+  const { auth, tls } = prometheus;
+  const of = (field: string, name: string) => (use: Use, entry: string, entryField = "name"): StoreReference => {
+    const at = `spec.stores[${store}].prometheus.${field}`;
+    return { store, use, secret: `${namespace}/${name}`, entry, fields: { secret: `${at}.name`, entry: `${at}.${entryField}` } };
+  };
+  const [basic, bearer, ca, client] = [auth?.basic?.secretRef, auth?.bearer?.secretRef, tls?.caSecretRef, tls?.clientSecretRef];
+  const basicOf = basic && of("auth.basic.secretRef", basic.name);
+  const clientOf = client && of("tls.clientSecretRef", client.name);
+  return [
+    basicOf?.("user name", basic?.usernameKey ?? "", "usernameKey"),
+    basicOf?.("password", basic?.passwordKey ?? "", "passwordKey"),
+    bearer && of("auth.bearer.secretRef", bearer.name)("token", bearer.key, "key"),
+    ca && of("tls.caSecretRef", ca.name)("trusted certificates", ca.key, "key"),
+    clientOf?.("certificate", "tls.crt"),
+    clientOf?.("private key", "tls.key"),
+  ].filter((reference) => reference !== undefined);
+}
+
+function resolveEntry(
+  reference: StoreReference,
+  secrets: Secrets,
+): { readonly entry?: StoreEntry; readonly problem?: ReferenceProblem } {
+  const { bytes, problem } = findEntry(reference, secrets);
+  if (problem !== undefined) return { problem };
+  const { store, use, fields, entry, secret } = reference;
+  const sent = uses[use].isText ? withoutLineEnd(bytes) : bytes;
+  if (uses[use].isUsable(sent)) return { entry: { store, use, ...materialOf(reference, sent) } };
+  const message = `the entry ${entry} of the Secret ${secret} cannot be used as ${use}`;
+  return { problem: { field: fields.entry, reason: uses[use].isText ? "CredentialInvalid" : "CertificateInvalid", message } };
+}
+
+/** What each entry must be. A header holds no control characters, a user name no colon. Source: RFC 7617 §2, RFC 6750 §2.1. */
+const uses: Readonly<Record<Use, { readonly isText: boolean; readonly isUsable: (bytes: Buffer) => boolean }>> = {
+  "user name": { isText: true, isUsable: (bytes) => isText(bytes, /^[^:\p{Cc}]+$/u) },
+  password: { isText: true, isUsable: (bytes) => isText(bytes, /^\P{Cc}+$/u) },
+  token: { isText: true, isUsable: (bytes) => isText(bytes, /^[!-~]+$/u) },
+  "trusted certificates": { isText: false, isUsable: areCertificates },
+  certificate: { isText: false, isUsable: areCertificates },
+  "private key": { isText: false, isUsable: isPrivateKey },
+};
+
+function isText(bytes: Buffer, pattern: RegExp): boolean {
+  const text = bytes.toString("utf8");
+  return Buffer.from(text).equals(bytes) && pattern.test(text);
+}
+
+/** A file that an editor saved ends with a line feed, which no header can hold. */
+function withoutLineEnd(bytes: Buffer): Buffer {
+  const end = bytes.at(-1) === 0x0a ? (bytes.at(-2) === 0x0d ? 2 : 1) : 0;
+  return bytes.subarray(0, bytes.length - end);
+}
+
+function areCertificates(bytes: Buffer): boolean {
+  const blocks = bytes.toString("latin1").match(pemBlock) ?? [];
+  return blocks.length > 0 && blocks.every((block) => succeeds(() => new X509Certificate(block)));
+}
+
+function isPrivateKey(bytes: Buffer): boolean {
+  return succeeds(() => createPrivateKey(bytes));
+}
+
+/** Certificates that are shown with another key than their own. */
+function mismatches(entries: readonly StoreEntry[]): readonly ReferenceProblem[] {
+  const byStore = Map.groupBy(entries, ({ store }) => store);
+  return [...byStore].flatMap(([store, own]) => {
+    const [certificate, key] = (["certificate", "private key"] as const).map((use) => own.find((entry) => entry.use === use));
+    if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
+    const field = `spec.stores[${store}].prometheus.tls.clientSecretRef.name`;
+    return [{ field, reason: "CertificateInvalid" as const, message: "tls.key is not the key of the certificate in tls.crt" }];
+  });
+}
+
+function belongTogether(certificate: Material, key: Material): boolean {
+  const [pem, keyPem] = [certificate, key].map(({ base64 }) => Buffer.from(base64, "base64"));
+  return new X509Certificate(pem ?? "").checkPrivateKey(createPrivateKey(keyPem ?? ""));
+}
+
+function succeeds(work: () => unknown): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,75 @@
+import { tenantHeaderOf } from "../checks/metric-store.ts";
+import type { StoreEntry } from "../checks/store-references.ts";
+import type { PrometheusConfig, StoreConfig, StoreTlsConfig } from "../config.ts";
+import type { MetricCatalogStore, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
+
+const secondMs = 1_000;
+const resolutionSeconds = { "5m": 300, "1h": 3_600 } as const;
+
+/** One store of a catalog. `entries` are those that were found for it. */
+export function compileStore(store: MetricCatalogStore, entries: readonly StoreEntry[]): StoreConfig {
+  const { name, region, residency, environment, tenancy, labelMap, settleSeconds, prometheus } = store;
+  const tenantHeader = tenantHeaderOf(store);
+  return {
+    name,
+    region,
+    residency: residency ?? region,
+    ...(environment === undefined ? {} : { environment }),
+    tenancy,
+    labelMap,
+    settleSeconds,
+    prometheus: {
+      ...compilePrometheus(prometheus, (use) => entries.find((entry) => entry.use === use)?.material),
+      ...(tenantHeader === undefined ? {} : { tenantHeader }),
+    },
+  };
+}
+
+/**
+ * What is legal in one store and yet probably not meant.
+ *
+ * @param settledSeconds age at which the newest sample is sure to be there
+ */
+export function storeWarnings({ name, settleSeconds, prometheus }: MetricCatalogStore, settledSeconds: number): readonly string[] {
+  return [
+    ...(settleSeconds >= settledSeconds
+      ? []
+      : [`the store ${name} settles after ${settleSeconds} s, before 2 intervals (${settledSeconds} s) passed`]),
+    ...(prometheus.auth === undefined || prometheus.url.startsWith("https:")
+      ? []
+      : [`the credentials for the store ${name} go over plain http`]),
+  ];
+}
+
+type MaterialFor = (use: StoreEntry["use"]) => string | undefined;
+
+function compilePrometheus(prometheus: MetricCatalogStorePrometheus, material: MaterialFor): PrometheusConfig {
+  const { url, timeoutSeconds, flavour, headers, maxSourceResolution } = prometheus;
+  return {
+    url,
+    timeoutMs: timeoutSeconds * secondMs,
+    flavour,
+    headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
+    ...compileAuth(material),
+    ...compileTls(prometheus, material),
+    ...(maxSourceResolution === undefined ? {} : { maxSourceResolutionSeconds: resolutionSeconds[maxSourceResolution] }),
+  };
+}
+
+function compileAuth(material: MaterialFor): Pick<PrometheusConfig, "auth"> {
+  const [username, password, token] = [material("user name"), material("password"), material("token")];
+  if (username !== undefined && password !== undefined) return { auth: { kind: "basic", username, password } };
+  return token === undefined ? {} : { auth: { kind: "bearer", token } };
+}
+
+function compileTls({ tls }: MetricCatalogStorePrometheus, material: MaterialFor): { readonly tls?: StoreTlsConfig } {
+  if (tls === undefined) return {};
+  const [ca, certificate, key] = [material("trusted certificates"), material("certificate"), material("private key")];
+  return {
+    tls: {
+      ...(ca === undefined ? {} : { ca }),
+      ...(certificate === undefined || key === undefined ? {} : { client: { certificate, key } }),
+      ...(tls.serverName === undefined ? {} : { serverName: tls.serverName }),
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { materialIdsOf } from "../../../crds/material.ts";
+import { createCertificateAuthority } from "../../support/certificate-authority.ts";
+import type { Changes } from "../valid-objects.ts";
+import { compiled, first, materialOf, resourceOf } from "./resources.ts";
+
+const authority = createCertificateAuthority("stores");
+const [client, other] = [authority.issue({ commonName: "runtime" }), authority.issue({ commonName: "other" })];
+
+type Entries = Readonly<Record<string, string>>;
+
+/** A catalog whose first store has these settings, and Secrets by name. */
+function compileWith(changes: Changes, secrets: Readonly<Record<string, Entries>> = {}) {
+  const encoded = Object.entries(secrets).map(([name, entries]) => {
+    const base64 = Object.entries(entries).map(([entry, text]) => [entry, Buffer.from(text).toString("base64")]);
+    return [`default/${name}`, Object.fromEntries(base64) as Entries] as const;
+  });
+  const https = { "stores[0].prometheus.url": "https://eu.example" };
+  const { config, verdicts } = compiled([resourceOf("MetricCatalog", { ...https, ...changes })], new Map(encoded));
+  return { config, catalog: config.catalogs[0], verdict: first(verdicts) };
+}
+
+const basic = { "stores[0].prometheus.auth": { basic: { secretRef: { name: "login" } } } };
+const bearer = { "stores[0].prometheus.auth": { bearer: { secretRef: { name: "login" } } } };
+const tls = {
+  "stores[0].prometheus.tls": { caSecretRef: { name: "ca" }, clientSecretRef: { name: "client" }, serverName: "store.internal" },
+};
+const certificates = { ca: { "ca.crt": authority.cert }, client: { "tls.crt": client.cert, "tls.key": client.key } };
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+describe("what a store needs from Secrets", () => {
+  test("is named by material ids, and the bytes are kept apart", () => {
+    const { config, catalog } = compileWith({ ...bearer, ...tls }, { ...certificates, login: { token: "abc" } });
+    const ids = {
+      token: materialOf("default/login/token", base64("abc")),
+      ca: materialOf("default/ca/ca.crt", base64(authority.cert)),
+      certificate: materialOf("default/client/tls.crt", base64(client.cert)),
+      key: materialOf("default/client/tls.key", base64(client.key)),
+    };
+    expect(catalog?.stores[0]?.prometheus).toMatchObject({
+      auth: { kind: "bearer", token: ids.token },
+      tls: { ca: ids.ca, client: { certificate: ids.certificate, key: ids.key }, serverName: "store.internal" },
+    });
+    expect(Object.keys(config.material).sort()).toEqual(Object.values(ids).sort());
+    expect(catalog === undefined ? [] : [...materialIdsOf(catalog)].sort()).toEqual(Object.values(ids).sort());
+    expect(JSON.stringify({ ...config, material: {} })).not.toContain(base64("abc"));
+  });
+
+  test("is a user name and a password, each without the line feed that an editor leaves", () => {
+    const { config } = compileWith(basic, { login: { username: "reader\n", password: "pass word:1\r\n" } });
+    expect(Object.values(config.material).map((text) => Buffer.from(text, "base64").toString()).sort()).toEqual(["pass word:1", "reader"]);
+  });
+
+  const rows: readonly (readonly [sentence: string, changes: Changes, secrets: Readonly<Record<string, Entries>>, fault: string])[] = [
+    ["there is no such Secret", basic, {}, "SecretNotFound spec.stores[0].prometheus.auth.basic.secretRef.name"],
+    ["the Secret lacks an entry", basic, { login: { username: "a" } }, "SecretKeyMissing spec.stores[0].prometheus.auth.basic.secretRef.passwordKey"],
+    ["a user name holds a colon", basic, { login: { username: "a:b", password: "c" } }, "CredentialInvalid spec.stores[0].prometheus.auth.basic.secretRef.usernameKey"],
+    ["a token would end the header", bearer, { login: { token: "a\nX-Evil: b" } }, "CredentialInvalid spec.stores[0].prometheus.auth.bearer.secretRef.key"],
+    ["a token is empty", bearer, { login: { token: "\n" } }, "CredentialInvalid spec.stores[0].prometheus.auth.bearer.secretRef.key"],
+    ["what should be trusted is no certificate", tls, { ...certificates, ca: { "ca.crt": "none" } }, "CertificateInvalid spec.stores[0].prometheus.tls.caSecretRef.key"],
+    ["a certificate lacks its key", tls, { ...certificates, client: { "tls.crt": client.cert } }, "SecretKeyMissing spec.stores[0].prometheus.tls.clientSecretRef.name"],
+    ["a certificate comes with another key", tls, { ...certificates, client: { "tls.crt": client.cert, "tls.key": other.key } }, "CertificateInvalid spec.stores[0].prometheus.tls.clientSecretRef.name"],
+  ];
+  test.each(rows)("keeps the catalog out of force when %s", (_sentence, changes, secrets, fault) => {
+    const { config, verdict } = compileWith(changes, secrets);
+    expect(config.catalogs).toEqual([]);
+    expect(config.material).toEqual({});
+    expect(verdict.resolvedRefs).toMatchObject({ status: false, reason: fault.split(" ")[0] });
+    expect(verdict.problems.map(({ reason, field }) => `${reason} ${field}`)).toEqual([fault]);
+  });
+
+  test("goes over plain http with a warning", () => {
+    const plain = { ...bearer, "stores[0].prometheus.url": "http://eu.example" };
+    const { catalog, verdict } = compileWith(plain, { login: { token: "abc" } });
+    expect(catalog).toBeDefined();
+    expect(verdict.warnings).toEqual(["the credentials for the store eu go over plain http"]);
+  });
+});
+
+describe("a store's flavour", () => {
+  const headerOf = (changes: Changes): string | undefined => compileWith(changes).catalog?.stores[0]?.prometheus.tenantHeader;
+  const told = (flavour: string): Changes => ({ "stores[0].tenancy": "StoreHeader", "stores[0].prometheus.flavour": flavour });
+
+  test("says in which header it is told the tenant, unless the store does", () => {
+    expect(headerOf(told("Mimir"))).toBe("X-Scope-OrgID");
+    expect(headerOf(told("Thanos"))).toBe("THANOS-TENANT");
+    expect(headerOf({ ...told("Mimir"), "stores[0].prometheus.tenantHeader": "X-Org" })).toBe("X-Org");
+    expect(headerOf({ "stores[0].prometheus.flavour": "Mimir" })).toBeUndefined();
+  });
+
+  test("is warned of where increases of two kinds would meet in one metric", () => {
+    const counter = { "metrics[0].source": { counter: { name: "deposits_total" }, intervalSeconds: 15 } };
+    const mixed = { "stores[1].prometheus.flavour": "VictoriaMetrics" };
+    expect(compileWith({ ...counter, ...mixed }).verdict.warnings).toEqual([
+      "the metric cpu_util cannot be read over latam and its other stores at once, since VictoriaMetrics computes increases in its own way",
+    ]);
+    expect(compileWith(mixed).verdict.warnings).toEqual([]);
+    expect(compileWith({ ...counter, ...mixed, "metrics[0].stores": ["latam"] }).verdict.warnings).toEqual([]);
+  });
+
+  test("holds its fixed headers in lower case and Thanos' coarsest resolution", () => {
+    const thanos = { url: "https://eu.example", flavour: "Thanos", maxSourceResolution: "5m", headers: [{ name: "X-Source", value: "a" }] };
+    expect(compileWith({ "stores[0].prometheus": thanos }).catalog?.stores[0]?.prometheus).toMatchObject({
+      headers: { "x-source": "a" },
+      maxSourceResolutionSeconds: 300,
+    });
+  });
+});
