@@ -2,6 +2,7 @@ import type { DeliveryContext } from "./delivery-context.ts";
 import type { Homes } from "./homes.ts";
 import type { Partner } from "./partner.ts";
 import { createPartnerWorker, type PartnerWorker } from "./partner-worker.ts";
+import { Slots } from "./slots.ts";
 
 /** The workers of this pod, one per partner of the configuration. */
 export interface Lanes {
@@ -16,14 +17,20 @@ export interface Lanes {
   stop(drainMs: number): Promise<void>;
 }
 
+/** A server that makes hundreds of consumers at once answers none of them in time. */
+const consumerChangesMax = 16;
+/** Longer than the longest attempt. */
+const retireMsMax = 120_000;
+
 /** Creates the workers' keeper. */
 export function createLanes(context: DeliveryContext, homes: Pick<Homes, "isHome">): Lanes {
   const workers = new Map<string, PartnerWorker>();
+  const turns = new Slots(consumerChangesMax);
   let partners = new Map<string, Partner>();
   let isRunning = false;
   const reconcile = (): void => {
     for (const [token, partner] of partners) {
-      const worker = workers.get(token) ?? createPartnerWorker(context, partner);
+      const worker = workers.get(token) ?? createPartnerWorker(context, partner, turns);
       workers.set(token, worker);
       worker.set(partner, isRunning && partner.config.state === "Active" && homes.isHome(partner.lane));
     }
@@ -54,6 +61,3 @@ export function createLanes(context: DeliveryContext, homes: Pick<Homes, "isHome
     },
   };
 }
-
-/** Longer than the longest attempt. */
-const retireMsMax = 120_000;

@@ -37,13 +37,18 @@ export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonl
   return { first: hasRetries ? Math.max(1, maxInFlight - retry) : maxInFlight, retry };
 }
 
-/** Creates a worker that does nothing until it is told what is wanted. */
-export function createPartnerWorker(context: DeliveryContext, partner: Partner): PartnerWorker {
-  return new Worker(context, partner);
+/**
+ * Creates a worker that does nothing until it is told what is wanted.
+ *
+ * @param turns shared by all workers of a pod: as many of them change consumers at once as there are places
+ */
+export function createPartnerWorker(context: DeliveryContext, partner: Partner, turns: Slots): PartnerWorker {
+  return new Worker(context, partner, turns);
 }
 
 class Worker implements PartnerWorker, LaneControl {
   readonly #context: DeliveryContext;
+  readonly #turns: Slots;
   readonly #slots: Slots;
   readonly #inFlight = createInFlight<Work>((error, work) => this.#logFailure(error, work));
   readonly #pulls = new Map<LaneQueue, Pull>();
@@ -58,8 +63,9 @@ class Worker implements PartnerWorker, LaneControl {
   #hasRetries: boolean | undefined;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(context: DeliveryContext, partner: Partner) {
+  constructor(context: DeliveryContext, partner: Partner, turns: Slots) {
     this.#context = context;
+    this.#turns = turns;
     this.#partner = partner;
     this.#slots = new Slots(partner.config.delivery.maxInFlight);
   }
@@ -124,7 +130,18 @@ class Worker implements PartnerWorker, LaneControl {
 
   /** One reconciliation at a time; each looks at what is wanted when it starts. */
   #reconcileSoon(): void {
-    this.#work = this.#work.then(() => this.#reconcile()).catch((error: unknown) => this.#reconcileLater(error));
+    this.#work = this.#work.then(() => this.#reconcileInTurn());
+  }
+
+  async #reconcileInTurn(): Promise<void> {
+    await this.#turns.acquire();
+    try {
+      await this.#reconcile();
+    } catch (error) {
+      this.#reconcileLater(error);
+    } finally {
+      this.#turns.release();
+    }
   }
 
   #reconcileLater(error: unknown): void {
