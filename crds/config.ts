@@ -121,6 +121,8 @@ export interface CatalogConfig extends ResourceOrigin {
   readonly schemaVersion: string;
   readonly stores: readonly StoreConfig[];
   readonly metrics: readonly MetricConfig[];
+  /** Objectives over these metrics, by name. */
+  readonly slos: readonly SloConfig[];
 }
 
 export interface StoreConfig {
@@ -202,6 +204,30 @@ export interface MetricConfig {
   readonly sunsetAtMs?: number;
   /** SLOs bound to this metric, for its catalog entry. */
   readonly slos: readonly { readonly name: string; readonly objective: number }[];
+}
+
+/** One objective over the events that a metric counts. Source: seed "Operational Metrics API" §2.5 and §4.5. */
+export interface SloConfig {
+  /** Unique in its catalog. */
+  readonly name: string;
+  readonly domain: string;
+  /** Id of a metric of the same catalog: a ratio, or a classic histogram. */
+  readonly metric: string;
+  /** Share of good events, more than 0 and less than 1. */
+  readonly objective: number;
+  /** Whether the numerator of a ratio, or the values of a histogram up to the threshold, are the good or the bad events. */
+  readonly counts: "Good" | "Bad";
+  /** Bound of a bucket; present when, and only when, the metric is a histogram. */
+  readonly threshold?: number;
+  readonly windowDays: number;
+  /** Events that a window must hold before anything is concluded from it. */
+  readonly minimumEvents: number;
+  /** Of the four tiers, from the fastest to the slowest; each below 1 / (1 − objective). */
+  readonly burnRates: readonly number[];
+  /** Whether the view needs no token. */
+  readonly public: boolean;
+  /** Tenants whose view is public; absent: all of them. */
+  readonly publicTenants?: readonly string[];
 }
 
 /** What a metric is in the stores. Exactly one kind. */

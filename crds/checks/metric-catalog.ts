@@ -2,11 +2,11 @@ import type {
   MetricCatalogMetric,
   MetricCatalogMetricSource,
   MetricCatalogMetricSourceHistogram,
-  MetricCatalogSlo,
   MetricCatalogSpec,
 } from "../types/metric-catalog.ts";
 import { metricStoreRules } from "./metric-store.ts";
 import { rulesAt, unless, type PlacedRule, type Rule } from "./rule.ts";
+import { sloReferenceRules, sloRules } from "./slo.ts";
 
 /** Time between deprecation and sunset, at least. Source: wire, "grace period 180 days". */
 export const gracePeriodMs = 180 * 86_400_000;
@@ -64,13 +64,7 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
       );
     },
   },
-  {
-    message: "an SLO's metric is a metric of this catalog",
-    faults: ({ metrics, slos }) => {
-      const ids = new Set(metrics.map(({ id }) => id));
-      return slos.flatMap(({ metric }, index) => unless(ids.has(metric), `.slos[${index}].metric`));
-    },
-  },
+  ...sloReferenceRules,
   {
     message: "a metric keeps its unit and its kind of source while schemaVersion stays",
     faults: ({ schemaVersion, metrics }, old) => {
@@ -168,12 +162,7 @@ export const metricCatalogRules: readonly PlacedRule[] = [
       faults: (name) => unless(!histogramSuffix.test(name)),
     },
   ]),
-  ...rulesAt<MetricCatalogSlo>("spec.slos[]", [
-    {
-      message: "an objective is more than 0 and less than 1",
-      faults: ({ objective }) => unless(objective > 0 && objective < 1, ".objective"),
-    },
-  ]),
+  ...rulesAt("spec.slos[]", sloRules),
 ];
 
 /** The largest interval of a metric over the stores that hold it, in seconds. */

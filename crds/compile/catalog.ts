@@ -11,6 +11,7 @@ import type {
 } from "../types/metric-catalog.ts";
 import { byText } from "./canonical-json.ts";
 import { originOf } from "./origin.ts";
+import { compileSlo } from "./slo.ts";
 import { compileStore, storeWarnings } from "./store.ts";
 
 /** Smallest step of any metric. Source: seed "Operational Metrics API" §8. */
@@ -24,7 +25,7 @@ const intervalsToSettle = 2;
 
 /** One catalog. `entries` are the credentials and certificates that were found for its stores. */
 export function compileCatalog(resource: MetricCatalog, entries: readonly StoreEntry[]): CatalogConfig {
-  const { schemaVersion, stores, metrics } = resource.spec;
+  const { schemaVersion, stores, metrics, slos } = resource.spec;
   return {
     ...originOf(resource),
     schemaVersion,
@@ -32,6 +33,7 @@ export function compileCatalog(resource: MetricCatalog, entries: readonly StoreE
       .map((store, index) => compileStore(store, entries.filter((entry) => entry.store === index)))
       .sort((one, other) => byText(one.name, other.name)),
     metrics: metrics.map((metric) => compileMetric(metric, resource.spec)).sort((one, other) => byText(one.id, other.id)),
+    slos: slos.map(compileSlo).sort((one, other) => byText(one.name, other.name)),
   };
 }
 

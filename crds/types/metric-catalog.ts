@@ -8,7 +8,7 @@ export interface MetricCatalogSpec {
   readonly stores: readonly MetricCatalogStore[];
   /** The metrics, each under the id that clients use. */
   readonly metrics: readonly MetricCatalogMetric[];
-  /** Objectives, shown in the catalog entry of their metric. @default [] */
+  /** Objectives, shown in the catalog entry of their metric and as SLO views. @default [] */
   readonly slos: readonly MetricCatalogSlo[];
 }
 
@@ -260,12 +260,28 @@ export interface MetricCatalogMetricComplianceScope {
   readonly regions: readonly string[];
 }
 
-/** One objective. */
+/** One objective over the events that a metric counts. */
 export interface MetricCatalogSlo {
   /** Name of the objective among the catalog's objectives. */
   readonly name: string;
-  /** Metric that the objective is about. */
+  /** Business domain that clients select objectives by. */
+  readonly domain: string;
+  /** Metric that counts the events, a ratio or a classic histogram. */
   readonly metric: string;
   /** Share of good events, for example 0.999. */
   readonly objective: number;
+  /** Whether the events that the metric singles out are good or bad; those are the numerator of a ratio and the values of a histogram up to the threshold. @default "Good" */
+  readonly counts: "Good" | "Bad";
+  /** Bound of one of the histogram's buckets, in the unit of the metric. */
+  readonly threshold?: number;
+  /** Days that the objective is kept over, always the last ones. @default 30 */
+  readonly windowDays: number;
+  /** Events without which nothing is concluded, neither from the whole window nor from the long window of a burn rate. @default 100 */
+  readonly minimumEvents: number;
+  /** How many times faster than evenly the error budget burns when the four tiers fire, in both of their windows. Over 30 days these are 1 h and 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; over other windows in proportion. The first two make the objective critical. @default [14.4,6,3,1] */
+  readonly burnRates: readonly number[];
+  /** Whether the view needs no token. The request then names the tenant. @default false */
+  readonly public: boolean;
+  /** Tenants whose view is public. When absent, all of them. */
+  readonly publicTenants?: readonly string[];
 }

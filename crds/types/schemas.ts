@@ -47,6 +47,21 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         "message": "an SLO's metric is a metric of this catalog"
       },
       {
+        "rule": "[self.metrics.filter(m, !has(m.source.ratio) && !(has(m.source.histogram) && m.source.histogram.type == 'Classic')).map(m, m.id)].all(others, self.slos.all(s, !(s.metric in others)))",
+        "fieldPath": ".slos",
+        "message": "an SLO's metric is a ratio or a classic histogram, since only those count events exactly"
+      },
+      {
+        "rule": "[self.metrics.filter(m, has(m.source.histogram)).map(m, m.id)].all(histograms, self.slos.all(s, has(s.threshold) == (s.metric in histograms)))",
+        "fieldPath": ".slos",
+        "message": "an SLO has a threshold when, and only when, its metric is a histogram"
+      },
+      {
+        "rule": "[self.metrics.filter(m, m.sensitivity != 'none').map(m, m.id)].all(sensitive, self.slos.all(s, !s.public || !(s.metric in sensitive)))",
+        "fieldPath": ".slos",
+        "message": "a public SLO's metric is not sensitive"
+      },
+      {
         "rule": "self.schemaVersion != oldSelf.schemaVersion || [oldSelf.metrics.map(o, o.id)].all(ids, [oldSelf.metrics.map(o, o.id + '/' + (has(o.source.gauge) ? 'gauge' : has(o.source.counter) ? 'counter' : has(o.source.ratio) ? 'ratio' : 'histogram') + '/' + o.unit)].all(meanings, self.metrics.all(m, !(m.id in ids) || m.id + '/' + (has(m.source.gauge) ? 'gauge' : has(m.source.counter) ? 'counter' : has(m.source.ratio) ? 'ratio' : 'histogram') + '/' + m.unit in meanings)))",
         "fieldPath": ".metrics",
         "message": "a metric keeps its unit and its kind of source while schemaVersion stays"
@@ -1144,7 +1159,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         }
       },
       "slos": {
-        "description": "Objectives, shown in the catalog entry of their metric.",
+        "description": "Objectives, shown in the catalog entry of their metric and as SLO views.",
         "type": "array",
         "maxItems": 128,
         "default": [],
@@ -1153,10 +1168,11 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
           "name"
         ],
         "items": {
-          "description": "One objective.",
+          "description": "One objective over the events that a metric counts.",
           "type": "object",
           "required": [
             "name",
+            "domain",
             "metric",
             "objective"
           ],
@@ -1165,6 +1181,21 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               "rule": "self.objective > 0.0 && self.objective < 1.0",
               "fieldPath": ".objective",
               "message": "an objective is more than 0 and less than 1"
+            },
+            {
+              "rule": "self.burnRates.all(rate, rate * (1.0 - self.objective) < 1.0)",
+              "fieldPath": ".burnRates",
+              "message": "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds"
+            },
+            {
+              "rule": "[0, 1, 2].all(tier, self.burnRates[tier] >= self.burnRates[tier + 1])",
+              "fieldPath": ".burnRates",
+              "message": "no burn rate is above the one before it"
+            },
+            {
+              "rule": "self.public || !has(self.publicTenants)",
+              "fieldPath": ".publicTenants",
+              "message": "publicTenants are for a public SLO"
             }
           ],
           "properties": {
@@ -1175,8 +1206,15 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               "maxLength": 63,
               "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
             },
+            "domain": {
+              "description": "Business domain that clients select objectives by.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 63,
+              "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+            },
             "metric": {
-              "description": "Metric that the objective is about.",
+              "description": "Metric that counts the events, a ratio or a classic histogram.",
               "type": "string",
               "minLength": 1,
               "maxLength": 64,
@@ -1187,6 +1225,73 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               "type": "number",
               "minimum": 0,
               "maximum": 1
+            },
+            "counts": {
+              "description": "Whether the events that the metric singles out are good or bad; those are the numerator of a ratio and the values of a histogram up to the threshold.",
+              "type": "string",
+              "enum": [
+                "Good",
+                "Bad"
+              ],
+              "default": "Good"
+            },
+            "threshold": {
+              "description": "Bound of one of the histogram's buckets, in the unit of the metric.",
+              "type": "number",
+              "minimum": -1000000000000,
+              "maximum": 1000000000000
+            },
+            "windowDays": {
+              "description": "Days that the objective is kept over, always the last ones.",
+              "type": "integer",
+              "minimum": 1,
+              "maximum": 90,
+              "default": 30
+            },
+            "minimumEvents": {
+              "description": "Events without which nothing is concluded, neither from the whole window nor from the long window of a burn rate.",
+              "type": "integer",
+              "minimum": 1,
+              "maximum": 1000000000,
+              "default": 100
+            },
+            "burnRates": {
+              "description": "How many times faster than evenly the error budget burns when the four tiers fire, in both of their windows. Over 30 days these are 1 h and 5 min, 6 h and 30 min, 1 d and 2 h, 3 d and 6 h; over other windows in proportion. The first two make the objective critical.",
+              "type": "array",
+              "minItems": 4,
+              "maxItems": 4,
+              "default": [
+                14.4,
+                6,
+                3,
+                1
+              ],
+              "x-kubernetes-list-type": "atomic",
+              "items": {
+                "description": "One burn rate; 1 spends the budget exactly when the window ends.",
+                "type": "number",
+                "minimum": 0.1,
+                "maximum": 1000
+              }
+            },
+            "public": {
+              "description": "Whether the view needs no token. The request then names the tenant.",
+              "type": "boolean",
+              "default": false
+            },
+            "publicTenants": {
+              "description": "Tenants whose view is public. When absent, all of them.",
+              "type": "array",
+              "minItems": 1,
+              "maxItems": 64,
+              "x-kubernetes-list-type": "set",
+              "items": {
+                "description": "One tenant.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]*$"
+              }
             }
           }
         }

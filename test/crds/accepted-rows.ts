@@ -1,4 +1,4 @@
-import { counter, deprecated, histogram, ratio } from "./catalog-changes.ts";
+import { counter, deprecated, histogram, ratio, slo } from "./catalog-changes.ts";
 import { rowsOf, type Row } from "./rows.ts";
 
 /** Objects at the very edge of what is accepted. */
@@ -74,6 +74,10 @@ export const acceptedRows: readonly Row[] = [
     },
     { says: "has a sunset exactly when the grace period ends", set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-30T00:00:00Z" } },
     { says: "has a sensitive metric with a role", set: { "metrics[0].sensitivity": "responsible-gaming", "metrics[0].requiredRole": "rg" } },
+    { says: "has an SLO with the least that is said of one", set: { ...ratio, slos: [slo] } },
+    { says: "has an SLO over the bad events of a histogram", set: { ...histogram, slos: [{ ...slo, threshold: -0.5, counts: "Bad" }] } },
+    { says: "has an SLO with burn rates that its objective allows", set: { ...ratio, slos: [{ ...slo, objective: 0.9, burnRates: [9.99, 6, 3, 1] }] } },
+    { says: "has a public SLO of one tenant", set: { ...ratio, slos: [{ ...slo, public: true, publicTenants: ["lumen"] }] } },
     { says: "changes a unit and its schemaVersion", replaces: {}, set: { "metrics[0].unit": "percent", schemaVersion: "2026-02" } },
     { says: "changes a series and keeps its schemaVersion", replaces: {}, set: { "metrics[0].source.gauge.name": "cpu" } },
   ]),

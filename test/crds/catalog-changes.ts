@@ -14,3 +14,5 @@ export const ratio = {
 export const counter = { "metrics[0].source.gauge": undefined, "metrics[0].source.counter": series };
 /** The metric as a deprecated one. */
 export const deprecated = { "metrics[0].state": "Deprecated", "metrics[0].deprecatedAt": "2026-01-01T00:00:00Z" };
+/** An SLO of the metric, which is a ratio. */
+export const slo = { name: "cpu", domain: "platform", metric: "cpu_util", objective: 0.99 };

@@ -36,7 +36,13 @@ export function largestCatalog(): PlainObject {
     deprecatedAt: "2026-01-01T00:00:00Z",
     replacedBy: ids[(index + 255) % 256],
   }));
-  const slos = longNames(128, "slo-", 63).map((name, index) => ({ name, metric: ids[255 - index], objective: 0.999 }));
+  const slos = longNames(128, "slo-", 63).map((name, index) => ({
+    name,
+    domain: name,
+    metric: ids[255 - index],
+    objective: 0.999,
+    public: true,
+  }));
   return plainObject("MetricCatalog", { stores, metrics, slos }, "largest");
 }
 

@@ -1,5 +1,6 @@
 import { counter, deprecated, histogram, ratio, series } from "./catalog-changes.ts";
 import { rowsOf, type RuleRow } from "./rows.ts";
+import { sloRuleRows } from "./slo-rule-rows.ts";
 
 const url = "spec.endpoint.url";
 const storeUrl = "spec.stores[0].prometheus.url";
@@ -160,12 +161,6 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     set: { ...deprecated, "metrics[0].replacedBy": "cpu_share" },
     field: "spec.metrics[0].replacedBy",
     message: "replacedBy names another metric of this catalog",
-  },
-  {
-    says: "has an SLO of an unknown metric",
-    set: { slos: [{ name: "login", metric: "auth_success_rate", objective: 0.999 }] },
-    field: "spec.slos[0].metric",
-    message: "an SLO's metric is a metric of this catalog",
   },
   {
     says: "changes a unit and keeps its schemaVersion (Operational Metrics API §9)",
@@ -437,12 +432,6 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     field: "spec.metrics[0].source.histogram.name",
     message: "a histogram's name goes without _bucket, _sum and _count",
   },
-  {
-    says: "promises everything",
-    set: { slos: [{ name: "cpu", metric: "cpu_util", objective: 1 }] },
-    field: "spec.slos[0].objective",
-    message: "an objective is more than 0 and less than 1",
-  },
 ]);
 
 const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
@@ -473,4 +462,4 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
 ]);
 
 /** Objects that break one rule each. Every rule of every kind has a row here, which a test asserts. */
-export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...quotaRules];
+export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...sloRuleRows, ...quotaRules];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { histogram, ratio, slo } from "../catalog-changes.ts";
 import type { Changes } from "../valid-objects.ts";
 import { compiled, first, resourceOf } from "./resources.ts";
 
@@ -116,13 +117,20 @@ describe("a compiled catalog", () => {
   });
 
   test("shows an SLO with its metric", () => {
-    const slos = [
-      { name: "cpu-week", metric: "cpu_util", objective: 0.9 },
-      { name: "cpu-day", metric: "cpu_util", objective: 0.99 },
-    ];
-    expect(catalogWith({ slos }).metric.slos).toEqual([
+    const slos = [{ ...slo, name: "cpu-week", objective: 0.95 }, { ...slo, name: "cpu-day" }];
+    expect(catalogWith({ ...ratio, slos }).metric.slos).toEqual([
       { name: "cpu-day", objective: 0.99 },
-      { name: "cpu-week", objective: 0.9 },
+      { name: "cpu-week", objective: 0.95 },
+    ]);
+  });
+
+  test("holds its SLOs by name with the burn rates of 30 days unless they say others", () => {
+    const strict = { ...slo, name: "a", threshold: 300, counts: "Bad", windowDays: 7, minimumEvents: 1, burnRates: [5, 4, 3, 2] };
+    const shown = { public: true, publicTenants: ["vega", "lumen"] };
+    const { catalog } = catalogWith({ ...histogram, slos: [{ ...slo, threshold: 100 }, { ...strict, ...shown }] });
+    expect(catalog.slos).toEqual([
+      { ...strict, public: true, publicTenants: ["lumen", "vega"] },
+      { ...slo, threshold: 100, counts: "Good", windowDays: 30, minimumEvents: 100, burnRates: [14.4, 6, 3, 1], public: false },
     ]);
   });
 

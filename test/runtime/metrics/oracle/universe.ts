@@ -37,7 +37,7 @@ export function configOf(stores: readonly StoreConfig[], metrics: readonly Metri
   return {
     schema: 1,
     partners: [],
-    catalogs: [{ ...origin, schemaVersion: "2026-01-01", stores, metrics }],
+    catalogs: [{ ...origin, schemaVersion: "2026-01-01", stores, metrics, slos: [] }],
     quotas: [],
     classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits },
     material: {},

@@ -1,0 +1,21 @@
+import type { SloConfig } from "../config.ts";
+import type { MetricCatalogSlo } from "../types/metric-catalog.ts";
+import { byText } from "./canonical-json.ts";
+
+/** One objective. */
+export function compileSlo(slo: MetricCatalogSlo): SloConfig {
+  const { name, domain, metric, objective, counts, threshold, publicTenants } = slo;
+  return {
+    name,
+    domain,
+    metric,
+    objective,
+    counts,
+    ...(threshold === undefined ? {} : { threshold }),
+    windowDays: slo.windowDays,
+    minimumEvents: slo.minimumEvents,
+    burnRates: slo.burnRates,
+    public: slo.public,
+    ...(publicTenants === undefined ? {} : { publicTenants: publicTenants.toSorted(byText) }),
+  };
+}

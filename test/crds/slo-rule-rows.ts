@@ -1,0 +1,81 @@
+import { counter, histogram, ratio, slo } from "./catalog-changes.ts";
+import { rowsOf, type RuleRow } from "./rows.ts";
+
+const uncounted = "an SLO's metric is a ratio or a classic histogram, since only those count events exactly";
+const unreachable = "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds";
+
+/** Catalogs whose objectives break one rule each. */
+export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", [
+  {
+    says: "has an SLO of an unknown metric",
+    set: { slos: [{ ...slo, metric: "auth_success_rate" }] },
+    field: "spec.slos[0].metric",
+    message: "an SLO's metric is a metric of this catalog",
+  },
+  {
+    says: "promises everything",
+    set: { ...ratio, slos: [{ ...slo, objective: 1 }] },
+    field: "spec.slos[0].objective",
+    message: "an objective is more than 0 and less than 1",
+  },
+  {
+    says: "has an SLO of a gauge, which counts nothing",
+    set: { slos: [slo] },
+    field: "spec.slos[0].metric",
+    message: uncounted,
+  },
+  {
+    says: "has an SLO of a counter, which has no bad events",
+    set: { ...counter, slos: [slo] },
+    field: "spec.slos[0].metric",
+    message: uncounted,
+  },
+  {
+    says: "has an SLO of a native histogram, whose threshold would be interpolated",
+    set: { ...histogram, "metrics[0].source.histogram.type": "Native", slos: [{ ...slo, threshold: 100 }] },
+    field: "spec.slos[0].metric",
+    message: uncounted,
+  },
+  {
+    says: "has an SLO of a histogram without a threshold",
+    set: { ...histogram, slos: [slo] },
+    field: "spec.slos[0].threshold",
+    message: "an SLO has a threshold when, and only when, its metric is a histogram",
+  },
+  {
+    says: "has an SLO of a ratio with a threshold",
+    set: { ...ratio, slos: [{ ...slo, threshold: 100 }] },
+    field: "spec.slos[0].threshold",
+    message: "an SLO has a threshold when, and only when, its metric is a histogram",
+  },
+  {
+    says: "shows a sensitive metric to everybody (Operational Metrics API §5)",
+    set: { ...ratio, "metrics[0].sensitivity": "finance", "metrics[0].requiredRole": "finance", slos: [{ ...slo, public: true }] },
+    field: "spec.slos[0].public",
+    message: "a public SLO's metric is not sensitive",
+  },
+  {
+    says: "promises so little that the fastest burn rate is out of reach",
+    set: { ...ratio, slos: [{ ...slo, objective: 0.9 }] },
+    field: "spec.slos[0].burnRates",
+    message: unreachable,
+  },
+  {
+    says: "has a burn rate that is exactly out of reach",
+    set: { ...ratio, slos: [{ ...slo, objective: 0.5, burnRates: [2, 1, 1, 1] }] },
+    field: "spec.slos[0].burnRates",
+    message: unreachable,
+  },
+  {
+    says: "has a slow tier that burns faster than the fast one",
+    set: { ...ratio, slos: [{ ...slo, burnRates: [14.4, 6, 7, 1] }] },
+    field: "spec.slos[0].burnRates",
+    message: "no burn rate is above the one before it",
+  },
+  {
+    says: "names public tenants of an SLO that is not public",
+    set: { ...ratio, slos: [{ ...slo, publicTenants: ["lumen"] }] },
+    field: "spec.slos[0].publicTenants",
+    message: "publicTenants are for a public SLO",
+  },
+]);
