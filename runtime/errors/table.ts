@@ -12,6 +12,7 @@ const rows = {
   invalid_json: { status: 400, title: "The body is not valid JSON", retryable: false },
   invalid_utf8: { status: 400, title: "The body is not valid UTF-8", retryable: false },
   unsupported_media_type: { status: 415, title: "The content type is not supported", retryable: false },
+  not_acceptable: { status: 406, title: "No format that is accepted is served", retryable: false },
   body_too_large: { status: 413, title: "The body is too large", retryable: false },
   not_found: { status: 404, title: "There is nothing here", retryable: false },
   method_not_allowed: { status: 405, title: "The method is not allowed here", retryable: false },
@@ -37,6 +38,7 @@ const rows = {
   // Metrics
   unknown_parameter: { status: 400, title: "The parameter is not known", retryable: false },
   unknown_metric: { status: 400, title: "The metric is not in the catalog", retryable: false },
+  metric_gone: { status: 410, title: "The metric is past its sunset", retryable: false },
   invalid_time: { status: 400, title: "The time is not valid", retryable: false },
   invalid_window: { status: 400, title: "The window is not valid", retryable: false },
   invalid_step: { status: 400, title: "The step is not valid", retryable: false },
