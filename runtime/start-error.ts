@@ -1,5 +1,5 @@
 /** What kept the program from starting. */
-export type StartFault = "folder" | "settings" | "data" | "locked" | "port" | "nats" | "nats_server";
+export type StartFault = "folder" | "settings" | "data" | "locked" | "port" | "nats" | "nats_server" | "kubernetes";
 
 /** The program cannot start; the message is one sentence for the person who started it. */
 export class StartError extends Error {

@@ -1,32 +1,25 @@
 import { parseArgs } from "node:util";
 import { parseDuration } from "../metrics/duration.ts";
 import { commandRow, isCommandName, type CommandName } from "./commands.ts";
-import { variableOf, type Flag } from "./flags.ts";
-
-/** The command line is not valid; the message is one sentence for the person who wrote it. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
+import type { Flag } from "./flags.ts";
+import { Given, UsageError, type Environment, type FlagValues } from "./given.ts";
+import { serverArguments, natsUrlOf, type ServerArguments } from "./server-arguments.ts";
+import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
 
 /** What the command line asks for. */
 export type Invocation =
   | { readonly command: "help"; readonly about?: CommandName }
   | { readonly command: "version" }
   | ({ readonly command: "run" } & RunArguments)
+  | ({ readonly command: "runtime" } & RuntimeArguments)
   | { readonly command: "validate"; readonly folder: string }
   | ({ readonly command: "dev-token" } & TokenArguments);
 
-export interface RunArguments {
+export interface RunArguments extends ServerArguments {
   readonly folder: string;
-  readonly port: number;
-  readonly adminPort: number;
-  readonly host: string;
   readonly dataFolder: string;
   readonly natsUrl?: string;
   readonly natsServer?: string;
-  readonly settingsFile?: string;
-  readonly drainMs: number;
-  readonly logLevel: string;
 }
 
 export interface TokenArguments {
@@ -42,12 +35,7 @@ export interface TokenArguments {
   readonly metrics: readonly string[];
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-const portMax = 65_535;
-const drainSecondsMax = 3600;
 const ttlSecondsMax = 30 * 86_400;
-const logLevels = ["debug", "info", "warn", "error"];
 
 /** Reads the command line, without the program's own name. @throws UsageError */
 export function readArguments(argv: readonly string[], environment: Environment): Invocation {
@@ -67,14 +55,14 @@ function readCommand(command: CommandName, args: readonly string[], environment:
   switch (command) {
     case "run":
       return { command, ...runArguments(folder, given) };
+    case "runtime":
+      return { command, ...runtimeArguments(given) };
     case "validate":
       return { command, folder };
     case "dev-token":
       return { command, ...tokenArguments(given) };
   }
 }
-
-type FlagValues = Readonly<Record<string, readonly string[] | undefined>>;
 
 function parsed(command: CommandName, args: readonly string[], flags: readonly Flag[]) {
   try {
@@ -97,79 +85,16 @@ function folderOf(command: CommandName, operand: string | undefined, positionals
   return folder ?? "";
 }
 
-/** Flags with their environment variables and defaults. */
-class Given {
-  private readonly values: FlagValues;
-  private readonly flags: readonly Flag[];
-  private readonly environment: Environment;
-
-  constructor(values: FlagValues, flags: readonly Flag[], environment: Environment) {
-    this.values = values;
-    this.flags = flags;
-    this.environment = environment;
-  }
-
-  list(name: string): readonly string[] {
-    const flag = this.flag(name);
-    const inherited = this.environment[variableOf(flag)]?.split(",").filter((value) => value !== "");
-    const list = this.values[name] ?? inherited ?? [];
-    if (flag.required === true && list.length === 0) throw new UsageError(`--${name} is required.`);
-    if (list.includes("")) throw new UsageError(`--${name} is empty.`);
-    return list;
-  }
-
-  optional(name: string): string | undefined {
-    const given = this.values[name];
-    if (given !== undefined && given.length > 1) throw new UsageError(`--${name} is given ${given.length} times.`);
-    const flag = this.flag(name);
-    const inherited = this.environment[variableOf(flag)];
-    const value = given?.[0] ?? (inherited === "" ? undefined : inherited) ?? flag.standard;
-    if (value === "") throw new UsageError(`--${name} is empty.`);
-    return value;
-  }
-
-  text(name: string): string {
-    return this.optional(name) ?? "";
-  }
-
-  whole(name: string, max: number): number {
-    const value = this.text(name);
-    const number = /^\d{1,9}$/u.test(value) ? Number(value) : Number.NaN;
-    if (number <= max) return number;
-    throw new UsageError(`--${name} is a whole number from 0 to ${max}, not ${value}.`);
-  }
-
-  private flag(name: string): Flag {
-    const flag = this.flags.find((candidate) => candidate.name === name);
-    if (flag === undefined) throw new Error(`no flag ${name}`);
-    return flag;
-  }
-}
-
 function runArguments(folder: string, given: Given): RunArguments {
   const natsUrl = given.optional("nats");
   const natsServer = given.optional("nats-server");
-  const settingsFile = given.optional("settings");
-  const logLevel = given.text("log-level");
-  if (!logLevels.includes(logLevel)) throw new UsageError(`--log-level is one of ${logLevels.join(", ")}, not ${logLevel}.`);
   return {
     folder,
-    port: given.whole("port", portMax),
-    adminPort: given.whole("admin-port", portMax),
-    host: given.text("host"),
     dataFolder: given.text("data"),
-    drainMs: given.whole("drain-seconds", drainSecondsMax) * 1000,
-    logLevel,
+    ...serverArguments(given),
     ...(natsUrl === undefined ? {} : { natsUrl: natsUrlOf(natsUrl) }),
     ...(natsServer === undefined ? {} : { natsServer }),
-    ...(settingsFile === undefined ? {} : { settingsFile }),
   };
-}
-
-function natsUrlOf(text: string): string {
-  const url = URL.parse(text);
-  if (url !== null && ["nats:", "tls:"].includes(url.protocol) && url.hostname !== "") return text;
-  throw new UsageError("--nats is a URL such as nats://127.0.0.1:4222.");
 }
 
 function tokenArguments(given: Given): TokenArguments {

@@ -1,4 +1,4 @@
-import { devTokenFlags, runFlags, validateFlags, type Flag } from "./flags.ts";
+import { devTokenFlags, runFlags, runtimeFlags, validateFlags, type Flag } from "./flags.ts";
 
 interface CommandRow {
   readonly summary: string;
@@ -13,6 +13,10 @@ export const commands = {
     summary: "Runs everything in one process, configured by the YAML files of a folder.",
     operand: "DIR",
     flags: runFlags,
+  },
+  runtime: {
+    summary: "Runs one pod of several, on the configuration that the operator compiles.",
+    flags: runtimeFlags,
   },
   validate: {
     summary: "Prints every problem of a folder, with file, line, field and reason.",

@@ -7,16 +7,17 @@ interface ExitRow {
 
 /** Every way a command ends. `docs/cli.md` holds the same table; a test compares them. */
 export const exitCodes = {
-  done: { code: 0, meaning: "Done; for `run`, drained after a signal." },
+  done: { code: 0, meaning: "Done; for `run` and `runtime`, drained after a signal." },
   problems: { code: 1, meaning: "`validate` found problems." },
   usage: { code: 2, meaning: "The command line or the environment is not valid." },
-  folder: { code: 3, meaning: "The folder of the configuration cannot be read." },
+  folder: { code: 3, meaning: "The folder or file of the configuration cannot be read." },
   settings: { code: 4, meaning: "The settings file cannot be read or is not valid." },
   data: { code: 5, meaning: "The data folder cannot be used." },
   locked: { code: 6, meaning: "Another program uses the data folder." },
   port: { code: 7, meaning: "A port cannot be listened on." },
   nats: { code: 8, meaning: "NATS cannot be reached or lacks what is needed." },
   nats_server: { code: 9, meaning: "The nats-server of the program's own cannot be started." },
+  kubernetes: { code: 10, meaning: "The way to the Kubernetes API server is not known." },
   failed: { code: 70, meaning: "Something failed that is not listed here; the log says what." },
   interrupted: { code: 130, meaning: "A second signal ended the program without a drain." },
 } as const satisfies Readonly<Record<string, ExitRow>> & Readonly<Record<StartFault, ExitRow>>;

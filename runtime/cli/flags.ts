@@ -19,16 +19,67 @@ const data: Flag = {
   standard: ".heliograph",
 };
 
+const port: Flag = { name: "port", value: "PORT", help: "Port of both APIs; 0 picks a free one.", standard: "8080" };
+const adminPort: Flag = { name: "admin-port", value: "PORT", help: "Port of health, readiness and metrics; 0 picks a free one.", standard: "9090" };
+const host: Flag = { name: "host", value: "ADDRESS", help: "Address that both ports are opened on.", standard: "127.0.0.1" };
+const natsServer: Flag = { name: "nats-server", value: "PATH", help: "The nats-server program to start; without it, the first on PATH." };
+const settings: Flag = { name: "settings", value: "FILE", help: "Installation settings; without it the defaults hold." };
+const drainSeconds: Flag = {
+  name: "drain-seconds",
+  value: "SECONDS",
+  help: "How long requests and attempts under way may take to end.",
+  standard: "20",
+};
+const logLevel: Flag = { name: "log-level", value: "LEVEL", help: "Least level that is logged: debug, info, warn or error.", standard: "info" };
+
 export const runFlags = [
-  { name: "port", value: "PORT", help: "Port of both APIs; 0 picks a free one.", standard: "8080" },
-  { name: "admin-port", value: "PORT", help: "Port of health, readiness and metrics; 0 picks a free one.", standard: "9090" },
-  { name: "host", value: "ADDRESS", help: "Address that both ports are opened on.", standard: "127.0.0.1" },
+  port,
+  adminPort,
+  host,
   data,
   { name: "nats", value: "URL", help: "NATS to use, instead of a nats-server of the program's own." },
-  { name: "nats-server", value: "PATH", help: "The nats-server program to start; without it, the first on PATH." },
-  { name: "settings", value: "FILE", help: "Installation settings; without it the defaults hold." },
-  { name: "drain-seconds", value: "SECONDS", help: "How long requests and attempts under way may take to end.", standard: "20" },
-  { name: "log-level", value: "LEVEL", help: "Least level that is logged: debug, info, warn or error.", standard: "info" },
+  natsServer,
+  settings,
+  drainSeconds,
+  logLevel,
+] as const satisfies readonly Flag[];
+
+export const runtimeFlags = [
+  {
+    name: "config",
+    value: "WHERE",
+    help: "The configuration: `kubernetes` for the Secrets that the operator writes, a folder as of `run`, or a file that holds a compiled one.",
+    required: true,
+  },
+  { name: "namespace", value: "NAMESPACE", help: "Namespace of the Secrets; without it the pod's own, or that of the kubeconfig's context." },
+  { name: "config-prefix", value: "PREFIX", help: "First part of the Secrets' names.", standard: "heliograph" },
+  { name: "shards", value: "COUNT", help: "Secrets that hold resources; the same as the operator's.", standard: "32" },
+  { name: "key-shards", value: "COUNT", help: "Secrets that hold key material; the same as the operator's.", standard: "8" },
+  { name: "kubeconfig", value: "FILE", help: "The way to the API server; without it the pod's service account." },
+  {
+    name: "config-cache",
+    value: "DIR",
+    help: "Folder of copies of the Secrets, signing keys included, for a start while the API server is away; without it none are kept.",
+  },
+  { name: "nats", value: "URL", help: "NATS to use, or `embedded` for a nats-server of the program's own.", required: true },
+  { name: "nats-ca", value: "FILE", help: "Certificates that NATS's own is checked against." },
+  { name: "nats-cert", value: "FILE", help: "Certificate that the program shows to NATS." },
+  { name: "nats-key", value: "FILE", help: "Key of that certificate." },
+  natsServer,
+  { ...data, help: "Folder of the embedded nats-server's files." },
+  port,
+  adminPort,
+  { ...host, standard: "0.0.0.0" },
+  settings,
+  { name: "pod-name", value: "NAME", help: "Name of this pod, unique among those that share NATS; without it the name of the host." },
+  {
+    name: "unready-seconds",
+    value: "SECONDS",
+    help: "How long requests are still taken after a signal, while readiness is red, so that load balancers notice; comes before the drain.",
+    standard: "5",
+  },
+  drainSeconds,
+  logLevel,
 ] as const satisfies readonly Flag[];
 
 export const validateFlags = [] as const satisfies readonly Flag[];

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 import { StartError } from "../start-error.ts";
 import { version } from "../version.ts";
-import { readArguments, UsageError, type Invocation } from "./arguments.ts";
+import { readArguments, type Invocation } from "./arguments.ts";
 import { devToken } from "./dev-token.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
+import { UsageError } from "./given.ts";
 import { commandHelp, programHelp } from "./help.ts";
 import { validate } from "./validate.ts";
 
@@ -13,6 +14,10 @@ async function dispatch(invocation: Invocation): Promise<ExitName> {
       // Loaded only here: the other commands would wait for servers and clients that they never use.
       const { run } = await import("./run.ts");
       return run(invocation);
+    }
+    case "runtime": {
+      const { runtime } = await import("./runtime.ts");
+      return runtime(invocation);
     }
     case "validate":
       return validate(invocation.folder);

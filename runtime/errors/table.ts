@@ -24,6 +24,7 @@ const rows = {
   request_timeout: { status: 408, title: "The request arrived too slowly", retryable: true },
   uri_too_long: { status: 414, title: "The request target is too long", retryable: false },
   headers_too_large: { status: 431, title: "The request headers are too large", retryable: false },
+  too_many_requests: { status: 429, title: "Too many requests at once", retryable: true },
   answer_timeout: { status: 503, title: "The answer took too long", retryable: true },
   internal: { status: 500, title: "Something failed on our side", retryable: true },
   not_ready: { status: 503, title: "The service is not ready", retryable: true },

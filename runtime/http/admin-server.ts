@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { Registry } from "prom-client";
+import { addConfigz, type ConfigView } from "./configz.ts";
 import { createHttpServer, type ServerOptions } from "./server.ts";
 
 /** State of one part of the program. */
@@ -10,29 +11,16 @@ export interface PartHealth {
   readonly detail?: string;
 }
 
-/** Which configuration is obeyed. */
-export interface ConfigReport {
-  /** sha256 of the configuration's canonical JSON, lowercase hex. */
-  readonly hash: string;
-  /** ISO 8601 UTC time since which it is obeyed. */
-  readonly appliedAt: string;
-  readonly partners: number;
-  readonly catalogs: number;
-  readonly quotas: number;
-  /** Resources and files that are not obeyed as written. */
-  readonly problems: number;
-}
-
 export interface AdminServerOptions extends ServerOptions {
   readonly registry: Registry;
   readonly health: () => readonly PartHealth[];
-  /** Undefined before the first configuration is applied. */
-  readonly config: () => ConfigReport | undefined;
+  readonly config: ConfigView;
 }
 
 /**
  * The server for operators, never for callers: `/healthz` (alive; says what is degraded), `/readyz` (503 unless every
- * part is well), `/metrics` (Prometheus text) and `/configz`. It needs no token, so its port must not be published.
+ * part is well), `/metrics` (Prometheus text) and `/configz`. All but the last need no token, so its port must not be
+ * published.
  */
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {
   const { registry, health, config } = options;
@@ -43,12 +31,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
     return reply.code(ready ? 200 : 503).send({ ready, parts: health() });
   });
   app.get("/metrics", async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
-  app.get("/configz", async (_request, reply) => {
-    const report = config();
-    if (report === undefined) return reply.code(503).send({ hash: null });
-    const { appliedAt, ...rest } = report;
-    return reply.send({ ...rest, applied_at: appliedAt });
-  });
+  addConfigz(app, config);
   return app;
 }
 

@@ -1,5 +1,7 @@
+import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
 import { readArguments } from "../../../runtime/cli/arguments.ts";
+import { runtimeFlags, variableOf } from "../../../runtime/cli/flags.ts";
 
 const read = (line: string, environment: Record<string, string> = {}) =>
   readArguments(line === "" ? [] : line.split(" "), environment);
@@ -48,6 +50,41 @@ describe("the command line", () => {
     });
   });
 
+  test("of runtime has a default for everything but the configuration and NATS", () => {
+    expect(read("runtime --config kubernetes --nats nats://n:4222")).toEqual({
+      command: "runtime",
+      config: { kind: "kubernetes", prefix: "heliograph", counts: { config: 32, keys: 8 } },
+      nats: { kind: "server", access: { servers: ["nats://n:4222"] } },
+      podName: hostname(),
+      unreadyMs: 5000,
+      port: 8080,
+      adminPort: 9090,
+      host: "0.0.0.0",
+      drainMs: 20_000,
+      logLevel: "info",
+    });
+  });
+
+  test("of runtime takes every flag of a pod", () => {
+    const kubernetes = "--config kubernetes --namespace shop --config-prefix p --shards 4 --key-shards 2 --kubeconfig k --config-cache c";
+    const nats = "--nats tls://u:p@n:4222 --nats-ca ca --nats-cert cert --nats-key key";
+    const line = `runtime ${kubernetes} ${nats} --pod-name pod-1 --unready-seconds 0 --settings s`;
+    expect(read(line)).toMatchObject({
+      config: { kind: "kubernetes", namespace: "shop", prefix: "p", counts: { config: 4, keys: 2 }, kubeconfig: "k", cacheFolder: "c" },
+      nats: { access: { servers: ["tls://n:4222"], user: "u", password: "p", tls: { caFile: "ca", certFile: "cert", keyFile: "key" } } },
+      podName: "pod-1",
+      unreadyMs: 0,
+      settingsFile: "s",
+    });
+  });
+
+  test("of runtime takes a path and an embedded NATS", () => {
+    expect(read("runtime --config ./dir --nats embedded --data d --nats-server /x")).toMatchObject({
+      config: { kind: "path", path: "./dir" },
+      nats: { kind: "embedded", dataFolder: "d", natsServer: "/x" },
+    });
+  });
+
   test("of dev-token splits scopes at blanks and collects what is repeated", () => {
     const argv = ["dev-token", "--tenant", "a", "--tenant", "b", "--scope", "x y", "--scope", "z", "--ttl", "30m"];
     expect(readArguments(argv, {})).toMatchObject({
@@ -64,6 +101,25 @@ describe("an environment variable", () => {
   test("stands in for a flag, and a flag wins over it", () => {
     const environment = { HELIOGRAPH_PORT: "1", HELIOGRAPH_ADMIN_PORT: "2", HELIOGRAPH_DATA: "d" };
     expect(read("run config --port 3", environment)).toMatchObject({ port: 3, adminPort: 2, dataFolder: "d" });
+  });
+
+  test("stands in for every flag of runtime, required ones too", () => {
+    const environment = Object.fromEntries(
+      runtimeFlags.map((flag) => [variableOf(flag), flag.value === "COUNT" || flag.value === "PORT" || flag.value === "SECONDS" ? "7" : "warn"]),
+    );
+    const given = { ...environment, HELIOGRAPH_CONFIG: "kubernetes", HELIOGRAPH_NATS: "nats://n" };
+    expect(read("runtime", given)).toMatchObject({
+      config: { namespace: "warn", prefix: "warn", counts: { config: 7, keys: 7 }, kubeconfig: "warn", cacheFolder: "warn" },
+      nats: { access: { tls: { caFile: "warn", certFile: "warn", keyFile: "warn" } } },
+      podName: "warn",
+      settingsFile: "warn",
+      port: 7,
+      adminPort: 7,
+      host: "warn",
+      unreadyMs: 7000,
+      drainMs: 7000,
+      logLevel: "warn",
+    });
   });
 
   test("that is empty is as good as none", () => {
@@ -95,6 +151,13 @@ describe("a command line is refused with a sentence", () => {
     ["for a NATS URL that is none", "run a --nats localhost", "--nats is a URL such as nats://127.0.0.1:4222."],
     ["for a NATS URL of HTTP", "run a --nats http://h:4222", "--nats is a URL such as nats://127.0.0.1:4222."],
     ["for an unknown log level", "run a --log-level loud", "--log-level is one of debug, info, warn, error, not loud."],
+    ["for a runtime without a configuration", "runtime --nats embedded", "--config is required."],
+    ["for a runtime without NATS", "runtime --config d", "--nats is required."],
+    ["for a runtime with an operand", "runtime d --config d --nats embedded", "runtime takes no operand."],
+    ["for no shards", "runtime --config kubernetes --shards 0 --nats embedded", "--shards is a whole number from 1 to 100, not 0."],
+    ["for too many shards", "runtime --config kubernetes --key-shards 101 --nats embedded", "--key-shards is a whole number from 1 to 100, not 101."],
+    ["for a namespace that is none", "runtime --config kubernetes --namespace a/b --nats embedded", "--namespace is a name of small letters, digits, dots and dashes, not a/b."],
+    ["for a certificate without its key", "runtime --config d --nats tls://n --nats-cert c", "--nats-cert and --nats-key are given together."],
     ["for a token without a tenant", "dev-token --scope s", "--tenant is required."],
     ["for a token without a scope", "dev-token --tenant t", "--scope is required."],
     ["for a time to live that is none", "dev-token --tenant t --scope s --ttl 1y", /^--ttl is a duration such as/u],

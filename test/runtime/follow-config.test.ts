@@ -2,22 +2,26 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { FolderState } from "../../runtime/config/folder.ts";
 import { defaultSettings } from "../../runtime/config/settings-schema.ts";
-import { followFolder } from "../../runtime/follow-folder.ts";
+import { followConfig } from "../../runtime/follow-config.ts";
+import { folderLog } from "../../runtime/state-logs.ts";
 import { stateOf } from "./config/folder-states.ts";
 
 let lines: Record<string, unknown>[] = [];
 let applied: FolderState[] = [];
+let told: [FolderState, string | undefined][] = [];
 
 beforeEach(() => {
   lines = [];
   applied = [];
+  told = [];
 });
 
 /** Follows a source that the test moves; answers how to move it and how to end. */
 function follow(initial: FolderState, now = initial, apply = (state: FolderState) => void applied.push(state)) {
   let current = now;
   const listeners = new Set<(state: FolderState) => void>();
-  const end = followFolder({
+  const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) });
+  const end = followConfig({
     source: {
       current: () => current,
       onChange: (listener) => {
@@ -26,9 +30,10 @@ function follow(initial: FolderState, now = initial, apply = (state: FolderState
       },
     },
     initial,
-    streams: defaultSettings.streams,
     apply,
-    log: pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) }),
+    told: (state, fault) => told.push([state, fault?.message]),
+    logState: folderLog(log, defaultSettings.streams),
+    log,
   });
   const move = (state: FolderState): void => {
     current = state;
@@ -39,7 +44,7 @@ function follow(initial: FolderState, now = initial, apply = (state: FolderState
 
 const objects = () => lines.filter(({ msg }) => msg === "object");
 
-describe("following a folder", () => {
+describe("following a configuration", () => {
   test("logs every object at first and applies nothing that is obeyed already", () => {
     follow(stateOf({ acme: {} }));
     expect(objects()).toMatchObject([{ object: "WebhookPartner/default/acme", outcome: "accepted" }]);
@@ -64,18 +69,28 @@ describe("following a folder", () => {
 
   test("applies nothing when only problems changed, and says loudly what is kept", () => {
     const { move } = follow(stateOf({ acme: {} }));
-    move(stateOf({ acme: {} }, { kept: ["WebhookPartner/default/acme"] }));
+    const kept = stateOf({ acme: {} }, { kept: ["WebhookPartner/default/acme"] });
+    move(kept);
     expect(applied).toEqual([]);
+    expect(told).toEqual([[kept, undefined]]);
     expect(lines).toContainEqual(expect.objectContaining({ level: 50, object: "WebhookPartner/default/acme" }));
   });
 
   test("goes on after a configuration that cannot be applied", () => {
     let fails = true;
-    const { move } = follow(stateOf({}), undefined, (state) => {
+    const initial = stateOf({});
+    const { move } = follow(initial, undefined, (state) => {
       if (fails) throw new Error("no room");
       applied.push(state);
     });
-    move(stateOf({ acme: {} }));
+    const refused = stateOf({ acme: {} });
+    move(refused);
+    // What is obeyed already is no change.
+    move(initial);
+    expect(told).toEqual([
+      [refused, "no room"],
+      [initial, undefined],
+    ]);
     expect(lines).toContainEqual(expect.objectContaining({ level: 50, msg: "the configuration cannot be applied" }));
     fails = false;
     const next = stateOf({ acme: {}, beta: {} });

@@ -1,0 +1,73 @@
+import { pino, type Logger } from "pino";
+import type { Program } from "../program.ts";
+import { exitCodes, type ExitName } from "./exit-codes.ts";
+
+const standardError = 2;
+
+export interface ServeOptions {
+  readonly logLevel: string;
+  readonly drainMs: number;
+}
+
+/**
+ * Starts a program, says so in one line of JSON on the standard output, and drains after SIGTERM or SIGINT, also when that
+ * comes before it is ready. A second signal ends the process at once.
+ * @throws StartError
+ */
+export async function serve(
+  { logLevel, drainMs }: ServeOptions,
+  start: (log: Logger, stopping: AbortSignal) => Promise<Program | undefined>,
+): Promise<ExitName> {
+  // Logs go to the standard error, so that the standard output holds the one line for whoever started the program.
+  const log = pino({ level: logLevel, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(standardError));
+  endOnFatal(log);
+  const stopping = new AbortController();
+  const signalled = firstSignal(log).then((signal) => {
+    stopping.abort();
+    return signal;
+  });
+  const program = await start(log, stopping.signal);
+  if (program !== undefined) process.stdout.write(`${JSON.stringify(readyLine(program))}\n`);
+  const signal = await signalled;
+  log.info({ signal, drainMs }, "draining");
+  await program?.stop(drainMs);
+  log.info("stopped");
+  return "done";
+}
+
+function readyLine({ url, adminUrl, natsUrl, configHash }: Program): object {
+  return {
+    ready: true,
+    url,
+    admin_url: adminUrl,
+    nats_url: natsUrl,
+    pid: process.pid,
+    config_hash: configHash,
+  };
+}
+
+function firstSignal(log: Logger): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let count = 0;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      count += 1;
+      if (count === 1) resolve(signal);
+      else {
+        log.warn({ signal }, "ended without a drain");
+        process.exit(exitCodes.interrupted.code);
+      }
+    };
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
+  });
+}
+
+/** What nobody caught leaves the process in an unknown state; what is pending is in JetStream and survives its end. */
+function endOnFatal(log: Logger): void {
+  const end = (err: unknown): void => {
+    log.fatal({ err }, "fatal");
+    process.exit(exitCodes.failed.code);
+  };
+  process.on("uncaughtException", end);
+  process.on("unhandledRejection", end);
+}

@@ -1,0 +1,37 @@
+import { UsageError, type Given } from "./given.ts";
+
+/** What every command that serves is told. */
+export interface ServerArguments {
+  readonly port: number;
+  readonly adminPort: number;
+  readonly host: string;
+  readonly settingsFile?: string;
+  readonly drainMs: number;
+  readonly logLevel: string;
+}
+
+const portMax = 65_535;
+const drainSecondsMax = 3600;
+const logLevels = ["debug", "info", "warn", "error"];
+
+/** @throws UsageError */
+export function serverArguments(given: Given): ServerArguments {
+  const settingsFile = given.optional("settings");
+  const logLevel = given.text("log-level");
+  if (!logLevels.includes(logLevel)) throw new UsageError(`--log-level is one of ${logLevels.join(", ")}, not ${logLevel}.`);
+  return {
+    port: given.whole("port", portMax),
+    adminPort: given.whole("admin-port", portMax),
+    host: given.text("host"),
+    drainMs: given.whole("drain-seconds", drainSecondsMax) * 1000,
+    logLevel,
+    ...(settingsFile === undefined ? {} : { settingsFile }),
+  };
+}
+
+/** The URL itself, when it is one of NATS. @throws UsageError */
+export function natsUrlOf(text: string): string {
+  const url = URL.parse(text);
+  if (url !== null && ["nats:", "tls:"].includes(url.protocol) && url.hostname !== "") return text;
+  throw new UsageError("--nats is a URL such as nats://127.0.0.1:4222.");
+}

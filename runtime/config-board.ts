@@ -1,0 +1,87 @@
+import type { ConfigReport, ConfigView } from "./http/configz.ts";
+import { reportOf, type ProgramStatus } from "./program-status.ts";
+import type { WebhookEngine } from "./webhooks/engine.ts";
+
+/** How often what tells of no change by itself is looked at while somebody waits for a report: connections, health. */
+const lookMs = 250;
+/** How often the marks of other pods are read. */
+const marksMs = 10_000;
+
+interface Poll {
+  readonly after: string;
+  readonly wake: () => void;
+}
+
+/** The report of `/configz`, and those who wait for the next one. */
+export class ConfigBoard implements ConfigView {
+  private readonly status: ProgramStatus;
+  private readonly polls = new Set<Poll>();
+  private looking: NodeJS.Timeout | undefined;
+
+  constructor(status: ProgramStatus) {
+    this.status = status;
+  }
+
+  report(): ConfigReport {
+    return reportOf(this.status);
+  }
+
+  token(): string | undefined {
+    return this.status.applied?.state.configzToken;
+  }
+
+  async next(after: string, waitMs: number, signal: AbortSignal): Promise<ConfigReport> {
+    const report = this.report();
+    if (report.version !== after || signal.aborted) return report;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", end);
+        this.polls.delete(poll);
+        this.look();
+        resolve();
+      };
+      const poll = { after, wake: end };
+      const timer = setTimeout(end, waitMs);
+      signal.addEventListener("abort", end, { once: true });
+      this.polls.add(poll);
+      this.look();
+    });
+    return this.report();
+  }
+
+  /** Something that the report tells of may have changed. */
+  changed(): void {
+    if (this.polls.size === 0) return;
+    const { version } = this.report();
+    for (const { after, wake } of this.polls) if (after !== version) wake();
+  }
+
+  /** Keeps the marks of disabled partners true until told to end. */
+  followMarks(engine: Pick<WebhookEngine, "disabledPartners" | "onDisabled">): () => void {
+    const read = async (): Promise<void> => {
+      try {
+        this.status.disabled = await engine.disabledPartners();
+        this.changed();
+      } catch {
+        // Without an answer the last known marks stay; the next look comes soon.
+      }
+    };
+    const end = engine.onDisabled(() => void read());
+    const timer = setInterval(() => void read(), marksMs);
+    void read();
+    return () => {
+      clearInterval(timer);
+      end();
+    };
+  }
+
+  /** Looks for changes only while somebody waits. */
+  private look(): void {
+    if (this.polls.size > 0) this.looking ??= setInterval(() => this.changed(), lookMs);
+    else {
+      clearInterval(this.looking);
+      this.looking = undefined;
+    }
+  }
+}

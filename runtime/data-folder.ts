@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto";
+import { realpath } from "node:fs/promises";
+import { hostname } from "node:os";
+import type { Logger } from "pino";
+import type { Closing } from "./closing.ts";
+import { lockDataFolder } from "./data-lock.ts";
+import { startChildServer } from "./nats/child-server.ts";
+import type { NatsAccess } from "./nats/connect.ts";
+import { StartError, startStep } from "./start-error.ts";
+
+/** Makes the data folder this program's own. @throws StartError `data`, `locked` */
+export async function holdDataFolder(folder: string, closing: Closing): Promise<void> {
+  const lock = await startStep("data", `the data folder ${folder} cannot be used`, () => lockDataFolder(folder));
+  if (lock === undefined) throw new StartError("locked", `the data folder ${folder} is in use by another program`);
+  closing.add("data folder", () => lock.release());
+}
+
+/** The same for every run on one data folder. */
+export async function dataFolderId(folder: string): Promise<string> {
+  const place = `${hostname()}:${await realpath(folder)}`;
+  return createHash("sha256").update(place).digest("hex").slice(0, 16);
+}
+
+export interface EmbeddedNatsOptions {
+  readonly dataFolder: string;
+  /** The nats-server program. @default the first on PATH */
+  readonly natsServer?: string;
+  readonly log: Logger;
+}
+
+/** Starts a nats-server of the program's own in the data folder. @throws StartError `nats_server` */
+export async function startEmbeddedNats({ dataFolder, natsServer, log }: EmbeddedNatsOptions, closing: Closing): Promise<NatsAccess> {
+  const environment = natsServer === undefined ? process.env : { HELIOGRAPH_NATS_SERVER: natsServer };
+  const start = () => startChildServer({ dataFolder, log, environment });
+  const child = await startStep("nats_server", "the nats-server cannot be started", start);
+  closing.add("nats-server", () => child.stop());
+  return child.access;
+}

@@ -1,0 +1,123 @@
+import { stat } from "node:fs/promises";
+import { allowAll } from "../crds/policy.ts";
+import type { ShardCounts } from "../crds/shards.ts";
+import type { Closing } from "./closing.ts";
+import { CompiledFileSource } from "./config/compiled-file.ts";
+import type { ConfigState } from "./config/config-source.ts";
+import { FolderSource, type FolderState } from "./config/folder.ts";
+import { openKubernetesAccess } from "./config/kubernetes-access.ts";
+import { KubernetesSource } from "./config/kubernetes-source.ts";
+import { ShardCopies } from "./config/shard-copies.ts";
+import type { Settings } from "./config/settings.ts";
+import { holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
+import type { NatsAccess } from "./nats/connect.ts";
+import { startProgram, type Prepared, type Program, type ProgramOptions, type ProgramPlan } from "./program.ts";
+import { StartError, startStep } from "./start-error.ts";
+import { folderLog, shardLog } from "./state-logs.ts";
+import { version } from "./version.ts";
+
+export interface RuntimeOptions extends ProgramOptions {
+  readonly config: ConfigPlace;
+  readonly nats: NatsPlace;
+  /** Unique among the pods that share NATS. */
+  readonly podName: string;
+  /** How long requests are still taken after the end was asked for, while readiness says that no more should be sent. */
+  readonly unreadyMs: number;
+}
+
+/** Where the configuration is. */
+export type ConfigPlace =
+  | ({ readonly kind: "kubernetes" } & KubernetesPlace)
+  /** A folder as of `heliograph run`, or a file that holds what `compile` made. */
+  | { readonly kind: "path"; readonly path: string };
+
+export interface KubernetesPlace {
+  /** Of the Secrets. @default the pod's own, or that of the kubeconfig's context */
+  readonly namespace?: string;
+  /** First part of the Secrets' names. */
+  readonly prefix: string;
+  readonly counts: ShardCounts;
+  /** @default the pod's service account */
+  readonly kubeconfig?: string;
+  /** Folder of copies for a start without the API server. @default none are kept */
+  readonly cacheFolder?: string;
+}
+
+/** Where NATS is. */
+export type NatsPlace =
+  | { readonly kind: "server"; readonly access: NatsAccess }
+  | { readonly kind: "embedded"; readonly dataFolder: string; readonly natsServer?: string };
+
+/**
+ * Runs the product as one pod of several, on a configuration that others compile. It trusts only the issuers of the
+ * settings. Resolves when it is ready: every shard applied, NATS connected, both APIs served.
+ * @returns undefined when `stopping` was aborted before
+ * @throws StartError in a sentence for people
+ */
+export async function startRuntime(options: RuntimeOptions, stopping: AbortSignal): Promise<Program | undefined> {
+  const { config } = options;
+  if (config.kind === "kubernetes") {
+    return startProgram(planOf(options, (settings, closing) => prepareKubernetes(options, config, settings, closing)), stopping);
+  }
+  const found = await startStep("folder", `the configuration ${config.path} cannot be read`, () => stat(config.path));
+  return found.isDirectory()
+    ? startProgram(planOf(options, (settings, closing) => prepareFolder(options, config.path, settings, closing)), stopping)
+    : startProgram(planOf(options, (settings, closing) => prepareFile(options, config.path, settings, closing)), stopping);
+}
+
+function planOf<State extends ConfigState>(options: RuntimeOptions, prepare: ProgramPlan<State>["prepare"]): ProgramPlan<State> {
+  return { ...options, pod: options.podName, prepare, waitsForNats: options.nats.kind === "server" };
+}
+
+/** The parts that do not depend on where the configuration is. */
+async function prepareCommon({ nats, podName, log }: RuntimeOptions, closing: Closing) {
+  if (nats.kind === "embedded") await holdDataFolder(nats.dataFolder, closing);
+  const natsAccess = async (): Promise<NatsAccess> => {
+    return nats.kind === "embedded" ? startEmbeddedNats({ ...nats, log }, closing) : nats.access;
+  };
+  return { natsAccess, podId: podName, issuers: [] };
+}
+
+async function prepareKubernetes(
+  options: RuntimeOptions,
+  place: KubernetesPlace,
+  { streams }: Settings,
+  closing: Closing,
+): Promise<Prepared<ConfigState>> {
+  const { log } = options;
+  const { prefix, counts, kubeconfig, cacheFolder } = place;
+  const access = await startStep("kubernetes", "the API server cannot be used", () => {
+    return openKubernetesAccess(kubeconfig === undefined ? {} : { kubeconfig });
+  });
+  const namespace = place.namespace ?? access.namespace;
+  if (namespace === undefined) throw new StartError("kubernetes", "the namespace of the configuration is not known; name it with --namespace");
+  const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`) };
+  const common = { access, namespace, prefix, counts, log, userAgent: `heliograph/${version}`, ...copies };
+  return {
+    ...(await prepareCommon(options, closing)),
+    openConfig: ({ registry, onWaiting, stopping }) => KubernetesSource.open({ ...common, registry, onWaiting }, stopping),
+    logState: shardLog(log, streams),
+  };
+}
+
+function openCopies(folder: string, prefix: string): Promise<ShardCopies> {
+  return startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, prefix));
+}
+
+async function prepareFolder(options: RuntimeOptions, folder: string, { streams }: Settings, closing: Closing): Promise<Prepared<FolderState>> {
+  const open = () => FolderSource.open(folder, { policy: allowAll });
+  return {
+    ...(await prepareCommon(options, closing)),
+    openConfig: () => startStep("folder", `the folder ${folder} cannot be read`, open),
+    logState: folderLog(options.log, streams),
+  };
+}
+
+async function prepareFile(options: RuntimeOptions, path: string, { streams }: Settings, closing: Closing): Promise<Prepared<ConfigState>> {
+  const { log } = options;
+  return {
+    ...(await prepareCommon(options, closing)),
+    openConfig: () => startStep("folder", `the configuration ${path} cannot be read`, () => CompiledFileSource.open(path, log)),
+    logState: shardLog(log, streams),
+  };
+}

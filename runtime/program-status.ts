@@ -1,0 +1,115 @@
+import type { ConfigzMark, ConfigzShard } from "../crds/configz.ts";
+import { digestOf } from "../crds/compile/canonical-json.ts";
+import type { ConfigState } from "./config/config-source.ts";
+import type { PartHealth } from "./http/admin-server.ts";
+import type { ConfigReport } from "./http/configz.ts";
+import type { NatsConnectionHandle } from "./nats/connect.ts";
+import type { DisabledMark } from "./webhooks/disabled-partners.ts";
+import type { WebhookEngine } from "./webhooks/engine.ts";
+
+/** A configuration of any source; a folder tells its problems too. */
+export type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };
+
+/** What health, readiness and `/configz` are told from; parts appear as they start. */
+export interface ProgramStatus {
+  /** Name under which this program reports. */
+  readonly pod: string;
+  /** What the configuration waits for; told until one is applied. */
+  waitingFor: string;
+  applied: { readonly state: ProgramState; readonly at: Date } | undefined;
+  /** A later configuration that could not be applied, and why. */
+  refused: { readonly state: ConfigState; readonly reason: string } | undefined;
+  nats: Pick<NatsConnectionHandle, "isConnected"> | undefined;
+  /** Why there is no connection yet. */
+  natsFault: string;
+  engine: Pick<WebhookEngine, "health"> | undefined;
+  /** Of every pod, also those that an edit has lifted since. */
+  disabled: readonly DisabledMark[];
+  draining: boolean;
+}
+
+/** The status of a program that is about to start. */
+export function startingStatus(pod: string): ProgramStatus {
+  return {
+    pod,
+    waitingFor: "not applied",
+    applied: undefined,
+    refused: undefined,
+    nats: undefined,
+    natsFault: "not connected",
+    engine: undefined,
+    disabled: [],
+    draining: false,
+  };
+}
+
+/** Every part with what keeps it from working; the program is ready when all are well. */
+export function healthOf({ applied, waitingFor, nats, natsFault, engine, draining }: ProgramStatus): readonly PartHealth[] {
+  const part = (name: string, ok: boolean, detail: string): PartHealth => ({ name, ok, ...(ok ? {} : { detail }) });
+  const webhooks = engine?.health() ?? { ok: false, detail: "not started" };
+  return [
+    part("process", !draining, "draining"),
+    part("config", applied !== undefined, waitingFor),
+    part("nats", nats?.isConnected() === true, nats === undefined ? natsFault : "not connected"),
+    part("webhooks", webhooks.ok, webhooks.detail ?? "not well"),
+  ];
+}
+
+const versionHexChars = 16;
+
+/** What `/configz` answers now. */
+export function reportOf(status: ProgramStatus): ConfigReport {
+  const { applied, pod } = status;
+  const report = {
+    pod,
+    ready: healthOf(status).every(({ ok }) => ok),
+    hash: applied?.state.hash ?? null,
+    shards: shardsOf(status),
+    errors: applied?.state.errors ?? [],
+    marks: marksOf(status),
+    applied_at: applied?.at.toISOString() ?? null,
+    ...figuresOf(applied?.state),
+  };
+  return { version: digestOf(report).slice(0, versionHexChars), ...report };
+}
+
+type Figures = Pick<ConfigReport, "partners" | "catalogs" | "quotas" | "problems">;
+
+function figuresOf(state: ProgramState | undefined): Figures {
+  if (state === undefined) return { partners: 0, catalogs: 0, quotas: 0, problems: 0 };
+  const { config, problems, errors = [] } = state;
+  const { partners, catalogs, quotas } = config;
+  // A folder counts everything that is not obeyed as written, its files too.
+  const problemCount = problems?.length ?? errors.length;
+  return { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length, problems: problemCount };
+}
+
+/** The shards that are obeyed; of those that came later and could not be applied, why. */
+function shardsOf({ applied, refused }: ProgramStatus): Readonly<Record<string, ConfigzShard>> {
+  const shards = applied?.state.shards ?? {};
+  if (refused === undefined) return shards;
+  const error = `cannot be applied: ${refused.reason}`;
+  return Object.fromEntries(
+    Object.entries(shards).map(([name, shard]) => {
+      const isObeyed = refused.state.shards?.[name]?.sha256 === shard.sha256;
+      return [name, isObeyed ? shard : { ...shard, error }];
+    }),
+  );
+}
+
+/** Only marks of specifications that are obeyed now: another one has lifted the mark. */
+function marksOf({ applied, disabled }: ProgramStatus): readonly ConfigzMark[] {
+  const obeyed = new Set(applied?.state.config.partners.map(({ uid, specDigest }) => `${uid} ${specDigest}`));
+  return disabled
+    .filter(({ uid, specDigest }) => obeyed.has(`${uid} ${specDigest}`))
+    .map(({ namespace, name, uid, generation, at }) => ({
+      kind: "WebhookPartner",
+      namespace,
+      name,
+      uid,
+      generation,
+      reason: "PartnerDisabled",
+      message: "The partner answered 410 and gets nothing more until its specification changes.",
+      since: at,
+    }));
+}

@@ -1,0 +1,259 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { Closing } from "./closing.ts";
+import { ConfigBoard } from "./config-board.ts";
+import type { ConfigSource, ConfigState } from "./config/config-source.ts";
+import type { Settings } from "./config/settings.ts";
+import { followConfig, type StateLog } from "./follow-config.ts";
+import { createAdminServer } from "./http/admin-server.ts";
+import { createAuthenticate, type TrustedIssuer } from "./http/authenticate.ts";
+import { KeySource } from "./http/key-source.ts";
+import { listenServer } from "./http/listen-server.ts";
+import { loadKeys } from "./http/load-keys.ts";
+import { createPublicServer } from "./http/public-server.ts";
+import { createRequestMetrics, type RequestOutcome } from "./http/request-metrics.ts";
+import { eventRoutes } from "./http/routes/events.ts";
+import { metricsRoutes } from "./http/routes/metrics.ts";
+import { webhookRoutes } from "./http/routes/webhooks.ts";
+import { stopServer } from "./http/stop-server.ts";
+import { createMetricsApi } from "./metrics/create-metrics-api.ts";
+import type { MetricsApi } from "./metrics/metrics-api.ts";
+import { connectNats, type NatsAccess, type NatsConnectionHandle } from "./nats/connect.ts";
+import { healthOf, startingStatus, type ProgramStatus } from "./program-status.ts";
+import { readSettingsFile } from "./settings-file.ts";
+import { startStep } from "./start-error.ts";
+import { version } from "./version.ts";
+import { createWebhookEngine, type WebhookEngine } from "./webhooks/engine.ts";
+
+/** What every way of running the product is told. */
+export interface ProgramOptions {
+  /** Address that both ports are opened on. */
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** 0 picks a free one. */
+  readonly adminPort: number;
+  readonly settingsFile?: string;
+  readonly log: Logger;
+}
+
+/** What differs between the ways of running the product. */
+export interface ProgramPlan<State extends ConfigState> extends ProgramOptions {
+  /** Name under which the program reports. */
+  readonly pod: string;
+  /** Takes hold of what must be there before anything else. @throws StartError */
+  readonly prepare: (settings: Settings, closing: Closing) => Promise<Prepared<State>>;
+  /** Whether NATS that is away is waited for; else it ends the start. */
+  readonly waitsForNats: boolean;
+  /** After the end was asked for, requests are taken for so long, while readiness says that no more should be sent. */
+  readonly unreadyMs: number;
+}
+
+/** How the parts that differ are started, once health is served. */
+export interface Prepared<State extends ConfigState> {
+  /** Resolves with a source that holds a configuration, however long that takes. @throws StartError */
+  readonly openConfig: (context: OpenContext) => Promise<ConfigSource<State>>;
+  /** Logs what became of the configuration. */
+  readonly logState: StateLog<State>;
+  readonly natsAccess: () => Promise<NatsAccess>;
+  /** Unique among the pods, and best the same after a restart, so that a pod is at once the home of its lanes again. */
+  readonly podId: string;
+  /** Whom to trust besides the issuers of the settings. */
+  readonly issuers: readonly TrustedIssuer[];
+}
+
+export interface OpenContext {
+  readonly registry: Registry;
+  /** Told in one sentence what the configuration waits for. */
+  readonly onWaiting: (detail: string) => void;
+  /** The start is given up. */
+  readonly stopping: AbortSignal;
+}
+
+/** The whole program in one process, ready. */
+export interface Program {
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly natsUrl: string;
+  /** Of the configuration obeyed at the start. */
+  readonly configHash: string;
+  /** Takes nothing new, lets what is under way end within the bound, and closes everything. Runs once. */
+  stop(drainMs: number): Promise<void>;
+}
+
+/** Bound on closing what a start that failed had opened. */
+const failedStartDrainMs = 5000;
+const natsPauseMs = 1000;
+
+/** What the parts of a running program share. */
+interface Setting<State extends ConfigState> {
+  readonly plan: ProgramPlan<State>;
+  readonly settings: Settings;
+  readonly prepared: Prepared<State>;
+  readonly closing: Closing;
+  readonly registry: Registry;
+  readonly observe: (outcome: RequestOutcome) => void;
+  readonly status: ProgramStatus;
+  readonly board: ConfigBoard;
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * Starts everything in order, resolves when it is ready, and closes everything again when a step fails.
+ * @returns undefined when `stopping` was aborted before
+ * @throws StartError in a sentence for people
+ */
+export async function startProgram<State extends ConfigState>(
+  plan: ProgramPlan<State>,
+  stopping: AbortSignal,
+): Promise<Program | undefined> {
+  const closing = new Closing(plan.log);
+  try {
+    return await startParts(plan, closing, stopping);
+  } catch (error) {
+    await closing.run(failedStartDrainMs);
+    if (stopping.aborted) return undefined;
+    throw error;
+  }
+}
+
+async function startParts<State extends ConfigState>(
+  plan: ProgramPlan<State>,
+  closing: Closing,
+  stopping: AbortSignal,
+): Promise<Program> {
+  const settings = await readSettingsFile(plan.settingsFile);
+  const prepared = await plan.prepare(settings, closing);
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const observe = createRequestMetrics(registry);
+  const status = startingStatus(plan.pod);
+  const board = new ConfigBoard(status);
+  const setting = { plan, settings, prepared, closing, registry, observe, status, board, stopping };
+  const adminUrl = await serveAdmin(setting);
+  const source = await openConfig(setting);
+  const initial = source.current();
+  const { natsUrl, engine, metrics } = await startEngines(setting, initial);
+  const url = await servePublic(setting, engine, metrics);
+  follow(setting, source, initial, { engine, metrics });
+  stopping.throwIfAborted();
+  const stop = async (drainMs: number): Promise<void> => {
+    // Whoever sends requests here is told first, and given the time to notice.
+    status.draining = true;
+    board.changed();
+    await sleep(plan.unreadyMs);
+    await closing.run(drainMs);
+  };
+  return { url, adminUrl, natsUrl, configHash: initial.hash, stop };
+}
+
+async function serveAdmin<State extends ConfigState>(setting: Setting<State>): Promise<string> {
+  const { plan, registry, observe, status, board, closing } = setting;
+  const app = createAdminServer({
+    log: plan.log.child({ server: "admin" }, { level: "warn" }),
+    observe,
+    registry,
+    health: () => healthOf(status),
+    config: board,
+  });
+  closing.add("admin server", (remainingMs) => stopServer(app, remainingMs));
+  return startStep("port", "the admin port cannot be opened", () => listenServer(app, plan.host, plan.adminPort));
+}
+
+async function openConfig<State extends ConfigState>(setting: Setting<State>): Promise<ConfigSource<State>> {
+  const { prepared, registry, status, closing, stopping } = setting;
+  const onWaiting = (detail: string): void => {
+    status.waitingFor = detail;
+  };
+  const source = await prepared.openConfig({ registry, onWaiting, stopping });
+  closing.add("configuration source", () => source.stop());
+  return source;
+}
+
+interface Engines {
+  readonly engine: WebhookEngine;
+  readonly metrics: MetricsApi;
+}
+
+async function startEngines<State extends ConfigState>(
+  setting: Setting<State>,
+  initial: State,
+): Promise<Engines & { readonly natsUrl: string }> {
+  const { plan, settings, prepared, closing, registry, status, board } = setting;
+  const { log } = plan;
+  const access = await prepared.natsAccess();
+  const nats = await startStep("nats", "NATS cannot be used", () => connect(setting, access));
+  closing.add("NATS connection", () => nats.drain());
+  status.nats = nats;
+  const { config } = initial;
+  const engine = await startStep("nats", "NATS cannot be used", () =>
+    createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version }),
+  );
+  closing.add("webhooks", (remainingMs) => engine.stop(remainingMs));
+  status.engine = engine;
+  closing.add("marks", board.followMarks(engine));
+  const metrics = createMetricsApi({ config, log, registry });
+  closing.add("metrics", () => metrics.stop());
+  status.applied = { state: initial, at: new Date() };
+  return { natsUrl: access.servers.join(","), engine, metrics };
+}
+
+/** One try after another, where the plan is to wait. */
+async function connect<State extends ConfigState>(setting: Setting<State>, access: NatsAccess): Promise<NatsConnectionHandle> {
+  const { plan, status, stopping } = setting;
+  for (;;) {
+    try {
+      return await connectNats(access);
+    } catch (error) {
+      status.natsFault = error instanceof Error ? error.message : String(error);
+      if (!plan.waitsForNats) throw error;
+      plan.log.warn({ reason: status.natsFault }, "NATS is waited for");
+    }
+    await sleep(natsPauseMs, undefined, { signal: stopping });
+  }
+}
+
+async function servePublic<State extends ConfigState>(
+  { plan, settings, prepared, observe, closing }: Setting<State>,
+  engine: WebhookEngine,
+  metrics: MetricsApi,
+): Promise<string> {
+  const configured = settings.issuers.map((issuer) => ({
+    settings: issuer,
+    keys: new KeySource(() => loadKeys(issuer), Date.now),
+  }));
+  const app = createPublicServer({
+    log: plan.log.child({ server: "public" }),
+    observe,
+    authenticate: createAuthenticate([...prepared.issuers, ...configured], settings.claims, Date.now),
+    routes: [...eventRoutes(engine), ...webhookRoutes(engine), ...metricsRoutes(metrics)],
+    now: Date.now,
+  });
+  closing.add("public server", (remainingMs) => stopServer(app, remainingMs));
+  return startStep("port", "the port cannot be opened", () => listenServer(app, plan.host, plan.port));
+}
+
+function follow<State extends ConfigState>(
+  { plan, prepared, closing, status, board }: Setting<State>,
+  source: ConfigSource<State>,
+  initial: State,
+  { engine, metrics }: Engines,
+): void {
+  const end = followConfig({
+    source,
+    initial,
+    apply: ({ config }) => {
+      engine.apply(config);
+      metrics.apply(config);
+    },
+    told: (state, fault) => {
+      if (fault === undefined) status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
+      status.refused = fault === undefined ? undefined : { state, reason: fault.message };
+      board.changed();
+    },
+    logState: prepared.logState,
+    log: plan.log,
+  });
+  closing.add("configuration", end);
+}

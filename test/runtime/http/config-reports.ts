@@ -1,0 +1,17 @@
+import type { ConfigReport } from "../../../runtime/http/configz.ts";
+
+/** The report of a program that obeys nothing yet. */
+export const emptyReport: ConfigReport = {
+  version: "0",
+  pod: "pod-a",
+  ready: false,
+  hash: null,
+  shards: {},
+  errors: [],
+  marks: [],
+  applied_at: null,
+  partners: 0,
+  catalogs: 0,
+  quotas: 0,
+  problems: 0,
+};
