@@ -146,6 +146,8 @@ describe("a pull", () => {
 
   test("makes its consumer again when somebody deletes it", async () => {
     const { got, fill, consumer } = await caseOf(5);
+    const info = () => handle.manager.consumers.info(consumer.stream, consumer.name);
+    await waitFor(async () => (await info()).num_waiting > 0, { timeoutMs, what: "a standing request" });
     await handle.manager.consumers.delete(consumer.stream, consumer.name);
     await fill(1);
     expect(await waitFor(() => got[0], { timeoutMs: 5_000, what: "the message" })).toMatchObject({ deliveryCount: 1 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { DeadLetter } from "../../../runtime/webhooks/dead-letters.ts";
@@ -26,15 +26,9 @@ import {
 } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
-const cleanups: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   server = await startNatsServer();
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) {
-    await cleanup();
-  }
 });
 afterAll(async () => {
   await server.stop();
@@ -43,18 +37,32 @@ afterAll(async () => {
 const timeoutMs = 15_000;
 let prefixes = 0;
 
-/** An engine with streams of its own. */
-async function engineOf(config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<TestEngine> {
-  prefixes += 1;
-  const settings = streamsOf(`t${prefixes}`);
-  const engine = await startEngine(server.url, config, { settings, ...overrides });
-  cleanups.push(engine.stop);
-  return engine;
+/** Tests run side by side, so each cleans up its own. */
+type Cleanup = Pick<TestContext, "onTestFinished">;
+
+interface Case extends TestEngine {
+  readonly prefix: string;
 }
 
-async function partnerServer(answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> {
+/** An engine with streams of its own. */
+async function engineOf(
+  { onTestFinished }: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<Case> {
+  prefixes += 1;
+  const prefix = `t${prefixes}`;
+  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
+  onTestFinished(engine.stop);
+  return { ...engine, prefix };
+}
+
+async function partnerServer(
+  { onTestFinished }: Cleanup,
+  answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
+): Promise<WebhookPartnerServer> {
   const partner = await startWebhookPartner(answer);
-  cleanups.push(() => partner.close());
+  onTestFinished(() => partner.close());
   return partner;
 }
 
@@ -72,7 +80,7 @@ function untilHistory(
 
 const inState = (state: string) => (history: EventHistory) => history.deliveries[0]?.state === state;
 
-async function deadLetters({ nats }: TestEngine, prefix = `t${prefixes}`): Promise<readonly DeadLetter[]> {
+async function deadLetters({ nats, prefix }: Case): Promise<readonly DeadLetter[]> {
   const stream = createLayout(prefix).streams.deadLetters;
   const letters: DeadLetter[] = [];
   const found = await nats.manager.direct.getLastMessagesFor(stream, { multi_last: [`${prefix}.dlq.>`] });
@@ -82,10 +90,10 @@ async function deadLetters({ nats }: TestEngine, prefix = `t${prefixes}`): Promi
   return letters;
 }
 
-describe("a delivery", () => {
-  test("reaches the partner signed, with the attempt spliced into the event (Webhook Event Delivery §4.1, §5)", async () => {
-    const partner = await partnerServer();
-    const engine = await engineOf(configOf(partnerConfig("one", partner.url)));
+describe.concurrent("a delivery", () => {
+  test("reaches the partner signed, with its attempt in the body (Webhook Event Delivery §4.1, §5)", async (context) => {
+    const partner = await partnerServer(context);
+    const engine = await engineOf(context, configOf(partnerConfig("one", partner.url)));
     expect(await engine.ingest(eventBytes("e-1"))).toEqual({ eventId: "e-1", tenant: "acme", duplicate: false });
     const delivery = await waitFor(() => partner.of("e-1")[0], { timeoutMs, what: "the delivery" });
     const { headers, path, body } = delivery;
@@ -107,10 +115,13 @@ describe("a delivery", () => {
     ]);
   });
 
-  test("that fails is tried again by the schedule, never early, until a 2xx (§3, §7, §8)", async () => {
+  test("that fails is tried again by the schedule, never early, until a 2xx (§3, §7, §8)", async (context) => {
     const answers = [500, 503, 200];
-    const partner = await partnerServer(({ attempt }) => ({ status: answers[attempt - 1] ?? 599, body: "no" }));
-    const engine = await engineOf(configOf(partnerConfig("two", partner.url)));
+    const partner = await partnerServer(context, ({ attempt }) => ({
+      status: answers[attempt - 1] ?? 599,
+      body: "no",
+    }));
+    const engine = await engineOf(context, configOf(partnerConfig("two", partner.url)));
     await engine.ingest(eventBytes("e-2"));
     const history = await untilHistory(engine, "e-2", inState("delivered"));
     expect(partner.of("e-2").map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
@@ -123,19 +134,19 @@ describe("a delivery", () => {
     expect(history.deliveries[0]?.attempts[0]?.response).toMatchObject({ body: "no", body_truncated: false });
   });
 
-  test("that waits for its next attempt says when that is", async () => {
-    const partner = await partnerServer(() => ({ status: 500 }));
+  test("that waits for its next attempt says when that is", async (context) => {
+    const partner = await partnerServer(context, () => ({ status: 500 }));
     const retry = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
-    const engine = await engineOf(configOf(partnerConfig("waiting", partner.url, { retry })));
+    const engine = await engineOf(context, configOf(partnerConfig("waiting", partner.url, { retry })));
     await engine.ingest(eventBytes("e-3"));
     const { deliveries } = await untilHistory(engine, "e-3", (history) => history.deliveries[0]?.attempts.length === 1);
     expect(deliveries[0]).toMatchObject({ state: "in_delivery", reason: "status_500" });
     expect(Date.parse(deliveries[0]?.next_attempt_at ?? "") - Date.now()).toBeGreaterThan(590_000);
   });
 
-  test.each([400, 401, 403, 404, 422])("answered %i is rejected and kept as a dead letter (§3, §7)", async (status) => {
-    const partner = await partnerServer(() => ({ status, body: "<html>no</html>" }));
-    const engine = await engineOf(configOf(partnerConfig("three", partner.url)));
+  test.for([400, 401, 403, 404, 422])("answered %i is rejected and kept (§3, §7)", async (status, context) => {
+    const partner = await partnerServer(context, () => ({ status, body: "<html>no</html>" }));
+    const engine = await engineOf(context, configOf(partnerConfig("three", partner.url)));
     await engine.ingest(eventBytes("e-4"));
     const history = await untilHistory(engine, "e-4", inState("rejected"));
     expect(history.deliveries[0]?.reason).toBe(`status_${status}`);
@@ -146,10 +157,10 @@ describe("a delivery", () => {
     expect(partner.of("e-4")).toHaveLength(1);
   });
 
-  test("whose retries are exhausted is dead and kept with every attempt (§3)", async () => {
-    const partner = await partnerServer(() => ({ status: 500 }));
+  test("whose retries are exhausted is dead and kept with every attempt (§3)", async (context) => {
+    const partner = await partnerServer(context, () => ({ status: 500 }));
     const retry = { scheduleSeconds: [1], maxAgeSeconds: 2, jitterPercent: 0 };
-    const engine = await engineOf(configOf(partnerConfig("four", partner.url, { retry })));
+    const engine = await engineOf(context, configOf(partnerConfig("four", partner.url, { retry })));
     await engine.ingest(eventBytes("e-5"));
     await untilHistory(engine, "e-5", inState("dead"));
     const [letter] = await waitFor(async () => notEmpty(await deadLetters(engine)), { timeoutMs, what: "dead letter" });
@@ -157,10 +168,10 @@ describe("a delivery", () => {
     expect(letter?.state).toBe("dead");
   });
 
-  test("to a partner that cannot be reached tells why", async () => {
+  test("to a partner that cannot be reached tells why", async (context) => {
     const partner = await startWebhookPartner();
     await partner.close();
-    const engine = await engineOf(configOf(partnerConfig("five", partner.url)));
+    const engine = await engineOf(context, configOf(partnerConfig("five", partner.url)));
     await engine.ingest(eventBytes("e-6"));
     const { deliveries } = await untilHistory(engine, "e-6", (history) => history.deliveries[0]?.attempts.length === 1);
     expect(deliveries[0]).toMatchObject({ state: "in_delivery", reason: "connect" });
@@ -168,12 +179,12 @@ describe("a delivery", () => {
   });
 });
 
-describe("a 410", () => {
-  test("disables the partner until its specification changes (§7)", async () => {
+describe.concurrent("a 410", () => {
+  test("disables the partner until its specification changes (§7)", async (context) => {
     let status = 410;
-    const partner = await partnerServer(() => ({ status }));
+    const partner = await partnerServer(context, () => ({ status }));
     const config = partnerConfig("gone", partner.url);
-    const engine = await engineOf(configOf(config));
+    const engine = await engineOf(context, configOf(config));
     await engine.ingest(eventBytes("e-1"));
     await untilHistory(engine, "e-1", inState("rejected"));
     const [mark] = await waitFor(async () => notEmpty(await engine.engine.disabledPartners()), {
@@ -187,8 +198,8 @@ describe("a 410", () => {
     const { deliveries } = await untilHistory(engine, "e-2", (history) => history.deliveries.length === 1);
     expect(deliveries[0]).toMatchObject({ state: "in_delivery", attempts: [] });
     await engine.stop();
-    const again = await startEngine(server.url, configOf(config), { settings: streamsOf(`t${prefixes}`) });
-    cleanups.push(again.stop);
+    const again = await startEngine(server.url, configOf(config), { settings: streamsOf(engine.prefix) });
+    context.onTestFinished(again.stop);
     await again.ingest(eventBytes("e-3"));
     await untilHistory(again, "e-3", (history) => history.deliveries.length === 1);
     expect(partner.received).toHaveLength(1);
@@ -200,10 +211,10 @@ describe("a 410", () => {
   });
 });
 
-describe("ingest", () => {
-  test("answers a repeat with equal bytes as a duplicate and sends it once", async () => {
-    const partner = await partnerServer();
-    const engine = await engineOf(configOf(partnerConfig("one", partner.url)));
+describe.concurrent("ingest", () => {
+  test("answers a repeat with equal bytes as a duplicate and sends it once", async (context) => {
+    const partner = await partnerServer(context);
+    const engine = await engineOf(context, configOf(partnerConfig("one", partner.url)));
     await engine.ingest(eventBytes("e-1"));
     await untilHistory(engine, "e-1", inState("delivered"));
     expect(await engine.ingest(eventBytes("e-1"))).toEqual({ eventId: "e-1", tenant: "acme", duplicate: true });
@@ -212,8 +223,8 @@ describe("ingest", () => {
     expect(partner.of("e-1")).toHaveLength(1);
   });
 
-  test("refuses other bytes under a known id with 409, and takes them from another tenant", async () => {
-    const engine = await engineOf(configOf());
+  test("refuses other bytes under a known id with 409, and takes them from another tenant", async (context) => {
+    const engine = await engineOf(context, configOf());
     await engine.ingest(eventBytes("e-1"));
     await expect(engine.ingest(eventBytes("e-1", { data: { other: 1 } }))).rejects.toMatchObject({
       status: 409,
@@ -222,23 +233,23 @@ describe("ingest", () => {
     expect(await engine.ingest(eventBytes("e-1", { tenant: "zeta" }))).toMatchObject({ duplicate: false });
   });
 
-  test("takes one of many equal events that come at once", async () => {
-    const engine = await engineOf(configOf());
+  test("takes one of many equal events that come at once", async (context) => {
+    const engine = await engineOf(context, configOf());
     const answers = await Promise.all(Array.from({ length: 20 }, () => engine.ingest(eventBytes("e-1"))));
     expect(answers.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
   });
 
-  test("refuses tenants that the caller may not name", async () => {
-    const { engine } = await engineOf(configOf());
+  test("refuses tenants that the caller may not name", async (context) => {
+    const { engine } = await engineOf(context, configOf());
     const ingest = (tenants: readonly string[]) => engine.ingest(eventBytes("e-1"), { tenants });
     await expect(ingest(["zeta"])).rejects.toMatchObject({ status: 403, code: "tenant_forbidden" });
     await expect(ingest([])).rejects.toMatchObject({ status: 403 });
     expect(await ingest(["acme"])).toMatchObject({ tenant: "acme" });
   });
 
-  test("answers a full stream with a coded 503 and a time to come back", async () => {
+  test("answers a full stream with a coded 503 and a time to come back", async (context) => {
     const streams = { ...testSettings.streams, prefix: "full", events: { maxAgeSeconds: 3_600, maxBytes: 1_024 } };
-    const engine = await engineOf(configOf(), { settings: { ...testSettings, streams } });
+    const engine = await engineOf(context, configOf(), { settings: { ...testSettings, streams } });
     const results = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => engine.ingest(eventBytes(`e-${n}`))));
     const refused = results.filter((result) => result.status === "rejected").map(({ reason }) => reason as unknown);
     expect(refused.length).toBeGreaterThan(0);
@@ -246,9 +257,9 @@ describe("ingest", () => {
   });
 });
 
-describe("the history of an event", () => {
-  test("is shown to callers of its tenant or of every tenant, and to nobody else", async () => {
-    const engine = await engineOf(configOf());
+describe.concurrent("the history of an event", () => {
+  test("is shown to callers of its tenant or of every tenant, and to nobody else", async (context) => {
+    const engine = await engineOf(context, configOf());
     await engine.ingest(eventBytes("e-1"));
     await engine.ingest(eventBytes("e-2", { tenant: undefined }));
     const visible = async (eventId: string, tenants: readonly string[]): Promise<boolean> =>
@@ -263,10 +274,10 @@ describe("the history of an event", () => {
     expect(await visible("e-9", ["*"])).toBe(false);
   });
 
-  test("leaves out a partner that came after the event was routed", async () => {
-    const partner = await partnerServer();
+  test("leaves out a partner that came after the event was routed", async (context) => {
+    const partner = await partnerServer(context);
     const first = partnerConfig("first", partner.url);
-    const engine = await engineOf(configOf(first));
+    const engine = await engineOf(context, configOf(first));
     await engine.ingest(eventBytes("e-1"));
     await untilHistory(engine, "e-1", inState("delivered"));
     engine.engine.apply(configOf(first, partnerConfig("second", partner.url)));
@@ -275,10 +286,10 @@ describe("the history of an event", () => {
   });
 });
 
-describe("a change of the configuration", () => {
-  test("keeps what waits for a paused partner and sends it when it is active again", async () => {
-    const partner = await partnerServer();
-    const engine = await engineOf(configOf(partnerConfig("one", partner.url, { state: "Paused" })));
+describe.concurrent("a change of the configuration", () => {
+  test("keeps what waits for a paused partner and sends it when it is active again", async (context) => {
+    const partner = await partnerServer(context);
+    const engine = await engineOf(context, configOf(partnerConfig("one", partner.url, { state: "Paused" })));
     await engine.ingest(eventBytes("e-1"));
     const { deliveries } = await untilHistory(engine, "e-1", (history) => history.deliveries.length === 1);
     expect(deliveries[0]?.state).toBe("in_delivery");
@@ -287,10 +298,10 @@ describe("a change of the configuration", () => {
     expect(partner.of("e-1")).toHaveLength(1);
   });
 
-  test("keeps what waits for a removed partner; one with another uid does not inherit it", async () => {
-    const partner = await partnerServer();
+  test("keeps what waits for a removed partner; one with another uid does not inherit it", async (context) => {
+    const partner = await partnerServer(context);
     const old = partnerConfig("one", partner.url);
-    const engine = await engineOf(configOf({ ...old, state: "Paused" }));
+    const engine = await engineOf(context, configOf({ ...old, state: "Paused" }));
     await engine.ingest(eventBytes("e-1"));
     await untilHistory(engine, "e-1", (history) => history.deliveries.length === 1);
     engine.engine.apply(configOf(partnerConfig("one", partner.url, { uid: "another" })));
@@ -301,9 +312,9 @@ describe("a change of the configuration", () => {
     await waitFor(() => partner.of("e-1")[0], { timeoutMs, what: "the delivery that waited" });
   });
 
-  test("is obeyed within a second: new events go to the new endpoint", async () => {
-    const [before, after] = await Promise.all([partnerServer(), partnerServer()]);
-    const engine = await engineOf(configOf(partnerConfig("one", before.url)));
+  test("is obeyed within a second: new events go to the new endpoint", async (context) => {
+    const [before, after] = await Promise.all([partnerServer(context), partnerServer(context)]);
+    const engine = await engineOf(context, configOf(partnerConfig("one", before.url)));
     await engine.ingest(eventBytes("e-1"));
     await waitFor(() => before.of("e-1")[0], { timeoutMs, what: "the first delivery" });
     const startedAt = performance.now();
@@ -314,13 +325,13 @@ describe("a change of the configuration", () => {
     expect(before.of("e-2")).toHaveLength(0);
   });
 
-  test("of one partner leaves the pulls of the others alone", async () => {
-    const partner = await partnerServer();
+  test("of one partner leaves the pulls of the others alone", async (context) => {
+    const partner = await partnerServer(context);
     const stays = partnerConfig("stays", partner.url);
-    const engine = await engineOf(configOf(stays, partnerConfig("changes", partner.url)));
+    const engine = await engineOf(context, configOf(stays, partnerConfig("changes", partner.url)));
     await engine.ingest(eventBytes("e-1"));
     await waitFor(() => partner.of("e-1").length === 2, { timeoutMs, what: "two deliveries" });
-    const stream = createLayout(`t${prefixes}`).streams.deliveries;
+    const stream = createLayout(engine.prefix).streams.deliveries;
     const consumer = `first-${partnerToken(stays.uid)}`;
     const waitingBefore = (await engine.nats.manager.consumers.info(stream, consumer)).num_waiting;
     engine.engine.apply(configOf(stays, partnerConfig("changes", partner.url, { delivery: { maxInFlight: 2 } })));
@@ -330,29 +341,30 @@ describe("a change of the configuration", () => {
   });
 });
 
-describe("attempts under way", () => {
-  test.each([
-    ["one place", 1],
-    ["three places", 3],
-  ])("never exceed what the partner allows, retries included: %s", async (_name, maxInFlight) => {
+describe.concurrent("attempts under way", () => {
+  test.for([1, 3])("never exceed what the partner allows, retries included: %i", async (maxInFlight, context) => {
     let now = 0;
     let most = 0;
-    const partner = await partnerServer(({ attempt, eventId }) => {
+    const partner = await partnerServer(context, ({ attempt, eventId }) => {
       now += 1;
       most = Math.max(most, now);
       setTimeout(() => (now -= 1), 90);
       return { status: attempt === 1 && Number(eventId.slice(2)) % 2 === 0 ? 500 : 200, delayMs: 100 };
     });
-    const engine = await engineOf(configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight } })));
+    const engine = await engineOf(context, configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight } })));
     const ids = Array.from({ length: 12 }, (_, index) => `e-${index}`);
     await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
     await waitFor(() => partner.received.length === 18, { timeoutMs, what: "every attempt" });
     expect(most).toBeLessThanOrEqual(maxInFlight);
   });
 
-  test("of a slow partner do not hold back a fast one", async () => {
-    const [slow, fast] = await Promise.all([partnerServer(() => ({ delayMs: 1_500 })), partnerServer()]);
+  test("of a slow partner do not hold back a fast one", async (context) => {
+    const [slow, fast] = await Promise.all([
+      partnerServer(context, () => ({ delayMs: 1_500 })),
+      partnerServer(context),
+    ]);
     const engine = await engineOf(
+      context,
       configOf(partnerConfig("slow", slow.url, { delivery: { maxInFlight: 2 } }), partnerConfig("fast", fast.url)),
     );
     const ids = Array.from({ length: 50 }, (_, index) => `e-${index}`);
@@ -363,19 +375,19 @@ describe("attempts under way", () => {
     expect(slow.received.length).toBeLessThanOrEqual(4);
   });
 
-  test("longer than JetStream's patience are made once", async () => {
-    const partner = await partnerServer(() => ({ delayMs: 4_500 }));
-    const engine = await engineOf(configOf(partnerConfig("slow", partner.url, { timeoutMs: 10_000 })));
+  test("longer than JetStream's patience are made once", async (context) => {
+    const partner = await partnerServer(context, () => ({ delayMs: 4_500 }));
+    const engine = await engineOf(context, configOf(partnerConfig("slow", partner.url, { timeoutMs: 10_000 })));
     await engine.ingest(eventBytes("e-1"));
     const { deliveries } = await untilHistory(engine, "e-1", inState("delivered"));
     expect(partner.of("e-1")).toHaveLength(1);
     expect(deliveries[0]?.attempts).toHaveLength(1);
   });
 
-  test("may end when the engine stops, and what has not is left to others", async () => {
-    const partner = await partnerServer(({ eventId }) => ({ delayMs: eventId === "quick" ? 300 : 60_000 }));
+  test("may end when the engine stops, and what has not is left to others", async (context) => {
+    const partner = await partnerServer(context, ({ eventId }) => ({ delayMs: eventId === "quick" ? 300 : 60_000 }));
     const config = configOf(partnerConfig("one", partner.url, { timeoutMs: 60_000 }));
-    const engine = await engineOf(config);
+    const engine = await engineOf(context, config);
     await engine.ingest(eventBytes("quick"));
     await engine.ingest(eventBytes("endless"));
     await waitFor(() => partner.received.length === 2, { timeoutMs, what: "both attempts" });

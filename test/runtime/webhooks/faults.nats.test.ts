@@ -159,7 +159,7 @@ describe("two pods", () => {
   /** A partner whose home is pod-1 while both live. */
   const uid = idsOf(64).find((id) => homeOf(partnerToken(id), ["pod-1", "pod-2"]) === "pod-1") ?? "";
 
-  test("share partners: when the home of one is killed, the other sends within three seconds, nothing twice", async () => {
+  test("share partners: when a home is killed, the other sends within three seconds, nothing twice", async () => {
     const partner = await partnerServer();
     const config = configOf(partnerConfig("one", partner.url, { uid }));
     const home = await startWorker({ url: server.url, prefix: "pods", podId: "pod-1", config });

@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createDeliveriesStream } from "../../../runtime/nats/deliveries-stream.ts";
 import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
@@ -29,7 +29,14 @@ interface Case extends TestEngine {
   readonly prefix: string;
 }
 
-async function caseOf(config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<Case> {
+/** Tests run side by side, so each cleans up its own. */
+type Cleanup = Pick<TestContext, "onTestFinished">;
+
+async function caseOf(
+  { onTestFinished }: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<Case> {
   count += 1;
   const prefix = `h${count}`;
   const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
@@ -37,7 +44,10 @@ async function caseOf(config: RuntimeConfig, overrides: Partial<WebhookEngineDep
   return { ...engine, prefix, layout: createLayout(prefix) };
 }
 
-async function partnerServer(answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> {
+async function partnerServer(
+  { onTestFinished }: Cleanup,
+  answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
+): Promise<WebhookPartnerServer> {
   const partner = await startWebhookPartner(answer);
   onTestFinished(() => partner.close());
   return partner;
@@ -59,12 +69,12 @@ async function untilDelivered(engine: Case): Promise<void> {
   await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
 }
 
-describe("an attempt whose record cannot be written", () => {
-  test("is neither made again nor lost", async () => {
-    const partner = await partnerServer();
+describe.concurrent("an attempt whose record cannot be written", () => {
+  test("is neither made again nor lost", async (context) => {
+    const partner = await partnerServer(context);
     const registry = new Registry();
     const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight: 1 } }));
-    const engine = await caseOf(config, { registry });
+    const engine = await caseOf(context, config, { registry });
     for (const id of idsOf(4)) {
       await engine.ingest(eventBytes(id));
       await untilState(engine, id, "delivered");
@@ -78,11 +88,11 @@ describe("an attempt whose record cannot be written", () => {
   });
 });
 
-describe("a dead letter stream that is full", () => {
-  test("stops the partner, never sends again, and lets it go on when there is room", async () => {
-    const partner = await partnerServer(({ eventId }) => ({ status: eventId === "bad" ? 404 : 200 }));
+describe.concurrent("a dead letter stream that is full", () => {
+  test("stops the partner, never sends again, and lets it go on when there is room", async (context) => {
+    const partner = await partnerServer(context, ({ eventId }) => ({ status: eventId === "bad" ? 404 : 200 }));
     const registry = new Registry();
-    const engine = await caseOf(configOf(partnerConfig("one", partner.url)), { registry });
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)), { registry });
     const { deadLetters } = engine.layout.streams;
     await engine.nats.manager.streams.update(deadLetters, { max_bytes: 10 });
     await engine.ingest(eventBytes("bad"));
@@ -105,11 +115,11 @@ describe("a dead letter stream that is full", () => {
   });
 });
 
-describe("a message that is no delivery", () => {
-  test("is kept as a dead letter and holds nothing up", async () => {
-    const partner = await partnerServer();
+describe.concurrent("a message that is no delivery", () => {
+  test("is kept as a dead letter and holds nothing up", async (context) => {
+    const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
-    const engine = await caseOf(configOf(config));
+    const engine = await caseOf(context, configOf(config));
     const token = partnerToken(config.uid);
     engine.nats.connection.publish(engine.layout.firstAttempt(token, token, "did"), "not a delivery");
     await engine.ingest(eventBytes("e-1"));
@@ -125,17 +135,21 @@ describe("a message that is no delivery", () => {
   });
 });
 
-describe("a message that nobody survives", () => {
-  test("is given up after sixteen hand-outs without a trace, with a record that says so", async () => {
-    const partner = await partnerServer();
+describe.concurrent("a message that nobody survives", () => {
+  test("is given up after sixteen hand-outs without a trace, with a record that says so", async (context) => {
+    const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
-    const engine = await caseOf(configOf({ ...config, state: "Paused" }));
+    const engine = await caseOf(context, configOf({ ...config, state: "Paused" }));
     await engine.ingest(eventBytes("poison"));
     const { deliveries, deadLetters } = engine.layout.streams;
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
     const token = partnerToken(config.uid);
     const lane = { durable_name: `first-${token}`, filter_subject: engine.layout.laneFilter("first", token) };
-    await engine.nats.manager.consumers.add(deliveries, { ...lane, ack_policy: "explicit", max_deliver: -1 } as never);
+    await engine.nats.manager.consumers.add(deliveries, {
+      ...lane,
+      ack_policy: "explicit",
+      max_deliver: -1,
+    } as never);
     const consumer = await engine.nats.manager.jetstream().consumers.get(deliveries, lane.durable_name);
     for (let handOut = 1; handOut <= 16; handOut += 1) {
       (await consumer.next())?.nak();
@@ -152,11 +166,11 @@ describe("a message that nobody survives", () => {
   });
 });
 
-describe("routing", () => {
-  test("is not fooled by a message id that was used but of which nothing is left", async () => {
-    const partner = await partnerServer();
+describe.concurrent("routing", () => {
+  test("is not fooled by a message id that was used but of which nothing is left", async (context) => {
+    const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
-    const engine = await caseOf(configOf({ ...config, state: "Paused" }));
+    const engine = await caseOf(context, configOf({ ...config, state: "Paused" }));
     const { deliveries } = engine.layout.streams;
     const token = partnerToken(config.uid);
     const did = deliveryId("acme", "e-1", config.uid);
@@ -170,12 +184,12 @@ describe("routing", () => {
     expect(partner.of("e-1")).toHaveLength(1);
   });
 
-  test("is held while too much waits for delivery, and loses nothing", async () => {
-    const partner = await partnerServer();
+  test("is held while too much waits for delivery, and loses nothing", async (context) => {
+    const partner = await partnerServer(context);
     const settings = streamsOf("held");
     const small = { ...settings, streams: { ...settings.streams, deliveries: { maxBytes: 20_000 } } };
     const config = partnerConfig("one", partner.url);
-    const engine = await caseOf(configOf({ ...config, state: "Paused" }), { settings: small });
+    const engine = await caseOf(context, configOf({ ...config, state: "Paused" }), { settings: small });
     const layout = createLayout("held");
     const data = { pad: "x".repeat(1_000) };
     await Promise.all(idsOf(40).map((id) => engine.ingest(eventBytes(id, { data }))));
@@ -193,19 +207,19 @@ describe("routing", () => {
     expect(new Set(partner.received.map(({ eventId }) => eventId)).size).toBe(340);
   });
 
-  test("leaves an event without takers stored and undelivered", async () => {
-    const engine = await caseOf(configOf());
+  test("leaves an event without takers stored and undelivered", async (context) => {
+    const engine = await caseOf(context, configOf());
     await engine.ingest(eventBytes("e-1"));
     expect((await engine.engine.event("e-1", ["*"]))?.deliveries).toEqual([]);
     expect(await messagesIn(engine, engine.layout.streams.deliveries)).toBe(0);
   });
 });
 
-describe("retries", () => {
-  test("get a consumer of their own at the first failure, with a quarter of the places", async () => {
-    const partner = await partnerServer(({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
+describe.concurrent("retries", () => {
+  test("get a consumer of their own at the first failure, with a quarter of the places", async (context) => {
+    const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
     const config = partnerConfig("one", partner.url, { delivery: { maxInFlight: 8 } });
-    const engine = await caseOf(configOf(config));
+    const engine = await caseOf(context, configOf(config));
     const token = partnerToken(config.uid);
     const info = (name: string) => engine.nats.manager.consumers.info(engine.layout.streams.deliveries, name);
     await waitFor(() => info(`first-${token}`), { timeoutMs, what: "the consumer of first attempts" });
@@ -224,8 +238,8 @@ describe("retries", () => {
     });
   });
 
-  test("are stored only by who holds the live message", async () => {
-    const engine = await caseOf(configOf());
+  test("are stored only by who holds the live message", async (context) => {
+    const engine = await caseOf(context, configOf());
     const stream = createDeliveriesStream(engine.nats, engine.layout);
     const delivery = { lane: "l", partner: "p", did: "d", headers: {}, body: Buffer.from("{}") };
     const first = await stream.publishFirst({ ...delivery, messageId: "d:0:1:0" });
@@ -243,9 +257,9 @@ describe("retries", () => {
 });
 
 describe("a process that stands still for longer than JetStream waits", () => {
-  test("makes its attempt once all the same", async () => {
-    const partner = await partnerServer(() => ({ delayMs: 500 }));
-    const engine = await caseOf(configOf(partnerConfig("one", partner.url, { timeoutMs: 20_000 })));
+  test("makes its attempt once all the same", async (context) => {
+    const partner = await partnerServer(context, () => ({ delayMs: 500 }));
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { timeoutMs: 20_000 })));
     await engine.ingest(eventBytes("e-1"));
     await waitFor(() => partner.of("e-1").length === 1, { timeoutMs, what: "the attempt" });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
@@ -255,12 +269,12 @@ describe("a process that stands still for longer than JetStream waits", () => {
   });
 });
 
-describe("events while NATS is away", () => {
-  test("are refused with a coded 503 in time, and taken again when it is back", async () => {
+describe.concurrent("events while NATS is away", () => {
+  test("are refused with a coded 503 in time, and taken again when it is back", async (context) => {
     const own = await startNatsServer();
-    onTestFinished(() => own.stop());
+    context.onTestFinished(() => own.stop());
     const engine = await startEngine(own.url, configOf());
-    onTestFinished(engine.stop);
+    context.onTestFinished(engine.stop);
     expect(engine.engine.health()).toEqual({ ok: true });
     await own.kill9();
     const startedAt = performance.now();
@@ -276,11 +290,11 @@ describe("events while NATS is away", () => {
   });
 });
 
-describe("metrics", () => {
-  test("count by what became of it and never by partner, tenant or event", async () => {
-    const partner = await partnerServer(({ eventId }) => ({ status: eventId === "bad" ? 404 : 200 }));
+describe.concurrent("metrics", () => {
+  test("count by what became of it and never by partner, tenant or event", async (context) => {
+    const partner = await partnerServer(context, ({ eventId }) => ({ status: eventId === "bad" ? 404 : 200 }));
     const registry = new Registry();
-    const engine = await caseOf(configOf(partnerConfig("one", partner.url)), { registry });
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)), { registry });
     await engine.ingest(eventBytes("good"));
     await engine.ingest(eventBytes("good"));
     await engine.ingest(eventBytes("bad"));
@@ -301,11 +315,13 @@ describe("metrics", () => {
   });
 });
 
-describe("history and room", () => {
-  test("go together: the oldest routed events go before producers are refused", async () => {
+describe.concurrent("history and room", () => {
+  test("go together: the oldest routed events go before producers are refused", async (context) => {
     const settings = streamsOf("room");
     const events = { maxAgeSeconds: 3_600, maxBytes: 200_000 };
-    const engine = await caseOf(configOf(), { settings: { ...settings, streams: { ...settings.streams, events } } });
+    const engine = await caseOf(context, configOf(), {
+      settings: { ...settings, streams: { ...settings.streams, events } },
+    });
     const layout = createLayout("room");
     const data = { pad: "x".repeat(2_000) };
     const info = async () => (await engine.nats.manager.streams.info(layout.streams.events)).state;
