@@ -20,6 +20,10 @@ export interface KubeApiHandle {
   log(): string;
   /** Runs kubectl to its end; a failed command is a result, not an error. */
   kubectl(args: readonly string[], stdin?: string): Promise<KubectlResult>;
+  /** Ends the API server alone, as an outage would; etcd keeps everything. */
+  stopServer(): Promise<void>;
+  /** Starts it again, on the same port. */
+  startServer(): Promise<void>;
   /** Ends both servers and removes what they stored. */
   stop(): Promise<void>;
 }
@@ -57,9 +61,10 @@ export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeAp
     const etcd = await retriedOnTakenPort((port) => startEtcd(etcdPath, folder.path, port));
     running.push(etcd.server);
     const access = await writeAccess(folder.path);
-    const api = await retriedOnTakenPort((port) => {
+    const start = (port: number): Promise<Listening> => {
       return startApiServer(apiServerPath, { folder: folder.path, etcdUrl: etcd.url, access, flags: options.flags ?? [] }, port);
-    });
+    };
+    let api = await retriedOnTakenPort(start);
     running.push(api.server);
     const kubeconfig = join(folder.path, "kubeconfig");
     await writeFile(kubeconfig, kubeconfigText(api.url, access));
@@ -68,6 +73,11 @@ export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeAp
       url: api.url,
       caPath: access.caPath,
       log: () => api.server.log(),
+      stopServer: () => api.server.stop(),
+      startServer: async () => {
+        api = await start(Number(new URL(api.url).port));
+        running.push(api.server);
+      },
       kubectl: (args, stdin) => runKubectl(kubectlPath, kubeconfig, args, stdin),
       stop,
     };
