@@ -25,6 +25,7 @@ const retireMsMax = 120_000;
 /** Creates the workers' keeper. */
 export function createLanes(context: DeliveryContext, homes: Pick<Homes, "isHome">): Lanes {
   const workers = new Map<string, PartnerWorker>();
+  const retired = new Set<PartnerWorker>();
   const turns = new Slots(consumerChangesMax);
   let partners = new Map<string, Partner>();
   let isRunning = false;
@@ -41,7 +42,6 @@ export function createLanes(context: DeliveryContext, homes: Pick<Homes, "isHome
     // Its attempts have their own time limit; JetStream is told of them until then.
     void worker.stop(retireMsMax).finally(() => retired.delete(worker));
   };
-  const retired = new Set<PartnerWorker>();
   const all = (): readonly PartnerWorker[] => [...workers.values(), ...retired];
   return {
     apply: (next) => {
