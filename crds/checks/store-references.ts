@@ -43,23 +43,53 @@ export function resolveStores(
   return { entries, problems: problems.length > 0 ? problems : mismatches(entries) };
 }
 
+/** Where a store may name a Secret, and which of its entries are used for what. */
+const places: readonly ((prometheus: MetricCatalogStore["prometheus"]) => Place | undefined)[] = [
+  ({ auth }) => {
+    const ref = auth?.basic?.secretRef;
+    const names = [
+      ["user name", ref?.usernameKey ?? "", "usernameKey"],
+      ["password", ref?.passwordKey ?? "", "passwordKey"],
+    ] as const;
+    return ref && { field: "auth.basic.secretRef", secret: ref.name, entries: names };
+  },
+  ({ auth }) => {
+    const ref = auth?.bearer?.secretRef;
+    return ref && { field: "auth.bearer.secretRef", secret: ref.name, entries: [["token", ref.key, "key"]] };
+  },
+  ({ tls }) => {
+    const ref = tls?.caSecretRef;
+    return ref && { field: "tls.caSecretRef", secret: ref.name, entries: [["trusted certificates", ref.key, "key"]] };
+  },
+  ({ tls }) => {
+    const ref = tls?.clientSecretRef;
+    const names = [
+      ["certificate", "tls.crt", "name"],
+      ["private key", "tls.key", "name"],
+    ] as const;
+    return ref && { field: "tls.clientSecretRef", secret: ref.name, entries: names };
+  },
+];
+
+/** One reference of a store: its field below `prometheus`, the Secret, and (use, entry, field of the entry). */
+interface Place {
+  readonly field: string;
+  readonly secret: string;
+  readonly entries: readonly (readonly [Use, string, string])[];
+}
+
 function referencesOf({ prometheus }: MetricCatalogStore, store: number, namespace: string): readonly StoreReference[] {
-  const { auth, tls } = prometheus;
-  const of = (field: string, name: string) => (use: Use, entry: string, entryField = "name"): StoreReference => {
+  const named = places.flatMap((place) => place(prometheus) ?? []);
+  return named.flatMap(({ field, secret, entries }) => {
     const at = `spec.stores[${store}].prometheus.${field}`;
-    return { store, use, secret: `${namespace}/${name}`, entry, fields: { secret: `${at}.name`, entry: `${at}.${entryField}` } };
-  };
-  const [basic, bearer, ca, client] = [auth?.basic?.secretRef, auth?.bearer?.secretRef, tls?.caSecretRef, tls?.clientSecretRef];
-  const basicOf = basic && of("auth.basic.secretRef", basic.name);
-  const clientOf = client && of("tls.clientSecretRef", client.name);
-  return [
-    basicOf?.("user name", basic?.usernameKey ?? "", "usernameKey"),
-    basicOf?.("password", basic?.passwordKey ?? "", "passwordKey"),
-    bearer && of("auth.bearer.secretRef", bearer.name)("token", bearer.key, "key"),
-    ca && of("tls.caSecretRef", ca.name)("trusted certificates", ca.key, "key"),
-    clientOf?.("certificate", "tls.crt"),
-    clientOf?.("private key", "tls.key"),
-  ].filter((reference) => reference !== undefined);
+    return entries.map(([use, entry, entryField]) => ({
+      store,
+      use,
+      secret: `${namespace}/${secret}`,
+      entry,
+      fields: { secret: `${at}.name`, entry: `${at}.${entryField}` },
+    }));
+  });
 }
 
 function resolveEntry(
