@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { collectDefaultMetrics, Registry } from "prom-client";
+import type { RuntimeConfig } from "../crds/config.ts";
 import { Closing } from "./closing.ts";
 import { ConfigBoard } from "./config-board.ts";
 import type { ConfigSource, ConfigState } from "./config/config-source.ts";
@@ -243,10 +244,7 @@ function follow<State extends ConfigState>(
   const end = followConfig({
     source,
     initial,
-    apply: ({ config }) => {
-      engine.apply(config);
-      metrics.apply(config);
-    },
+    apply: ({ config }) => applyAll([engine, metrics], config),
     told: (state, fault) => {
       if (fault === undefined) status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
       status.refused = fault === undefined ? undefined : { state, reason: fault.message };
@@ -256,4 +254,17 @@ function follow<State extends ConfigState>(
     log: plan.log,
   });
   closing.add("configuration", end);
+}
+
+/** A part that cannot obey keeps no other from it. @throws what the first such part threw */
+function applyAll(parts: readonly { apply(config: RuntimeConfig): void }[], config: RuntimeConfig): void {
+  const faults: unknown[] = [];
+  for (const part of parts) {
+    try {
+      part.apply(config);
+    } catch (error) {
+      faults.push(error);
+    }
+  }
+  if (faults.length > 0) throw faults[0];
 }

@@ -175,7 +175,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
   private join(): void {
     this.joining = undefined;
     const startedMs = performance.now();
-    const state = this.set.join(this.state?.config);
+    const state = this.joined();
     this.joinMs = performance.now() - startedMs;
     if (state === undefined) {
       this.tellWaiting();
@@ -187,6 +187,18 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     for (const listener of this.listeners) listener(state);
   }
 
+  /** Content that is whole and yet makes no sense to this version of the program leaves everything as it was. */
+  private joined(): ShardedState | undefined {
+    try {
+      return this.set.join(this.state?.config);
+    } catch (err) {
+      this.options.log.error({ err }, "the shards cannot be joined");
+      const reason = `the shards cannot be joined: ${err instanceof Error ? err.message : String(err)}`;
+      this.options.onWaiting?.(reason);
+      return this.state === undefined ? undefined : withError(this.state, reason);
+    }
+  }
+
   private tellWaiting(reason?: string): void {
     const [first, ...others] = this.set.missing();
     if (first === undefined) return;
@@ -195,4 +207,8 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     const detail = `${total - 1 - others.length} of ${total} shards applied; ${this.options.namespace}/${secret}: ${first.error}`;
     this.options.onWaiting?.(reason === undefined ? detail : `${detail} (${reason})`);
   }
+}
+
+function withError(state: ShardedState, error: string): ShardedState {
+  return { ...state, shards: Object.fromEntries(Object.entries(state.shards).map(([name, shard]) => [name, { ...shard, error }])) };
 }

@@ -9,6 +9,7 @@ import type {
   StoreConfig,
 } from "../../crds/config.ts";
 import type { ConfigzError } from "../../crds/configz.ts";
+import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
 
 /** A configuration without what this program cannot obey, and what that was. */
@@ -126,8 +127,8 @@ function decoded(base64: string | undefined): Uint8Array {
   return Buffer.from(base64 ?? "", "base64");
 }
 
-/** Bytes that only kept resources still name. Ids hold slashes and a digest, so that nothing else looks like one. */
-function keptMaterial(kept: readonly ResourceOrigin[], previous: RuntimeConfig | undefined): Readonly<Record<string, string>> {
-  const text = JSON.stringify(kept);
-  return Object.fromEntries(Object.entries(previous?.material ?? {}).filter(([id]) => text.includes(JSON.stringify(id))));
+/** Bytes that only kept resources still name. */
+function keptMaterial(kept: readonly (PartnerConfig | CatalogConfig)[], previous: RuntimeConfig | undefined): RuntimeConfig["material"] {
+  const ids = new Set(kept.flatMap(materialIdsOf));
+  return Object.fromEntries(Object.entries(previous?.material ?? {}).filter(([id]) => ids.has(id)));
 }

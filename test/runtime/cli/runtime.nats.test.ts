@@ -1,0 +1,84 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startProgram } from "../../support/heliograph-process.ts";
+import { startNatsServer } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import { configOf } from "../config/shard-secrets.ts";
+import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "./installation.ts";
+import { resolveTool } from "../../tools/resolve.ts";
+import { makeIssuer, signToken } from "../../support/tokens.ts";
+
+const patience = { timeoutMs: 15_000, pollMs: 10 };
+
+let installation: Installation;
+let partner: WebhookPartnerServer;
+let ends: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  installation = await makeInstallation();
+  partner = await startWebhookPartner();
+  ends = [];
+});
+
+afterEach(async () => {
+  for (const end of ends.toReversed()) await end();
+  await partner.close();
+  await installation.remove();
+});
+
+/** Starts a runtime on free ports that trusts one issuer; answers its ready line and a token. */
+async function start(config: string, nats: string, environment: Record<string, string> = {}) {
+  const issuer = await makeIssuer("https://issuer.example");
+  const file = (name: string) => join(installation.data, "..", name);
+  await writeFile(file("keys.json"), JSON.stringify({ keys: [issuer.publicJwk] }));
+  await writeFile(file("settings.json"), JSON.stringify({ issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }] }));
+  const flags = ["--config", config, "--nats", nats, "--port", "0", "--admin-port", "0", "--host", "127.0.0.1", "--unready-seconds", "0"];
+  const program = startProgram(["runtime", ...flags, "--settings", file("settings.json")], { environment });
+  ends.push(async () => {
+    program.signal("SIGTERM");
+    expect((await program.ended()).code).toBe(0);
+  });
+  const exp = Math.floor(Date.now() / 1000) + 600;
+  const token = await signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "shop", exp, scope: "events:write", tenants: ["*"] });
+  return { line: await program.ready(), token };
+}
+
+const delivered = (eventId: string) => waitFor(() => partner.of(eventId).length > 0, { ...patience, what: `the delivery of ${eventId}` });
+
+describe("heliograph runtime", () => {
+  test("runs on a folder with a nats-server of its own, and trusts no development issuer", async () => {
+    await installation.write("partner.yaml", partnerText("acme", partner.url));
+    const environment = { HELIOGRAPH_DATA: installation.data, HELIOGRAPH_NATS_SERVER: await resolveTool("nats-server") };
+    const { line, token } = await start(installation.folder, "embedded", environment);
+    expect((await postEvent(line.url, await installation.token(), eventText("evt-0"))).status).toBe(401);
+    expect((await postEvent(line.url, token, eventText("evt-1"))).status).toBe(202);
+    await delivered("evt-1");
+    expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({ ready: true, hash: line.config_hash, shards: {}, partners: 1 });
+  });
+
+  test("runs on a compiled configuration, and obeys the next", async () => {
+    const nats = await startNatsServer();
+    ends.push(() => nats.stop());
+    const path = join(installation.folder, "compiled.json");
+    await writeFile(path, JSON.stringify(configOf({})));
+    const { line, token } = await start(path, nats.url);
+    const changes = {
+      "endpoint.url": partner.url,
+      "subscriptions[0].types": ["**"],
+      "subscriptions[0].tenants": ["*"],
+      networks: { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true },
+    };
+    await installation.write("compiled.json", JSON.stringify(configOf({ acme: { changes } })));
+    await waitFor(async () => (await get(`${line.admin_url}/configz`)).body["partners"] === 1, { ...patience, what: "the partner" });
+    await postEvent(line.url, token, eventText("evt-2"));
+    await delivered("evt-2");
+    expect(partner.received).toHaveLength(1);
+  });
+
+  test("ends with 3 and a sentence when there is no configuration", async () => {
+    const program = startProgram(["runtime", "--config", join(installation.folder, "nowhere"), "--nats", "embedded"]);
+    expect(await program.ended()).toMatchObject({ code: 3, stderr: expect.stringMatching(/^heliograph: the configuration .*nowhere cannot be read: ENOENT/u) });
+  });
+});
