@@ -12,7 +12,7 @@ export interface ConfigzReport {
   readonly pod: string;
   /** Whether every shard was applied and the pod serves. */
   readonly ready: boolean;
-  /** `configDigest` of all that is obeyed; null before anything is. */
+  /** Of all that is obeyed: equal in pods that obey the same; null before anything is. */
   readonly hash: string | null;
   /** By shard name, without the prefix of the Secrets: `config-00`. A shard never seen is absent. */
   readonly shards: Readonly<Record<string, ConfigzShard>>;
