@@ -1,5 +1,7 @@
 import { KubeConfig } from "@kubernetes/client-node";
 
+export type { KubeConfig } from "@kubernetes/client-node";
+
 /** Where the way to the API server is written down. */
 export interface KubeConfigSource {
   /** Path of a kubeconfig. @default `KUBECONFIG`, then `~/.kube/config`, then the pod's service account */

@@ -1,0 +1,69 @@
+import type { Facts } from "../conditions.ts";
+import { ownConditions } from "../conditions.ts";
+import { disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
+import type { Judgement } from "../publish/desired-state.ts";
+import type { Publication } from "../publish/publications.ts";
+import type { Need } from "../observe/rollout.ts";
+import { isPaused, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
+
+/** All that is known of one object when its status is looked at. */
+export interface Known {
+  /** `<Kind>/<namespace>/<name>` */
+  readonly key: string;
+  readonly object: ResourceObject;
+  readonly status: ResourceStatus | undefined;
+  /** What its present version says was judged so; undefined when that version was not looked at yet. */
+  readonly judgement: Judgement | undefined;
+  readonly publication: Publication | undefined;
+  readonly needs: readonly Need[];
+  readonly pods: Pods;
+  /** The published form that every ready pod was seen to obey last. */
+  readonly confirmedDigest: string | undefined;
+  readonly nowMs: number;
+}
+
+/** Makes the facts of a decision out of what is known. */
+export function factsOf(known: Known, times: RolloutTimes): Facts {
+  const { object, judgement, publication } = known;
+  return {
+    generation: object.metadata.generation,
+    isPaused: isPaused(object),
+    verdict: judgement?.verdict,
+    isTooLarge: judgement?.isTooLarge ?? false,
+    inForce: generationOf(judgement?.digest),
+    isPublished: judgement !== undefined && judgement.digest === publication?.digest,
+    rollout: rolloutFor(known, times),
+    disabled: disabledFor(known),
+  };
+}
+
+/** Digests begin with the generation. */
+function generationOf(digest: string | undefined): number | undefined {
+  return digest === undefined ? undefined : Number.parseInt(digest, 10);
+}
+
+function rolloutFor(known: Known, times: RolloutTimes): Rollout {
+  const { key, judgement, publication, needs, pods, nowMs } = known;
+  const generation = generationOf(judgement?.digest);
+  const isPublished = generation !== undefined && publication !== undefined && judgement?.digest === publication.digest;
+  if (!isPublished) return { kind: "waiting", untilMs: nowMs };
+  const isProgrammed = known.confirmedDigest === publication.digest && saysProgrammed(known.status, generation);
+  return rolloutOf({ key, generation, needs, publishedAtMs: publication.atMs, isProgrammed }, pods, nowMs, times);
+}
+
+/** Whether a status says that every ready pod obeys a generation. */
+export function saysProgrammed(status: ResourceStatus | undefined, generation: number): boolean {
+  return ownConditions(status).some(({ type, status: held, observedGeneration }) => {
+    return type === "Programmed" && held === "True" && observedGeneration === generation;
+  });
+}
+
+/** As long as a pod was not heard, what the status says of a disabled partner stands. */
+function disabledFor({ object, status, pods }: Known): string | undefined {
+  const { uid, generation } = object.metadata;
+  if (object.kind !== "WebhookPartner") return undefined;
+  const isUnheard = pods.list.length === 0 || pods.list.some(({ report, silence }) => report === undefined && silence === undefined);
+  const ready = ownConditions(status).find(({ type }) => type === "Ready");
+  const stands = isUnheard && ready?.reason === "PartnerDisabled" && ready.observedGeneration === generation;
+  return disabledBy(pods, uid, generation) ?? (stands ? ready.message : undefined);
+}

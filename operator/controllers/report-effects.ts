@@ -1,0 +1,37 @@
+import { resourceKey } from "../../crds/shards.ts";
+import type { PodReport } from "../observe/rollout.ts";
+
+/** What a new report of a pod asks to be looked at. */
+export interface ReportEffects {
+  /** Shards of which the pod runs another version now: for resources that wait. */
+  readonly moved: readonly string[];
+  /** Shards of which the pod runs an older version than it did, or than anybody knew: for every resource in them. */
+  readonly fellBack: readonly string[];
+  /** Resources that the pod says something else about, by `<Kind>/<namespace>/<name>`. */
+  readonly named: readonly string[];
+}
+
+const silent: PodReport = { shards: {}, errors: new Map(), marks: new Map() };
+
+/** The difference between two reports of one pod. @param current revisions of the published shards */
+export function effectsOf(
+  before: PodReport | undefined,
+  after: PodReport,
+  current: (shard: string) => { readonly revision: number; readonly sha256: string } | undefined,
+): ReportEffects {
+  const known = before ?? silent;
+  const moved = Object.keys(after.shards).filter((name) => JSON.stringify(known.shards[name]) !== JSON.stringify(after.shards[name]));
+  const fellBack = moved.filter((name) => {
+    const [was, is] = [known.shards[name], after.shards[name]];
+    const isOlder = was === undefined || (is?.revision ?? 0) < was.revision;
+    return isOlder && is?.sha256 !== current(name)?.sha256;
+  });
+  const errors = different(known.errors, after.errors);
+  const marks = different(known.marks, after.marks).flatMap((uid) => after.marks.get(uid) ?? known.marks.get(uid) ?? []);
+  return { moved, fellBack, named: [...errors, ...marks.map((mark) => resourceKey(mark.kind, mark))] };
+}
+
+function different(before: ReadonlyMap<string, object>, after: ReadonlyMap<string, object>): readonly string[] {
+  const keys = new Set([...before.keys(), ...after.keys()]);
+  return [...keys].filter((key) => JSON.stringify(before.get(key)) !== JSON.stringify(after.get(key)));
+}

@@ -1,0 +1,209 @@
+import type { Logger } from "pino";
+import type { Kind } from "../../crds/resource.ts";
+import { resourceKey } from "../../crds/shards.ts";
+import type { ResourceInventory } from "../inventory/resources.ts";
+import { priorityOf } from "../kube/informer.ts";
+import type { Clock } from "../kube/clock.ts";
+import { Controller, again, done, type Reconcile, type ReconcileResult } from "../kube/controller.ts";
+import type { EventRecorder } from "../kube/events.ts";
+import { isKubeError } from "../kube/kube-error.ts";
+import type { KubeMetrics } from "../kube/metrics.ts";
+import type { Priority } from "../kube/queue-state.ts";
+import { apiVersionOf } from "../kube/resource.ts";
+import { WorkQueue } from "../kube/work-queue.ts";
+import type { OperatorMetrics } from "../metrics.ts";
+import type { PodNews } from "../observe/pod-registry.ts";
+import { type Pods, type RolloutTimes, rolloutTimesDefault } from "../observe/rollout.ts";
+import type { Desired } from "../publish/desired-state.ts";
+import type { Publications } from "../publish/publications.ts";
+import { kindsInOrder, resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
+import { factsOf, saysProgrammed, type Known } from "./gather.ts";
+import { effectsOf } from "./report-effects.ts";
+import { decideStatus, type StatusTimes, statusTimesDefault } from "./status-decision.ts";
+import type { StatusWriter } from "./status-writer.ts";
+import { transitionsBetween } from "./transitions.ts";
+import { WaitingIndex } from "./waiting-index.ts";
+
+export interface ResourceControllersOptions {
+  readonly resources: ResourceInventory;
+  readonly desired: () => Desired | undefined;
+  readonly publications: Publications;
+  readonly pods: () => Pods;
+  readonly writer: StatusWriter;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly kubeMetrics: KubeMetrics;
+  readonly metrics: OperatorMetrics;
+  /** Keys of each kind reconciled at once. @default 4 */
+  readonly workers?: number;
+  /** @default {@link rolloutTimesDefault} and {@link statusTimesDefault} */
+  readonly times?: RolloutTimes & StatusTimes;
+}
+
+/** The controllers of the three kinds for one term: they make each status say what is true. */
+export class ResourceControllers {
+  readonly #options: ResourceControllersOptions;
+  readonly #times: RolloutTimes & StatusTimes;
+  readonly #queues: Readonly<Record<Kind, WorkQueue>>;
+  readonly #controllers: readonly Controller[];
+  readonly #waiting = new WaitingIndex();
+  /** Digests of the published forms that every ready pod was seen to obey. */
+  readonly #confirmed: Map<string, string>;
+  readonly #pendingSince = new Map<string, number>();
+  #cancelEmpty: (() => void) | undefined;
+
+  constructor(options: ResourceControllersOptions) {
+    this.#options = options;
+    this.#times = options.times ?? { ...rolloutTimesDefault, ...statusTimesDefault };
+    const queue = (kind: Kind) => new WorkQueue({ name: kind.toLowerCase(), metrics: options.kubeMetrics, clock: options.clock });
+    this.#queues = {
+      WebhookPartner: queue("WebhookPartner"),
+      MetricCatalog: queue("MetricCatalog"),
+      QueryClassQuota: queue("QueryClassQuota"),
+    };
+    this.#controllers = kindsInOrder.map((kind) => this.#controllerOf(kind));
+    this.#confirmed = new Map(kindsInOrder.flatMap((kind) => options.resources.objects(kind)).flatMap((object) => this.#saidBefore(object)));
+  }
+
+  start(): void {
+    for (const kind of kindsInOrder) {
+      for (const { metadata } of this.#options.resources.objects(kind)) this.look(resourceKey(kind, metadata), "resync");
+    }
+    for (const controller of this.#controllers) controller.start();
+    this.onPods();
+  }
+
+  /** Resolves when nothing is written any more. */
+  async stop(drainMs: number): Promise<void> {
+    this.#cancelEmpty?.();
+    await Promise.all(this.#controllers.map((controller) => controller.stop(drainMs)));
+  }
+
+  /** Asks for a look at one object. @param key `<Kind>/<namespace>/<name>` */
+  look(key: string, priority: Priority = "edit"): void {
+    const slash = key.indexOf("/");
+    const kind = kindsInOrder.find((candidate) => candidate === key.slice(0, slash));
+    if (kind !== undefined) this.#queues[kind].add(key.slice(slash + 1), priority);
+  }
+
+  /** An object changed. */
+  onObject(kind: Kind, key: string, change: Parameters<typeof priorityOf>[0]): void {
+    this.#queues[kind].add(key, priorityOf(change));
+  }
+
+  /** Something became known of the pods. */
+  onNews(news: PodNews): void {
+    if (news.kind === "pods") {
+      this.onPods();
+      return;
+    }
+    const { publications } = this.#options;
+    const { moved, fellBack, named } = effectsOf(news.before, news.after, (shard) => publications.current(shard));
+    for (const key of [...moved.flatMap((shard) => this.#waiting.forShard(shard)), ...named]) this.look(key);
+    for (const key of fellBack.flatMap((shard) => publications.inShard(shard))) this.look(key, "resync");
+  }
+
+  /** The ready pods are others now. Without any, what was in force counts as such a while longer. */
+  onPods(): void {
+    for (const key of this.#waiting.all()) this.look(key);
+    this.#cancelEmpty?.();
+    if (this.#options.pods().list.length > 0) return;
+    this.#cancelEmpty = this.#options.clock.after(this.#times.emptyGraceMs, () => {
+      for (const key of this.#options.publications.keys()) this.look(key, "resync");
+    });
+  }
+
+  #controllerOf(kind: Kind): Controller {
+    const { log, kubeMetrics, clock, workers } = this.#options;
+    return new Controller({
+      name: kind.toLowerCase(),
+      queue: this.#queues[kind],
+      reconcile: this.#reconcileOf(kind),
+      log,
+      metrics: kubeMetrics,
+      clock,
+      ...(workers === undefined ? {} : { workers }),
+    });
+  }
+
+  /** gather → decide → write */
+  #reconcileOf(kind: Kind): Reconcile {
+    return async (name, signal) => {
+      const key = `${kind}/${name}`;
+      const object = this.#options.resources.object(kind, name);
+      if (object === undefined || object.metadata.deletionTimestamp !== undefined) return this.#forget(kind, name);
+      const { status, writtenAtMs } = this.#options.writer.latest(object);
+      const known = this.#gather(key, object, status);
+      const facts = factsOf(known, this.#times);
+      const { nowMs } = known;
+      const now = new Date(this.#options.clock.wallMs()).toISOString().replace(/\.\d+Z$/u, "Z");
+      const moments = { nowMs, now, pendingSinceMs: this.#pending(key, facts.isPublished, nowMs), writtenAtMs };
+      const decision = decideStatus(facts, status, moments, this.#times);
+      this.#remember(known, facts.rollout.kind === "programmed" && facts.isPublished);
+      if (decision.kind === "write") await this.#write(known, decision.status, signal);
+      return decision.againMs === undefined ? done : again(decision.againMs);
+    };
+  }
+
+  #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): Known {
+    const { resources, desired, publications, pods, clock } = this.#options;
+    const said = resources.said(key);
+    const judged = desired()?.judgements.get(key);
+    const judgement = judged !== undefined && judged.resource === said ? judged : undefined;
+    const publication = publications.of(key);
+    const needs = publication === undefined ? [] : publications.needs(publication);
+    const confirmedDigest = this.#confirmed.get(key);
+    return { key, object, status, judgement, publication, needs, pods: pods(), confirmedDigest, nowMs: clock.nowMs() };
+  }
+
+  #remember({ key, needs, publication, nowMs }: Known, isProgrammed: boolean): void {
+    if (!isProgrammed || publication === undefined) {
+      this.#waiting.set(key, needs.map(({ shard }) => shard));
+      return;
+    }
+    this.#waiting.delete(key);
+    if (this.#confirmed.get(key) === publication.digest) return;
+    this.#confirmed.set(key, publication.digest);
+    this.#options.metrics.programmedSeconds.observe((nowMs - publication.atMs) / 1000);
+  }
+
+  async #write({ object, status: before, judgement }: Known, status: ResourceStatus, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.writer.write(object, status, signal);
+    } catch (error) {
+      // Gone, or another of its name: the watch brings what is to be looked at instead.
+      if (isKubeError(error, "notFound")) return;
+      throw error;
+    }
+    const { namespace, name, uid } = object.metadata;
+    const regarding = { apiVersion: apiVersionOf(resourceTypes[object.kind]), kind: object.kind, namespace, name, uid };
+    for (const transition of transitionsBetween(before, status, judgement?.verdict)) {
+      this.#options.events.record({ ...transition, regarding, action: "Reconcile" });
+    }
+  }
+
+  #forget(kind: Kind, name: string): ReconcileResult {
+    const key = `${kind}/${name}`;
+    this.#waiting.delete(key);
+    this.#confirmed.delete(key);
+    this.#pendingSince.delete(key);
+    this.#options.writer.forget(kind, name);
+    return done;
+  }
+
+  /** Since when the object waits to be published; now, when it does not. */
+  #pending(key: string, isPublished: boolean, nowMs: number): number {
+    if (isPublished) this.#pendingSince.delete(key);
+    else if (!this.#pendingSince.has(key)) this.#pendingSince.set(key, nowMs);
+    return this.#pendingSince.get(key) ?? nowMs;
+  }
+
+  /** What the status of an object said when the term began. */
+  #saidBefore(object: ResourceObject): readonly (readonly [string, string])[] {
+    const key = resourceKey(object.kind, object.metadata);
+    const publication = this.#options.publications.of(key);
+    if (publication === undefined || !saysProgrammed(object.status, publication.part.config.generation)) return [];
+    return [[key, publication.digest]];
+  }
+}

@@ -1,0 +1,71 @@
+import { fieldManagers } from "../kube/apply.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import { isLater } from "../kube/resource-version.ts";
+import type { OperatorMetrics } from "../metrics.ts";
+import { resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
+
+export interface StatusWriterOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly metrics: OperatorMetrics;
+}
+
+interface Written {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly status: ResourceStatus | undefined;
+  readonly atMs: number;
+}
+
+/**
+ * Writes statuses and remembers each for as long as the watch has not brought it back: deciding anew on what was there
+ * before would write it twice.
+ */
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  readonly #written = new Map<string, Written>();
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+  }
+
+  /** The status of an object, as new as anybody here knows it. */
+  latest(object: ResourceObject): { readonly status: ResourceStatus | undefined; readonly writtenAtMs: number | undefined } {
+    const written = this.#written.get(keyOf(object));
+    if (written === undefined || written.uid !== object.metadata.uid) return { status: object.status, writtenAtMs: undefined };
+    const isNewer = isLater(written.resourceVersion, object.metadata.resourceVersion ?? "") === true;
+    return { status: isNewer ? written.status : object.status, writtenAtMs: written.atMs };
+  }
+
+  /**
+   * Writes the status of that very object, by name and uid.
+   *
+   * @throws KubeError `notFound` or `conflict` when it is gone, or another has its name
+   */
+  async write(object: ResourceObject, status: ResourceStatus, signal: AbortSignal): Promise<void> {
+    const { client, clock, metrics } = this.#options;
+    const { kind, metadata } = object;
+    const { namespace, name, uid } = metadata;
+    const wanted = { ...object, metadata: { namespace, name, uid }, spec: undefined, status };
+    try {
+      const options = { fieldManager: fieldManagers.status, force: true, signal };
+      const after = await client.applyStatus(resourceTypes[kind], wanted as unknown as ResourceObject, options);
+      const resourceVersion = after.metadata.resourceVersion ?? "";
+      this.#written.set(keyOf(object), { uid, resourceVersion, status: after.status, atMs: clock.nowMs() });
+      metrics.statusWrites.inc({ kind, result: "written" });
+    } catch (error) {
+      metrics.statusWrites.inc({ kind, result: "failed" });
+      throw error;
+    }
+  }
+
+  /** The object is gone. */
+  forget(kind: ResourceObject["kind"], key: string): void {
+    this.#written.delete(`${kind}/${key}`);
+  }
+}
+
+function keyOf({ kind, metadata }: ResourceObject): string {
+  return `${kind}/${metadata.namespace}/${metadata.name}`;
+}

@@ -1,0 +1,37 @@
+import type { Verdict } from "../../crds/compile/verdict.ts";
+import { ownConditions } from "../conditions.ts";
+import type { Condition, ResourceStatus } from "../resource-types.ts";
+
+/** Something to be told about an object. */
+export interface Transition {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly note: string;
+}
+
+/**
+ * What an event is worth when a status changes: another state of `Ready`, which mirrors the others, unless it is only that
+ * nobody knows yet; and the warnings about a generation when that is decided for the first time.
+ */
+export function transitionsBetween(
+  before: ResourceStatus | undefined,
+  after: ResourceStatus,
+  verdict: Pick<Verdict, "warnings"> | undefined,
+): readonly Transition[] {
+  const [was, is] = [conditionOf(before, "Ready"), conditionOf(after, "Ready")];
+  const isNews = is !== undefined && is.status !== "Unknown" && (was?.status !== is.status || was.reason !== is.reason);
+  const ready = isNews ? [{ type: is.status === "True" ? "Normal" : "Warning", reason: is.reason, note: is.message } as const] : [];
+  const isFirst = decidedGeneration(before) !== decidedGeneration(after);
+  const warnings = isFirst ? (verdict?.warnings ?? []) : [];
+  return [...ready, ...warnings.map((note) => ({ type: "Warning", reason: "Questionable", note }) as const)];
+}
+
+/** The generation that was accepted or refused; undefined when none was. */
+function decidedGeneration(status: ResourceStatus | undefined): number | undefined {
+  const accepted = conditionOf(status, "Accepted");
+  return accepted?.status === "Unknown" ? undefined : accepted?.observedGeneration;
+}
+
+function conditionOf(status: ResourceStatus | undefined, type: string): Condition | undefined {
+  return ownConditions(status).find((condition) => condition.type === type);
+}

@@ -1,0 +1,78 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Registry } from "prom-client";
+import type { InformerHealth } from "./kube/informer.ts";
+
+/** What the server tells of. */
+export interface HealthServerOptions {
+  readonly registry: Registry;
+  /** Every watch by name. */
+  readonly watches: () => ReadonlyMap<string, InformerHealth>;
+  /** Whether everything that decisions are made from is known, whoever leads. */
+  readonly isReady: () => boolean;
+  readonly isLeader: () => boolean;
+}
+
+/** The server of probes and metrics; its port is for the cluster, not for the world. */
+export interface HealthServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+const requestTimeoutMs = 5_000;
+
+/**
+ * Opens the port: `/healthz` is 500 while a watch is dead, `/readyz` 503 until all caches are filled, `/metrics` in
+ * Prometheus's text format.
+ *
+ * @param host absent: every address
+ * @param port 0 picks a free one
+ * @throws Error of the operating system when the port cannot be opened
+ */
+export async function startHealthServer(options: HealthServerOptions, port: number, host?: string): Promise<HealthServer> {
+  const routes: Readonly<Record<string, (response: ServerResponse) => Promise<void> | void>> = {
+    "/healthz": (response) => answerHealth(response, options),
+    "/readyz": (response) => answerReadiness(response, options),
+    "/metrics": (response) => answerMetrics(response, options.registry),
+  };
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? "/", "http://operator").pathname;
+    const route = request.method === "GET" ? routes[path] : undefined;
+    if (route === undefined) response.writeHead(404).end();
+    else void Promise.resolve(route(response)).catch(() => response.writeHead(500).end());
+  });
+  server.requestTimeout = requestTimeoutMs;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject).listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+  await promise;
+  const address = server.address() as AddressInfo;
+  const shown = address.family === "IPv6" && address.address !== "::" ? `[${address.address}]` : address.address.replace(/^::$/u, "127.0.0.1");
+  return {
+    url: `http://${shown.replace(/^0\.0\.0\.0$/u, "127.0.0.1")}:${address.port}`,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((done) => {
+        server.close(done);
+      });
+    },
+  };
+}
+
+function answerHealth(response: ServerResponse, { watches, isLeader }: HealthServerOptions): void {
+  const dead = [...watches()].filter(([, { live }]) => !live).map(([name, { lastError }]) => ({ watch: name, error: lastError }));
+  answerJson(response, dead.length === 0 ? 200 : 500, { status: dead.length === 0 ? "ok" : "down", leader: isLeader(), dead });
+}
+
+function answerReadiness(response: ServerResponse, { watches, isReady, isLeader }: HealthServerOptions): void {
+  const waiting = [...watches()].filter(([, { synced }]) => !synced).map(([name]) => name);
+  answerJson(response, isReady() ? 200 : 503, { ready: isReady(), leader: isLeader(), waiting });
+}
+
+async function answerMetrics(response: ServerResponse, registry: Registry): Promise<void> {
+  const text = await registry.metrics();
+  response.writeHead(200, { "content-type": registry.contentType }).end(text);
+}
+
+function answerJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+}

@@ -1,0 +1,105 @@
+import type { Logger } from "pino";
+import type { Secrets } from "../../crds/checks/secret-entry.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import { describeError, isKubeError } from "../kube/kube-error.ts";
+import { type KubeObject, refOf } from "../kube/resource.ts";
+import { isLater } from "../kube/resource-version.ts";
+import { type RetryPolicy, retryPolicyDefault } from "../kube/retry.ts";
+import { secretType, type SecretObject } from "../resource-types.ts";
+import type { WatchedSet } from "./watched-set.ts";
+
+type Entries = Readonly<Record<string, string>>;
+
+export interface SecretInventoryOptions {
+  readonly client: KubeClient;
+  /** Metadata of every Secret in the watched namespaces: their data never leaves the server for that. */
+  readonly metadata: WatchedSet<KubeObject>;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Called when something about a Secret that is wanted may have changed. */
+  readonly onChange: () => void;
+}
+
+interface Held {
+  /** Of the Secret that was read; of a failed read, the version it was for. */
+  readonly resourceVersion: string;
+  /** What was read last; undefined before anything could be. */
+  readonly entries: Entries | undefined;
+}
+
+const readsAtOnce = 16;
+/** Somebody waits for the configuration: what cannot be read now is tried again later. */
+const readPolicy: RetryPolicy = { ...retryPolicyDefault, triesMax: 3, tryTimeoutMs: 3_000, budgetMs: 3_000 };
+const againMs = 10_000;
+
+/**
+ * The entries of the Secrets that resources name, and of no others: read when they are named or changed, kept while they
+ * are named. One that cannot be read keeps what was read before.
+ */
+export class SecretInventory {
+  readonly #options: SecretInventoryOptions;
+  readonly #held = new Map<string, Held>();
+  #wanted: ReadonlySet<string> = new Set();
+  #cancelRetry: (() => void) | undefined;
+
+  constructor(options: SecretInventoryOptions) {
+    this.#options = options;
+    options.metadata.onChange(({ key, kind }) => {
+      if (kind !== "resync" && this.#wanted.has(key)) options.onChange();
+    });
+  }
+
+  /** The entries of these Secrets as new as they can be had; a name without an entry is that of no Secret. */
+  async read(names: ReadonlySet<string>, signal: AbortSignal): Promise<Secrets> {
+    this.#wanted = names;
+    for (const name of this.#held.keys()) if (!names.has(name)) this.#held.delete(name);
+    const stale = [...names].filter((name) => this.#isStale(name));
+    await Promise.all(Array.from({ length: readsAtOnce }, () => this.#readFrom(stale, signal)));
+    const present = [...names].filter((name) => this.#options.metadata.get(name) !== undefined);
+    return new Map(present.map((name) => [name, this.#held.get(name)?.entries ?? "unreadable"]));
+  }
+
+  stop(): void {
+    this.#cancelRetry?.();
+  }
+
+  #isStale(name: string): boolean {
+    const version = this.#options.metadata.get(name)?.metadata.resourceVersion;
+    if (version === undefined) {
+      this.#held.delete(name);
+      return false;
+    }
+    const held = this.#held.get(name);
+    return held === undefined || (held.resourceVersion !== version && isLater(version, held.resourceVersion) !== false);
+  }
+
+  async #readFrom(names: string[], signal: AbortSignal): Promise<void> {
+    for (let name = names.pop(); name !== undefined && !signal.aborted; name = names.pop()) await this.#readOne(name, signal);
+  }
+
+  async #readOne(name: string, signal: AbortSignal): Promise<void> {
+    const before = this.#held.get(name)?.entries;
+    try {
+      const secret = await this.#options.client.get<SecretObject>(secretType, refOf(name), { retry: readPolicy, signal });
+      const entries = secret.data ?? {};
+      // The same entries stay the same object, so that nothing is examined again for a new label.
+      this.#held.set(name, { resourceVersion: secret.metadata.resourceVersion ?? "", entries: areSame(before, entries) ? before : entries });
+    } catch (error) {
+      if (signal.aborted || isKubeError(error, "notFound")) return;
+      this.#held.set(name, { resourceVersion: "", entries: before });
+      this.#options.log.warn({ secret: name, error: describeError(error) }, "a Secret cannot be read");
+      this.#retryLater();
+    }
+  }
+
+  #retryLater(): void {
+    this.#cancelRetry?.();
+    this.#cancelRetry = this.#options.clock.after(againMs, this.#options.onChange);
+  }
+}
+
+function areSame(before: Entries | undefined, after: Entries): before is Entries {
+  if (before === undefined || Object.keys(before).length !== Object.keys(after).length) return false;
+  return Object.entries(after).every(([entry, base64]) => before[entry] === base64);
+}

@@ -1,0 +1,65 @@
+import type { ChangeHandler } from "../kube/change-handlers.ts";
+import { Informer, type InformerHealth, type InformerOptions } from "../kube/informer.ts";
+import type { KubeObject } from "../kube/resource.ts";
+
+/** Which namespaces are watched: these, or all of them. */
+export type WatchedNamespaces = readonly string[] | "all";
+
+/**
+ * All objects of one type in the watched namespaces, as one: an informer per namespace, or a single one for all of them, so
+ * that a Role in each namespace is enough.
+ */
+export class WatchedSet<T extends KubeObject> {
+  readonly #informers: ReadonlyMap<string, Informer<T>>;
+  readonly #everywhere: Informer<T> | undefined;
+
+  constructor(namespaces: WatchedNamespaces, options: Omit<InformerOptions<T>, "namespace"> & { readonly name: string }) {
+    this.#everywhere = namespaces === "all" ? new Informer<T>(options) : undefined;
+    const named = namespaces === "all" ? [] : [...new Set(namespaces)];
+    this.#informers = new Map(
+      named.map((namespace) => [namespace, new Informer<T>({ ...options, namespace, name: `${options.name} in ${namespace}` })]),
+    );
+  }
+
+  start(): void {
+    for (const informer of this.#all()) informer.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#all().map((informer) => informer.stop()));
+  }
+
+  hasSynced(): boolean {
+    return this.#all().every((informer) => informer.hasSynced());
+  }
+
+  /** Resolves once all of them hold a whole list; with false when stopped before. */
+  async whenSynced(): Promise<boolean> {
+    const synced = await Promise.all(this.#all().map((informer) => informer.whenSynced()));
+    return synced.every(Boolean);
+  }
+
+  /** Calls the handler for every object that is known and every change to come. */
+  onChange(handler: ChangeHandler<T>): void {
+    for (const informer of this.#all()) informer.onChange(handler);
+  }
+
+  /** The object as last heard of, by `namespace/name`. */
+  get(key: string): T | undefined {
+    const namespace = key.slice(0, Math.max(0, key.indexOf("/")));
+    return (this.#everywhere ?? this.#informers.get(namespace))?.get(key);
+  }
+
+  list(): readonly T[] {
+    return this.#all().flatMap((informer) => informer.list());
+  }
+
+  /** By the name of each informer. */
+  health(): ReadonlyMap<string, InformerHealth> {
+    return new Map(this.#all().map((informer) => [informer.name, informer.health()]));
+  }
+
+  #all(): readonly Informer<T>[] {
+    return this.#everywhere === undefined ? [...this.#informers.values()] : [this.#everywhere];
+  }
+}

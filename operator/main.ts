@@ -1,0 +1,264 @@
+import { randomBytes } from "node:crypto";
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { allowAll, type InstallationPolicy } from "../crds/policy.ts";
+import { StatusWriter } from "./controllers/status-writer.ts";
+import { startHealthServer, type HealthServer } from "./health-server.ts";
+import { ResourceInventory, type ResourceChange } from "./inventory/resources.ts";
+import { SecretInventory } from "./inventory/secrets.ts";
+import { createKubeClient, type KubeClient } from "./kube/client.ts";
+import { type Clock, systemClock } from "./kube/clock.ts";
+import { EventRecorder } from "./kube/events.ts";
+import { LeaderElection } from "./kube/lease.ts";
+import { createKubeMetrics, type KubeMetrics } from "./kube/metrics.ts";
+import { createOperatorMetrics, type OperatorMetrics, registerConditionMetrics } from "./metrics.ts";
+import { shardName } from "../crds/shards.ts";
+import type { OperatorOptions } from "./options.ts";
+import { PolicyFile } from "./policy/policy-file.ts";
+import { type Desired, DesiredState } from "./publish/desired-state.ts";
+import { Publications } from "./publish/publications.ts";
+import { type ShardChange, ShardSecrets } from "./publish/shard-secrets.ts";
+import { kindsInOrder } from "./resource-types.ts";
+import { startStep } from "./start-error.ts";
+import { Term } from "./term.ts";
+import { version } from "./version.ts";
+import { createWatches, healthOf, type Watches, watchesIn } from "./watches.ts";
+
+/** A running replica. */
+export interface Operator {
+  /** Of probes and metrics. */
+  readonly metricsUrl: string;
+  /** Resolves once all caches are filled and what they say is compiled; with false when stopped before. */
+  readonly ready: Promise<boolean>;
+  isLeader(): boolean;
+  /** Hands the lead over and ends everything; events that are not written yet get so long. Runs once. */
+  stop(drainMs: number): Promise<void>;
+}
+
+/** Events of one operator, whichever replica reports them. */
+const reportingController = "heliograph.dev/operator";
+const tokenBytes = 32;
+
+/**
+ * Starts a replica. Every replica watches and compiles; the one that holds the Lease publishes, observes the pods and writes
+ * statuses.
+ *
+ * @throws StartError `policy` or `port`
+ */
+export async function startOperator(options: OperatorOptions): Promise<Operator> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const metrics = createOperatorMetrics(registry);
+  const policy = await openPolicy(options, metrics, () => replica.touch());
+  const replica = new Replica(options, registry, metrics, () => policy?.policy ?? allowAll);
+  const open = () => startHealthServer({ registry, ...replica.probes() }, options.metricsPort, options.host);
+  const server = await startStep("port", "the port of probes and metrics cannot be opened", open);
+  return operatorOf(replica, server, policy);
+}
+
+function operatorOf(replica: Replica, server: HealthServer, policy: PolicyFile | undefined): Operator {
+  const ready = replica.start();
+  let stopped: Promise<void> | undefined;
+  const stop = async (drainMs: number): Promise<void> => {
+    policy?.stop();
+    await replica.stop(drainMs);
+    await server.stop();
+  };
+  return {
+    metricsUrl: server.url,
+    ready,
+    isLeader: () => replica.isLeader(),
+    stop: (drainMs) => (stopped ??= stop(drainMs)),
+  };
+}
+
+async function openPolicy(options: OperatorOptions, metrics: OperatorMetrics, onChange: () => void): Promise<PolicyFile | undefined> {
+  const { policyFile: path, clock = systemClock, log, watched } = options;
+  if (path === undefined) {
+    log.warn({ watched }, "there is no policy: every watched namespace may name everything");
+    return undefined;
+  }
+  const open = () => PolicyFile.open({ path, clock, log, metrics, onChange });
+  return await startStep("policy", `the policy ${path} cannot be used`, open);
+}
+
+/** The parts of a replica, wired: what changes where, and who is told. */
+class Replica {
+  readonly #options: OperatorOptions;
+  readonly #clock: Clock;
+  readonly #metrics: OperatorMetrics;
+  readonly #kubeMetrics: KubeMetrics;
+  readonly #client: KubeClient;
+  readonly #watches: Watches;
+  readonly #resources: ResourceInventory;
+  readonly #secrets: SecretInventory;
+  readonly #shards: ShardSecrets;
+  readonly #publications: Publications;
+  readonly #desired: DesiredState;
+  readonly #events: EventRecorder;
+  readonly #election: LeaderElection;
+  /** For the first replica ever; later ones find the token in a shard. */
+  readonly #ownToken = randomBytes(tokenBytes).toString("base64url");
+  readonly #compiled = Promise.withResolvers<boolean>();
+  #term: Term | undefined;
+  #isSynced = false;
+
+  constructor(options: OperatorOptions, registry: Registry, metrics: OperatorMetrics, policy: () => InstallationPolicy) {
+    const { namespace, prefix, counts, log, identity, clock = systemClock } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#kubeMetrics = createKubeMetrics(registry);
+    this.#client = this.#createClient();
+    const parts = { client: this.#client, log, metrics: this.#kubeMetrics, clock };
+    this.#watches = createWatches(options, parts);
+    this.#resources = new ResourceInventory(this.#watches.kinds);
+    this.#secrets = new SecretInventory({ ...parts, metadata: this.#watches.secrets, onChange: () => this.touch() });
+    this.#shards = new ShardSecrets({ ...parts, namespace, prefix, counts, watched: this.#watches.shards });
+    this.#publications = new Publications(counts);
+    this.#desired = this.#createDesired(policy);
+    this.#events = new EventRecorder({ ...parts, reporter: { controller: reportingController, instance: identity } });
+    this.#election = this.#createElection();
+    this.#wire(registry);
+  }
+
+  /** Watches, compiles once, and then stands for election. */
+  async start(): Promise<boolean> {
+    const watches = watchesIn(this.#watches);
+    for (const watch of watches) watch.start();
+    const synced = await Promise.all(watches.map((watch) => watch.whenSynced()));
+    if (!synced.every(Boolean)) return false;
+    this.#isSynced = true;
+    this.touch();
+    if (!(await this.#compiled.promise)) return false;
+    this.#election.start();
+    return true;
+  }
+
+  async stop(drainMs: number): Promise<void> {
+    this.#compiled.resolve(false);
+    await this.#election.stop();
+    await this.#desired.stop();
+    this.#secrets.stop();
+    await this.#events.stop(drainMs);
+    await Promise.all(watchesIn(this.#watches).map((watch) => watch.stop()));
+    await this.#client.close();
+  }
+
+  /** Something that the configuration depends on changed. */
+  touch(): void {
+    if (this.#isSynced) this.#desired.touch();
+  }
+
+  isLeader(): boolean {
+    return this.#election.isLeader();
+  }
+
+  probes() {
+    return {
+      watches: () => healthOf(this.#watches),
+      isReady: () => watchesIn(this.#watches).every((watch) => watch.hasSynced()) && this.#desired.current !== undefined,
+      isLeader: () => this.isLeader(),
+    };
+  }
+
+  #createClient(): KubeClient {
+    const { kubeConfig, wrapClient = (client) => client } = this.#options;
+    const userAgent = `heliograph-operator/${version}`;
+    return wrapClient(createKubeClient({ kubeConfig, userAgent, metrics: this.#kubeMetrics, clock: this.#clock }));
+  }
+
+  #createDesired(policy: () => InstallationPolicy): DesiredState {
+    const { counts, log, coalesceMs, shardBytesMax } = this.#options;
+    return new DesiredState({
+      resources: this.#resources,
+      secrets: this.#secrets,
+      publications: this.#publications,
+      policy,
+      token: () => this.#token(),
+      counts,
+      clock: this.#clock,
+      log,
+      metrics: this.#metrics,
+      ...(coalesceMs === undefined ? {} : { coalesceMs }),
+      ...(shardBytesMax === undefined ? {} : { shardBytesMax }),
+      onDesired: (desired, changed) => this.#onDesired(desired, changed),
+    });
+  }
+
+  #createElection(): LeaderElection {
+    const { namespace, prefix, identity, log, lease, random = Math.random } = this.#options;
+    return new LeaderElection({
+      client: this.#client,
+      lease: { namespace, name: `${prefix}-operator` },
+      identity,
+      log,
+      metrics: this.#kubeMetrics,
+      clock: this.#clock,
+      random,
+      ...lease,
+      onStarted: (term) => {
+        this.#term = this.#createTerm();
+        this.#term.start(term);
+      },
+      onStopped: async () => {
+        await this.#term?.stop();
+        this.#term = undefined;
+      },
+    });
+  }
+
+  #createTerm(): Term {
+    const { counts, log, runtime, workers, times, random = Math.random } = this.#options;
+    const [clock, metrics] = [this.#clock, this.#metrics];
+    return new Term({
+      resources: this.#resources,
+      publications: this.#publications,
+      desired: () => this.#desired.current,
+      writer: new StatusWriter({ client: this.#client, clock, metrics }),
+      events: this.#events,
+      runtime,
+      slices: this.#watches.slices,
+      token: () => this.#token(),
+      publisher: { shards: this.#shards, counts, desired: () => this.#desired.current?.shards, clock, random, log, metrics },
+      kubeMetrics: this.#kubeMetrics,
+      clock,
+      random,
+      log,
+      metrics,
+      ...(workers === undefined ? {} : { workers }),
+      ...(times === undefined ? {} : { times }),
+    });
+  }
+
+  #wire(registry: Registry): void {
+    this.#resources.onChange((change) => this.#onResource(change));
+    this.#shards.onChange((change) => this.#onShard(change));
+    this.#watches.slices?.onChange(() => this.#term?.onSlices());
+    this.#kubeMetrics.ages.add(() => this.#term?.measure());
+    registerConditionMetrics(registry, () => kindsInOrder.flatMap((kind) => this.#resources.objects(kind)));
+  }
+
+  #onResource({ kind, key, isEdit, change }: ResourceChange): void {
+    if (isEdit) this.touch();
+    this.#term?.controllers.onObject(kind, key, change);
+  }
+
+  #onShard(change: ShardChange): void {
+    const changed = this.#publications.take(change, this.#clock.nowMs());
+    // Another replica leads and made the token: it is to stay when this one follows.
+    if (change.name === shardName("keys", 0)) this.touch();
+    for (const key of changed) this.#term?.controllers.look(key);
+    this.#term?.publisher.wake();
+  }
+
+  #onDesired(_desired: Desired, changed: readonly string[]): void {
+    this.#compiled.resolve(true);
+    this.#term?.publisher.wake();
+    for (const key of changed) this.#term?.controllers.look(key);
+  }
+
+  /** The token that pods know, and before there is one, ours to become it. */
+  #token(): string {
+    return this.#shards.token() ?? this.#ownToken;
+  }
+}

@@ -1,0 +1,111 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { byText } from "../crds/compile/canonical-json.ts";
+import { lastingConditions, passingConditions } from "./conditions.ts";
+import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
+import { version } from "./version.ts";
+
+/** Everything that the operator measures besides its Kubernetes client. */
+export type OperatorMetrics = ReturnType<typeof createOperatorMetrics>;
+
+/** Upper bounds in seconds, from one compilation to a roll-out that hangs. */
+const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 30, 60, 300] as const;
+
+/** Registers the metrics; once per registry. */
+export function createOperatorMetrics(registry: Registry) {
+  const registers = [registry];
+  const buckets = [...secondsBuckets];
+  new Gauge({ registers, name: "heliograph_build_info", help: "1 for the version that runs", labelNames: ["version"] }).set({ version }, 1);
+  return {
+    compileSeconds: new Histogram({ registers, buckets, name: "heliograph_compile_seconds", help: "How long a compilation took" }),
+    publishSeconds: new Histogram({ registers, buckets, name: "heliograph_publish_seconds", help: "How long writing changed shards took" }),
+    programmedSeconds: new Histogram({
+      registers,
+      buckets,
+      name: "heliograph_programmed_seconds",
+      help: "From the publication of a resource until every ready pod obeyed it",
+    }),
+    shardWrites: new Counter({
+      registers,
+      name: "heliograph_shard_writes_total",
+      help: "Shards written, or tried to",
+      labelNames: ["result"] as const,
+    }),
+    shardBytes: new Gauge({
+      registers,
+      name: "heliograph_shard_bytes",
+      help: "Size of a shard, gzipped",
+      labelNames: ["shard"] as const,
+    }),
+    statusWrites: new Counter({
+      registers,
+      name: "heliograph_status_writes_total",
+      help: "Statuses written, or tried to",
+      labelNames: ["kind", "result"] as const,
+    }),
+    pods: new Gauge({
+      registers,
+      name: "heliograph_runtime_pods",
+      help: "Ready pods of the runtime by whether they answer the operator",
+      labelNames: ["answers"] as const,
+    }),
+    policyReloads: new Counter({
+      registers,
+      name: "heliograph_policy_reloads_total",
+      help: "Reads of a changed policy file",
+      labelNames: ["result"] as const,
+    }),
+  };
+}
+
+/** Resources that have series of their own; of more, those that are not Ready come first. */
+export const resourcesShownMax = 1_000;
+
+/** Shows the conditions of resources as they are at each scrape. */
+export function registerConditionMetrics(registry: Registry, objects: () => readonly ResourceObject[]): void {
+  const registers = [registry];
+  const each = new Gauge({
+    registers,
+    name: "heliograph_resource_condition",
+    help: `1 for the status that a condition of a resource has; of at most ${resourcesShownMax} resources`,
+    labelNames: ["kind", "namespace", "name", "type", "status"] as const,
+    collect: () => {
+      each.reset();
+      for (const { kind, metadata, status } of shown(objects())) {
+        const { namespace, name } = metadata;
+        for (const { type, status: held } of known(status?.conditions)) each.set({ kind, namespace, name, type, status: held }, 1);
+      }
+    },
+  });
+  const all = new Gauge({
+    registers,
+    name: "heliograph_resources",
+    help: "Resources by the status of each condition",
+    labelNames: ["kind", "type", "status"] as const,
+    collect: () => {
+      all.reset();
+      for (const kind of kindsInOrder) all.set({ kind, type: "Ready", status: "True" }, 0);
+      for (const { kind, status } of objects()) {
+        for (const { type, status: held } of known(status?.conditions)) all.inc({ kind, type, status: held });
+      }
+    },
+  });
+}
+
+const shownTypes: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions]);
+
+function known(conditions: readonly Condition[] = []): readonly Condition[] {
+  return conditions.filter(({ type }) => shownTypes.has(type));
+}
+
+function shown(objects: readonly ResourceObject[]): readonly ResourceObject[] {
+  if (objects.length <= resourcesShownMax) return objects;
+  const rank = ({ status }: ResourceObject): number => {
+    return status?.conditions?.some(({ type, status: held }) => type === "Ready" && held === "True") === true ? 1 : 0;
+  };
+  const sorted = objects.toSorted((one, other) => rank(one) - rank(other) || byText(placeOf(one), placeOf(other)));
+  return sorted.slice(0, resourcesShownMax);
+}
+
+function placeOf({ kind, metadata }: ResourceObject): string {
+  return `${kind}/${metadata.namespace}/${metadata.name}`;
+}

@@ -1,0 +1,95 @@
+import type { ConfigzError, ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
+import { resourceKey } from "../../crds/shards.ts";
+import { kinds } from "../../crds/types/schemas.ts";
+import type { PodReport } from "./rollout.ts";
+
+/** A report as it is used here, and the version to ask on from. */
+export interface ParsedReport {
+  readonly version: string;
+  readonly report: PodReport;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const versionCharsMax = 512;
+/** More than any configuration has shards. */
+const shardsMax = 1_000;
+
+/**
+ * Reads what a pod answered. Kinds and marks that a later pod knows are left out; anything else that is not as it must be
+ * makes the whole report useless: half of the truth is none.
+ *
+ * @throws TypeError in a sentence
+ */
+export function parseReport(value: unknown): ParsedReport {
+  const report = fields(value, "the report");
+  const shards = Object.entries(fields(report["shards"], "shards"));
+  if (shards.length > shardsMax) throw new TypeError(`the report names ${shards.length} shards`);
+  const errors = list(report["errors"], "errors").flatMap(errorsOf);
+  const marks = list(report["marks"], "marks").flatMap(marksOf);
+  return {
+    version: text(report["version"], "version").slice(0, versionCharsMax),
+    report: {
+      shards: Object.fromEntries(shards.map(([name, shard]) => [name, shardOf(shard, name)])),
+      errors: new Map(errors.map((error) => [resourceKey(error.kind, error), error])),
+      marks: new Map(marks.map((mark) => [mark.uid, mark])),
+    },
+  };
+}
+
+function shardOf(value: unknown, name: string): ConfigzShard {
+  const { revision, sha256, error } = fields(value, `shards.${name}`);
+  const shard = { revision: whole(revision, "revision"), sha256: text(sha256, "sha256") };
+  return error === undefined || error === null ? shard : { ...shard, error: text(error, "error") };
+}
+
+function errorsOf(value: unknown): readonly ConfigzError[] {
+  const { kind, namespace, name, generation, reason, message } = fields(value, "an error");
+  const known = kinds.find((candidate) => candidate === kind);
+  if (known === undefined) return [];
+  const error = {
+    kind: known,
+    namespace: text(namespace, "namespace"),
+    name: text(name, "name"),
+    generation: whole(generation, "generation"),
+    reason: text(reason, "reason"),
+    message: text(message, "message"),
+  };
+  return [error];
+}
+
+function marksOf(value: unknown): readonly ConfigzMark[] {
+  const { namespace, name, uid, generation, reason, message, since } = fields(value, "a mark");
+  if (reason !== "PartnerDisabled") return [];
+  const mark = {
+    kind: "WebhookPartner" as const,
+    namespace: text(namespace, "namespace"),
+    name: text(name, "name"),
+    uid: text(uid, "uid"),
+    generation: whole(generation, "generation"),
+    reason: "PartnerDisabled" as const,
+    message: text(message, "message"),
+    since: text(since, "since"),
+  } satisfies ConfigzMark;
+  return [mark];
+}
+
+function fields(value: unknown, what: string): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
+  throw new TypeError(`${what} is no object`);
+}
+
+function list(value: unknown, what: string): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new TypeError(`${what} is no list`);
+}
+
+function text(value: unknown, what: string): string {
+  if (typeof value === "string") return value;
+  throw new TypeError(`${what} is no text`);
+}
+
+function whole(value: unknown, what: string): number {
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new TypeError(`${what} is no whole number`);
+}

@@ -1,0 +1,64 @@
+import { Ajv, type ErrorObject } from "ajv";
+import { parseDocument } from "yaml";
+import { parseCidr } from "../../crds/networks.ts";
+import type { InstallationPolicy, NamespaceGrant } from "../../crds/policy.ts";
+import { policySchema } from "./policy-schema.ts";
+
+/** The policy as a whole is refused: half of it would grant something else than its author meant. */
+export class PolicyError extends Error {
+  override readonly name = "PolicyError";
+}
+
+type GivenGrant = Pick<NamespaceGrant, "namespaces"> & Partial<NamespaceGrant>;
+
+const aliasesMax = 100;
+const problemsShownMax = 5;
+
+/**
+ * The policy in a YAML or JSON text.
+ *
+ * @throws PolicyError naming each field at fault
+ */
+export function parsePolicy(text: string): InstallationPolicy {
+  const value = readYaml(text);
+  const validate = new Ajv({ allErrors: true, strict: true }).compile(policySchema);
+  if (!validate(value)) throw new PolicyError(listed((validate.errors ?? []).map(problemOf)));
+  const grants = (value as { readonly grants: readonly GivenGrant[] }).grants.map(withDefaults);
+  const problems = grants.flatMap(cidrProblems);
+  if (problems.length > 0) throw new PolicyError(listed(problems));
+  return { grants };
+}
+
+function readYaml(text: string): unknown {
+  const document = parseDocument(text, { uniqueKeys: true });
+  const [fault] = document.errors;
+  if (fault !== undefined) throw new PolicyError(fault.message.split("\n")[0] ?? "not YAML");
+  try {
+    return document.toJS({ maxAliasCount: aliasesMax });
+  } catch (cause) {
+    throw new PolicyError(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+function withDefaults({ namespaces, ...grant }: GivenGrant): NamespaceGrant {
+  const nothing = { tenants: [], producers: [], storeHosts: [], clients: [], cidrs: [], plaintext: false };
+  return { namespaces, ...nothing, ...grant };
+}
+
+function cidrProblems({ cidrs }: NamespaceGrant, index: number): readonly string[] {
+  return cidrs.flatMap((text, at) => (parseCidr(text) === undefined ? [`grants[${index}].cidrs[${at}]: ${text} is no block of addresses`] : []));
+}
+
+/** `/grants/0/tenants` → `grants[0].tenants`, and what is wrong there. */
+function problemOf({ instancePath, params, keyword, message }: ErrorObject): string {
+  const { additionalProperty, missingProperty } = params as Record<string, string | undefined>;
+  const named = [...instancePath.split("/").slice(1), additionalProperty ?? missingProperty ?? ""].filter((name) => name !== "");
+  const field = named.map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`)).join("").replace(/^\./u, "");
+  const words = { additionalProperties: "there is no such field", required: "is required" }[keyword] ?? message ?? keyword;
+  return `${field === "" ? "the policy" : field}: ${words}`;
+}
+
+function listed(problems: readonly string[]): string {
+  const more = problems.length > problemsShownMax ? [`and ${problems.length - problemsShownMax} more`] : [];
+  return [...problems.slice(0, problemsShownMax), ...more].join("; ");
+}

@@ -1,0 +1,87 @@
+import { readFile } from "node:fs/promises";
+import type { Logger } from "pino";
+import type { InstallationPolicy } from "../../crds/policy.ts";
+import type { Clock } from "../kube/clock.ts";
+import type { OperatorMetrics } from "../metrics.ts";
+import { parsePolicy, PolicyError } from "./parse-policy.ts";
+
+export interface PolicyFileOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: OperatorMetrics;
+  /** Called after the policy became another one. */
+  readonly onChange: () => void;
+}
+
+const bytesMax = 1024 * 1024;
+/** A mounted ConfigMap changes by swapping a link above it, which no watch of the file sees. */
+const lookMs = 1_000;
+
+/** The policy of a file, read again when the file changes. A change that cannot be read leaves what was in force. */
+export class PolicyFile {
+  readonly #options: PolicyFileOptions;
+  #text: string;
+  #policy: InstallationPolicy;
+  #cancel: (() => void) | undefined;
+  #isStopped = false;
+  #fault: string | undefined;
+
+  private constructor(options: PolicyFileOptions, text: string) {
+    this.#options = options;
+    this.#text = text;
+    this.#policy = parsePolicy(text);
+    this.#schedule();
+  }
+
+  /** @throws PolicyError when the file cannot be read or holds no policy */
+  static async open(options: PolicyFileOptions): Promise<PolicyFile> {
+    return new PolicyFile(options, await readText(options.path));
+  }
+
+  get policy(): InstallationPolicy {
+    return this.#policy;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel?.();
+  }
+
+  #schedule(): void {
+    if (!this.#isStopped) this.#cancel = this.#options.clock.after(lookMs, () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    const { log, metrics, onChange, path } = this.#options;
+    try {
+      const text = await readText(path);
+      if (text !== this.#text && !this.#isStopped) {
+        this.#text = text;
+        this.#policy = parsePolicy(text);
+        this.#fault = undefined;
+        metrics.policyReloads.inc({ result: "read" });
+        log.info({ path, grants: this.#policy.grants.length }, "the policy is another one");
+        onChange();
+      }
+    } catch (error) {
+      const fault = String(error);
+      if (fault !== this.#fault) log.error({ path, error: fault }, "the policy cannot be read; what it was stays in force");
+      this.#fault = fault;
+      metrics.policyReloads.inc({ result: "failed" });
+    } finally {
+      this.#schedule();
+    }
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    const text = await readFile(path, "utf8");
+    if (text.length > bytesMax) throw new PolicyError(`the file exceeds ${bytesMax} bytes`);
+    return text;
+  } catch (error) {
+    if (error instanceof PolicyError) throw error;
+    throw new PolicyError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}

@@ -1,0 +1,194 @@
+import type { Logger } from "pino";
+import { createCompiler } from "../../crds/compile/compile.ts";
+import type { ConfigPart } from "../../crds/compile/part.ts";
+import { byText } from "../../crds/compile/canonical-json.ts";
+import type { Verdict } from "../../crds/compile/verdict.ts";
+import { secretNamesOf } from "../../crds/checks/references.ts";
+import type { Secrets } from "../../crds/checks/secret-entry.ts";
+import type { InstallationPolicy } from "../../crds/policy.ts";
+import type { Resource } from "../../crds/resource.ts";
+import { createShardSplitter, type EncodedShard } from "../../crds/shard-splitter.ts";
+import { resourceKey, type ShardCounts } from "../../crds/shards.ts";
+import type { ResourceInventory } from "../inventory/resources.ts";
+import type { SecretInventory } from "../inventory/secrets.ts";
+import type { Clock } from "../kube/clock.ts";
+import { describeError } from "../kube/kube-error.ts";
+import type { OperatorMetrics } from "../metrics.ts";
+import { isPaused } from "../resource-types.ts";
+import { Coalescer } from "./coalescer.ts";
+import { fitIntoShards } from "./fit.ts";
+import type { Publications } from "./publications.ts";
+
+/** What is to become of one object. */
+export interface Judgement {
+  /** The version of it that was looked at. */
+  readonly resource: Resource;
+  /** Undefined for a paused object of which nothing was published. */
+  readonly verdict: Verdict | undefined;
+  readonly isTooLarge: boolean;
+  /** Of its part in the shards, as in {@link Publications}; undefined when it is not to be in force. */
+  readonly digest: string | undefined;
+}
+
+/** What is to be published, and why. */
+export interface Desired {
+  readonly shards: ReadonlyMap<string, EncodedShard>;
+  /** By `<Kind>/<namespace>/<name>`. */
+  readonly judgements: ReadonlyMap<string, Judgement>;
+}
+
+export interface DesiredStateOptions {
+  readonly resources: ResourceInventory;
+  readonly secrets: SecretInventory;
+  readonly publications: Publications;
+  readonly policy: () => InstallationPolicy;
+  /** What is to prove the operator to pods. */
+  readonly token: () => string;
+  readonly counts: ShardCounts;
+  /** From the first change to the compilation that takes all of them in. @default {@link coalesceMsDefault} */
+  readonly coalesceMs?: number;
+  /** @see FitOptions.bytesMax */
+  readonly shardBytesMax?: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: OperatorMetrics;
+  /** @param changed keys of objects whose judgement is another, or gone */
+  readonly onDesired: (desired: Desired, changed: readonly string[]) => void;
+}
+
+export const coalesceMsDefault = 300;
+
+/** Compiles what is to be in force after each change, whether or not this replica is the one that publishes it. */
+export class DesiredState {
+  readonly #options: DesiredStateOptions;
+  readonly #compile = createCompiler();
+  readonly #split;
+  readonly #secretNames = new WeakMap<Resource, readonly string[]>();
+  readonly #coalescer: Coalescer;
+  readonly #stopping = new AbortController();
+  #desired: Desired | undefined;
+
+  constructor(options: DesiredStateOptions) {
+    this.#options = options;
+    this.#split = createShardSplitter(options.counts);
+    const { coalesceMs: delayMs = coalesceMsDefault, clock } = options;
+    this.#coalescer = new Coalescer({ delayMs, clock, run: () => this.#run() });
+  }
+
+  /** The last outcome; undefined before the first. */
+  get current(): Desired | undefined {
+    return this.#desired;
+  }
+
+  /** Something that it depends on changed. */
+  touch(): void {
+    this.#coalescer.touch();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#coalescer.stop();
+  }
+
+  async #run(): Promise<void> {
+    const { resources, secrets, log } = this.#options;
+    const { signal } = this.#stopping;
+    try {
+      // One moment's objects with their Secrets: an object that comes meanwhile is for the next run.
+      const all = resources.all();
+      const entries = await secrets.read(new Set(all.flatMap((resource) => this.#secretNamesOf(resource))), signal);
+      if (!signal.aborted) this.#decide(all, entries);
+    } catch (error) {
+      log.error({ error: describeError(error) }, "compiling failed; what was published stays");
+      this.#coalescer.touch();
+    }
+  }
+
+  #decide(all: readonly Resource[], secrets: Secrets): void {
+    const { policy, metrics, onDesired, clock } = this.#options;
+    const startedMs = clock.nowMs();
+    const held = new Map(all.flatMap((resource) => this.#heldOf(resource, secrets)));
+    const compiled = all.filter((resource) => !isPaused(resource) || held.has(resource));
+    const { config, verdicts } = this.#compile({ resources: compiled, secrets, policy: policy(), held });
+    const fitted = this.#fit(config, all);
+    const judgements = this.#judge(all, verdicts, fitted);
+    const changed = changedBetween(this.#desired?.judgements, judgements);
+    this.#desired = { shards: fitted.shards, judgements };
+    metrics.compileSeconds.observe((clock.nowMs() - startedMs) / 1000);
+    onDesired(this.#desired, changed);
+  }
+
+  /** Paused objects, and those whose Secrets cannot be read, keep what was published of them. */
+  #heldOf(resource: Resource, secrets: Secrets): readonly (readonly [Resource, ConfigPart])[] {
+    const isUnreadable = this.#secretNamesOf(resource).some((name) => secrets.get(name) === "unreadable");
+    if (!isPaused(resource) && !isUnreadable) return [];
+    const part = this.#options.publications.part(keyOf(resource), resource.metadata.uid);
+    return part === undefined ? [] : [[resource, part]];
+  }
+
+  #fit(config: Parameters<typeof fitIntoShards>[0], all: readonly Resource[]) {
+    const { counts, token, shardBytesMax } = this.#options;
+    let births: ReadonlyMap<string, string> | undefined;
+    const bornAt = (key: string): string => {
+      births ??= new Map(all.map((resource) => [keyOf(resource), resource.metadata.creationTimestamp ?? ""]));
+      return births.get(key) ?? "";
+    };
+    const byAge = (one: string, other: string): number => byText(bornAt(one), bornAt(other)) || byText(one, other);
+    const bound = shardBytesMax === undefined ? {} : { bytesMax: shardBytesMax };
+    return fitIntoShards(config, { counts, split: this.#split, configzToken: token(), byAge, ...bound });
+  }
+
+  #judge(
+    all: readonly Resource[],
+    verdicts: readonly Verdict[],
+    { shards, tooLarge }: ReturnType<typeof fitIntoShards>,
+  ): ReadonlyMap<string, Judgement> {
+    const verdictOf = new Map(verdicts.map((verdict) => [resourceKey(verdict.kind, verdict), verdict]));
+    const digests = [...shards.values()].flatMap(({ shard }) => ("digests" in shard ? Object.entries(shard.digests) : []));
+    const digestOf = new Map(digests);
+    const before = this.#desired?.judgements;
+    return new Map(
+      all.map((resource) => {
+        const key = keyOf(resource);
+        const judgement = { resource, verdict: verdictOf.get(key), isTooLarge: tooLarge.has(key), digest: digestOf.get(key) };
+        const known = before?.get(key);
+        return [key, known !== undefined && isSame(known, judgement) ? known : judgement];
+      }),
+    );
+  }
+
+  #secretNamesOf(resource: Resource): readonly string[] {
+    const known = this.#secretNames.get(resource);
+    if (known !== undefined) return known;
+    const names = namesOrNone(resource);
+    this.#secretNames.set(resource, names);
+    return names;
+  }
+}
+
+/** An object that an earlier version of the schema let in may lack anything; `compile` says so. */
+function namesOrNone(resource: Resource): readonly string[] {
+  try {
+    return secretNamesOf(resource);
+  } catch {
+    return [];
+  }
+}
+
+function keyOf({ kind, metadata }: Resource): string {
+  return resourceKey(kind, metadata);
+}
+
+function changedBetween(before: Desired["judgements"] | undefined, after: Desired["judgements"]): readonly string[] {
+  const gone = [...(before?.keys() ?? [])].filter((key) => !after.has(key));
+  return [...gone, ...[...after].filter(([key, judgement]) => before?.get(key) !== judgement).map(([key]) => key)];
+}
+
+function isSame(one: Judgement, other: Judgement): boolean {
+  return (
+    one.resource === other.resource &&
+    one.verdict === other.verdict &&
+    one.isTooLarge === other.isTooLarge &&
+    one.digest === other.digest
+  );
+}

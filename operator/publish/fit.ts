@@ -1,0 +1,112 @@
+import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../../crds/config.ts";
+import { materialIdsOf } from "../../crds/material.ts";
+import type { Kind } from "../../crds/resource.ts";
+import { type EncodedShard, splitIntoShards, type ShardSplitter } from "../../crds/shard-splitter.ts";
+import { resourceKey, shardOfMaterial, shardOfResource, type ShardCounts } from "../../crds/shards.ts";
+import { emptyConfig } from "./empty-config.ts";
+
+export interface FitOptions {
+  readonly counts: ShardCounts;
+  readonly split: ShardSplitter;
+  readonly configzToken: string | undefined;
+  /** Of the gzipped shard. @default {@link shardBytesMax} */
+  readonly bytesMax?: number;
+  /** Orders resources, by `<Kind>/<namespace>/<name>`, from the oldest to the youngest. */
+  readonly byAge: (one: string, other: string) => number;
+}
+
+/** A configuration that fits into its shards. */
+export interface Fitted {
+  readonly shards: ReadonlyMap<string, EncodedShard>;
+  /** Resources that were left out, by `<Kind>/<namespace>/<name>`. */
+  readonly tooLarge: ReadonlySet<string>;
+}
+
+/** A Secret holds 1 MiB; this leaves room for a shard that holds old and new material side by side. */
+export const shardBytesMax = 900 * 1024;
+
+/** Each trial gzips a whole shard; after so many the rest is left out. */
+const trialsMax = 64;
+
+interface Entry {
+  readonly key: string;
+  readonly kind: Kind;
+  readonly config: PartnerConfig | CatalogConfig | QuotaConfig;
+}
+
+/**
+ * Splits a configuration. What does not fit into its shard is left out, the youngest resources first, and everything else
+ * is published: the same configuration with the same ages always gives the same.
+ */
+export function fitIntoShards(config: RuntimeConfig, options: FitOptions): Fitted {
+  const { counts, split, configzToken, bytesMax = shardBytesMax } = options;
+  const isFull = ({ bytes }: EncodedShard): boolean => bytes.length > bytesMax;
+  const first = split(config, configzToken);
+  if (![...first.values()].some(isFull)) return { shards: first, tooLarge: new Set() };
+
+  const tooLarge = new Set<string>();
+  for (const shard of [...first.values()].filter(isFull)) {
+    const inShard = entriesOf(config).filter((entry) => !tooLarge.has(entry.key) && isIn(shard.name, entry, counts));
+    const trial = (entries: readonly Entry[]): boolean => !isFull(encoded(shard.name, entries, config, options));
+    for (const { key } of leftOut(inShard.sort((one, other) => options.byAge(one.key, other.key)), trial)) tooLarge.add(key);
+  }
+  return { shards: split(without(config, tooLarge), configzToken), tooLarge };
+}
+
+/** What does not fit when one after the other is let in for as long as it does. Whole groups are tried at once. */
+function leftOut(entries: readonly Entry[], fits: (entries: readonly Entry[]) => boolean): readonly Entry[] {
+  const inside: Entry[] = [];
+  const outside: Entry[] = [];
+  let trials = 0;
+  const admit = (group: readonly Entry[]): void => {
+    trials += 1;
+    if (trials <= trialsMax && fits([...inside, ...group])) inside.push(...group);
+    else if (group.length === 1 || trials > trialsMax) outside.push(...group);
+    else {
+      const half = Math.ceil(group.length / 2);
+      admit(group.slice(0, half));
+      admit(group.slice(half));
+    }
+  };
+  if (entries.length > 0) admit(entries);
+  return outside;
+}
+
+/** The shard of that name if only these entries were in it. */
+function encoded(name: string, entries: readonly Entry[], { material }: RuntimeConfig, { counts, configzToken }: FitOptions): EncodedShard {
+  const parts = without(entriesConfig(entries), new Set());
+  const ids = entries.flatMap(({ config }) => materialIdsOf(config)).filter((id) => shardOfMaterial(id, counts) === name);
+  const held = Object.fromEntries(ids.map((id) => [id, material[id] ?? ""]));
+  const config = name.startsWith("keys-") ? { ...emptyConfig, material: held } : parts;
+  const shard = splitIntoShards(config, counts, configzToken).get(name);
+  if (shard === undefined) throw new Error(`there is no shard ${name}`);
+  return shard;
+}
+
+function isIn(name: string, { kind, config }: Entry, counts: ShardCounts): boolean {
+  if (name.startsWith("keys-")) return materialIdsOf(config).some((id) => shardOfMaterial(id, counts) === name);
+  return shardOfResource(kind, config, counts) === name;
+}
+
+function entriesOf({ partners, catalogs, quotas }: RuntimeConfig): Entry[] {
+  const of = (kind: Kind) => (config: Entry["config"]): Entry => ({ kind, config, key: resourceKey(kind, config) });
+  return [...partners.map(of("WebhookPartner")), ...catalogs.map(of("MetricCatalog")), ...quotas.map(of("QueryClassQuota"))];
+}
+
+function entriesConfig(entries: readonly Entry[]): RuntimeConfig {
+  const listed = (kind: Kind) => entries.filter((entry) => entry.kind === kind).map(({ config }) => config);
+  return {
+    ...emptyConfig,
+    partners: listed("WebhookPartner") as PartnerConfig[],
+    catalogs: listed("MetricCatalog") as CatalogConfig[],
+    quotas: listed("QueryClassQuota") as QuotaConfig[],
+  };
+}
+
+/** The configuration without some resources, and without material that only they named. */
+function without(config: RuntimeConfig, left: ReadonlySet<string>): RuntimeConfig {
+  const kept = entriesOf(config).filter(({ key }) => !left.has(key));
+  const named = new Set(kept.flatMap((entry) => materialIdsOf(entry.config)));
+  const material = Object.fromEntries(Object.entries(config.material).filter(([id]) => named.has(id)));
+  return { ...entriesConfig(kept), material };
+}

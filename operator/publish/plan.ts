@@ -1,0 +1,86 @@
+import type { ConfigShard, KeyShard, Shard, ShardCounts } from "../../crds/shards.ts";
+import { type EncodedShard, splitIntoShards } from "../../crds/shard-splitter.ts";
+import { materialIdsOf } from "../../crds/material.ts";
+import { emptyConfig } from "./empty-config.ts";
+
+/** What of a published shard decides whether it is written again. */
+export interface PublishedState {
+  /** Undefined when it cannot be read. */
+  readonly shard: Shard | undefined;
+  readonly sha256: string | undefined;
+  /** False when something else about its Secret is not as it must be. */
+  readonly isIntact: boolean;
+}
+
+/** A Secret holds 1 MiB. Source: Kubernetes API validation, `MaxSecretSize`. */
+const secretBytesMax = 1024 * 1024;
+
+/** Groups of shards to be written, each after the one before has succeeded. */
+export type PublishPlan = readonly (readonly EncodedShard[])[];
+
+/**
+ * What is to be written so that the published shards become the desired ones, without a moment at which a resource is
+ * published and its material is not:
+ *
+ * ```
+ *   1. shards of keys with what is new, still with what published resources name
+ *   2. shards of resources
+ *   3. shards of keys without what nobody names any more
+ * ```
+ *
+ * A shard that is as it must be is not in the plan. Carried out half, the plan for what is there then leads to the same end.
+ */
+export function planPublish(
+  published: ReadonlyMap<string, PublishedState>,
+  desired: ReadonlyMap<string, EncodedShard>,
+  counts: ShardCounts,
+): PublishPlan {
+  const shards = [...desired.values()];
+  const [resources, keys] = [shards.filter(({ shard }) => "partners" in shard), shards.filter(({ shard }) => "material" in shard)];
+  let names: ReadonlySet<string> | undefined;
+  const named = (): ReadonlySet<string> => (names ??= namedMaterial([...published.values()]));
+  const additions = keys.flatMap((key) => addition(key, published.get(key.name), named, counts) ?? []);
+  const between = new Map<string, PublishedState>([...published, ...additions.map(writtenState)]);
+  return [
+    additions,
+    resources.filter((encoded) => !isSame(published.get(encoded.name), encoded)),
+    keys.filter((encoded) => !isSame(between.get(encoded.name), encoded)),
+  ];
+}
+
+/** The shard of keys with all that must be there before the resources change; undefined when it is there already. */
+function addition(
+  desired: EncodedShard,
+  published: PublishedState | undefined,
+  named: () => ReadonlySet<string>,
+  counts: ShardCounts,
+): EncodedShard | undefined {
+  const wanted = desired.shard as KeyShard;
+  const present = published?.shard;
+  if (published === undefined || present === undefined || !("material" in present)) return desired;
+  const isThere = Object.keys(wanted.material).every((id) => Object.hasOwn(present.material, id));
+  if (isThere && published.isIntact && present.configzToken === wanted.configzToken) return undefined;
+  const still = Object.entries(present.material).filter(([id]) => named().has(id));
+  const material = { ...Object.fromEntries(still), ...wanted.material };
+  const both = splitIntoShards({ ...emptyConfig, material }, counts, wanted.configzToken).get(desired.name);
+  // Pods keep the material of what they still obey, so that this costs them nothing but a moment's report.
+  return both !== undefined && both.bytes.length <= secretBytesMax ? both : desired;
+}
+
+/** All material that published resources name. */
+function namedMaterial(published: readonly PublishedState[]): ReadonlySet<string> {
+  const shards = published.flatMap(({ shard }) => (shard !== undefined && "partners" in shard ? [shard] : []));
+  return new Set(shards.flatMap(resourcesOf).flatMap(materialIdsOf));
+}
+
+function resourcesOf({ partners, catalogs, quotas }: ConfigShard) {
+  return [...partners, ...catalogs, ...quotas];
+}
+
+function writtenState({ name, shard, sha256 }: EncodedShard): [string, PublishedState] {
+  return [name, { shard, sha256, isIntact: true }];
+}
+
+function isSame(published: PublishedState | undefined, { sha256 }: EncodedShard): boolean {
+  return published !== undefined && published.isIntact && published.shard !== undefined && published.sha256 === sha256;
+}

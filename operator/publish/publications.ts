@@ -1,0 +1,132 @@
+import type { ConfigPart } from "../../crds/compile/part.ts";
+import { materialIdsOf } from "../../crds/material.ts";
+import { resourceKey, shardOfMaterial, type ConfigShard, type KeyShard, type ShardCounts } from "../../crds/shards.ts";
+import type { Need } from "../observe/rollout.ts";
+import type { ShardChange } from "./shard-secrets.ts";
+
+/** The published form of one resource. */
+export interface Publication {
+  readonly part: Omit<ConfigPart, "material">;
+  /** `<generation>:<hash>`, as in the shard. */
+  readonly digest: string;
+  readonly shard: string;
+  /** The first revision that held this form, as far as anybody remembers: at the start, the one found. */
+  readonly sinceRevision: number;
+  /** When it was written, or found, monotonic milliseconds. */
+  readonly atMs: number;
+}
+
+type Version = Need["current"];
+
+/**
+ * What the shards hold and since which revision. A shard that is deleted or spoilt changes nothing here: pods keep the last
+ * good one, and it is about to be written again.
+ */
+export class Publications {
+  readonly #counts: ShardCounts;
+  /** By shard, by `<Kind>/<namespace>/<name>`. */
+  readonly #resources = new Map<string, ReadonlyMap<string, Publication>>();
+  /** By shard, by material id: bytes and the first revision that held them. */
+  readonly #material = new Map<string, ReadonlyMap<string, { readonly base64: string; readonly sinceRevision: number }>>();
+  readonly #current = new Map<string, Version>();
+  readonly #shardOf = new Map<string, string>();
+  readonly #parts = new WeakMap<Publication, ConfigPart>();
+
+  constructor(counts: ShardCounts) {
+    this.#counts = counts;
+  }
+
+  /** Takes a change of a shard in. Answers the resources whose published form is another now. */
+  take({ name, after }: ShardChange, nowMs: number): readonly string[] {
+    const { shard, revision = 0, sha256 = "" } = after ?? {};
+    if (shard === undefined) return [];
+    this.#current.set(name, { revision, sha256 });
+    return "partners" in shard ? this.#takeResources(shard, revision, nowMs) : this.#takeMaterial(shard, revision);
+  }
+
+  of(key: string): Publication | undefined {
+    return this.#resources.get(this.#shardOf.get(key) ?? "")?.get(key);
+  }
+
+  /** The last good version of a shard; undefined when there never was one. */
+  current(shard: string): Version | undefined {
+    return this.#current.get(shard);
+  }
+
+  /** The resources of one shard. */
+  inShard(name: string): readonly string[] {
+    return [...(this.#resources.get(name)?.keys() ?? [])];
+  }
+
+  /** Every resource that is published. */
+  keys(): readonly string[] {
+    return [...this.#shardOf.keys()];
+  }
+
+  /** What a pod must run to obey the published form of a resource. */
+  needs({ part, shard, sinceRevision }: Publication): readonly Need[] {
+    const ids = materialIdsOf(part.config);
+    const material = ids.map((id): [string, number] => {
+      const name = shardOfMaterial(id, this.#counts);
+      return [name, this.#material.get(name)?.get(id)?.sinceRevision ?? Number.MAX_SAFE_INTEGER];
+    });
+    return [[shard, sinceRevision] as const, ...material].map(([name, since]) => ({
+      shard: name,
+      sinceRevision: since,
+      current: this.#current.get(name) ?? { revision: 0, sha256: "" },
+    }));
+  }
+
+  /** The published form with its material, of a resource of that uid; undefined when there is none. */
+  part(key: string, uid: string | undefined): ConfigPart | undefined {
+    const publication = this.of(key);
+    if (publication === undefined || publication.part.config.uid !== uid) return undefined;
+    const known = this.#parts.get(publication);
+    if (known !== undefined) return known;
+    const ids = materialIdsOf(publication.part.config);
+    const entries = ids.flatMap((id) => {
+      const base64 = this.#material.get(shardOfMaterial(id, this.#counts))?.get(id)?.base64;
+      return base64 === undefined ? [] : [[id, base64] as const];
+    });
+    if (entries.length < ids.length) return undefined;
+    const part = { ...publication.part, material: Object.fromEntries(entries) } as ConfigPart;
+    this.#parts.set(publication, part);
+    return part;
+  }
+
+  #takeResources(shard: ConfigShard, revision: number, nowMs: number): readonly string[] {
+    const before = this.#resources.get(shard.shard) ?? new Map<string, Publication>();
+    const after = new Map(
+      partsOf(shard).map(([key, part]) => {
+        const digest = shard.digests[key] ?? "";
+        const known = before.get(key);
+        const isSame = known?.digest === digest && known.part.config === part.config;
+        const since = known?.digest === digest ? known : { sinceRevision: revision, atMs: nowMs };
+        const { sinceRevision, atMs } = since;
+        return [key, isSame ? known : { part, digest, shard: shard.shard, sinceRevision, atMs }] as const;
+      }),
+    );
+    this.#resources.set(shard.shard, after);
+    const gone = [...before.keys()].filter((key) => !after.has(key));
+    for (const key of gone) this.#shardOf.delete(key);
+    for (const key of after.keys()) this.#shardOf.set(key, shard.shard);
+    return [...gone, ...[...after].filter(([key, { digest }]) => before.get(key)?.digest !== digest).map(([key]) => key)];
+  }
+
+  #takeMaterial({ shard, material }: KeyShard, revision: number): readonly string[] {
+    const before = this.#material.get(shard);
+    const after = Object.entries(material).map(([id, base64]) => {
+      return [id, before?.get(id) ?? { base64, sinceRevision: revision }] as const;
+    });
+    this.#material.set(shard, new Map(after));
+    return [];
+  }
+}
+
+function partsOf({ partners, catalogs, quotas }: ConfigShard): readonly (readonly [string, Publication["part"]])[] {
+  return [
+    ...partners.map((config) => [resourceKey("WebhookPartner", config), { kind: "WebhookPartner", config }] as const),
+    ...catalogs.map((config) => [resourceKey("MetricCatalog", config), { kind: "MetricCatalog", config }] as const),
+    ...quotas.map((config) => [resourceKey("QueryClassQuota", config), { kind: "QueryClassQuota", config }] as const),
+  ];
+}

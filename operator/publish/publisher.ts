@@ -1,0 +1,116 @@
+import type { Logger } from "pino";
+import type { EncodedShard } from "../../crds/shard-splitter.ts";
+import type { ShardCounts } from "../../crds/shards.ts";
+import { type BackoffOptions, backoffMs } from "../kube/backoff.ts";
+import { type Clock, pause } from "../kube/clock.ts";
+import { describeError } from "../kube/kube-error.ts";
+import type { OperatorMetrics } from "../metrics.ts";
+import { planPublish, type PublishPlan } from "./plan.ts";
+import type { ShardSecrets } from "./shard-secrets.ts";
+
+export interface PublisherOptions {
+  readonly shards: ShardSecrets;
+  readonly counts: ShardCounts;
+  /** What is to be published; undefined before anybody knows. */
+  readonly desired: () => ReadonlyMap<string, EncodedShard> | undefined;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly metrics: OperatorMetrics;
+}
+
+const writesAtOnce = 4;
+/** Somebody who keeps undoing what is written makes us write no more often than this. */
+const spacingMs = 300;
+const backoff: BackoffOptions = { baseMs: 50, maxMs: 10_000, jitter: 0.3 };
+
+/** Makes the published shards what they should be, for as long as this replica leads. */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  #wake: (() => void) | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  /** @param term aborted when nothing may be written any more */
+  start(term: AbortSignal): void {
+    term.addEventListener("abort", () => this.wake(), { once: true });
+    this.#running = this.#run(term);
+  }
+
+  /** Something is desired, or published, that was not before. */
+  wake(): void {
+    this.#wake?.();
+  }
+
+  /** Resolves when nothing is written any more; the term must have been aborted. */
+  async stopped(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(term: AbortSignal): Promise<void> {
+    let failures = 0;
+    while (!term.aborted) {
+      const news = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      try {
+        const wrote = await this.#publish(term);
+        failures = 0;
+        await (wrote ? pause(this.#options.clock, spacingMs, term) : news);
+      } catch (error) {
+        if (term.aborted) return;
+        failures += 1;
+        const waitMs = backoffMs(failures, backoff, this.#options.random);
+        this.#options.log.warn({ failures, waitMs, error: describeError(error) }, "publishing failed, to be tried again");
+        await pause(this.#options.clock, waitMs, term);
+      }
+    }
+  }
+
+  /** Answers whether anything was to be written. */
+  async #publish(term: AbortSignal): Promise<boolean> {
+    const { desired, shards, counts, clock, log, metrics } = this.#options;
+    const wanted = desired();
+    if (wanted === undefined) return false;
+    const plan = planPublish(shards.published(), wanted, counts);
+    const names = plan.flat().map(({ name }) => name);
+    if (names.length > 0) {
+      const startedMs = clock.nowMs();
+      for (const group of plan) await this.#write(group, term);
+      const durationMs = clock.nowMs() - startedMs;
+      metrics.publishSeconds.observe(durationMs / 1000);
+      log.info({ shards: names, bytes: bytesOf(plan), durationMs }, "published");
+    }
+    const removed = await shards.removeSurplus(term);
+    if (removed > 0) log.info({ removed }, "shards of an earlier number of shards removed");
+    return names.length > 0;
+  }
+
+  /** All of a group, a few at once; the first failure is thrown when none of them is under way any more. */
+  async #write(group: readonly EncodedShard[], term: AbortSignal): Promise<void> {
+    const { shards, metrics } = this.#options;
+    const waiting = [...group];
+    const failures: unknown[] = [];
+    const writeNext = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined && failures.length === 0; next = waiting.shift()) {
+        try {
+          await shards.write(next, term);
+          metrics.shardWrites.inc({ result: "written" });
+          metrics.shardBytes.set({ shard: next.name }, next.bytes.length);
+        } catch (error) {
+          metrics.shardWrites.inc({ result: "failed" });
+          failures.push(error);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: writesAtOnce }, writeNext));
+    if (failures.length > 0) throw failures[0];
+  }
+}
+
+function bytesOf(plan: PublishPlan): number {
+  return plan.flat().reduce((sum, { bytes }) => sum + bytes.length, 0);
+}

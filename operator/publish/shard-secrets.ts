@@ -1,0 +1,259 @@
+import type { Logger } from "pino";
+import type { EncodedShard } from "../../crds/shard-splitter.ts";
+import {
+  readShardSecret,
+  shardAnnotations,
+  shardEntry,
+  shardNames,
+  shardSecretName,
+  shardSecretType,
+  type Shard,
+  type ShardCounts,
+} from "../../crds/shards.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isKubeError } from "../kube/kube-error.ts";
+import type { Change } from "../kube/object-store.ts";
+import { isLater } from "../kube/resource-version.ts";
+import { secretType, type SecretObject } from "../resource-types.ts";
+import type { WatchedSet } from "../inventory/watched-set.ts";
+import type { PublishedState } from "./plan.ts";
+
+/** One shard as its Secret holds it. */
+export interface PublishedShard extends PublishedState {
+  readonly name: string;
+  /** 0 when it cannot be read. */
+  readonly revision: number;
+  readonly secret: SecretObject;
+}
+
+/** A shard was written, edited or deleted, by us or by somebody else. */
+export interface ShardChange {
+  readonly name: string;
+  readonly after: PublishedShard | undefined;
+}
+
+export interface ShardSecretsOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly prefix: string;
+  readonly counts: ShardCounts;
+  /** The Secrets that carry {@link shardLabels}, in the namespace. */
+  readonly watched: WatchedSet<SecretObject>;
+  readonly log: Logger;
+}
+
+/** Far more writes than a shard will ever see, and far fewer than its annotation has digits for. */
+const revisionMax = 1e12;
+
+/** Names the installation that a shard belongs to. */
+const prefixLabel = "heliograph.dev/config";
+
+/** Labels of every Secret that holds a shard of the installation. */
+export function shardLabels(prefix: string): Readonly<Record<string, string>> {
+  return { [prefixLabel]: prefix, "app.kubernetes.io/managed-by": "heliograph-operator" };
+}
+
+/** The same as a label selector. */
+export function shardSelector(prefix: string): string {
+  return `${prefixLabel}=${prefix}`;
+}
+
+/** The Secrets that hold the shards: what they hold, and how they are written. */
+export class ShardSecrets {
+  readonly #options: ShardSecretsOptions;
+  readonly #nameOf: ReadonlyMap<string, string>;
+  readonly #published = new Map<string, PublishedShard>();
+  /** The latest of each shard, kept when its Secret is deleted. */
+  readonly #revisions = new Map<string, number>();
+  /** Versions of Secrets that are gone: what is older is no news. */
+  readonly #goneAt = new Map<string, string>();
+  /** What this process wrote last, so that it need not be read again. */
+  readonly #written = new Map<string, EncodedShard>();
+  readonly #handlers: Array<(change: ShardChange) => void> = [];
+  #token: string | undefined;
+
+  constructor(options: ShardSecretsOptions) {
+    this.#options = options;
+    this.#nameOf = new Map(shardNames(options.counts).map((name) => [shardSecretName(options.prefix, name), name]));
+    options.watched.onChange((change) => this.#take(change));
+  }
+
+  /** Calls the handler for every change to come. */
+  onChange(handler: (change: ShardChange) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  /** By shard name; what is absent does not exist. */
+  published(): ReadonlyMap<string, PublishedShard> {
+    return this.#published;
+  }
+
+  /** The token that pods know, as last read; kept when its shard is deleted. */
+  token(): string | undefined {
+    return this.#token;
+  }
+
+  /**
+   * Writes one shard under the next revision. The state it replaces is the last one known: when somebody was faster, it
+   * fails with `conflict`, and the watch brings what is there.
+   *
+   * @throws KubeError
+   */
+  async write(encoded: EncodedShard, signal: AbortSignal): Promise<void> {
+    const known = this.#published.get(encoded.name);
+    const written = await this.#send(encoded, known, signal);
+    this.#written.set(encoded.name, encoded);
+    this.#put(encoded.name, written);
+  }
+
+  /** Removes the shards that the installation had when it had more of them. @throws KubeError */
+  async removeSurplus(signal: AbortSignal): Promise<number> {
+    const { client, watched, prefix } = this.#options;
+    const surplus = watched.list().filter(({ metadata: { name = "" } }) => isShardSecret(name, prefix) && !this.#nameOf.has(name));
+    for (const { metadata } of surplus) {
+      const { namespace, name = "", uid = "" } = metadata;
+      await client.delete(secretType, { namespace, name }, { uid, signal });
+    }
+    return surplus.length;
+  }
+
+  async #send(encoded: EncodedShard, known: PublishedShard | undefined, signal: AbortSignal): Promise<SecretObject> {
+    const { client, namespace, prefix } = this.#options;
+    const secret = secretOf(encoded, { namespace, prefix, revision: this.#nextRevision(encoded.name), before: known?.secret });
+    try {
+      return known === undefined ? await client.create(secretType, secret, { signal }) : await client.replace(secretType, secret, { signal });
+    } catch (error) {
+      if (known === undefined && isKubeError(error, "alreadyExists")) return await this.#adopt(encoded, signal);
+      if (known !== undefined && isKubeError(error, "invalid", "notFound")) return await this.#makeAnew(encoded, known, signal);
+      throw error;
+    }
+  }
+
+  /** A Secret of that name is there, and the watch does not see it: it lacks the label. */
+  async #adopt(encoded: EncodedShard, signal: AbortSignal): Promise<SecretObject> {
+    const { client, namespace, prefix } = this.#options;
+    const secret = await client.get<SecretObject>(secretType, { namespace, name: shardSecretName(prefix, encoded.name) }, { signal });
+    this.#options.log.warn({ shard: encoded.name }, "a Secret of the shard's name is there without its label; it is taken over");
+    this.#revisions.set(encoded.name, Math.max(this.#revisions.get(encoded.name) ?? 0, revisionOf(secret)));
+    return await this.#send(encoded, this.#read(encoded.name, secret), signal);
+  }
+
+  /** The Secret is immutable or of another type, or it is gone already. */
+  async #makeAnew(encoded: EncodedShard, known: PublishedShard, signal: AbortSignal): Promise<SecretObject> {
+    const { client, namespace, prefix, log } = this.#options;
+    const { name = "", uid = "" } = known.secret.metadata;
+    log.warn({ shard: encoded.name }, "the Secret of the shard cannot be changed; it is made anew");
+    await client.delete(secretType, { namespace, name }, { uid, signal }).catch((error: unknown) => {
+      if (!isKubeError(error, "notFound")) throw error;
+    });
+    const secret = secretOf(encoded, { namespace, prefix, revision: this.#nextRevision(encoded.name), before: undefined });
+    return await client.create(secretType, secret, { signal });
+  }
+
+  #take({ kind, object }: Change<SecretObject>): void {
+    const name = this.#nameOf.get(object.metadata.name ?? "");
+    if (name === undefined || kind === "resync") return;
+    if (kind === "deleted") this.#remove(name, object);
+    else this.#put(name, object);
+  }
+
+  #put(name: string, secret: SecretObject): void {
+    const { resourceVersion = "" } = secret.metadata;
+    const knownVersion = this.#published.get(name)?.secret.metadata.resourceVersion ?? this.#goneAt.get(name) ?? "";
+    if (isLater(resourceVersion, knownVersion) === false) return;
+    const after = this.#read(name, secret);
+    this.#published.set(name, after);
+    this.#revisions.set(name, Math.max(this.#revisions.get(name) ?? 0, revisionOf(secret)));
+    this.#token = tokenOf(after) ?? this.#token;
+    for (const handler of this.#handlers) handler({ name, after });
+  }
+
+  #remove(name: string, secret: SecretObject): void {
+    const { resourceVersion = "", uid } = secret.metadata;
+    const known = this.#published.get(name);
+    if (known === undefined || known.secret.metadata.uid !== uid) return;
+    this.#published.delete(name);
+    this.#goneAt.set(name, resourceVersion);
+    for (const handler of this.#handlers) handler({ name, after: undefined });
+  }
+
+  #read(name: string, secret: SecretObject): PublishedShard {
+    const reading = readingOf(secret, name, this.#options.counts, this.#written.get(name));
+    const { shard, sha256, revision } = reading.error === undefined ? reading : { shard: undefined, sha256: undefined, revision: 0 };
+    return { name, secret, shard, sha256, revision, isIntact: isIntact(secret, this.#options.prefix) };
+  }
+
+  /** After all that the shard ever had, as far as anybody remembers: a Secret that is missing had at most that of the others. */
+  #nextRevision(name: string): number {
+    const own = this.#revisions.get(name);
+    return (own ?? Math.max(0, ...this.#revisions.values())) + 1;
+  }
+}
+
+/** What the annotation says, if it is to be believed: one that somebody made up must not use all numbers up. */
+function revisionOf({ metadata }: SecretObject): number {
+  const revision = Number(metadata.annotations?.[shardAnnotations.revision]);
+  return Number.isSafeInteger(revision) && revision > 0 && revision <= revisionMax ? revision : 0;
+}
+
+function tokenOf({ shard }: PublishedShard): string | undefined {
+  return shard !== undefined && "material" in shard ? shard.configzToken : undefined;
+}
+
+interface SecretParts {
+  readonly namespace: string;
+  readonly prefix: string;
+  readonly revision: number;
+  readonly before: SecretObject | undefined;
+}
+
+/** The Secret of a shard; labels and annotations of others stay. */
+function secretOf(encoded: EncodedShard, { namespace, prefix, revision, before }: SecretParts): SecretObject {
+  const { managedFields: _managed, ...kept } = before?.metadata ?? {};
+  return {
+    metadata: {
+      ...kept,
+      namespace,
+      name: shardSecretName(prefix, encoded.name),
+      labels: { ...kept.labels, ...shardLabels(prefix) },
+      annotations: {
+        ...kept.annotations,
+        [shardAnnotations.revision]: String(revision),
+        [shardAnnotations.sha256]: encoded.sha256,
+      },
+    },
+    type: shardSecretType,
+    data: { [shardEntry]: Buffer.from(encoded.bytes).toString("base64") },
+  };
+}
+
+interface Reading {
+  readonly error?: undefined;
+  readonly revision: number;
+  readonly sha256: string;
+  readonly shard: Shard;
+}
+
+/** What we wrote ourselves is known by its bytes; its parts stay the very objects they were. */
+function readingOf(
+  secret: SecretObject,
+  name: string,
+  counts: ShardCounts,
+  written: EncodedShard | undefined,
+): Reading | { readonly error: string } {
+  const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 } = secret.metadata.annotations ?? {};
+  const isOurs = written !== undefined && sha256 === written.sha256 && /^[1-9]\d{0,14}$/u.test(revision);
+  if (isOurs && secret.data?.[shardEntry] === Buffer.from(written.bytes).toString("base64")) {
+    return { revision: Number(revision), sha256, shard: written.shard };
+  }
+  return readShardSecret(secret, name, counts);
+}
+
+function isIntact({ metadata, type, data }: SecretObject, prefix: string): boolean {
+  const isLabelled = Object.entries(shardLabels(prefix)).every(([label, value]) => metadata.labels?.[label] === value);
+  return isLabelled && type === shardSecretType && Object.keys(data ?? {}).length === 1;
+}
+
+function isShardSecret(name: string, prefix: string): boolean {
+  return name.startsWith(`${prefix}-`) && /^(?:config|keys)-\d\d$/u.test(name.slice(prefix.length + 1));
+}

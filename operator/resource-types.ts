@@ -1,0 +1,62 @@
+import type { ConditionStatus } from "../crds/reasons.ts";
+import type { Kind, Resource } from "../crds/resource.ts";
+import type { KubeMeta, KubeObject, ResourceType } from "./kube/resource.ts";
+
+/** The three kinds as the API server addresses them. */
+export const resourceTypes: Readonly<Record<Kind, ResourceType>> = {
+  WebhookPartner: { group: "heliograph.dev", version: "v1alpha1", kind: "WebhookPartner", plural: "webhookpartners" },
+  MetricCatalog: { group: "heliograph.dev", version: "v1alpha1", kind: "MetricCatalog", plural: "metriccatalogs" },
+  QueryClassQuota: { group: "heliograph.dev", version: "v1alpha1", kind: "QueryClassQuota", plural: "queryclassquotas" },
+};
+
+export const kindsInOrder = ["WebhookPartner", "MetricCatalog", "QueryClassQuota"] as const satisfies readonly Kind[];
+
+/** Source: Kubernetes API reference, Secret v1 core. */
+export const secretType: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
+
+/** Source: Kubernetes API reference, EndpointSlice v1 discovery.k8s.io. */
+export const endpointSliceType: ResourceType = {
+  group: "discovery.k8s.io",
+  version: "v1",
+  kind: "EndpointSlice",
+  plural: "endpointslices",
+};
+
+export interface SecretObject extends KubeObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
+  /** Base64. */
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** One aspect of an object's state. Source: Kubernetes API reference, Condition v1 meta. */
+export interface Condition {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+  /** RFC 3339; when the status last changed. */
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: number;
+}
+
+export interface ResourceStatus {
+  readonly observedGeneration?: number;
+  readonly conditions?: readonly Condition[];
+}
+
+/** One object of the three kinds as the API server holds it. */
+export interface ResourceObject extends KubeObject {
+  readonly kind: Kind;
+  readonly metadata: KubeMeta & { readonly name: string; readonly namespace: string; readonly uid: string; readonly generation: number };
+  readonly spec: Resource["spec"];
+  readonly status?: ResourceStatus;
+}
+
+/** While it is "true", the operator leaves what it last published of the object as it is. */
+export const pausedAnnotation = "heliograph.dev/paused";
+
+/** Whether somebody asked to leave the object alone. */
+export function isPaused({ metadata }: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }): boolean {
+  return metadata.annotations?.[pausedAnnotation] === "true";
+}

@@ -1,0 +1,90 @@
+import type { Logger } from "pino";
+import type { Kind } from "../crds/resource.ts";
+import { shardSecretType } from "../crds/shards.ts";
+import { WatchedSet } from "./inventory/watched-set.ts";
+import type { KubeClient } from "./kube/client.ts";
+import type { Clock } from "./kube/clock.ts";
+import type { InformerHealth } from "./kube/informer.ts";
+import type { KubeMetrics } from "./kube/metrics.ts";
+import type { KubeObject } from "./kube/resource.ts";
+import type { EndpointSlice } from "./observe/endpoints.ts";
+import type { OperatorOptions } from "./options.ts";
+import { shardSelector } from "./publish/shard-secrets.ts";
+import { endpointSliceType, kindsInOrder, resourceTypes, secretType, type ResourceObject, type SecretObject } from "./resource-types.ts";
+
+/** Everything that the operator watches. */
+export interface Watches {
+  readonly kinds: Readonly<Record<Kind, WatchedSet<ResourceObject>>>;
+  /** Names and versions of the Secrets in the watched namespaces, without their data. */
+  readonly secrets: WatchedSet<KubeObject>;
+  /** The Secrets that hold the installation's shards. */
+  readonly shards: WatchedSet<SecretObject>;
+  /** Of the runtime's Service; undefined when its pods are listed by hand. */
+  readonly slices: WatchedSet<EndpointSlice> | undefined;
+}
+
+export interface WatchParts {
+  readonly client: KubeClient;
+  readonly log: Logger;
+  readonly metrics: KubeMetrics;
+  readonly clock: Clock;
+}
+
+const serviceNameLabel = "kubernetes.io/service-name";
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** Makes the watches; none is started. */
+export function createWatches({ watched, namespace, selector, prefix, runtime }: OperatorOptions, parts: WatchParts): Watches {
+  const kind = (name: Kind): WatchedSet<ResourceObject> => {
+    const labelled = selector === undefined ? {} : { labelSelector: selector };
+    return new WatchedSet(watched, { ...parts, name: resourceTypes[name].plural, type: resourceTypes[name], trim: withoutCopies, ...labelled });
+  };
+  return {
+    kinds: {
+      WebhookPartner: kind("WebhookPartner"),
+      MetricCatalog: kind("MetricCatalog"),
+      QueryClassQuota: kind("QueryClassQuota"),
+    },
+    secrets: new WatchedSet(watched, {
+      ...parts,
+      name: "secrets",
+      type: secretType,
+      metadataOnly: true,
+      fieldSelector: `type!=${shardSecretType}`,
+      trim: identityOnly,
+    }),
+    shards: new WatchedSet<SecretObject>([namespace], { ...parts, name: "shards", type: secretType, labelSelector: shardSelector(prefix) }),
+    slices:
+      "urls" in runtime
+        ? undefined
+        : new WatchedSet<EndpointSlice>([namespace], {
+            ...parts,
+            name: "endpointslices",
+            type: endpointSliceType,
+            labelSelector: `${serviceNameLabel}=${runtime.service}`,
+          }),
+  };
+}
+
+/** One of them, whatever it watches. */
+type AnyWatch = Pick<WatchedSet<KubeObject>, "start" | "stop" | "hasSynced" | "whenSynced" | "health">;
+
+/** All of them. */
+export function watchesIn({ kinds, secrets, shards, slices }: Watches): readonly AnyWatch[] {
+  return [...kindsInOrder.map((kind) => kinds[kind]), secrets, shards, ...(slices === undefined ? [] : [slices])];
+}
+
+/** How well each informer knows what is true. */
+export function healthOf(watches: Watches): ReadonlyMap<string, InformerHealth> {
+  return new Map(watchesIn(watches).flatMap((set) => [...set.health()]));
+}
+
+/** kubectl keeps a copy of the whole object beside it. */
+function withoutCopies(object: ResourceObject): ResourceObject {
+  const { [lastApplied]: _copy, ...annotations } = object.metadata.annotations ?? {};
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+function identityOnly({ metadata: { name = "", namespace = "", uid = "", resourceVersion = "" } }: KubeObject): KubeObject {
+  return { metadata: { name, namespace, uid, resourceVersion } };
+}
