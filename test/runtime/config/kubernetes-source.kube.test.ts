@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { openKubernetesAccess } from "../../../runtime/config/kubernetes-access.ts";
@@ -112,6 +113,26 @@ describe("a pod's configuration", () => {
     }
     await obeys(source, 40);
     expect(proxy.connections()).toBeGreaterThan(20);
+  });
+
+  test("goes on when the server ends watches that have lived their time, with a list and a watch for each", async () => {
+    const registry = new Registry();
+    const lines: string[] = [];
+    const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+    const source = await open({ log, registry, times: { ...times, watchSeconds: 2 } });
+    const startedMs = performance.now();
+    let count = 0;
+    while (performance.now() - startedMs < 8000) {
+      count = (count % 50) + 1;
+      await edit(count);
+      await obeys(source, count);
+    }
+    const { values = [] } = (await registry.getSingleMetric("heliograph_config_api_requests_total")?.get()) ?? {};
+    const asked = values.reduce((sum, { value }) => sum + value, 0);
+    // Two when it began and two after each 2 to 3 seconds, for three Secrets.
+    expect(asked).toBeGreaterThanOrEqual(3 * 2 * 2);
+    expect(asked).toBeLessThanOrEqual(3 * 2 * 5);
+    expect(lines).toEqual([]);
   });
 
   test("survives the API server, and what is written after it came back is obeyed", async () => {
