@@ -51,6 +51,7 @@ const rows = {
   invalid_page: { status: 400, title: "The page is not valid", retryable: false },
   invalid_downsample: { status: 400, title: "The downsample is not valid", retryable: false },
   incompatible_buckets: { status: 400, title: "The histograms do not share bounds", retryable: false },
+  incompatible_increases: { status: 400, title: "The stores compute increases differently", retryable: false },
   result_too_large: { status: 400, title: "The result is too large", retryable: false },
   role_missing: { status: 403, title: "The caller lacks a role", retryable: false },
   region_forbidden: { status: 403, title: "The region is not allowed to this query", retryable: false },
@@ -58,8 +59,8 @@ const rows = {
   metric_forbidden: { status: 403, title: "The metric is not allowed to this caller", retryable: false },
   schema_version_gone: { status: 409, title: "The schema version is no longer served", retryable: false },
   snapshot_gone: { status: 409, title: "The snapshot is gone", retryable: false },
-  store_failed: { status: 502, title: "Every store failed", retryable: true },
-  store_timeout: { status: 504, title: "Every store was too late", retryable: true },
+  store_failed: { status: 502, title: "Stores failed", retryable: true },
+  store_timeout: { status: 504, title: "Stores were too late", retryable: true },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 
 /** Machine-readable name of an error of either API. */

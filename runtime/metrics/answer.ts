@@ -2,23 +2,28 @@ import { costEstimate } from "./cost.ts";
 import { formatDuration } from "./duration.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
+import type { ErrorBounds } from "./quantiles.ts";
 import type { Query } from "./query.ts";
+import { retryAfterSeconds, suggestionFor, type RegionState } from "./region-states.ts";
 import type { Result, ResultSeries } from "./result.ts";
 import { requireSnapshot, snapshotOf } from "./snapshot.ts";
 import { formatTime } from "./time.ts";
 import { pointTimes } from "./window.ts";
 
 type Point = readonly [timestamp: string, value: number];
+/** Between which numbers a value surely lies; null where nothing bounds it. */
+type Bounds = readonly [low: number | null, high: number | null];
 
 /** Body and headers of a query. Source: wire, "Query answer". @throws Refusal `snapshot_gone` */
 export function queryAnswer(plan: Plan, result: Result, correlationId: string): MetricsAnswer {
   const times = pointTimes(plan.query.window).map(formatTime);
   const { window } = plan.query;
   return answer(plan, result, {
-    item: ({ metric, labels, values, exemplars }) => ({
+    item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric,
       labels,
       points: points(times, values),
+      ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
       ...(exemplars === undefined ? {} : { exemplars }),
     }),
     meta: { correlation_id: correlationId, from: formatTime(window.fromMs), to: formatTime(window.toMs) },
@@ -29,11 +34,12 @@ export function queryAnswer(plan: Plan, result: Result, correlationId: string): 
 export function instantAnswer(plan: Plan, result: Result, correlationId: string): MetricsAnswer {
   const ts = formatTime(plan.query.window.toMs);
   return answer(plan, result, {
-    item: ({ metric, labels, values, exemplars }) => ({
+    item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric_id: metric,
       labels,
       timestamp: ts,
       value: values[0],
+      ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds)[0] }),
       ...(exemplars?.[0] === undefined ? {} : { exemplar: exemplars[0] }),
     }),
     meta: { correlation_id: correlationId, ts },
@@ -91,6 +97,20 @@ function headersOf(plan: Plan, result: Result): Readonly<Record<string, string>>
     "X-Query-Plan": describePlan(plan),
     "X-Query-Cache": "off",
     "X-Query-Shards": `asked=${result.shards.asked}, answered=${result.shards.answered}`,
+    ...(result.regions.some(({ state }) => mayRecover.includes(state)) ? hintsFor(plan.query) : {}),
+  };
+}
+
+/** States in which another query, or the same one later, may be whole. */
+const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
+
+/** What to ask instead, or when to ask again. Source: seed "Operational Metrics API" §7, wire "Hints". */
+function hintsFor(query: Query): Readonly<Record<string, string>> {
+  const { step, downsample } = suggestionFor(query);
+  return {
+    "Retry-After": String(retryAfterSeconds),
+    ...(step === undefined ? {} : { "X-Suggested-Step": step }),
+    ...(downsample === undefined ? {} : { "X-Suggested-Downsample": downsample }),
   };
 }
 
@@ -102,6 +122,14 @@ function describePlan({ query, parts, grid }: Plan): string {
     return `${entry.metric.id};agg=${aggregation};stores=${own.length};ranges=${own[0]?.ranges.length ?? 0}`;
   });
   return [`class=${query.queryClass}`, `points=${grid.count}`, ...members].join(", ");
+}
+
+/** Those of the points that are there, in their order. */
+function errorBounds(values: Float64Array, { low, high }: ErrorBounds): readonly Bounds[] {
+  const bound = (value: number | undefined): number | null => (Number.isFinite(value) ? (value ?? null) : null);
+  return Array.from(values).flatMap((value, index): readonly Bounds[] =>
+    Number.isNaN(value) ? [] : [[bound(low[index]), bound(high[index])]],
+  );
 }
 
 function points(times: readonly string[], values: Float64Array): readonly Point[] {

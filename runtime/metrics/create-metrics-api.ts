@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
+import { createByteBudget } from "../stores/byte-budget.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { instantAnswer, queryAnswer } from "./answer.ts";
 import type { Caller } from "./caller.ts";
@@ -48,7 +49,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
 
   const apply = (config: RuntimeConfig): void => {
     world = { catalog: indexCatalogs(config.catalogs), quotas: config };
-    stores.apply(storesOf(config));
+    stores.apply(storesOf(config), config.material);
     probeAll(stores);
   };
 
@@ -62,7 +63,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
           instruments.asked(outcomes);
           logFailures(log, outcomes, context.correlationId);
         };
-        const result = await runPlan(plan, stores, { deadlineMs, signal, nowMs: context.nowMs, observe });
+        const bytes = createByteBudget();
+        const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs: context.nowMs, observe });
         return routes[route].answer(plan, result, context.correlationId);
       });
 
@@ -84,9 +86,14 @@ function storesOf({ catalogs }: RuntimeConfig): ReadonlyMap<string, RuntimeConfi
   return new Map(catalogs.flatMap((catalog) => catalog.stores.map((store) => [storeKey(catalog, store), store] as const)));
 }
 
-/** In the background, and only where an earlier probe has aged: what is found shows in the state of the store. */
+/**
+ * In the background, and only where an earlier probe has aged: what is found shows in the state of the store. One that wants
+ * a tenant for everything is probed with the first query's.
+ */
 function probeAll(stores: StoreSet): void {
-  for (const [, store] of stores.list()) store.capabilities().catch(() => undefined);
+  for (const [, store] of stores.list()) {
+    if (store.config.tenancy !== "StoreHeader") store.capabilities().catch(() => undefined);
+  }
 }
 
 function logFailures(log: Pick<Logger, "warn">, outcomes: readonly PartOutcome[], correlationId: string): void {

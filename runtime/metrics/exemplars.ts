@@ -1,7 +1,7 @@
 import type { StoreExemplar } from "../stores/prometheus-client.ts";
 import { governedLabels, labelsKey } from "./labels.ts";
-import type { Plan } from "./plan.ts";
-import type { StoreAnswer } from "./read-stores.ts";
+import { labelSourceOf, type Plan } from "./plan.ts";
+import type { StoreAnswer } from "./read-part.ts";
 import { formatTime } from "./time.ts";
 
 /** An exemplar of an answer. Source: wire, "Metrics". */
@@ -19,7 +19,7 @@ const traceId = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/iu;
 export function exemplarsBySeries(answers: readonly StoreAnswer[], plan: Plan): ReadonlyMap<string, readonly Exemplar[]> {
   const keyed = answers.flatMap(({ part, exemplars }) =>
     exemplars.filter(isShowable).map((exemplar) => ({
-      key: labelsKey(governedLabels(part.held.store, plan.query.groupBy, exemplar.seriesLabels)),
+      key: labelsKey(governedLabels(labelSourceOf(part), plan.query.groupBy, exemplar.seriesLabels)),
       exemplar,
     })),
   );

@@ -1,5 +1,5 @@
 import type { Plan } from "./plan.ts";
-import type { StoreAnswer } from "./read-stores.ts";
+import type { StoreAnswer } from "./read-part.ts";
 
 /**
  * Age of the data in whole seconds: that of the newest sample really seen, and, where several stores or metrics were
@@ -13,10 +13,13 @@ export function freshnessSeconds(answers: readonly StoreAnswer[], plan: Plan, no
   return Math.max(0, Math.ceil((nowMs - oldest) / 1_000));
 }
 
-function newestOf({ newestMs, ranges }: StoreAnswer, { grid }: Plan): number | undefined {
+function newestOf({ newestMs, ranges, histograms }: StoreAnswer, { grid }: Plan): number | undefined {
   if (newestMs !== undefined) return newestMs;
   // Somewhere in the last point that has a value, so at the earliest at its begin: never said fresher than it is.
-  const indexes = ranges.flatMap((all) => all.map(({ present }) => present.lastIndexOf(1)));
+  const indexes = [
+    ...ranges.flatMap((all) => all.map(({ present }) => present.lastIndexOf(1))),
+    ...histograms.map((series) => series.histograms.findLastIndex((histogram) => histogram !== undefined)),
+  ];
   const last = indexes.reduce((a, b) => Math.max(a, b), -1);
   return last < 0 ? undefined : grid.startMs + (last - 1) * grid.stepMs;
 }

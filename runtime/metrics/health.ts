@@ -1,5 +1,6 @@
 import type { Store } from "../stores/store.ts";
 import type { CatalogIndex } from "./catalog-index.ts";
+import type { StoreNeeds } from "./kinds/recipe.ts";
 import { recipeOf } from "./kinds/recipe-of.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import { requestLogSeconds, type RequestFigures } from "./request-log.ts";
@@ -21,11 +22,11 @@ const decimals = 1_000;
  * the view says: nothing is cached, nothing has to fall back. Source: seed "Operational Metrics API" §2.5, wire "Health".
  */
 export function healthAnswer({ figures, stores, catalog }: HealthInput): MetricsAnswer {
-  const anchoredStores = storesThatNeedAnchored(catalog);
+  const needs = needsByStore(catalog);
   const reports = stores.map(([key, store]) => ({
     name: store.config.name,
     region: store.config.region,
-    state: stateOf(store, anchoredStores.has(key)),
+    state: stateOf(store, needs.get(key)),
   }));
   return {
     status: 200,
@@ -52,17 +53,28 @@ function statusOf(states: readonly HealthState[]): "ok" | "degraded" | "down" {
   return states.some((state) => state === "failing" || state === "unsupported") ? "degraded" : "ok";
 }
 
-function stateOf(store: Store, needsAnchored: boolean): HealthState {
+function stateOf(store: Store, needs: StoreNeeds | undefined): HealthState {
   const state = store.state();
-  return state === "ok" && needsAnchored && store.knownCapabilities()?.anchored === false ? "unsupported" : state;
+  const known = store.knownCapabilities();
+  if (state !== "ok" || needs === undefined || known === undefined) return state;
+  return (needs.anchored && !known.anchored) || (needs.native && !known.native) ? "unsupported" : "ok";
 }
 
-function storesThatNeedAnchored(catalog: CatalogIndex): ReadonlySet<string> {
-  const anchored = catalog
-    .values()
-    .filter(({ metric }) => recipeOf(metric, metric.defaultAggregation).anchored)
-    .flatMap(({ stores }) => stores.map(({ key }) => key));
-  return new Set(anchored);
+/** What all metrics of each store need together. */
+function needsByStore(catalog: CatalogIndex): ReadonlyMap<string, StoreNeeds> {
+  const needs = new Map<string, StoreNeeds>();
+  for (const { metric, stores } of catalog.values()) {
+    const own = recipeOf(metric, metric.defaultAggregation).needs;
+    for (const { key } of stores) {
+      const others = needs.get(key) ?? own;
+      needs.set(key, {
+        increases: own.increases || others.increases,
+        anchored: own.anchored || others.anchored,
+        native: own.native || others.native,
+      });
+    }
+  }
+  return needs;
 }
 
 function round(value: number): number {

@@ -3,36 +3,46 @@ import { labelNames, type LabelName, type StoreConfig } from "../../crds/config.
 /** Labels of a series in an answer: governed names, sorted; a label that the series does not carry is left out. */
 export type Labels = Readonly<Partial<Record<LabelName, string>>>;
 
+/**
+ * Labels that are the same for every series of a store, whatever the series say; an empty value: no series has the label.
+ */
+export type ImposedLabels = Readonly<Partial<Record<LabelName, string>>>;
+
 /** The name of a governed label inside a store. */
 export function storeLabel(store: StoreConfig, label: LabelName): string {
   return store.labelMap[label] ?? label;
 }
 
-/**
- * What a label is for every series of a store, whatever the series say: the store's own region and environment.
- * Undefined: the series say. Source: design §5 "Stores".
- */
-export function imposedLabel(store: StoreConfig, label: LabelName): string | undefined {
-  if (label === "region") return store.region;
-  if (label === "environment") return store.environment;
-  // Series of a platform store belong to no tenant, even if a label says so.
-  return label === "tenant" && store.tenancy === "Platform" ? "" : undefined;
+/** What a store imposes on the series of one tenant. Source: design §5 "Stores". */
+export function imposedLabels({ region, environment, tenancy }: StoreConfig, tenant: string): ImposedLabels {
+  return {
+    region,
+    ...(environment === undefined ? {} : { environment }),
+    // Series of a platform store belong to no tenant, even if a label says so; what a store gives for a tenant is that tenant's.
+    ...(tenancy === "Labelled" ? {} : { tenant: tenancy === "Platform" ? "" : tenant }),
+  };
 }
 
 /** The labels that the store itself has to group by. */
-export function groupedInStore(store: StoreConfig, groupBy: readonly LabelName[]): readonly string[] {
-  return groupBy.filter((label) => imposedLabel(store, label) === undefined).map((label) => storeLabel(store, label));
+export function groupedInStore(store: StoreConfig, imposed: ImposedLabels, groupBy: readonly LabelName[]): readonly string[] {
+  return groupBy.filter((label) => imposed[label] === undefined).map((label) => storeLabel(store, label));
+}
+
+/** A series' store and what that imposes. */
+export interface LabelSource {
+  readonly store: StoreConfig;
+  readonly imposed: ImposedLabels;
 }
 
 /** The governed labels of a series that a store answered. */
 export function governedLabels(
-  store: StoreConfig,
+  { store, imposed }: LabelSource,
   groupBy: readonly LabelName[],
   labels: Readonly<Record<string, string>>,
 ): Labels {
   const governed: Partial<Record<LabelName, string>> = {};
   for (const label of groupBy) {
-    const value = imposedLabel(store, label) ?? labels[storeLabel(store, label)] ?? "";
+    const value = imposed[label] ?? labels[storeLabel(store, label)] ?? "";
     if (value !== "") governed[label] = value;
   }
   return governed;

@@ -1,6 +1,7 @@
 import type { StoreSeries } from "../stores/matrix.ts";
 import { mergeScalars, type Points } from "./merge-scalars.ts";
-import { bucketQuantile } from "./quantile.ts";
+import { createQuantiles, type Quantiles } from "./quantiles.ts";
+import { bucketQuantile, type Quantile } from "./quantile.ts";
 
 /** The buckets of one group in one store, by upper bound. */
 export type StoreBuckets = ReadonlyMap<number, Points>;
@@ -23,28 +24,11 @@ export function bucketsOf(series: readonly StoreSeries[], count: number): StoreB
  *
  * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
  */
-export function mergeQuantile(stores: readonly StoreBuckets[], quantile: number, count: number): Float64Array {
+export function mergeQuantile(stores: readonly StoreBuckets[], quantile: number, count: number): Quantiles {
   const all = [...new Set(stores.flatMap((store) => [...store.keys()]))].sort((a, b) => a - b);
   const merged = all.map((bound) => mergeBound(stores.map((store) => store.get(bound)).filter(isThere), bound, count));
   const heard = heardStores(stores, count);
-  return new Float64Array(count).map((_, index) => {
-    const bounds: number[] = [];
-    const counts: number[] = [];
-    let differ = false;
-    for (const { bound, values, stores: holding } of merged) {
-      if (holding[index] === 0) continue;
-      if (holding[index] !== heard[index]) {
-        differ = true;
-        continue;
-      }
-      bounds.push(bound);
-      counts.push(values[index] ?? Number.NaN);
-    }
-    if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) {
-      throw new IncompatibleBuckets("the histograms of these stores share too few bounds");
-    }
-    return bucketQuantile(quantile, bounds, counts);
-  });
+  return createQuantiles(count, (index) => quantileAt(merged, heard[index] ?? 0, { index, quantile }));
 }
 
 /** One bound over all stores. */
@@ -53,6 +37,29 @@ interface MergedBound {
   readonly values: Float64Array;
   /** How many stores have the bound at each point. */
   readonly stores: Uint16Array;
+}
+
+function quantileAt(
+  merged: readonly MergedBound[],
+  heard: number,
+  { index, quantile }: { readonly index: number; readonly quantile: number },
+): Quantile {
+  const bounds: number[] = [];
+  const counts: number[] = [];
+  let differ = false;
+  for (const { bound, values, stores } of merged) {
+    if (stores[index] === 0) continue;
+    if (stores[index] !== heard) {
+      differ = true;
+      continue;
+    }
+    bounds.push(bound);
+    counts.push(values[index] ?? Number.NaN);
+  }
+  if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) {
+    throw new IncompatibleBuckets("the histograms of these stores share too few bounds");
+  }
+  return bucketQuantile(quantile, bounds, counts);
 }
 
 function mergeBound(rows: readonly Points[], bound: number, count: number): MergedBound {

@@ -1,38 +1,51 @@
 import { Refusal } from "../errors/refusal.ts";
+import type { HistogramSeries } from "../stores/histogram-matrix.ts";
 import type { StoreSeries } from "../stores/matrix.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe } from "./kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "./labels.ts";
 import { bucketsOf, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
+import { nativeQuantile } from "./merge-native.ts";
 import { mergeScalars, type WeightedPoints } from "./merge-scalars.ts";
-import type { PlannedPart, Plan } from "./plan.ts";
+import type { NativeLayout } from "./native-layout.ts";
+import { labelSourceOf, type PlannedPart, type Plan } from "./plan.ts";
+import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantiles.ts";
 
 /** Series that one metric may have before they are paged. */
 export const mergedSeriesMax = 5_000;
 
-/** What one store answered for one metric: for each statistic its series. */
+/** What one store answered for one metric. */
 export interface PartAnswer {
   readonly part: PlannedPart;
+  /** For each statistic its series. */
   readonly ranges: readonly (readonly StoreSeries[])[];
+  /** For a percentile of a native histogram, in place of statistics. */
+  readonly histograms: readonly HistogramSeries[];
+  /** How those are laid out; undefined without any. */
+  readonly layout: NativeLayout | undefined;
 }
 
 /** A finished series: NaN is a gap, nothing else is without a number. */
 export interface MergedSeries {
   readonly labels: Labels;
   readonly values: Float64Array;
+  /** For a percentile only. */
+  readonly bounds: ErrorBounds | undefined;
 }
 
-/** One series of one statistic in one store. */
+/** One series of one store. */
 interface Row {
+  readonly answer: PartAnswer;
   /** Index of the statistic. */
   readonly statistic: number;
-  readonly part: PlannedPart;
-  readonly series: StoreSeries;
+  readonly series: StoreSeries | HistogramSeries;
 }
 
 interface Group {
   readonly labels: Labels;
   readonly rows: Row[];
 }
+
+type Finished = Pick<MergedSeries, "values" | "bounds">;
 
 /**
  * The series of one metric from the partials of its stores, which are in store order. Series without any point are left
@@ -41,31 +54,33 @@ interface Group {
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
 export function mergeMetric(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): readonly MergedSeries[] {
-  const weights = weightsOf(answers);
-  const groups = groupRows(answers, plan);
-  return groups
-    .map(({ labels, rows }) => ({ labels, values: finite(finish(recipe, rows, weights, plan)) }))
+  const finish = finisherOf(recipe, answers, plan);
+  return groupRows(answers, plan)
+    .map(({ labels, rows }) => ({ labels, ...finish(rows) }))
+    .map((series) => ({ ...series, values: finite(series.values) }))
     .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
 }
 
-type Weights = ReadonlyMap<PlannedPart, number>;
-
-function finish(recipe: Recipe, rows: readonly Row[], weights: Weights, plan: Plan): Float64Array {
-  return recipe.kind === "quantile"
-    ? finishQuantile(recipe, rows, plan)
-    : finishScalars(recipe, rows, weights, plan);
+function finisherOf(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): (rows: readonly Row[]) => Finished {
+  const { count } = plan.grid;
+  if (recipe.kind === "scalar") {
+    const weights = weightsOf(answers);
+    return (rows) => ({ values: finishScalars(recipe, rows, weights, plan), bounds: undefined });
+  }
+  if (recipe.histogram === "Classic") return (rows) => finishBuckets(recipe, rows, count);
+  const isExponential = answers.every(({ layout }) => layout !== "custom");
+  return (rows) => finishNative(recipe, rows, { count, isExponential });
 }
+
+type Weights = ReadonlyMap<PartAnswer, number>;
 
 function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weights, plan: Plan): Float64Array {
   const { count } = plan.grid;
   const merged = recipe.statistics.map(({ merge, weighted }, statistic) => {
-    const points = rows
-      .filter((row) => row.statistic === statistic)
-      .map(({ part, series }): WeightedPoints => ({
-        values: series.values,
-        present: series.present,
-        weight: weighted ? (weights.get(part) ?? 1) : 1,
-      }));
+    const points = rows.flatMap(({ answer, series, ...row }): readonly WeightedPoints[] => {
+      if (row.statistic !== statistic || !("values" in series)) return [];
+      return [{ values: series.values, present: series.present, weight: weighted ? (weights.get(answer) ?? 1) : 1 }];
+    });
     return mergeScalars(points, merge, count);
   });
   const values = merged.map(() => Number.NaN);
@@ -78,12 +93,12 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
   });
 }
 
-function finishQuantile(recipe: QuantileRecipe, rows: readonly Row[], plan: Plan): Float64Array {
-  const stores = Map.groupBy(rows, ({ part }) => part)
+function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: number): Quantiles {
+  const stores = Map.groupBy(rows, ({ answer }) => answer)
     .values()
-    .map((own) => bucketsOf(own.map(({ series }) => series), plan.grid.count));
+    .map((own) => bucketsOf(own.flatMap(({ series }) => ("values" in series ? [series] : [])), count));
   try {
-    return mergeQuantile([...stores], recipe.quantile, plan.grid.count);
+    return mergeQuantile([...stores], recipe.quantile, count);
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
     const detail = "the histograms of these stores share too few bounds; ask one region with filter[region]";
@@ -93,18 +108,30 @@ function finishQuantile(recipe: QuantileRecipe, rows: readonly Row[], plan: Plan
   }
 }
 
+function finishNative(
+  { quantile }: QuantileRecipe,
+  rows: readonly Row[],
+  { count, isExponential }: { readonly count: number; readonly isExponential: boolean },
+): Quantiles {
+  const all = rows.flatMap(({ series }) => ("histograms" in series ? [series.histograms] : []));
+  return createQuantiles(count, (index) => {
+    const histograms = all.flatMap((own) => own[index] ?? []);
+    return nativeQuantile({ histograms, isExponential }, quantile);
+  });
+}
+
 function groupRows(answers: readonly PartAnswer[], plan: Plan): readonly Group[] {
   const groups = new Map<string, Group>();
-  for (const { part, ranges } of answers) {
-    for (const [statistic, all] of ranges.entries()) {
-      for (const series of all) addRow(groups, { statistic, part, series }, plan);
+  for (const answer of answers) {
+    for (const [statistic, all] of [...answer.ranges, answer.histograms].entries()) {
+      for (const series of all) addRow(groups, { answer, statistic, series }, plan);
     }
   }
   return [...groups.values()];
 }
 
 function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
-  const labels = governedLabels(row.part.held.store, plan.query.groupBy, row.series.labels);
+  const labels = governedLabels(labelSourceOf(row.answer.part), plan.query.groupBy, row.series.labels);
   const key = labelsKey(labels);
   const group = groups.get(key);
   if (group !== undefined) {
@@ -123,7 +150,7 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
 /** Relative to the most often sampled store, so that equal stores are added as they are. Source: design §5 rule 3. */
 function weightsOf(answers: readonly PartAnswer[]): Weights {
   const shortest = Math.min(...answers.map(({ part }) => part.held.intervalSeconds));
-  return new Map(answers.map(({ part }) => [part, part.held.intervalSeconds / shortest]));
+  return new Map(answers.map((answer) => [answer, answer.part.held.intervalSeconds / shortest]));
 }
 
 /** One NaN for every gap, so that equal answers are equal bytes. */

@@ -26,6 +26,8 @@ export interface Selection {
   readonly groupBy: readonly LabelName[];
   readonly downsample: Downsample | undefined;
   readonly exemplars: boolean;
+  /** Whether an answer without some of its data is to be an error. */
+  readonly isCompleteRequired: boolean;
   readonly limit: number | undefined;
   readonly page: number;
   /** `meta.snapshot` of an earlier page: the answer must be cut from the same data. */
@@ -47,6 +49,7 @@ const selectionNames = [
   "group_by",
   "downsample",
   "exemplars",
+  "complete",
   "limit",
   "page",
   "snapshot",
@@ -114,6 +117,7 @@ function readSelection(params: Parameters): Selection {
     groupBy: readGroupBy(params),
     downsample: readWord(params, "downsample", downsamples, "invalid_downsample"),
     exemplars: readWord(params, "exemplars", ["true", "false"]) === "true",
+    isCompleteRequired: readWord(params, "complete", ["required"]) === "required",
     limit: readCount(params, "limit", seriesMax),
     page: readCount(params, "page", pageMax) ?? 1,
     snapshot: readOne(params, "snapshot"),

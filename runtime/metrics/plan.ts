@@ -1,7 +1,9 @@
 import type { LabelName, SeriesConfig, StoreConfig } from "../../crds/config.ts";
+import { flavours } from "../stores/flavours.ts";
 import type { PointGrid } from "../stores/matrix.ts";
 import type { HeldStore } from "./catalog-index.ts";
-import { groupedInStore, imposedLabel, storeLabel } from "./labels.ts";
+import { extentsOf, type Extent } from "./extents.ts";
+import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels, type LabelSource } from "./labels.ts";
 import type { StoreScope } from "./kinds/recipe.ts";
 import { fixedMatcher, oneOf, type Matcher, type Selector, type Vector } from "./promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
@@ -11,8 +13,14 @@ import { pointCount } from "./window.ts";
 export interface PlannedPart {
   readonly metric: QueriedMetric;
   readonly held: HeldStore;
+  /** Labels that all series of the store have in this query. */
+  readonly imposed: ImposedLabels;
+  /** The tenant that the store is told; undefined where the series name their own, or have none. */
+  readonly tenant: string | undefined;
   /** One range query per statistic, in the recipe's order; for a percentile, the buckets. */
   readonly ranges: readonly Vector[];
+  /** What each range query is cut into, one request each; together they are the plan's grid. */
+  readonly extents: readonly Extent[];
   /**
    * One instant query at the end of the window: when the newest sample was taken. Undefined for a window that ended
    * before the store settled: its age is great, and its newest point says it well enough.
@@ -33,20 +41,32 @@ export interface Plan {
 /** Plans a query. Nothing is decided here that depends on what a store answers. */
 export function makePlan(query: Query, nowMs: number): Plan {
   const stepMs = query.window.stepSeconds * 1_000;
+  const grid = { startMs: query.window.fromMs + stepMs, stepMs, count: pointCount(query.window) };
   return {
     query,
-    grid: { startMs: query.window.fromMs + stepMs, stepMs, count: pointCount(query.window) },
-    parts: query.metrics.flatMap((metric) => metric.stores.map((held) => planPart(query, metric, held, nowMs))),
+    grid,
+    parts: query.metrics.flatMap((metric) => metric.stores.map((held) => planPart(query, grid, { metric, held, nowMs }))),
   };
 }
 
-function planPart(query: Query, metric: QueriedMetric, held: HeldStore, nowMs: number): PlannedPart {
+interface Placed {
+  readonly metric: QueriedMetric;
+  readonly held: HeldStore;
+  readonly nowMs: number;
+}
+
+function planPart(query: Query, grid: PointGrid, { metric, held, nowMs }: Placed): PlannedPart {
   const { recipe } = metric;
-  const isSettled = query.window.toMs < nowMs - held.store.settleSeconds * 1_000;
-  const scope = scopeOf(query, held.store);
+  const { store } = held;
+  const isSettled = query.window.toMs < nowMs - store.settleSeconds * 1_000;
+  const imposed = imposedLabels(store, query.tenant);
+  const scope = scopeOf(query, store, imposed);
   return {
     metric,
     held,
+    imposed,
+    tenant: store.tenancy === "StoreHeader" ? query.tenant : undefined,
+    extents: flavours[store.prometheus.flavour].isCuttable ? extentsOf(grid) : [{ offset: 0, grid }],
     ranges: recipe.kind === "quantile"
       ? [recipe.buckets(scope)]
       : recipe.statistics.map((statistic) => statistic.expr(scope)),
@@ -55,26 +75,31 @@ function planPart(query: Query, metric: QueriedMetric, held: HeldStore, nowMs: n
   };
 }
 
-function scopeOf(query: Query, store: StoreConfig): StoreScope {
-  const governed = matchersOf(query, store);
+/** What the governed labels of a part's series come from. */
+export function labelSourceOf({ held, imposed }: PlannedPart): LabelSource {
+  return { store: held.store, imposed };
+}
+
+function scopeOf(query: Query, store: StoreConfig, imposed: ImposedLabels): StoreScope {
+  const governed = matchersOf(query, store, imposed);
   return {
     select: (series: SeriesConfig, suffix = "") => ({
       name: `${series.name}${suffix}`,
       matchers: [...series.matchers.map(fixedMatcher), ...governed],
     }),
-    by: groupedInStore(store, query.groupBy),
+    by: groupedInStore(store, imposed, query.groupBy),
     rangeMs: query.window.stepSeconds * 1_000,
   };
 }
 
 /** What narrows the series of a store to those of the query: its tenant, its environments and its filters. */
-function matchersOf(query: Query, store: StoreConfig): readonly Matcher[] {
+function matchersOf(query: Query, store: StoreConfig, imposed: ImposedLabels): readonly Matcher[] {
   const wanted = new Map<LabelName, readonly string[]>([...query.filters].map(([label, value]) => [label, [value]]));
   wanted.set("tenant", [query.tenant]);
   if (query.environments !== "every") wanted.set("environment", [...query.environments].sort());
   return [...wanted]
     // An imposed label was matched when the store was chosen.
-    .filter(([label]) => imposedLabel(store, label) === undefined)
+    .filter(([label]) => imposed[label] === undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([label, values]) => oneOf(storeLabel(store, label), values));
 }

@@ -40,6 +40,7 @@ export function grant(entries: readonly MetricEntry[], filters: Filters, caller:
   const metrics = entries.map((entry) => ({ entry, stores: storesOf(entry, filters, environments, access.regions) }));
   const regions = [...new Set(metrics.flatMap(({ stores }) => stores.map(({ store }) => store.region)))].sort();
   requireScopeOver(regions, metrics);
+  requireTellable(tenant, metrics);
   return { tenant, environments, regions, metrics };
 }
 
@@ -115,6 +116,15 @@ function noStore({ metric }: MetricEntry, filters: Filters, label: "environment"
   if (filters.has(label)) return refuseField("invalid_filter", field, `no store of ${metric.id} has this ${label}`);
   const code = `${label}_forbidden` as const;
   return refuseField(code, field, `no ${label} of ${metric.id} is allowed to this caller`);
+}
+
+/** A tenant that is told in a header must be one name there, in which no store sees several. Source: Mimir, "Tenant IDs". */
+const tellableTenant = /^(?!\.{1,2}$)[\w!.*'()-]{1,150}$/u;
+
+function requireTellable(tenant: string, metrics: readonly GrantedMetric[]): void {
+  const isTold = metrics.some(({ stores }) => stores.some(({ store }) => store.tenancy === "StoreHeader"));
+  if (!isTold || tellableTenant.test(tenant)) return;
+  throw refuseField("invalid_filter", "filter[tenant]", `the tenant ${shown(tenant)} is none that a store can be asked for`);
 }
 
 /** Source: wire, "More than one region in a query needs an aggregate whose complianceScope lists those regions". */

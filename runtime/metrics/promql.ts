@@ -9,6 +9,8 @@ export type Vector =
   | { readonly kind: "over"; readonly fn: RangeFunction; readonly of: Selector; readonly rangeMs: number }
   | { readonly kind: "anchoredIncrease"; readonly of: Selector; readonly rangeMs: number }
   | { readonly kind: "aggregate"; readonly op: "sum" | "min" | "max"; readonly by: readonly string[]; readonly of: Vector }
+  | { readonly kind: "histogramPart"; readonly fn: "histogram_sum" | "histogram_count"; readonly of: Vector }
+  | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
   | { readonly kind: "timestamp"; readonly of: Selector };
 
 export type RangeFunction =
@@ -55,6 +57,10 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
       return `increase(${printSelector(vector.of)}[${printRange(vector.rangeMs, boundary)}] anchored)`;
     case "aggregate":
       return `${vector.op} by(${vector.by.map(printName).join(",")})(${printVector(vector.of, boundary)})`;
+    case "histogramPart":
+      return `${vector.fn}(${printVector(vector.of, boundary)})`;
+    case "quantile":
+      return `histogram_quantile(${vector.quantile},${printVector(vector.of, boundary)})`;
     case "timestamp":
       return `max(timestamp(${printSelector(vector.of)}))`;
     default:

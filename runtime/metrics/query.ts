@@ -1,5 +1,6 @@
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, QueryClass, RuntimeConfig } from "../../crds/config.ts";
 import { Refusal, refuseField } from "../errors/refusal.ts";
+import { flavours } from "../stores/flavours.ts";
 import { accessOf, classOf } from "./access.ts";
 import { isPublic, type Caller } from "./caller.ts";
 import type { CatalogIndex, MetricEntry } from "./catalog-index.ts";
@@ -26,6 +27,8 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
   readonly groupBy: readonly LabelName[];
   readonly window: ResolvedWindow;
   readonly exemplars: boolean;
+  /** Whether an answer without some of its data is an error. */
+  readonly isCompleteRequired: boolean;
   readonly limit: number;
   readonly page: number;
   /** The data the page must be cut from; undefined: whatever is there. */
@@ -76,6 +79,7 @@ function resolve(selection: Selection, caller: Caller, world: World, chooseWindo
     groupBy: selection.groupBy,
     window: chooseWindow(smallestStep(caller, configs, limits), limits),
     exemplars: selection.exemplars,
+    isCompleteRequired: selection.isCompleteRequired,
     limit: limitOf(selection.limit, Math.min(seriesMax, limits.maxSeries)),
     page: selection.page,
     snapshot: selection.snapshot,
@@ -97,7 +101,17 @@ function queriedMetric(granted: GrantedMetric, asked: Aggregation | undefined): 
     const valid = metric.aggregations.join(", ");
     throw refuseField("invalid_aggregation", "agg", `${metric.id} has no ${aggregation}; ask one of ${valid}`);
   }
-  return { ...granted, aggregation, recipe: recipeOf(metric, aggregation) };
+  const recipe = recipeOf(metric, aggregation);
+  requireOneRule(granted, recipe);
+  return { ...granted, aggregation, recipe };
+}
+
+/** Increases by different rules do not add up to anything. Source: design §5 rule 6, "never mixed in one answer". */
+function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Recipe): void {
+  const rules = new Set(stores.map(({ store }) => flavours[store.prometheus.flavour].increases));
+  if (!needs.increases || rules.size === 1) return;
+  const detail = `${entry.metric.id} is in stores that compute increases differently; ask one region with filter[region]`;
+  throw refuseField("incompatible_increases", "filter[region]", detail);
 }
 
 function requireLabels(selection: Selection, metrics: readonly MetricConfig[], groupByClassMax: number): void {

@@ -1,4 +1,5 @@
 import { Refusal, type Suggestion } from "../errors/refusal.ts";
+import type { StoreError } from "../stores/store-error.ts";
 import { formatDuration } from "./duration.ts";
 import type { Query } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
@@ -16,7 +17,8 @@ export interface RegionReport {
   readonly state: RegionState;
 }
 
-const retryAfterSeconds = 5;
+/** When a store that failed or was late is worth asking again. */
+export const retryAfterSeconds = 5;
 
 /** The regions of a query, sorted, each with what became of its stores. */
 export function regionReports(outcomes: readonly PartOutcome[]): readonly RegionReport[] {
@@ -27,20 +29,44 @@ export function regionReports(outcomes: readonly PartOutcome[]): readonly Region
 }
 
 /**
- * Refuses when no store at all answered; what is missing from one is told in the answer itself. Source: seed
- * "Operational Metrics API" §7.
+ * Refuses when the answer would be empty of data, or is not as whole as the caller wants it; what else is missing is told in
+ * the answer itself. Source: seed "Operational Metrics API" §7.
  *
- * @throws Refusal `store_timeout` when every store was late, else `store_failed`; both suggest a cheaper query
+ * @throws Refusal `result_too_large` when the stores answer more than one query may read; `store_timeout` when all that is
+ *   missing was late, else `store_failed`. All suggest a cheaper query
  */
-export function requireSomeStore(outcomes: readonly PartOutcome[], query: Query): void {
+export function requireAnswers(outcomes: readonly PartOutcome[], query: Query): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
-  if (errors.length < outcomes.length) return;
-  const allLate = errors.every(({ kind }) => kind === "late");
-  const names = regionReports(outcomes).map(({ region, state }) => `${region} (${state})`);
-  throw new Refusal(allLate ? "store_timeout" : "store_failed", `no store answered: ${names.join(", ")}`, {
+  if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
+  const reports = regionReports(outcomes);
+  if (errors.length === outcomes.length) throw missing("no store answered", { query, reports, errors });
+  const isWhole = reports.every(({ state }) => state === "ok");
+  if (query.isCompleteRequired && !isWhole) throw missing("the answer would not be complete", { query, reports, errors });
+}
+
+interface Missing {
+  readonly query: Query;
+  readonly reports: readonly RegionReport[];
+  readonly errors: readonly StoreError[];
+}
+
+function missing(what: string, { query, reports, errors }: Missing): Refusal {
+  const gone = reports.filter(({ state }) => state !== "ok");
+  const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
+  const names = gone.map(({ region, state }) => `${region} (${state})`);
+  return new Refusal(allLate ? "store_timeout" : "store_failed", `${what}: ${names.join(", ")}`, {
     suggestion: suggestionFor(query),
     retryAfterSeconds,
-    cause: new AggregateError(errors, "no store answered"),
+    cause: new AggregateError(errors, what),
+  });
+}
+
+function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
+  const detail = "the stores have more data for this than one query may read; ask a coarser step, fewer groups or less time";
+  return new Refusal("result_too_large", detail, {
+    errors: [{ field: "step", code: "result_too_large", detail }],
+    suggestion: suggestionFor(query),
+    cause: new AggregateError(errors, "too large"),
   });
 }
 
@@ -56,8 +82,8 @@ export function suggestionFor({ window }: Query): Suggestion {
 
 function stateOf(outcomes: readonly PartOutcome[]): RegionState {
   const failures = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
-  const incomplete = outcomes.some(({ outcome }) => outcome.ok && outcome.value.incomplete);
-  if (failures.length === 0) return incomplete ? "partial" : "ok";
+  const isWhole = outcomes.every(({ outcome }) => !outcome.ok || outcome.value.warning === "none");
+  if (failures.length === 0) return isWhole ? "ok" : "partial";
   if (failures.length < outcomes.length) return "partial";
   if (failures.every((kind) => kind === "late")) return "late";
   return failures.every((kind) => kind === "unsupported") ? "unsupported" : "failed";

@@ -1,11 +1,14 @@
+import type { ByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import { exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { freshnessSeconds } from "./freshness.ts";
 import { compareLabels, labelsKey, type Labels } from "./labels.ts";
 import { mergeMetric } from "./merge.ts";
 import type { Plan } from "./plan.ts";
-import { readStores, type PartOutcome, type StoreAnswer } from "./read-stores.ts";
-import { regionReports, requireSomeStore, type RegionReport } from "./region-states.ts";
+import type { ErrorBounds } from "./quantiles.ts";
+import type { StoreAnswer } from "./read-part.ts";
+import { readStores, type PartOutcome } from "./read-stores.ts";
+import { regionReports, requireAnswers, type RegionReport } from "./region-states.ts";
 
 /** One finished series. */
 export interface ResultSeries {
@@ -13,6 +16,8 @@ export interface ResultSeries {
   readonly labels: Labels;
   /** Over the plan's grid; NaN is a gap. */
   readonly values: Float64Array;
+  /** Where each value of a percentile surely lies; undefined for other aggregations. */
+  readonly bounds: ErrorBounds | undefined;
   /** Undefined: none were asked for. */
   readonly exemplars: readonly Exemplar[] | undefined;
 }
@@ -32,16 +37,18 @@ export interface Result {
 export interface RunOptions {
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
+  /** What all stores together may answer. */
+  readonly bytes: ByteBudget;
   readonly nowMs: number;
   /** Told how each store ended, before anything is made of it. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
 
-/** Carries a plan out. @throws Refusal when no store answered or the parts do not compose; the signal's reason */
+/** Carries a plan out. @throws Refusal when no store answered, too few did, or the parts do not compose; the signal's reason */
 export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, options);
   options.observe(outcomes);
-  requireSomeStore(outcomes, plan.query);
+  requireAnswers(outcomes, plan.query);
   const answers = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const regions = regionReports(outcomes);
   return {
@@ -62,10 +69,11 @@ function finishMetric(metric: string, answers: readonly StoreAnswer[], plan: Pla
   const exemplars = plan.query.exemplars ? exemplarsBySeries(answers, plan) : undefined;
   return mergeMetric(first.part.metric.recipe, answers, plan)
     .toSorted((a, b) => compareLabels(a.labels, b.labels))
-    .map(({ labels, values }) => ({
+    .map(({ labels, values, bounds }) => ({
       metric,
       labels,
       values,
+      bounds,
       exemplars: exemplars === undefined ? undefined : (exemplars.get(labelsKey(labels)) ?? []),
     }));
 }

@@ -1,6 +1,6 @@
 import type { Aggregation, SourceConfig } from "../../../crds/config.ts";
 import type { RecipeOrAdvice, ScalarMerge } from "./recipe.ts";
-import { increaseStatistic } from "./statistics.ts";
+import { increaseNeeds, increaseStatistic } from "./statistics.ts";
 
 type CounterSource = Extract<SourceConfig, { readonly kind: "counter" }>;
 
@@ -15,7 +15,7 @@ export function counterRecipe(source: CounterSource, aggregation: Aggregation): 
     finish: ([increase = Number.NaN], windowSeconds) => (perSecond ? increase / windowSeconds : increase),
     dated: (scope) => scope.select(source),
     exemplified: (scope) => scope.select(source),
-    anchored: source.increase === "Anchored",
+    needs: increaseNeeds(source.increase),
   });
   switch (aggregation) {
     case "sum":

@@ -11,7 +11,7 @@ type GaugeSource = Extract<SourceConfig, { readonly kind: "gauge" }>;
  */
 export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);
-  const shared = { dated: select, exemplified: select, anchored: false };
+  const shared = { dated: select, exemplified: select, needs: { increases: false, anchored: false, native: false } };
   const only = (statistic: Statistic): RecipeOrAdvice => ({
     kind: "scalar",
     statistics: [statistic],
@@ -23,18 +23,18 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
       return {
         kind: "scalar",
         statistics: [
-          overStatistic(source, "sum_over_time", { merge: "sum", weighted: true }),
-          overStatistic(source, "count_over_time", { merge: "sum", weighted: true }),
+          overStatistic(source, "sum_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
+          overStatistic(source, "count_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
         ],
         finish: ([sum = Number.NaN, count = Number.NaN]) => sum / count,
         ...shared,
       };
     case "min":
-      return only(overStatistic(source, "min_over_time", { merge: "min", weighted: false }));
+      return only(overStatistic(source, "min_over_time", { merge: "min", weighted: false, isAdditiveOverTime: true }));
     case "max":
-      return only(overStatistic(source, "max_over_time", { merge: "max", weighted: false }));
+      return only(overStatistic(source, "max_over_time", { merge: "max", weighted: false, isAdditiveOverTime: true }));
     case "sum":
-      return only(overStatistic(source, "avg_over_time", { merge: "sum", weighted: false }));
+      return only(overStatistic(source, "avg_over_time", { merge: "sum", weighted: false, isAdditiveOverTime: false }));
     case "p50":
     case "p95":
     case "p99":

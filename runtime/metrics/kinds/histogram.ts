@@ -1,10 +1,9 @@
 import type { Aggregation, SourceConfig } from "../../../crds/config.ts";
+import { quantiles } from "./percentiles.ts";
 import type { RecipeOrAdvice, Statistic } from "./recipe.ts";
-import { increaseOf, increaseStatistic } from "./statistics.ts";
+import { increaseNeeds, increaseOf, increaseStatistic } from "./statistics.ts";
 
 type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
-
-const quantiles = { p50: 0.5, p95: 0.95, p99: 0.99 } as const;
 
 /**
  * A classic histogram. A percentile is one quantile of the buckets' summed increases; avg is Σ sum / Σ count. Source:
@@ -14,7 +13,7 @@ export function histogramRecipe(source: HistogramSource, aggregation: Aggregatio
   const shared = {
     dated: (scope) => scope.select(source, "_count"),
     exemplified: (scope) => scope.select(source, "_bucket"),
-    anchored: source.increase === "Anchored",
+    needs: increaseNeeds(source.increase),
   } satisfies Partial<RecipeOrAdvice>;
   const part = (name: "sum" | "count"): Statistic =>
     increaseStatistic(source, source.increase, { name, merge: "sum", suffix: `_${name}` });
@@ -24,6 +23,7 @@ export function histogramRecipe(source: HistogramSource, aggregation: Aggregatio
     case "p99":
       return {
         kind: "quantile",
+        histogram: "Classic",
         buckets: (scope) => ({
           kind: "aggregate",
           op: "sum",

@@ -1,6 +1,6 @@
 import type { Aggregation, SourceConfig } from "../../../crds/config.ts";
 import type { RecipeOrAdvice } from "./recipe.ts";
-import { increaseStatistic } from "./statistics.ts";
+import { increaseNeeds, increaseStatistic } from "./statistics.ts";
 
 type RatioSource = Extract<SourceConfig, { readonly kind: "ratio" }>;
 
@@ -18,6 +18,6 @@ export function ratioRecipe(source: RatioSource, aggregation: Aggregation): Reci
     finish: ([numerator = Number.NaN, denominator = Number.NaN]) => numerator / denominator,
     dated: (scope) => scope.select(source.denominator),
     exemplified: (scope) => scope.select(source.denominator),
-    anchored: source.increase === "Anchored",
+    needs: increaseNeeds(source.increase),
   };
 }

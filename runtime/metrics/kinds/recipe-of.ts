@@ -3,6 +3,7 @@ import { refuseField } from "../../errors/refusal.ts";
 import { counterRecipe } from "./counter.ts";
 import { gaugeRecipe } from "./gauge.ts";
 import { histogramRecipe } from "./histogram.ts";
+import { nativeRecipe } from "./native.ts";
 import { ratioRecipe } from "./ratio.ts";
 import type { Recipe, RecipeOrAdvice } from "./recipe.ts";
 
@@ -26,7 +27,7 @@ function find(source: MetricConfig["source"], aggregation: Aggregation): RecipeO
     case "ratio":
       return ratioRecipe(source, aggregation);
     case "histogram":
-      return histogramRecipe(source, aggregation);
+      return source.type === "Native" ? nativeRecipe(source, aggregation) : histogramRecipe(source, aggregation);
     default:
       return source satisfies never;
   }

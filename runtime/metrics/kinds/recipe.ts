@@ -21,6 +21,11 @@ export interface Statistic {
   readonly merge: ScalarMerge;
   /** Multiply by the store's seconds between samples, so that a store that is scraped more often weighs no more. */
   readonly weighted: boolean;
+  /**
+   * Whether neighbouring points merge, in the same way as stores do, to exactly the point that covers them all. Source:
+   * design §5 rule 11.
+   */
+  readonly isAdditiveOverTime: boolean;
 }
 
 /** An aggregation of numbers. Source: design §5 rules 3, 4, 5, 6, 8 and 9. */
@@ -31,10 +36,13 @@ export interface ScalarRecipe {
   readonly finish: (merged: readonly number[], windowSeconds: number) => number;
 }
 
-/** A percentile: buckets are merged, one quantile is taken at the end. Source: design §5 rule 9. */
+/** A percentile: buckets are merged, one quantile is taken at the end. Source: design §5 rules 9 and 10. */
 export interface QuantileRecipe {
   readonly kind: "quantile";
-  /** Cumulative buckets; its grouping has `le` besides the query's. */
+  /**
+   * `Classic`: cumulative buckets, grouped by `le` besides the query's labels. `Native`: one histogram for each group.
+   */
+  readonly histogram: "Classic" | "Native";
   readonly buckets: (scope: StoreScope) => Vector;
   readonly quantile: number;
 }
@@ -45,9 +53,18 @@ export type Recipe = (ScalarRecipe | QuantileRecipe) & {
   readonly dated: (scope: StoreScope) => Selector;
   /** The series that carry exemplars. */
   readonly exemplified: (scope: StoreScope) => Selector;
-  /** Whether each store must know anchored ranges. Source: design §5 rule 6. */
-  readonly anchored: boolean;
+  readonly needs: StoreNeeds;
 };
+
+/** What stores must be able to do. */
+export interface StoreNeeds {
+  /** Increases, which stores compute by different rules. Source: design §5 rule 5. */
+  readonly increases: boolean;
+  /** Anchored ranges. Source: design §5 rule 6. */
+  readonly anchored: boolean;
+  /** Native histograms. Source: design §5 rule 10. */
+  readonly native: boolean;
+}
 
 /** A recipe, or what to ask instead in the words of a caller. */
 export type RecipeOrAdvice = Recipe | { readonly kind: "advice"; readonly advice: string };

@@ -1,12 +1,12 @@
 import type { IncreaseKind, SeriesConfig } from "../../../crds/config.ts";
 import type { RangeFunction, Vector } from "../promql.ts";
-import type { ScalarMerge, Statistic, StoreScope } from "./recipe.ts";
+import type { ScalarMerge, Statistic, StoreNeeds, StoreScope } from "./recipe.ts";
 
 /** `op by(g)(fn(m[w]))` */
 export function overStatistic(
   series: SeriesConfig,
   fn: RangeFunction,
-  options: Pick<Statistic, "merge" | "weighted">,
+  options: Pick<Statistic, "merge" | "weighted" | "isAdditiveOverTime">,
 ): Statistic {
   return {
     name: fn,
@@ -36,6 +36,9 @@ export function increaseStatistic(
     }),
     merge: options.merge,
     weighted: false,
+    // Not even an anchored one: where a sample is missing for longer than the look-back, the rise over the gap is in the wide
+    // point and in none of the narrow ones.
+    isAdditiveOverTime: false,
   };
 }
 
@@ -45,4 +48,9 @@ export function increaseOf(scope: StoreScope, series: SeriesConfig, increase: In
   return increase === "Anchored"
     ? { kind: "anchoredIncrease", of, rangeMs: scope.rangeMs }
     : { kind: "over", fn: "increase", of, rangeMs: scope.rangeMs };
+}
+
+/** What increases of this kind need. */
+export function increaseNeeds(increase: IncreaseKind): StoreNeeds {
+  return { increases: true, anchored: increase === "Anchored", native: false };
 }

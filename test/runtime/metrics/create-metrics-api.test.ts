@@ -156,10 +156,7 @@ describe("when no store answers (Operational Metrics API §7)", () => {
   });
 
   test("and none knows what the metric needs, the region is unsupported", async () => {
-    const unflagged = await startScriptedStore((response, request) => {
-      if (request.form.get("query")?.includes("anchored") ?? false) overloaded(response, request);
-      else success(vector("2"))(response, request);
-    });
+    const unflagged = await startScriptedStore(healthyProbe(answering(5), { anchored: false }));
     const config = storeConfig({ name: "eu", region: "eu", url: unflagged.url });
     const source = { kind: "counter", increase: "Anchored", name: "paid_total", matchers: [] } as const;
     const api = createMetricsApi({ config: configOf([config], [metricConfig("lag", [config], { source })]), log: { warn: () => undefined } });
@@ -176,8 +173,8 @@ describe("a caller who leaves", () => {
     const controller = new AbortController();
     const asking = ask(running, [], controller.signal);
     asking.catch(() => undefined);
-    // The probe's two requests, a newest sample and two statistics.
-    await waitFor(() => running.stores.every(({ requests }) => requests.length === 5), { timeoutMs: 2_000, what: "the stores to be asked" });
+    // The probe's four requests, a newest sample and two statistics.
+    await waitFor(() => running.stores.every(({ requests }) => requests.length === 7), { timeoutMs: 2_000, what: "the stores to be asked" });
     controller.abort(new Error("the caller left"));
     await expect(asking).rejects.toThrow("the caller left");
     await waitFor(() => running.stores.every((store) => store.abandoned() === 3), { timeoutMs: 2_000, what: "the requests to be cancelled" });

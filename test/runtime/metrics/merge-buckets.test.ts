@@ -7,7 +7,7 @@ type Buckets = Readonly<Record<string, readonly (number | undefined)[]>>;
 const store = (buckets: Buckets, points = 1) =>
   bucketsOf(Object.entries(buckets).map(([le, values]) => seriesOf(values, { le })), points);
 const median = (stores: readonly Buckets[], points = 1) => [
-  ...mergeQuantile(stores.map((buckets) => store(buckets, points)), 0.5, points),
+  ...mergeQuantile(stores.map((buckets) => store(buckets, points)), 0.5, points).values,
 ];
 
 describe("buckets of several stores", () => {

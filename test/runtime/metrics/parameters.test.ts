@@ -25,6 +25,7 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
       ["page", "2"],
       ["snapshot", "abc"],
       ["schema_version", "7"],
+      ["complete", "required"],
     ];
     expect(readQuery(parameters(asked))).toEqual({
       selection: {
@@ -37,6 +38,7 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
         groupBy: ["psp", "service"],
         downsample: "5m",
         exemplars: true,
+        isCompleteRequired: true,
         limit: 10,
         page: 2,
         snapshot: "abc",
