@@ -1,3 +1,4 @@
+import { runBounded } from "./bounded.ts";
 import { StoreError } from "./store-error.ts";
 
 /** How one of several requests to stores ended. */
@@ -12,9 +13,12 @@ export interface FanOutOptions {
   readonly signal: AbortSignal;
 }
 
+/** Jobs of one query that run at once; the others wait inside the same deadline. */
+const jobsMax = 32;
+
 /**
- * Runs all jobs at once under one deadline and answers how each ended, in the jobs' order. What still runs at the
- * deadline, or when the caller leaves, is cancelled.
+ * Runs jobs under one deadline and answers how each ended, in the jobs' order. What still runs at the deadline, or when the
+ * caller leaves, is cancelled.
  *
  * @throws the signal's reason when the caller leaves first; any error of a job that is no `StoreError`
  */
@@ -34,8 +38,7 @@ export async function fanOut<Job, Value>(
   const leave = (): void => controller.abort(signal.reason);
   signal.addEventListener("abort", leave, { once: true });
   try {
-    const outcomes = jobs.map((job) => settle(Promise.race([run(job, controller.signal), stop])));
-    return await Promise.all(outcomes);
+    return await runBounded(jobs, jobsMax, (job) => settle(Promise.race([run(job, controller.signal), stop])));
   } catch (error) {
     controller.abort(error);
     throw error;

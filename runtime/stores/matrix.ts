@@ -7,17 +7,30 @@ export interface PointGrid {
   readonly count: number;
 }
 
+/** Labels of a series as its store has them. */
+export type StoreLabels = Readonly<Record<string, string>>;
+
 /** One series over a grid. A point that is not present was not in the answer, which is not the same as NaN. */
 export interface StoreSeries {
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels: StoreLabels;
   readonly values: Float64Array;
   /** 1 where the store gave a value. */
   readonly present: Uint8Array;
 }
 
-interface MatrixEntry {
-  readonly metric: Readonly<Record<string, string>>;
-  readonly values: readonly (readonly [number, string])[];
+/** One value of an instant query. */
+export interface VectorSample {
+  readonly labels: StoreLabels;
+  readonly value: number;
+}
+
+/** One series of a matrix before its points are looked at. */
+export interface MatrixEntry {
+  readonly labels: StoreLabels;
+  /** Pairs of seconds and number; empty where the series has histograms only. */
+  readonly values: readonly (readonly [seconds: number, text: string])[];
+  /** Pairs of seconds and native histogram; empty where the series has numbers only. */
+  readonly histograms: readonly (readonly [seconds: number, histogram: unknown])[];
 }
 
 /**
@@ -26,20 +39,52 @@ interface MatrixEntry {
  * @throws StoreError `malformed`
  */
 export function decodeMatrix(data: unknown, grid: PointGrid): readonly StoreSeries[] {
-  return resultOf(data, "matrix").map((entry) => decodeSeries(entry as Partial<MatrixEntry> | null, grid));
+  return matrixEntries(data)
+    .filter(({ values }) => values.length > 0)
+    .map(({ labels, values: pairs }) => {
+      const values = new Float64Array(grid.count);
+      const present = new Uint8Array(grid.count);
+      for (const [seconds, text] of pairs) {
+        const index = pointIndex(seconds, grid);
+        values[index] = parseSample(text);
+        present[index] = 1;
+      }
+      return { labels, values, present };
+    });
+}
+
+/** The entries of a range query's `data`. @throws StoreError `malformed` */
+export function matrixEntries(data: unknown): readonly MatrixEntry[] {
+  return resultOf(data, "matrix").map((entry) => {
+    const { metric, values, histograms } = (entry ?? {}) as Readonly<Record<string, unknown>>;
+    const lists = [values, histograms].filter((list) => list !== undefined);
+    if (typeof metric !== "object" || metric === null || lists.length === 0 || !lists.every(Array.isArray)) {
+      throw new StoreError("malformed", "a matrix entry has no metric or no values");
+    }
+    return { labels: metric, values: values ?? [], histograms: histograms ?? [] } as MatrixEntry;
+  });
+}
+
+/** The place of a point in a grid. @throws StoreError `malformed` outside of it */
+export function pointIndex(seconds: number, { startMs, stepMs, count }: PointGrid): number {
+  const index = Math.round((seconds * 1_000 - startMs) / stepMs);
+  if (index >= 0 && index < count) return index;
+  throw new StoreError("malformed", "a point lies outside of what was asked");
 }
 
 /**
- * The value of an instant query that answers at most one series; undefined when it answers none.
+ * The numbers of an instant query's `data`.
  *
  * @throws StoreError `malformed`
  */
-export function decodeSingle(data: unknown): number | undefined {
-  const [entry] = resultOf(data, "vector");
-  if (entry === undefined) return undefined;
-  const value: unknown = (entry as { readonly value?: unknown }).value;
-  if (Array.isArray(value) && typeof value[1] === "string") return parseSample(value[1]);
-  throw new StoreError("malformed", "a vector entry has no value");
+export function decodeVector(data: unknown): readonly VectorSample[] {
+  return resultOf(data, "vector").map((entry) => {
+    const { metric, value } = (entry ?? {}) as Readonly<Record<string, unknown>>;
+    if (typeof metric !== "object" || metric === null || !Array.isArray(value) || typeof value[1] !== "string") {
+      throw new StoreError("malformed", "a vector entry has no metric or no value");
+    }
+    return { labels: metric as StoreLabels, value: parseSample(value[1]) };
+  });
 }
 
 /** A sample value as Prometheus writes it. */
@@ -53,20 +98,4 @@ function resultOf(data: unknown, type: "matrix" | "vector"): readonly unknown[] 
   const { resultType, result } = (data ?? {}) as { readonly resultType?: unknown; readonly result?: unknown };
   if (resultType === type && Array.isArray(result)) return result;
   throw new StoreError("malformed", `the answer is no ${type}`);
-}
-
-function decodeSeries(entry: Partial<MatrixEntry> | null, grid: PointGrid): StoreSeries {
-  const { metric, values: pairs } = entry ?? {};
-  if (typeof metric !== "object" || !Array.isArray(pairs)) {
-    throw new StoreError("malformed", "a matrix entry has no metric or no values");
-  }
-  const values = new Float64Array(grid.count);
-  const present = new Uint8Array(grid.count);
-  for (const [seconds, text] of pairs as MatrixEntry["values"]) {
-    const index = Math.round((seconds * 1_000 - grid.startMs) / grid.stepMs);
-    if (!(index >= 0 && index < grid.count)) throw new StoreError("malformed", "a point lies outside of what was asked");
-    values[index] = parseSample(text);
-    present[index] = 1;
-  }
-  return { labels: metric, values, present };
 }

@@ -1,21 +1,22 @@
-import { Pool, type Dispatcher } from "undici";
-import type { StoreConfig } from "../../crds/config.ts";
-import { decodeMatrix, decodeSingle, parseSample, type PointGrid, type StoreSeries } from "./matrix.ts";
+import type { PrometheusConfig } from "../../crds/config.ts";
+import { flavours } from "./flavours.ts";
+import { decodeHistograms, type HistogramSeries } from "./histogram-matrix.ts";
+import { decodeMatrix, decodeVector, parseSample, type PointGrid, type StoreSeries, type VectorSample } from "./matrix.ts";
 import { StoreError } from "./store-error.ts";
-
-/** Connections to one store. Further requests wait their turn inside their own deadline. */
-const connectionsMax = 16;
-const connectTimeoutMs = 1_000;
-const keepAliveMs = 30_000;
-/** Bytes of one answer: 50 series of 11,000 points with room for buckets. */
-export const storeBodyBytesMax = 48 * 1024 * 1024;
-const errorTextLengthMax = 300;
+import type { Post, StoreCall } from "./store-http.ts";
+import type { WarningClass } from "./warnings.ts";
 
 /** What a range query answered. */
-export interface RangeAnswer {
-  readonly series: readonly StoreSeries[];
-  /** The store says that its own data is incomplete. */
-  readonly incomplete: boolean;
+export interface RangeAnswer<Series> {
+  readonly series: readonly Series[];
+  /** What the store says of its answer. */
+  readonly warning: WarningClass;
+}
+
+/** Points that are asked for, and how wide each is. */
+export interface RangeGrid extends PointGrid {
+  /** Width of one point, in milliseconds. */
+  readonly rangeMs: number;
 }
 
 /** An exemplar as the store keeps it. */
@@ -31,49 +32,41 @@ export interface StoreExemplar {
  * is aborted; the request to the store is then cancelled too.
  */
 export interface PrometheusClient {
-  /** `POST /api/v1/query_range` */
-  range(query: string, grid: PointGrid, signal: AbortSignal): Promise<RangeAnswer>;
+  /** `POST /api/v1/query_range` of a query whose values are numbers. */
+  range(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<StoreSeries>>;
+  /** `POST /api/v1/query_range` of a query whose values are native histograms. */
+  histograms(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<HistogramSeries>>;
+  /** `POST /api/v1/query` */
+  vector(query: string, timeMs: number, call: StoreCall): Promise<readonly VectorSample[]>;
   /** `POST /api/v1/query`: the one value of a query that answers at most one series. */
-  single(query: string, timeMs: number, signal: AbortSignal): Promise<number | undefined>;
+  single(query: string, timeMs: number, call: StoreCall): Promise<number | undefined>;
   /** `POST /api/v1/query_exemplars`: empty where the store keeps none. */
-  exemplars(query: string, fromMs: number, toMs: number, signal: AbortSignal): Promise<readonly StoreExemplar[]>;
-  /** Ends the connections: at once, or when the requests under way are answered. */
-  close(options: { readonly atOnce: boolean }): Promise<void>;
+  exemplars(query: string, fromMs: number, toMs: number, call: StoreCall): Promise<readonly StoreExemplar[]>;
 }
 
-interface Success {
-  readonly data: unknown;
-  readonly incomplete: boolean;
-}
-
-/** A client with connections of its own. Nothing is sent before the first call. */
-export function createPrometheusClient({ url, timeoutMs }: StoreConfig["prometheus"]): PrometheusClient {
-  const { origin, pathname } = new URL(url);
-  const pool = new Pool(origin, {
-    connections: connectionsMax,
-    pipelining: 1,
-    keepAliveTimeout: keepAliveMs,
-    connect: { timeout: connectTimeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-  });
-  const base = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
-  const post = (path: string, form: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Success> =>
-    postForm(pool, `${base}/api/v1/${path}`, form, signal);
+/** A client that sends through `post`. */
+export function createPrometheusClient(config: PrometheusConfig, post: Post): PrometheusClient {
+  const flavour = flavours[config.flavour];
+  const timeout = `${config.timeoutMs}ms`;
+  const parametersFor = (rangeMs: number): Readonly<Record<string, string>> => flavour.parameters({ rangeMs }, config);
+  const range = async <Series>(decode: (data: unknown, grid: PointGrid) => readonly Series[], query: string, grid: RangeGrid, call: StoreCall) => {
+    const form = { query, ...rangeForm(grid), timeout, ...parametersFor(grid.rangeMs) };
+    const { data, warning } = await post("query_range", form, call);
+    return { series: decode(data, grid), warning };
+  };
+  const vector: PrometheusClient["vector"] = async (query, timeMs, call) => {
+    const form = { query, time: seconds(timeMs), timeout, ...parametersFor(0) };
+    return decodeVector((await post("query", form, call)).data);
+  };
   return {
-    async range(query, grid, signal) {
-      const answer = await post("query_range", { query, ...rangeForm(grid), timeout: `${timeoutMs}ms` }, signal);
-      return { series: decodeMatrix(answer.data, grid), incomplete: answer.incomplete };
-    },
-    async single(query, timeMs, signal) {
-      const form = { query, time: seconds(timeMs), timeout: `${timeoutMs}ms` };
-      return decodeSingle((await post("query", form, signal)).data);
-    },
-    async exemplars(query, fromMs, toMs, signal) {
-      const answer = await post("query_exemplars", { query, start: seconds(fromMs), end: seconds(toMs) }, signal);
+    range: (query, grid, call) => range(decodeMatrix, query, grid, call),
+    histograms: (query, grid, call) => range(decodeHistograms, query, grid, call),
+    vector,
+    single: async (query, timeMs, call) => (await vector(query, timeMs, call))[0]?.value,
+    async exemplars(query, fromMs, toMs, call) {
+      const answer = await post("query_exemplars", { query, start: seconds(fromMs), end: seconds(toMs) }, call);
       return decodeExemplars(answer.data);
     },
-    close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
   };
 }
 
@@ -83,90 +76,6 @@ function rangeForm({ startMs, stepMs, count }: PointGrid): Readonly<Record<strin
 
 function seconds(ms: number): string {
   return (ms / 1_000).toFixed(3);
-}
-
-async function postForm(
-  pool: Pool,
-  path: string,
-  form: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Success> {
-  try {
-    const response = await pool.request({
-      path,
-      method: "POST",
-      headers: {
-        "content-type": "application/x-www-form-urlencoded",
-        // Compressing costs the store more than the bytes cost the network between them.
-        "accept-encoding": "identity",
-      },
-      body: new URLSearchParams(form).toString(),
-      signal,
-    });
-    return parseAnswer(response.statusCode, await readBounded(response));
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    if (error instanceof StoreError) throw error;
-    const kind = isTimeout(error) ? "late" : "unreachable";
-    throw new StoreError(kind, error instanceof Error ? error.message : String(error), { cause: error });
-  }
-}
-
-async function readBounded({ body, headers }: Dispatcher.ResponseData): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const tooLarge = (): StoreError => new StoreError("too_large", `the answer is longer than ${storeBodyBytesMax} bytes`);
-  if (Number(headers["content-length"] ?? 0) > storeBodyBytesMax) {
-    body.destroy();
-    throw tooLarge();
-  }
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    // Leaving the loop destroys the body and with it the connection.
-    if (bytes > storeBodyBytesMax) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, bytes).toString("utf8");
-}
-
-/** Source: Prometheus HTTP API, "Format overview". */
-interface ApiAnswer {
-  readonly status?: unknown;
-  readonly data?: unknown;
-  readonly errorType?: unknown;
-  readonly error?: unknown;
-  readonly warnings?: unknown;
-}
-
-function parseAnswer(status: number, text: string): Success {
-  const answer = parseJson(text);
-  if (answer?.status === "success") return { data: answer.data, incomplete: isIncomplete(answer.warnings) };
-  if (answer?.status === "error") {
-    const kind = answer.errorType === "timeout" ? "late" : "refused";
-    throw new StoreError(kind, `${String(answer.errorType)}: ${String(answer.error).slice(0, errorTextLengthMax)}`);
-  }
-  if (status >= 200 && status < 300) throw new StoreError("malformed", "the answer is not JSON of a query API");
-  throw new StoreError("status", `HTTP ${status}: ${text.slice(0, errorTextLengthMax)}`);
-}
-
-function parseJson(text: string): ApiAnswer | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Annotations of PromQL are about the query. Every other warning is about data that the store could not read. */
-function isIncomplete(warnings: unknown): boolean {
-  if (!Array.isArray(warnings)) return false;
-  return warnings.some((warning) => !String(warning).startsWith("PromQL "));
-}
-
-function isTimeout(error: unknown): boolean {
-  const code = (error as { readonly code?: unknown } | null)?.code;
-  return code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT" || code === "UND_ERR_CONNECT_TIMEOUT";
 }
 
 interface ExemplarEntry {

@@ -1,5 +1,7 @@
 import type { StoreConfig } from "../../crds/config.ts";
+import { storeMaterialIdsOf } from "../../crds/material.ts";
 import { createStore, type Store } from "./store.ts";
+import type { Material } from "./store-secrets.ts";
 
 /** The stores in use, each with its connections, over changes of the configuration. */
 export interface StoreSet {
@@ -7,40 +9,46 @@ export interface StoreSet {
   get(key: string): Store;
   /** Every store by key, sorted. */
   list(): readonly (readonly [string, Store])[];
-  /** Obeys another configuration: an unchanged store keeps its connections, a removed one ends when it is idle. */
-  apply(configs: ReadonlyMap<string, StoreConfig>): void;
+  /**
+   * Obeys another configuration: a store that is unchanged, and whose Secrets are, keeps its connections; a removed one ends
+   * when it is idle.
+   */
+  apply(configs: ReadonlyMap<string, StoreConfig>, material: Material): void;
   stop(): Promise<void>;
+}
+
+interface KeptStore {
+  readonly store: Store;
+  /** Equal for stores that would be made the same. */
+  readonly made: string;
 }
 
 /** An empty set. */
 export function createStoreSet(now: () => number): StoreSet {
-  let stores: ReadonlyMap<string, Store> = new Map();
+  let stores: ReadonlyMap<string, KeptStore> = new Map();
   return {
     get(key) {
-      const store = stores.get(key);
-      if (store === undefined) throw new Error(`no store ${key}`);
-      return store;
+      const kept = stores.get(key);
+      if (kept === undefined) throw new Error(`no store ${key}`);
+      return kept.store;
     },
-    list: () => [...stores],
-    apply(configs) {
+    list: () => [...stores].map(([key, { store }]) => [key, store]),
+    apply(configs, material) {
       const before = stores;
-      stores = new Map(
-        [...configs]
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([key, config]) => [key, unchanged(before.get(key), config) ?? createStore(config, now)]),
-      );
-      for (const [key, store] of before) {
-        if (stores.get(key) !== store) void store.close({ atOnce: false });
+      const entries = [...configs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, config]) => {
+        const made = JSON.stringify([config, storeMaterialIdsOf(config.prometheus).map((id) => material[id])]);
+        const kept = before.get(key);
+        return [key, kept?.made === made ? kept : { made, store: createStore({ config, material, now }) }] as const;
+      });
+      stores = new Map(entries);
+      for (const [key, { store }] of before) {
+        if (stores.get(key)?.store !== store) void store.close({ atOnce: false });
       }
     },
     async stop() {
       const ending = [...stores.values()];
       stores = new Map();
-      await Promise.all(ending.map((store) => store.close({ atOnce: true })));
+      await Promise.all(ending.map(({ store }) => store.close({ atOnce: true })));
     },
   };
-}
-
-function unchanged(store: Store | undefined, config: StoreConfig): Store | undefined {
-  return store !== undefined && JSON.stringify(store.config) === JSON.stringify(config) ? store : undefined;
 }

@@ -1,7 +1,14 @@
 import type { StoreConfig } from "../../crds/config.ts";
+import { createBreaker, type Settle } from "./breaker.ts";
+import { createByteBudget } from "./byte-budget.ts";
+import { flavours } from "./flavours.ts";
 import { probeStore, type StoreCapabilities } from "./probe.ts";
 import { createPrometheusClient, type PrometheusClient } from "./prometheus-client.ts";
-import { StoreError } from "./store-error.ts";
+import { retryingPost } from "./retrying-post.ts";
+import { createRetryBudget } from "./retry-budget.ts";
+import { isStoresFault, StoreError } from "./store-error.ts";
+import { createStoreHttp } from "./store-http.ts";
+import { secretsOf, type Material } from "./store-secrets.ts";
 
 /** How long a probe is believed: an upgrade of the store is noticed after this at the latest. */
 const probeMsMax = 60_000;
@@ -13,31 +20,97 @@ export type StoreState = "unknown" | "ok" | "failing";
 export interface Store {
   readonly config: StoreConfig;
   readonly client: PrometheusClient;
-  /** What the store can do: as last probed, or by a probe that all waiting callers share. @throws StoreError */
-  capabilities(): Promise<StoreCapabilities>;
+  /**
+   * Runs one read of the store, unless it failed too often just now, and notes how that went.
+   *
+   * @throws StoreError `resting`; whatever the read throws
+   */
+  run<Value>(read: () => Promise<Value>): Promise<Value>;
+  /**
+   * What the store can do: as last probed, or by a probe that all waiting callers share. `tenant` is whom to name where the
+   * store wants a tenant for everything.
+   *
+   * @throws StoreError; `unsupported` when it is not what its flavour says
+   */
+  capabilities(tenant?: string): Promise<StoreCapabilities>;
   /** What the last probe found, if one did. */
   knownCapabilities(): StoreCapabilities | undefined;
-  /** Notes how a request ended, for {@link state}. */
-  note(state: "ok" | "failing"): void;
   state(): StoreState;
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }
 
+/** What a store is made with. */
+export interface StoreOptions {
+  readonly config: StoreConfig;
+  readonly material: Material;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
 /** Makes a store. Nothing is sent before the first call. */
-export function createStore(config: StoreConfig, now: () => number): Store {
-  const client = createPrometheusClient(config.prometheus);
-  let known: { readonly capabilities: StoreCapabilities; readonly atMs: number } | undefined;
-  let flight: Promise<StoreCapabilities> | undefined;
+export function createStore({ config, material, now }: StoreOptions): Store {
+  const http = createStoreHttp(config.prometheus, secretsOf(config.prometheus, material));
+  const client = createPrometheusClient(config.prometheus, retryingPost(http.post, { budget: createRetryBudget() }));
+  const breaker = createBreaker(() => performance.now());
+  const probe = sharedProbe({ config, client, now });
   let state: StoreState = "unknown";
 
-  const probe = async (): Promise<StoreCapabilities> => {
+  const note = (error: unknown, settle: Settle): void => {
+    const isFault = error instanceof StoreError && isStoresFault(error);
+    if (isFault) state = "failing";
+    settle(isFault ? "failed" : "neutral");
+  };
+
+  return {
+    config,
+    client,
+    async run(read) {
+      const settle = breaker.admit();
+      if (settle === undefined) throw new StoreError("resting", "the store failed too often just now");
+      try {
+        const value = await read();
+        state = "ok";
+        settle("ok");
+        return value;
+      } catch (error) {
+        note(error, settle);
+        throw error;
+      }
+    },
+    async capabilities(tenant) {
+      const wasKnown = probe.known() !== undefined;
+      try {
+        const capabilities = await probe.run(tenant);
+        if (!wasKnown) state = "ok";
+        return capabilities;
+      } catch (error) {
+        state = "failing";
+        throw error;
+      }
+    },
+    knownCapabilities: () => probe.known(),
+    state: () => state,
+    close: (options) => http.close(options),
+  };
+}
+
+interface SharedProbe {
+  run(tenant: string | undefined): Promise<StoreCapabilities>;
+  known(): StoreCapabilities | undefined;
+}
+
+function sharedProbe({ config, client, now }: Pick<StoreOptions, "config" | "now"> & { readonly client: PrometheusClient }): SharedProbe {
+  let known: { readonly capabilities: StoreCapabilities; readonly atMs: number } | undefined;
+  let flight: Promise<StoreCapabilities> | undefined;
+
+  const probe = async (tenant: string | undefined): Promise<StoreCapabilities> => {
     try {
-      const capabilities = await probeStore(client, now(), AbortSignal.timeout(config.prometheus.timeoutMs));
+      const signal = AbortSignal.timeout(config.prometheus.timeoutMs);
+      const capabilities = await probeStore(client, now(), { signal, tenant, bytes: createByteBudget() });
+      requireFlavour(config, capabilities);
       known = { capabilities, atMs: now() };
-      state = "ok";
       return capabilities;
     } catch (error) {
-      state = "failing";
       throw error instanceof StoreError ? error : new StoreError("late", "the probe took too long", { cause: error });
     } finally {
       flight = undefined;
@@ -45,21 +118,20 @@ export function createStore(config: StoreConfig, now: () => number): Store {
   };
 
   return {
-    config,
-    client,
-    capabilities() {
-      const fresh = known !== undefined && now() - known.atMs < probeMsMax;
-      if (!fresh) flight ??= probe();
-      if (known === undefined) return flight ?? probe();
+    run(tenant) {
+      const isFresh = known !== undefined && now() - known.atMs < probeMsMax;
+      if (!isFresh) flight ??= probe(tenant);
+      if (known === undefined) return flight ?? probe(tenant);
       // What an earlier probe found serves until the next one is back; its failure shows in the requests themselves.
       flight?.catch(() => undefined);
       return Promise.resolve(known.capabilities);
     },
-    knownCapabilities: () => known?.capabilities,
-    note: (noted) => {
-      state = noted;
-    },
-    state: () => state,
-    close: (options) => client.close(options),
+    known: () => known?.capabilities,
   };
+}
+
+/** Queries are granted by what the catalog says of a store, so that it must be true. */
+function requireFlavour({ prometheus: { flavour } }: StoreConfig, { increases }: StoreCapabilities): void {
+  if (flavours[flavour].increases === increases) return;
+  throw new StoreError("unsupported", `the store computes increases (${increases}) unlike ${flavour}`);
 }

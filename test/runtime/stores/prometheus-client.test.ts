@@ -1,27 +1,41 @@
 import { createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { createPrometheusClient, storeBodyBytesMax, type PrometheusClient } from "../../../runtime/stores/prometheus-client.ts";
+import type { PrometheusConfig } from "../../../crds/config.ts";
+import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
+import { createPrometheusClient, type PrometheusClient } from "../../../runtime/stores/prometheus-client.ts";
 import { StoreError, type StoreErrorKind } from "../../../runtime/stores/store-error.ts";
+import { createStoreHttp } from "../../../runtime/stores/store-http.ts";
+import { secretsOf } from "../../../runtime/stores/store-secrets.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { waitFor } from "../../support/wait.ts";
+import { storeCall } from "./store-call.ts";
 import { json, matrix, startScriptedStore, success, text, vector, type ScriptedStore, type StoreReply } from "./scripted-store.ts";
 
-const grid = { startMs: 60_000, stepMs: 60_000, count: 3 };
+const grid = { startMs: 60_000, stepMs: 60_000, count: 3, rangeMs: 60_000 };
+const bytesMax = 1_000_000;
 const plain = { flavour: "Prometheus", headers: {} } as const;
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
 });
 
+/** A client that asks nothing twice. */
+function openClient(changes: Pick<PrometheusConfig, "url"> & Partial<PrometheusConfig>, material: Readonly<Record<string, string>> = {}): PrometheusClient {
+  const config = { ...plain, timeoutMs: 2_000, ...changes };
+  const http = createStoreHttp(config, secretsOf(config, material));
+  closing.push(() => http.close({ atOnce: true }));
+  return createPrometheusClient(config, http.post);
+}
+
 async function clientOf(reply: StoreReply, timeoutMs = 2_000): Promise<{ client: PrometheusClient; store: ScriptedStore }> {
   const store = await startScriptedStore(reply);
-  const client = createPrometheusClient({ ...plain, url: store.url, timeoutMs });
-  closing.push(() => client.close({ atOnce: true }), () => store.close());
+  const client = openClient({ url: store.url, timeoutMs });
+  closing.push(() => store.close());
   return { client, store };
 }
 
-const never = (): AbortSignal => new AbortController().signal;
-const range = (client: PrometheusClient, signal = never()) => client.range("up", grid, signal);
+const range = (client: PrometheusClient, signal = new AbortController().signal) =>
+  client.range("up", grid, storeCall({ signal, bytes: createByteBudget(bytesMax) }));
 
 async function kindOf(running: Promise<unknown>): Promise<StoreErrorKind> {
   const error = await running.then(
@@ -50,8 +64,8 @@ describe("a range query", () => {
 
   test("goes below the path of a store that is not at the root", async () => {
     const store = await startScriptedStore(success(matrix()));
-    const client = createPrometheusClient({ ...plain, url: `${store.url}/tenant/prom/`, timeoutMs: 2_000 });
-    closing.push(() => client.close({ atOnce: true }), () => store.close());
+    const client = openClient({ url: `${store.url}/tenant/prom/` });
+    closing.push(() => store.close());
     await range(client);
     expect(store.requests.map(({ path }) => path)).toEqual(["/tenant/prom/api/v1/query_range"]);
   });
@@ -62,11 +76,11 @@ describe("a range query", () => {
     expect(series.map(({ values, present }) => [[...values], [...present]])).toEqual([[[Number.NaN, 0, -Infinity], [1, 0, 1]]]);
   });
 
-  test("is incomplete when the store warns of data it could not read, not of the query", async () => {
-    const quiet = await clientOf(success(matrix(), ["PromQL warning: mixed floats and histograms"]));
+  test("tells what the store warned of", async () => {
+    const quiet = await clientOf(success(matrix(), ["PromQL warning: encountered a mix of histograms and floats for aggregation"]));
     const loud = await clientOf(success(matrix(), ["remote_read: connection refused"]));
-    expect((await range(quiet.client)).incomplete).toBe(false);
-    expect((await range(loud.client)).incomplete).toBe(true);
+    expect((await range(quiet.client)).warning).toBe("dropped");
+    expect((await range(loud.client)).warning).toBe("incomplete");
   });
 
   test("keeps its connections for the next ones", async () => {
@@ -91,7 +105,7 @@ describe("a store that misbehaves", () => {
     ["answers a series that is null", "malformed", success({ resultType: "matrix", result: [null] })],
     ["answers a point outside of the window", "malformed", success(matrix([600, "1"]))],
     ["says that it will answer too many bytes", "too_large", (response) => {
-      response.writeHead(200, { "content-length": String(storeBodyBytesMax + 1) }).write("{");
+      response.writeHead(200, { "content-length": String(bytesMax + 1) }).write("{");
     }],
     ["cuts the connection", "unreachable", (response) => void response.socket?.destroy()],
     ["cuts the connection inside the body", "unreachable", (response) => {
@@ -105,7 +119,7 @@ describe("a store that misbehaves", () => {
   });
 
   test("and never stops sending is cut off at the bound", async () => {
-    const chunk = Buffer.alloc(4 * 1024 * 1024, " ");
+    const chunk = Buffer.alloc(64 * 1024, " ");
     const { client, store } = await clientOf((response) => {
       const pump = (): void => {
         while (!response.destroyed && response.write(chunk));
@@ -120,8 +134,7 @@ describe("a store that misbehaves", () => {
   test("and is not there at all is unreachable", async () => {
     const gone = await listenOnLoopback(createServer());
     await gone.close();
-    const client = createPrometheusClient({ ...plain, url: `http://127.0.0.1:${gone.port}`, timeoutMs: 1_000 });
-    closing.push(() => client.close({ atOnce: true }));
+    const client = openClient({ url: `http://127.0.0.1:${gone.port}`, timeoutMs: 1_000 });
     expect(await kindOf(range(client))).toBe("unreachable");
   });
 });
@@ -146,7 +159,7 @@ describe("exemplars", () => {
       exemplars: [{ labels: { trace_id: "abc" }, value: "0.25", timestamp: 60.5 }],
     };
     const { client } = await clientOf(success([entry]));
-    expect(await client.exemplars("x", 0, 60_000, never())).toEqual([
+    expect(await client.exemplars("x", 0, 60_000, storeCall())).toEqual([
       { seriesLabels: entry.seriesLabels, labels: { trace_id: "abc" }, value: 0.25, timestampMs: 60_500 },
     ]);
   });

@@ -69,13 +69,33 @@ export function text(status: number, body: string, type = "text/html"): StoreRep
   return (response) => void response.writeHead(status, { "content-type": type }).end(body);
 }
 
-/** Answers the probe as Prometheus 3 with anchored ranges, everything else with `reply`. */
-export function healthyProbe(reply: StoreReply): StoreReply {
+/** How a store answers its probe. */
+export interface ProbeAnswers {
+  /** Values in a range of two seconds. @default "2" */
+  readonly counted?: string;
+  /** Increase by 30 in the last half of a minute. @default "37.5" */
+  readonly increased?: string;
+  /** @default true */
+  readonly anchored?: boolean;
+  /** @default true */
+  readonly native?: boolean;
+}
+
+/** Answers the probe as Prometheus 3 with anchored ranges unless told otherwise, everything else with `reply`. */
+export function healthyProbe(reply: StoreReply, answers: ProbeAnswers = {}): StoreReply {
+  const { counted = "2", increased = "37.5", anchored = true, native = true } = answers;
+  const refusal = json(400, { status: "error", errorType: "bad_data", error: "parse error" });
+  const known = (is: boolean): StoreReply => (is ? success({ resultType: "vector", result: [] }) : refusal);
+  const replies: readonly (readonly [start: string, reply: StoreReply])[] = [
+    ["count_over_time(vector(1)", success(vector(counted))],
+    ["increase((vector(time())", success(vector(increased))],
+    ["count(increase(", known(anchored)],
+    ["count(histogram_count(", known(native)],
+  ];
   return (response, request) => {
     const query = request.form.get("query") ?? "";
-    if (query.startsWith("count_over_time(vector(1)")) success(vector("2"))(response, request);
-    else if (query.startsWith("count(increase(")) success({ resultType: "vector", result: [] })(response, request);
-    else reply(response, request);
+    const own = replies.find(([start]) => query.startsWith(start))?.[1] ?? reply;
+    own(response, request);
   };
 }
 

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { StoreConfig } from "../../../crds/config.ts";
 import { createStoreSet, type StoreSet } from "../../../runtime/stores/store-set.ts";
 import { createStore } from "../../../runtime/stores/store.ts";
 import { waitFor } from "../../support/wait.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
-import { healthyProbe, json, startScriptedStore, success, vector, type ScriptedStore, type StoreReply } from "./scripted-store.ts";
+import { storeCall } from "./store-call.ts";
+import { healthyProbe, startScriptedStore, success, vector, type ScriptedStore, type StoreReply } from "./scripted-store.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -21,43 +23,53 @@ const configFor = (url: string) => storeConfig({ name: "eu-1", region: "eu", url
 
 describe("the capabilities of a store", () => {
   const rows = [
-    { values: "2", refusesAnchored: false, expected: { boundary: "LeftOpen", anchored: true } },
-    { values: "3", refusesAnchored: true, expected: { boundary: "LeftClosed", anchored: false } },
+    { answers: {}, expected: { boundary: "LeftOpen", increases: "Extrapolated", anchored: true, native: true } },
+    {
+      answers: { counted: "3", anchored: false, native: false },
+      expected: { boundary: "LeftClosed", increases: "Extrapolated", anchored: false, native: false },
+    },
   ] as const;
-  test.each(rows)("are $expected.boundary when two seconds hold $values values", async ({ values, refusesAnchored, expected }) => {
-    const refusal = json(400, { status: "error", errorType: "bad_data", error: "anchored is not enabled" });
-    const { url } = await start((response, request) => {
-      const anchored = request.form.get("query")?.includes("anchored") ?? false;
-      (anchored && refusesAnchored ? refusal : success(vector(anchored ? "0" : values)))(response, request);
-    });
-    const store = createStore(configFor(url), Date.now);
+  test.each(rows)("are $expected when the probe's answers are $answers", async ({ answers, expected }) => {
+    const { url } = await start(healthyProbe(() => undefined, answers));
+    const store = createStore({ config: configFor(url), material: {}, now: Date.now });
     closing.push(() => store.close({ atOnce: true }));
     expect(store.state()).toBe("unknown");
     expect(await store.capabilities()).toEqual(expected);
     expect(store.state()).toBe("ok");
   });
 
+  test("must be those of its flavour: increases by another rule are a failure", async () => {
+    const { url } = await start(healthyProbe(() => undefined, { increased: "30" }));
+    const config = configFor(url);
+    const victoria = { ...config, prometheus: { ...config.prometheus, flavour: "VictoriaMetrics" } } as const;
+    const wrong = createStore({ config, material: {}, now: Date.now });
+    const right = createStore({ config: victoria, material: {}, now: Date.now });
+    closing.push(() => wrong.close({ atOnce: true }), () => right.close({ atOnce: true }));
+    await expect(wrong.capabilities()).rejects.toMatchObject({ kind: "unsupported" });
+    await expect(right.capabilities()).resolves.toMatchObject({ increases: "Plain" });
+  });
+
   test("are not guessed: a range that is like no known store's is a failure", async () => {
     const { url } = await start(success(vector("7")));
-    const store = createStore(configFor(url), Date.now);
+    const store = createStore({ config: configFor(url), material: {}, now: Date.now });
     closing.push(() => store.close({ atOnce: true }));
     await expect(store.capabilities()).rejects.toMatchObject({ kind: "unsupported" });
     expect(store.state()).toBe("failing");
   });
 
-  test("are asked at a whole second, once for all who wait, and again after a minute", async () => {
+  test("are asked at a whole minute, once for all who wait, and again after a minute", async () => {
     let nowMs = 1_000_000_000_500;
     const server = await start(probe);
-    const store = createStore(configFor(server.url), () => nowMs);
+    const store = createStore({ config: configFor(server.url), material: {}, now: () => nowMs });
     closing.push(() => store.close({ atOnce: true }));
     await Promise.all([store.capabilities(), store.capabilities(), store.capabilities()]);
-    expect(server.requests.map(({ form }) => form.get("time"))).toEqual(["1000000000.000", "1000000000.000"]);
+    expect(server.requests.map(({ form }) => form.get("time"))).toEqual(Array(4).fill("999999960.000"));
     nowMs += 59_000;
     await store.capabilities();
-    expect(server.requests).toHaveLength(2);
+    expect(server.requests).toHaveLength(4);
     nowMs += 2_000;
     await store.capabilities();
-    await waitFor(() => server.requests.length === 4, { timeoutMs: 2_000, what: "the second probe" });
+    await waitFor(() => server.requests.length === 8, { timeoutMs: 2_000, what: "the second probe" });
   });
 
   test("of a store that was down are asked again by the next who needs them", async () => {
@@ -66,11 +78,11 @@ describe("the capabilities of a store", () => {
       if (down) response.socket?.destroy();
       else probe(response, request);
     });
-    const store = createStore(configFor(url), Date.now);
+    const store = createStore({ config: configFor(url), material: {}, now: Date.now });
     closing.push(() => store.close({ atOnce: true }));
     await expect(store.capabilities()).rejects.toMatchObject({ kind: "unreachable" });
     down = false;
-    expect(await store.capabilities()).toEqual({ boundary: "LeftOpen", anchored: true });
+    expect(await store.capabilities()).toMatchObject({ boundary: "LeftOpen", anchored: true });
   });
 });
 
@@ -84,12 +96,26 @@ describe("a set of stores", () => {
   test("keeps an unchanged store over a new configuration and replaces a changed one", () => {
     const set = setOf();
     const [a, b] = [configFor("http://127.0.0.1:1"), configFor("http://127.0.0.1:2")];
-    set.apply(new Map([["x/y/a", a], ["x/y/b", b]]));
+    set.apply(new Map([["x/y/a", a], ["x/y/b", b]]), {});
     const before = new Map(set.list());
-    set.apply(new Map([["x/y/b", { ...b, settleSeconds: 7 }], ["x/y/a", { ...a }]]));
+    set.apply(new Map([["x/y/b", { ...b, settleSeconds: 7 }], ["x/y/a", { ...a }]]), {});
     expect(set.list().map(([key]) => key)).toEqual(["x/y/a", "x/y/b"]);
     expect(set.get("x/y/a")).toBe(before.get("x/y/a"));
     expect(set.get("x/y/b")).not.toBe(before.get("x/y/b"));
+  });
+
+  test("gives a store whose Secret changed new connections, and leaves the others theirs", () => {
+    const set = setOf();
+    const open = configFor("http://127.0.0.1:1");
+    const locked = { ...open, prometheus: { ...open.prometheus, auth: { kind: "bearer", token: "n/s/token@1" } } } as const;
+    const configs = new Map<string, StoreConfig>([["x/y/locked", locked], ["x/y/open", open]]);
+    set.apply(configs, { "n/s/token@1": "b25l" });
+    const before = new Map(set.list());
+    set.apply(configs, { "n/s/token@1": "b25l", "n/other/token@1": "eA==" });
+    expect(set.list()).toEqual([...before]);
+    set.apply(configs, { "n/s/token@1": "dHdv" });
+    expect(set.get("x/y/locked")).not.toBe(before.get("x/y/locked"));
+    expect(set.get("x/y/open")).toBe(before.get("x/y/open"));
   });
 
   test("lets a removed store finish what it was asked", async () => {
@@ -98,10 +124,10 @@ describe("a set of stores", () => {
       answer = () => success(vector("5"))(response, request);
     });
     const set = setOf();
-    set.apply(new Map([["x/y/a", configFor(url)]]));
-    const running = set.get("x/y/a").client.single("up", 0, new AbortController().signal);
+    set.apply(new Map([["x/y/a", configFor(url)]]), {});
+    const running = set.get("x/y/a").client.single("up", 0, storeCall());
     await waitFor(() => answer, { timeoutMs: 2_000, what: "the request" });
-    set.apply(new Map());
+    set.apply(new Map(), {});
     answer?.();
     expect(await running).toBe(5);
     expect(() => set.get("x/y/a")).toThrow("no store x/y/a");

@@ -1,0 +1,34 @@
+import type { PrometheusConfig } from "../../crds/config.ts";
+
+/** Secret bytes by material id, base64. */
+export type Material = Readonly<Record<string, string>>;
+
+/** What a store is shown and what it must show. Never logged. */
+export interface StoreSecrets {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: {
+    readonly ca?: Buffer;
+    readonly cert?: Buffer;
+    readonly key?: Buffer;
+    readonly servername?: string;
+  };
+}
+
+/** Looks up what a store needs; `compile` has made sure that all of it is there. Source: RFC 7617, RFC 6750, RFC 8446. */
+export function secretsOf({ auth, tls }: PrometheusConfig, material: Material): StoreSecrets {
+  const bytes = (id: string): Buffer => Buffer.from(material[id] ?? "", "base64");
+  return {
+    headers: auth === undefined ? {} : { authorization: authorizationOf(auth, bytes) },
+    tls: {
+      ...(tls?.ca === undefined ? {} : { ca: bytes(tls.ca) }),
+      ...(tls?.client === undefined ? {} : { cert: bytes(tls.client.certificate), key: bytes(tls.client.key) }),
+      ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
+    },
+  };
+}
+
+function authorizationOf(auth: NonNullable<PrometheusConfig["auth"]>, bytes: (id: string) => Buffer): string {
+  if (auth.kind === "bearer") return `Bearer ${bytes(auth.token).toString("latin1")}`;
+  const pair = Buffer.concat([bytes(auth.username), Buffer.from(":"), bytes(auth.password)]);
+  return `Basic ${pair.toString("base64")}`;
+}

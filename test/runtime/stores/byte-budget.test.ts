@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
+
+test("a budget of bytes is shared by all who read, and what is over it is too large", () => {
+  const budget = createByteBudget(100);
+  budget.take(60);
+  budget.check(40);
+  expect(() => budget.check(41)).toThrow(expect.objectContaining({ kind: "too_large" }));
+  budget.take(40);
+  expect(budget.taken()).toBe(100);
+  expect(() => budget.take(1)).toThrow(expect.objectContaining({ kind: "too_large" }));
+});

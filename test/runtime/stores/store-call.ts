@@ -1,0 +1,7 @@
+import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
+import type { StoreCall } from "../../../runtime/stores/store-http.ts";
+
+/** A call of nobody in particular, who never leaves. */
+export function storeCall(changes: Partial<StoreCall> = {}): StoreCall {
+  return { signal: new AbortController().signal, tenant: undefined, bytes: createByteBudget(), ...changes };
+}
