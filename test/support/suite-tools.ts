@@ -4,7 +4,7 @@ import type { ToolName } from "../tools/tool-table.ts";
 
 const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
   nats: ["nats-server"],
-  store: ["prometheus", "promtool"],
+  store: ["prometheus", "promtool", "victoria-metrics"],
   kube: ["etcd", "kube-apiserver"],
   cluster: ["kubelet", "kubectl", "coredns"],
 };

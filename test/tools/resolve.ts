@@ -102,6 +102,7 @@ async function takeDebian(debianPackage: string, search: Search): Promise<string
   const path = join(folder, search.name);
   const unpack = () => unpackDebianPackage(debianPackage, search.minimum, folder, search.progress);
   if (!existsSync(path) && !(await onlyOnce("debian", path, search, unpack))) return undefined;
+  if (search.tool.source.isMuteInDebian === true) return path;
   return (await problemOf(path, search)) === undefined ? path : undefined;
 }
 

@@ -15,6 +15,8 @@ export interface ToolSource {
   readonly links: readonly string[];
   /** The Debian package that holds the same programs, should its version suffice. */
   readonly debianPackage?: string;
+  /** Debian builds the programs so that they do not say their version; the package's own is believed. @default false */
+  readonly isMuteInDebian?: boolean;
   /** What a first build costs, as said while it runs. */
   readonly cost: string;
 }
@@ -51,6 +53,18 @@ const prometheus: ToolSource = {
   links: [],
   debianPackage: "prometheus",
   cost: "about five minutes on two cores, once",
+};
+
+const victoriaMetrics: ToolSource = {
+  folder: "victoria-metrics",
+  packages: ["github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics"],
+  versionModule: "github.com/VictoriaMetrics/VictoriaMetrics",
+  tags: "",
+  linkerFlags: (version) => `-X github.com/VictoriaMetrics/VictoriaMetrics/lib/buildinfo.Version=victoria-metrics-${version}`,
+  links: [],
+  debianPackage: "victoria-metrics",
+  isMuteInDebian: true,
+  cost: "about a minute and a half, once",
 };
 
 const kubernetes: ToolSource = {
@@ -112,7 +126,7 @@ function kubernetesProgram(versionArgs: readonly string[], minimum: Version = ku
 
 /**
  * Every program by its name. nats-server 2.14 has message schedules; Prometheus 3.9 has native histograms without a
- * feature flag; Kubernetes 1.33 is the oldest whose CEL libraries the resources use.
+ * feature flag; VictoriaMetrics 1.79 is Debian's; Kubernetes 1.33 is the oldest whose CEL libraries the resources use.
  */
 export const tools = {
   "nats-server": {
@@ -132,6 +146,12 @@ export const tools = {
     minimum: prometheusMinimum,
     versionArgs: ["--version"],
     pathVariable: "HELIOGRAPH_PROMTOOL",
+  },
+  "victoria-metrics": {
+    source: victoriaMetrics,
+    minimum: [1, 79, 0],
+    versionArgs: ["-version"],
+    pathVariable: "HELIOGRAPH_VICTORIA_METRICS",
   },
   /** The one program that holds all of Kubernetes; only ever built. */
   kubernetes: { source: kubernetes, minimum: kubernetesMinimum, versionArgs: [] },
