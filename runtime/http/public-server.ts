@@ -3,7 +3,7 @@ import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 import type { Authenticate } from "./authenticate.ts";
 import { queryParameters } from "./query-string.ts";
-import type { ApiRequest, Route } from "./route.ts";
+import { anonymous, type ApiRequest, type Route } from "./route.ts";
 import { createHttpServer, type ServerOptions } from "./server.ts";
 
 export interface PublicServerOptions extends ServerOptions {
@@ -38,10 +38,8 @@ function addRoute(app: FastifyInstance, route: Route, { authenticate, now }: Pub
     exposeHeadRoute: route.method === "GET",
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     onRequest: async (request) => {
-      const caller = await authenticate(request.headers.authorization);
-      request.caller = caller;
-      request.client = caller.client;
-      requireScope(caller, route.scopes);
+      request.caller = await callerOf(request.headers.authorization, route, authenticate);
+      request.client = request.caller.client;
       refuseEncodedBody(request.headers["content-encoding"]);
     },
   };
@@ -56,9 +54,11 @@ function addRoute(app: FastifyInstance, route: Route, { authenticate, now }: Pub
   });
 }
 
-function requireScope(caller: Caller, scopes: readonly string[]): void {
-  if (scopes.some((scope) => caller.scopes.includes(scope))) return;
-  throw new Refusal("scope_missing", `The token needs the scope ${scopes.join(" or ")}.`);
+async function callerOf(authorization: string | undefined, route: Route, authenticate: Authenticate): Promise<Caller> {
+  if (authorization === undefined && route.allowsAnonymous === true) return anonymous;
+  const caller = await authenticate(authorization);
+  if (route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
+  throw new Refusal("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);
 }
 
 function refuseEncodedBody(encoding: string | undefined): void {
@@ -75,6 +75,7 @@ function apiRequest(request: FastifyRequest, nowMs: number): ApiRequest {
     signal: request.signal,
     path: request.params as Readonly<Record<string, string>>,
     query: queryParameters(request.url),
+    accept: request.headers.accept,
     body: request.body instanceof Uint8Array ? request.body : noBody,
   };
 }

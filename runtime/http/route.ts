@@ -1,6 +1,17 @@
 import type { Caller } from "../metrics/caller.ts";
 import type { Parameters } from "../metrics/metrics-api.ts";
 
+/** Who sends no token: nobody, who may do nothing that a route does not let everybody do. */
+export const anonymous: Caller = {
+  client: "anonymous",
+  tenants: [],
+  regions: [],
+  environments: [],
+  metrics: [],
+  roles: [],
+  scopes: [],
+};
+
 /** One authenticated request, as a route sees it. */
 export interface ApiRequest {
   readonly caller: Caller;
@@ -12,6 +23,8 @@ export interface ApiRequest {
   /** Decoded segments of the path, by the name the route gives them. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Parameters;
+  /** The `Accept` header; undefined when there was none. */
+  readonly accept: string | undefined;
   /** Exactly as received; empty when there was none. */
   readonly body: Uint8Array;
 }
@@ -19,6 +32,7 @@ export interface ApiRequest {
 export interface ApiAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON; bytes are sent as they are, under the `content-type` of {@link headers}. */
   readonly body: object;
 }
 
@@ -29,6 +43,8 @@ export interface Route {
   readonly path: string;
   /** The caller needs one of these. */
   readonly scopes: readonly string[];
+  /** Whether a request without a token is let through, as {@link anonymous}. @default false */
+  readonly allowsAnonymous?: boolean;
   /** Bound on the body, in bytes. @default no body is taken */
   readonly bodyBytesMax?: number;
   readonly answer: (request: ApiRequest) => Promise<ApiAnswer>;
