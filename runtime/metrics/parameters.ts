@@ -165,7 +165,8 @@ function readGroupBy(params: Parameters): readonly LabelName[] {
   return labels.sort();
 }
 
-function readLabel(name: string, field: string, code: ErrorCode): LabelName {
+/** One label of the closed list. @throws Refusal `forbidden_label`, or `code` for a name that is no label */
+export function readLabel(name: string, field: string, code: ErrorCode): LabelName {
   if (isForbiddenLabel(name)) {
     throw refuseField("forbidden_label", shown(field), `${shown(name)} is forbidden as a label and as a filter`);
   }

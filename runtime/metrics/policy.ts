@@ -58,17 +58,18 @@ export function requireReadScope(caller: Caller): void {
 /**
  * The one tenant of a request. Source: seed "Operational Metrics API" §5.2 and §5.7.
  *
+ * @param parameter that names the tenant
  * @throws Refusal `tenant_required` without a tenant, or with several to choose from; `tenant_forbidden`
  */
-export function tenantOf(filters: Filters, tenants: Names): string {
+export function tenantOf(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string {
   const asked = filters.get("tenant");
   if (asked !== undefined) {
     if (allows(tenants, asked)) return asked;
-    throw refuseField("tenant_forbidden", "filter[tenant]", `the tenant ${shown(asked)} is not allowed to this caller`);
+    throw refuseField("tenant_forbidden", parameter, `the tenant ${shown(asked)} is not allowed to this caller`);
   }
   const [only, ...others] = tenants === "every" ? [] : tenants;
   if (only !== undefined && others.length === 0) return only;
-  throw refuseField("tenant_required", "filter[tenant]", "name one tenant with filter[tenant]");
+  throw refuseField("tenant_required", parameter, `name one tenant with ${parameter}`);
 }
 
 function requireMetric(entry: MetricEntry, caller: Caller, access: Access): void {

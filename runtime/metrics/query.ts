@@ -148,10 +148,14 @@ function limitOf(asked: number | undefined, most: number): number {
   throw refuseField("invalid_limit", "limit", `limit is at most ${most} for this caller's class`);
 }
 
-/** Versions of the catalogs that are read; one in all but the rarest query. */
-function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
+/**
+ * Versions of the catalogs that are read; one in all but the rarest query, none without entries.
+ *
+ * @throws Refusal `schema_version_gone` when another one is pinned
+ */
+export function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
   const served = [...new Set(entries.map(({ schemaVersion }) => schemaVersion))].sort().join(",");
-  if (pinned === undefined || pinned === served) return served;
+  if (pinned === undefined || pinned === served || entries.length === 0) return served;
   throw new Refusal("schema_version_gone", `these metrics are served in schema version ${served}`, {
     errors: [{ field: "schema_version", code: "schema_version_gone", detail: `${served} is served` }],
   });

@@ -1,0 +1,124 @@
+import { Refusal } from "../../errors/refusal.ts";
+import { shareReads, type SharedReads } from "../../stores/around-reads.ts";
+import { runBounded } from "../../stores/bounded.ts";
+import { queryBytesMax } from "../../stores/byte-budget.ts";
+import { lateAfter } from "../../stores/lateness.ts";
+import type { StoreSet } from "../../stores/store-set.ts";
+import type { Caller } from "../caller.ts";
+import type { MetricsAnswer, Parameters, RequestContext } from "../metrics-api.ts";
+import type { World } from "../query.ts";
+import type { PartOutcome } from "../read-stores.ts";
+import { retryAfterSeconds } from "../region-states.ts";
+import { planSlo, readSlo, type SloPlan, type SloReading } from "./read-slo.ts";
+import type { SloCache } from "./slo-cache.ts";
+import type { SloEntry } from "./slo-index.ts";
+import { selectSlos } from "./slo-selection.ts";
+import { sloBody, type ReadSlo } from "./slo-body.ts";
+
+/** Views that are read at once. */
+const viewConcurrency = 4;
+/** What the stores may answer to all views of one request together. */
+const sloStoreBytesMax = queryBytesMax;
+
+/** One request for objectives. */
+export interface SloRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** What objectives are answered from. */
+export interface SloSources {
+  readonly slos: readonly SloEntry[];
+  readonly quotas: World["quotas"];
+  readonly stores: StoreSet;
+  readonly cache: SloCache;
+  /** Bound on all stores together. */
+  readonly deadlineMs: number;
+  /** Told how each store ended. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+}
+
+/**
+ * `GET /v1/metrics/slo`. Source: seed "Operational Metrics API" §2.5 and §4.5, wire "SLO".
+ *
+ * @throws Refusal for what the caller did wrong, `store_failed` and `store_timeout` when no store answered; the signal's
+ *   reason
+ */
+export async function answerSlo(request: SloRequest, sources: SloSources): Promise<MetricsAnswer> {
+  const startMs = performance.now();
+  const { context, caller, params } = request;
+  const { views, isPublic, schemaVersion } = selectSlos(params, caller, sources, context.nowMs);
+  const plans = views.map((view) => planSlo(view, caller, sources.quotas, context.nowMs));
+  const { read, counts } = await readAll(plans, request, sources);
+  const outcomes = read.flatMap(({ reading }) => reading.outcomes);
+  requireSomeStore(outcomes);
+  const partial = outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
+  const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
+  return {
+    status: partial ? 206 : 200,
+    headers: {
+      "X-Data-Freshness": `${Math.max(0, ...read.map(({ reading }) => reading.freshnessSeconds))}s`,
+      "X-Downsample": "none",
+      "X-Partial": String(partial),
+      "X-Query-Cost-Estimate": String(plans.reduce((sum, { cost }) => sum + cost, 0)),
+      "X-Query-Plan": `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
+      "X-Query-Cache": cacheVerdict(read),
+      "X-Query-Shards": `asked=${outcomes.length}, answered=${answered}`,
+      "Server-Timing": `total;dur=${(performance.now() - startMs).toFixed(1)}`,
+      ...cacheHeaders(isPublic, partial),
+    },
+    body: sloBody(read, { correlationId: context.correlationId, schemaVersion, partial }),
+  };
+}
+
+interface ReadAll {
+  readonly read: readonly ReadSlo[];
+  readonly counts: ReturnType<SharedReads["counts"]>;
+}
+
+async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: SloSources): Promise<ReadAll> {
+  const { nowMs } = request.context;
+  // Others may wait for the same reading, so that it does not end with this caller.
+  const signal = new AbortController().signal;
+  const lateness = lateAfter(sources.deadlineMs);
+  const reads = shareReads(sources.stores, lateness.signal, sloStoreBytesMax);
+  const readOne = async (plan: SloPlan): Promise<SloReading> => {
+    const reading = await readSlo(plan, reads, { deadlineMs: lateness.leftMs(), signal, nowMs });
+    sources.observe(reading.outcomes);
+    return reading;
+  };
+  const read = await runBounded(plans, viewConcurrency, async (plan): Promise<ReadSlo> => {
+    request.signal.throwIfAborted();
+    const { hit, reading } = sources.cache.get(plan, nowMs, () => readOne(plan));
+    return { plan, hit, reading: await reading };
+  });
+  lateness.end();
+  return { read, counts: reads.counts() };
+}
+
+function requireSomeStore(outcomes: readonly PartOutcome[]): void {
+  const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
+  if (errors.length === 0 || errors.length < outcomes.length) return;
+  const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
+  throw new Refusal(code, "no store answered for any of these objectives", {
+    retryAfterSeconds,
+    cause: new AggregateError(errors, "no store answered"),
+  });
+}
+
+function cacheVerdict(read: readonly ReadSlo[]): string {
+  const hits = read.filter(({ hit }) => hit).length;
+  return `memory;hit=${hits};miss=${read.length - hits}`;
+}
+
+/** A CDN may keep what everybody may see, apart from what a token sees. Source: seed "Operational Metrics API" §8. */
+function cacheHeaders(isPublic: boolean, partial: boolean): Readonly<Record<string, string>> {
+  const vary = { Vary: "Authorization, Accept" };
+  if (partial) return { "Cache-Control": "no-store", ...vary };
+  return {
+    "Cache-Control": isPublic ? "public, max-age=30, s-maxage=60, stale-while-revalidate=60" : "private, max-age=30",
+    ...vary,
+  };
+}

@@ -1,0 +1,106 @@
+import type { SharedReads } from "../../stores/around-reads.ts";
+import { createByteBudget } from "../../stores/byte-budget.ts";
+import type { FanOutOptions } from "../../stores/fan-out.ts";
+import { classOf } from "../access.ts";
+import type { Caller } from "../caller.ts";
+import { costEstimate } from "../cost.ts";
+import { freshnessSeconds } from "../freshness.ts";
+import { mergeScalars } from "../merge-scalars.ts";
+import { makePlan, type Plan } from "../plan.ts";
+import type { Query, World } from "../query.ts";
+import type { StoreAnswer } from "../read-part.ts";
+import { readStores, type PartOutcome } from "../read-stores.ts";
+import { countingRecipe } from "./slo-recipe.ts";
+import type { SloView } from "./slo-selection.ts";
+import type { CountsByWindow, EventCounts } from "./slo-status.ts";
+import { windowsOf } from "./slo-windows.ts";
+
+/** Everything that the stores are asked for one view: one plan of one point for each window, the shortest first. */
+export interface SloPlan {
+  readonly view: SloView;
+  readonly plans: readonly Plan[];
+  readonly cost: number;
+}
+
+/** What the stores say of one view. */
+export interface SloReading {
+  readonly counts: CountsByWindow;
+  /** One for each store: it answered for every window, or failed as it did for the first one that it failed for. */
+  readonly outcomes: readonly PartOutcome[];
+  readonly freshnessSeconds: number;
+}
+
+/** Plans a view. All windows end at the same time, which all callers of the next seconds share. */
+export function planSlo(view: SloView, caller: Caller, quotas: World["quotas"], nowMs: number): SloPlan {
+  const { slo, entry, grant } = view;
+  const { metric } = entry;
+  const stepMs = metric.minStepSeconds * 1_000;
+  const toMs = Math.floor(nowMs / stepMs) * stepMs;
+  const recipe = countingRecipe(metric, slo);
+  const base: Omit<Query, "window"> = {
+    ...grant,
+    metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe })),
+    filters: new Map(),
+    groupBy: [],
+    exemplars: false,
+    isCompleteRequired: false,
+    limit: 1,
+    page: 1,
+    snapshot: undefined,
+    schemaVersion: entry.schemaVersion,
+    queryClass: classOf(caller, [metric], quotas).queryClass,
+  };
+  const plans = windowsOf(slo, metric.minStepSeconds).map((stepSeconds) => {
+    const window = { fromMs: toMs - stepSeconds * 1_000, toMs, stepSeconds, downsample: undefined };
+    return makePlan({ ...base, window }, nowMs);
+  });
+  return { view, plans, cost: plans.reduce((sum, plan) => sum + costEstimate(plan), 0) };
+}
+
+/**
+ * Reads the events of every window. A store that failed for one window is left out of all of them, so that budget and
+ * burn rates speak of the same events. Source: design §5, "mergeable partials".
+ *
+ * @throws the signal's reason
+ */
+export async function readSlo(
+  { view, plans }: SloPlan,
+  reads: SharedReads,
+  { nowMs, ...options }: FanOutOptions & { readonly nowMs: number },
+): Promise<SloReading> {
+  const bytes = createByteBudget();
+  const windows = await Promise.all(plans.map((plan) => readStores(plan, reads.stores, { ...options, bytes })));
+  const outcomes = byStore(windows);
+  const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.held.key));
+  const answers = windows.map((own) =>
+    own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.held.key) ? [outcome.value] : [])),
+  );
+  const [shortest] = plans;
+  return {
+    counts: new Map(plans.flatMap((plan, index) => countsOf(view, plan, answers[index] ?? []))),
+    outcomes,
+    freshnessSeconds: shortest === undefined ? 0 : freshnessSeconds(answers[0] ?? [], shortest, nowMs),
+  };
+}
+
+function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOutcome[] {
+  const stores = Map.groupBy(windows.flat(), ({ part }) => part.held.key);
+  return [...stores.values()].flatMap((own) => own.find(({ outcome }) => !outcome.ok) ?? own.slice(0, 1));
+}
+
+function countsOf({ slo, entry }: SloView, { query }: Plan, answers: readonly StoreAnswer[]): readonly [number, EventCounts][] {
+  const total = sumOf(answers, 1);
+  // A counter without an event does not exist yet; a bucket does, so that without one the threshold is no bound.
+  const singledOut = sumOf(answers, 0) ?? (entry.metric.source.kind === "ratio" ? 0 : undefined);
+  if (total === undefined || singledOut === undefined) return [];
+  const good = slo.counts === "Good" ? singledOut : total - singledOut;
+  return [[query.window.stepSeconds, { good, total }]];
+}
+
+/** One statistic over all stores; undefined when none has a series. */
+function sumOf(answers: readonly StoreAnswer[], statistic: number): number | undefined {
+  const parts = answers.flatMap(({ ranges }) => (ranges[statistic] ?? []).map((series) => ({ ...series, weight: 1 })));
+  const { values, present } = mergeScalars(parts, "sum", 1);
+  const [value] = values;
+  return present[0] === 1 && Number.isFinite(value) ? value : undefined;
+}

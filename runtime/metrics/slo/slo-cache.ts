@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import type { SloPlan, SloReading } from "./read-slo.ts";
+
+/** How long a reading serves. Source: seed "Operational Metrics API" §8, "In-memory cache". */
+export const sloCacheMs = 30_000;
+const entriesMax = 2_048;
+
+/** Whole readings of the last seconds; each is made once, however many callers want it. */
+export interface SloCache {
+  /**
+   * The reading of a plan, or `read`'s. One of which a store is missing is never kept.
+   *
+   * @param nowMs Unix milliseconds
+   */
+  get(plan: SloPlan, nowMs: number, read: () => Promise<SloReading>): { readonly hit: boolean; readonly reading: Promise<SloReading> };
+}
+
+interface Kept {
+  readonly reading: Promise<SloReading>;
+  readonly atMs: number;
+}
+
+/** An empty cache. */
+export function createSloCache(): SloCache {
+  // Insertion order is age.
+  const kept = new Map<string, Kept>();
+  return {
+    get(plan, nowMs, read) {
+      const key = keyOf(plan);
+      const known = kept.get(key);
+      if (known !== undefined && nowMs - known.atMs < sloCacheMs) return { hit: true, reading: known.reading };
+      const reading = read();
+      const own = { reading, atMs: nowMs };
+      kept.delete(key);
+      kept.set(key, own);
+      if (kept.size > entriesMax) kept.delete(kept.keys().next().value ?? "");
+      const forget = (): void => {
+        if (kept.get(key) === own) kept.delete(key);
+      };
+      reading.then(({ outcomes }) => (outcomes.every(({ outcome }) => outcome.ok) ? undefined : forget()), forget);
+      return { hit: false, reading };
+    },
+  };
+}
+
+/**
+ * Everything that a reading depends on: the objective, the metric and stores as the catalog has them now, the tenant and
+ * environments that are allowed, and the windows. So that a change of any of them is a miss.
+ */
+function keyOf({ view, plans }: SloPlan): string {
+  const { slo, entry, grant } = view;
+  const recipe = JSON.stringify([
+    slo,
+    entry.metric,
+    grant.metrics.map(({ stores }) => stores),
+    grant.tenant,
+    grant.environments === "every" ? "every" : [...grant.environments].sort(),
+    plans.map(({ query }) => query.window),
+  ]);
+  return createHash("sha256").update(recipe).digest("base64url");
+}

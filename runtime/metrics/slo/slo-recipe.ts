@@ -1,0 +1,31 @@
+import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
+import { recipeOf } from "../kinds/recipe-of.ts";
+import type { Recipe, ScalarRecipe } from "../kinds/recipe.ts";
+import { increaseStatistic } from "../kinds/statistics.ts";
+import { boundPattern } from "./bound-spellings.ts";
+
+/** A recipe whose first statistic is the events that the metric singles out and whose second one is all events. */
+export type CountingRecipe = Recipe & ScalarRecipe;
+
+/**
+ * How the events of an objective are counted: by the same partials as the metric's own queries. Source: design §5 rules
+ * 8 and 9.
+ *
+ * @throws TypeError for a source that no catalog accepts for an objective
+ */
+export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): CountingRecipe {
+  const { source } = metric;
+  const base = recipeOf(metric, "avg");
+  if (source.kind === "ratio" && base.kind === "scalar") return base;
+  if (source.kind !== "histogram" || base.kind !== "scalar" || threshold === undefined) {
+    throw new TypeError(`${metric.id} does not count events`);
+  }
+  const bucket = { ...source, matchers: [...source.matchers, { label: "le", op: "Matches" as const, value: boundPattern(threshold) }] };
+  return {
+    ...base,
+    statistics: [
+      increaseStatistic(bucket, source.increase, { name: "up to the threshold", merge: "sum", suffix: "_bucket" }),
+      increaseStatistic(source, source.increase, { name: "count", merge: "sum", suffix: "_count" }),
+    ],
+  };
+}

@@ -1,0 +1,131 @@
+import type { LabelName, RuntimeConfig } from "../../../crds/config.ts";
+import { refuseField } from "../../errors/refusal.ts";
+import { flavours } from "../../stores/flavours.ts";
+import { accessOf, type Access } from "../access.ts";
+import { publicReadScope, type Caller } from "../caller.ts";
+import type { HeldStore } from "../catalog-index.ts";
+import { isPastSunset } from "../deprecation.ts";
+import { forbiddenValue } from "../forbidden.ts";
+import type { Parameters } from "../metrics-api.ts";
+import { allows } from "../names.ts";
+import { readOne, refuseUnknown, shown } from "../parameters.ts";
+import { grant, mayRead, requireReadScope, tenantOf, type Grant } from "../policy.ts";
+import { schemaVersionOf } from "../query.ts";
+import type { SloEntry } from "./slo-index.ts";
+
+/** One view of an objective: over all its regions at once where that is allowed, else over one of them. */
+export interface SloView extends SloEntry {
+  readonly grant: Grant;
+}
+
+/** What a request for objectives asks for. */
+export interface SloSelection {
+  readonly views: readonly SloView[];
+  /** Whether everybody may see the answer. */
+  readonly isPublic: boolean;
+  readonly schemaVersion: string;
+}
+
+/** What a request is read against. */
+export interface SloWorld {
+  readonly slos: readonly SloEntry[];
+  readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
+}
+
+const isolationNames = ["region", "tenant", "environment"] as const;
+const names: readonly string[] = ["domain", "slo", "schema_version", ...isolationNames];
+
+/**
+ * The objectives of a request: those of metrics that the caller may read, narrowed by `domain`, `slo`, `region`,
+ * `environment` and `tenant`. A caller without a token sees the public ones of the tenant that it names. Source: seed
+ * "Operational Metrics API" §4.5 and §5, wire "SLO".
+ *
+ * @throws Refusal for a parameter that is not known or not valid, and for what the caller may not see
+ */
+export function selectSlos(params: Parameters, caller: Caller, world: SloWorld, nowMs: number): SloSelection {
+  refuseUnknown(params, (name) => names.includes(name));
+  const isPublic = caller.scopes.length === 0;
+  const filters = readIsolation(params);
+  const viewer = isPublic ? publicViewer(filters.get("tenant")) : caller;
+  requireReadScope(viewer);
+  const access = accessOf(viewer, world.quotas);
+  const tenant = tenantOf(filters, access.tenants, "tenant");
+  requireRegion(filters, access);
+  const [domain, name] = [readOne(params, "domain"), readOne(params, "slo")];
+  const wanted = world.slos.filter(
+    ({ slo, entry }) =>
+      slo.domain === (domain ?? slo.domain) &&
+      slo.name === (name ?? slo.name) &&
+      (!isPublic || isPublicFor(slo, tenant)) &&
+      mayRead(entry, viewer, access) &&
+      !isPastSunset(entry.metric, nowMs),
+  );
+  return {
+    views: wanted.flatMap((entry) => viewsOf(entry, filters, viewer, access)),
+    isPublic,
+    schemaVersion: schemaVersionOf(wanted.map(({ entry }) => entry), readOne(params, "schema_version")),
+  };
+}
+
+type Filters = ReadonlyMap<LabelName, string>;
+
+function readIsolation(params: Parameters): Filters {
+  const filters = new Map<LabelName, string>();
+  for (const name of isolationNames) {
+    const value = readOne(params, name, "invalid_filter");
+    const fault = value === undefined ? undefined : forbiddenValue(value);
+    if (fault !== undefined) throw refuseField("invalid_filter", name, `the value of ${name} ${fault}`);
+    if (value !== undefined) filters.set(name, value);
+  }
+  return filters;
+}
+
+/** Everybody: one tenant, no roles, so nothing that is sensitive. */
+function publicViewer(tenant: string | undefined): Caller {
+  if (tenant === undefined) throw refuseField("tenant_required", "tenant", "without a token, name the tenant with tenant=");
+  const all = { regions: ["*"], environments: ["*"], metrics: ["*"] };
+  return { client: "public", tenants: [tenant], ...all, roles: [], scopes: [publicReadScope] };
+}
+
+function isPublicFor(slo: SloEntry["slo"], tenant: string): boolean {
+  return slo.public && (slo.publicTenants?.includes(tenant) ?? true);
+}
+
+function requireRegion(filters: Filters, { regions }: Access): void {
+  const asked = filters.get("region");
+  if (asked === undefined || allows(regions, asked)) return;
+  throw refuseField("region_forbidden", "region", `the region ${shown(asked)} is not allowed to this caller`);
+}
+
+/**
+ * One view over all regions where the metric may be read over them at once, else one for each. None where no store of the
+ * metric is in what was asked and is allowed, or where a region's stores count increases by different rules.
+ */
+function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Access): readonly SloView[] {
+  const stores = storesOf(entry, filters, access);
+  const regions = [...new Set(stores.map(({ store }) => store.region))].sort();
+  const listed = entry.entry.metric.complianceScope?.regions ?? [];
+  if (regions.length > 1 && regions.every((region) => listed.includes(region)) && countAlike(stores)) {
+    return [{ ...entry, grant: grant([entry.entry], filters, viewer, access) }];
+  }
+  return regions
+    .filter((region) => countAlike(stores.filter(({ store }) => store.region === region)))
+    .map((region) => ({
+      ...entry,
+      grant: grant([entry.entry], new Map([...filters, ["region", region]]), viewer, access),
+    }));
+}
+
+function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readonly HeldStore[] {
+  const [region, environment] = [filters.get("region"), filters.get("environment")];
+  return entry.stores.filter(({ store }) => {
+    const isInRegion = store.region === (region ?? store.region) && allows(access.regions, store.region);
+    if (store.environment === undefined) return isInRegion;
+    return isInRegion && store.environment === (environment ?? store.environment) && allows(access.environments, store.environment);
+  });
+}
+
+/** Source: design §5 rule 6, "never mixed in one answer". */
+function countAlike(stores: readonly HeldStore[]): boolean {
+  return new Set(stores.map(({ store }) => flavours[store.prometheus.flavour].increases)).size === 1;
+}
