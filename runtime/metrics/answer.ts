@@ -1,4 +1,5 @@
 import { costEstimate } from "./cost.ts";
+import { deprecationHeaders, deprecationNotices } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
@@ -6,7 +7,6 @@ import type { ErrorBounds } from "./quantiles.ts";
 import type { Query } from "./query.ts";
 import { retryAfterSeconds, suggestionFor, type RegionState } from "./region-states.ts";
 import type { Result, ResultSeries } from "./result.ts";
-import { requireSnapshot, snapshotOf } from "./snapshot.ts";
 import { formatTime } from "./time.ts";
 import { pointTimes } from "./window.ts";
 
@@ -14,11 +14,18 @@ type Point = readonly [timestamp: string, value: number];
 /** Between which numbers a value surely lies; null where nothing bounds it. */
 type Bounds = readonly [low: number | null, high: number | null];
 
-/** Body and headers of a query. Source: wire, "Query answer". @throws Refusal `snapshot_gone` */
-export function queryAnswer(plan: Plan, result: Result, correlationId: string): MetricsAnswer {
+/** What an answer says besides its data. */
+export interface AnswerContext {
+  readonly correlationId: string;
+  /** Name of the data that its pages are cut from. */
+  readonly snapshot: string;
+}
+
+/** Body and headers of a query. Source: wire, "Query answer". */
+export function queryAnswer(plan: Plan, result: Result, context: AnswerContext): MetricsAnswer {
   const times = pointTimes(plan.query.window).map(formatTime);
   const { window } = plan.query;
-  return answer(plan, result, {
+  return answer(plan, result, context, {
     item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric,
       labels,
@@ -26,14 +33,14 @@ export function queryAnswer(plan: Plan, result: Result, correlationId: string): 
       ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
       ...(exemplars === undefined ? {} : { exemplars }),
     }),
-    meta: { correlation_id: correlationId, from: formatTime(window.fromMs), to: formatTime(window.toMs) },
+    meta: { from: formatTime(window.fromMs), to: formatTime(window.toMs) },
   });
 }
 
-/** Body and headers of an instant. Source: wire, "Instant". @throws Refusal `snapshot_gone` */
-export function instantAnswer(plan: Plan, result: Result, correlationId: string): MetricsAnswer {
+/** Body and headers of an instant. Source: wire, "Instant". */
+export function instantAnswer(plan: Plan, result: Result, context: AnswerContext): MetricsAnswer {
   const ts = formatTime(plan.query.window.toMs);
-  return answer(plan, result, {
+  return answer(plan, result, context, {
     item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric_id: metric,
       labels,
@@ -42,7 +49,7 @@ export function instantAnswer(plan: Plan, result: Result, correlationId: string)
       ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds)[0] }),
       ...(exemplars?.[0] === undefined ? {} : { exemplar: exemplars[0] }),
     }),
-    meta: { correlation_id: correlationId, ts },
+    meta: { ts },
   });
 }
 
@@ -51,27 +58,32 @@ interface Shape {
   readonly meta: Readonly<Record<string, string>>;
 }
 
-function answer(plan: Plan, result: Result, { item, meta }: Shape): MetricsAnswer {
+function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta }: Shape): MetricsAnswer {
   const { query } = plan;
-  const snapshot = snapshotOf(result, query);
-  requireSnapshot(query.snapshot, snapshot);
+  const metrics = query.metrics.map(({ entry }) => entry.metric);
+  const deprecated = deprecationNotices(metrics);
   const skipped = (query.page - 1) * query.limit;
   return {
     status: result.partial ? 206 : 200,
-    headers: headersOf(plan, result),
+    headers: { ...headersOf(plan, result), ...deprecationHeaders(metrics) },
     body: {
       data: result.series.slice(skipped, skipped + query.limit).map(item),
       meta: {
+        correlation_id: context.correlationId,
         ...meta,
         schema_version: query.schemaVersion,
         step: formatDuration(query.window.stepSeconds),
         ...aggregationsOf(query),
         downsample: query.window.downsample ?? "none",
+        group_by: query.groupBy,
         page: query.page,
+        limit: query.limit,
+        total_series: result.series.length,
         has_more: result.series.length > skipped + query.limit,
-        snapshot,
+        snapshot: context.snapshot,
         partial: result.partial,
         regions: result.regions,
+        ...(deprecated.length === 0 ? {} : { deprecated }),
       },
     },
   };

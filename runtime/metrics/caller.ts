@@ -21,6 +21,9 @@ export const readScope = "metrics:read";
 /** Scope of public dashboards: the same data, the smallest step is coarser. */
 export const publicReadScope = "metrics:read.public";
 
+/** Scope that may see the plan of a query and what the stores were asked. */
+export const explainScope = "metrics:explain";
+
 /** Whether the caller may only read as a public dashboard does. Source: seed "Operational Metrics API" §8. */
 export function isPublic(caller: Caller): boolean {
   return caller.scopes.includes(publicReadScope) && !caller.scopes.includes(readScope);

@@ -3,27 +3,37 @@ import { refuseField } from "../errors/refusal.ts";
 import { accessOf, type Access } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import type { MetricEntry } from "./catalog-index.ts";
-import type { MetricsAnswer, Parameters } from "./metrics-api.ts";
-import { readFilters, readWord, refuseUnknown } from "./parameters.ts";
+import { isPastSunset } from "./deprecation.ts";
+import { formatDuration } from "./duration.ts";
+import type { MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
+import { readFilters, readLabel, readOne, readWord, refuseUnknown } from "./parameters.ts";
 import { mayRead, requireReadScope, tenantOf } from "./policy.ts";
-import type { World } from "./query.ts";
+import { schemaVersionOf, type World } from "./query.ts";
 import { formatTime } from "./time.ts";
 
 const categories = ["slo", "kri", "business", "infrastructure", "api"] as const satisfies readonly MetricConfig["category"][];
 const states = ["Active", "Deprecated"] as const satisfies readonly MetricConfig["state"][];
-const names: readonly string[] = ["metric", "category", "state", "filter[tenant]"];
+const names: readonly string[] = ["metric", "category", "label", "state", "schema_version", "filter[tenant]"];
 
 /**
- * `GET /v1/metrics/catalog`: the metrics that the caller may read, by id; narrowed by `metric` (repeatable), `category`
- * and `state`. Source: seed "Operational Metrics API" §2.5 and §4.4, wire "Catalog entry".
+ * `GET /v1/metrics/catalog`: the metrics that the caller may read, by id, until their sunset; narrowed by `metric`
+ * (repeatable), `category`, `label` (repeatable; metrics that have all of them) and `state`. Source: seed "Operational
+ * Metrics API" §2.5 and §4.4, wire "Catalog entry".
  *
- * @throws Refusal for a parameter that is not known or not valid, and for a caller without the scope or a tenant
+ * @throws Refusal for a parameter that is not known or not valid, for a caller without the scope or a tenant, and
+ *   `schema_version_gone`
  */
-export function catalogAnswer(params: Parameters, caller: Caller, world: World, correlationId: string): MetricsAnswer {
+export function catalogAnswer(
+  params: Parameters,
+  caller: Caller,
+  world: World,
+  { correlationId, nowMs }: RequestContext,
+): MetricsAnswer {
   refuseUnknown(params, (name) => names.includes(name));
   const wanted = {
     ids: params.get("metric"),
     category: readWord(params, "category", categories),
+    labels: (params.get("label") ?? []).map((name) => readLabel(name, "label", "invalid_request")),
     state: readWord(params, "state", states),
   };
   const access = accessOf(caller, world.quotas);
@@ -32,17 +42,22 @@ export function catalogAnswer(params: Parameters, caller: Caller, world: World, 
   const entries = [...world.catalog.values()].filter(
     (entry) =>
       mayRead(entry, caller, access) &&
+      !isPastSunset(entry.metric, nowMs) &&
       (wanted.ids?.includes(entry.metric.id) ?? true) &&
+      wanted.labels.every((label) => entry.metric.labels.includes(label)) &&
       entry.metric.category === (wanted.category ?? entry.metric.category) &&
       entry.metric.state === (wanted.state ?? entry.metric.state),
   );
-  const versions = new Set([...world.catalog.values()].map(({ schemaVersion }) => schemaVersion));
   return {
     status: 200,
     headers: {},
     body: {
       data: entries.map(entryBody),
-      meta: { correlation_id: correlationId, schema_version: [...versions].sort().join(",") },
+      meta: {
+        correlation_id: correlationId,
+        schema_version: schemaVersionOf(entries, readOne(params, "schema_version")),
+        total: entries.length,
+      },
     },
   };
 }
@@ -65,6 +80,8 @@ function entryBody({ metric, schemaVersion }: MetricEntry): object {
     aggregations: metric.aggregations,
     default_aggregation: metric.defaultAggregation,
     labels: metric.labels,
+    min_step: formatDuration(metric.minStepSeconds),
+    max_group_by: metric.maxGroupBy,
     slo: metric.slos,
     state: metric.state,
     ...(metric.replacedBy === undefined ? {} : { replaced_by: metric.replacedBy }),

@@ -1,21 +1,24 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import { createByteBudget } from "../stores/byte-budget.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
-import { instantAnswer, queryAnswer } from "./answer.ts";
+import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.ts";
+import { answerBulk } from "./bulk/answer-bulk.ts";
 import type { Caller } from "./caller.ts";
 import { catalogAnswer } from "./catalog.ts";
 import { indexCatalogs, storeKey } from "./catalog-index.ts";
 import { healthAnswer } from "./health.ts";
-import { createInstruments, type MeasuredRoute } from "./instruments.ts";
-import { measured } from "./measured.ts";
+import { createGate } from "./gate.ts";
+import { createInstruments } from "./instruments.ts";
+import { measured, type Measure } from "./measured.ts";
 import type { MetricsAnswer, MetricsApi, Parameters, RequestContext } from "./metrics-api.ts";
-import { makePlan } from "./plan.ts";
-import { makeInstant, makeQuery, type World } from "./query.ts";
+import type { World } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
 import { createRequestLog } from "./request-log.ts";
-import { runPlan } from "./result.ts";
+import { answerSlo } from "./slo/answer-slo.ts";
+import { createSloCache } from "./slo/slo-cache.ts";
+import { indexSlos, type SloEntry } from "./slo/slo-index.ts";
+import { createSnapshots } from "./snapshots.ts";
 
 /** What the metrics API is made with. */
 export interface MetricsApiOptions {
@@ -34,10 +37,14 @@ export interface MetricsApiOptions {
 
 const deadlineMsDefault = 1_800;
 
-const routes = {
-  query: { make: makeQuery, answer: queryAnswer },
-  instant: { make: makeInstant, answer: instantAnswer },
-} as const satisfies Readonly<Record<MeasuredRoute, object>>;
+/** Requests without a token that are answered at once. */
+const anonymousMax = 32;
+
+/** What requests are answered from until the next configuration. */
+interface Obeyed {
+  readonly world: World;
+  readonly slos: readonly SloEntry[];
+}
 
 /** Makes the API and begins to probe the stores; connections are kept until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
@@ -45,41 +52,60 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const stores = createStoreSet(now);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
-  let world: World = { catalog: new Map(), quotas: options.config };
+  const snapshots = createSnapshots();
+  const cache = createSloCache();
+  const gate = createGate(anonymousMax);
+  let obeyed: Obeyed = obeyedOf(options.config);
 
   const apply = (config: RuntimeConfig): void => {
-    world = { catalog: indexCatalogs(config.catalogs), quotas: config };
+    obeyed = obeyedOf(config);
     stores.apply(storesOf(config), config.material);
     probeAll(stores);
   };
-
+  const observer = ({ correlationId }: RequestContext) => (outcomes: readonly PartOutcome[]): void => {
+    instruments.asked(outcomes);
+    logFailures(log, outcomes, correlationId);
+  };
+  const sourcesFor = (context: RequestContext): QuerySources => ({
+    world: obeyed.world,
+    stores,
+    snapshots,
+    deadlineMs,
+    planned: (plan) => instruments.planned(plan),
+    observe: observer(context),
+  });
+  const measure: Measure = (route, signal, work) => measured({ route, signal, requests, instruments }, work);
   const answer =
-    (route: MeasuredRoute) =>
+    (route: QueryRoute) =>
     (params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer> =>
-      measured({ route, signal, requests, instruments }, async () => {
-        const plan = makePlan(routes[route].make(params, caller, world, context.nowMs), context.nowMs);
-        instruments.planned(plan);
-        const observe = (outcomes: readonly PartOutcome[]): void => {
-          instruments.asked(outcomes);
-          logFailures(log, outcomes, context.correlationId);
-        };
-        const bytes = createByteBudget();
-        const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs: context.nowMs, observe });
-        return routes[route].answer(plan, result, context.correlationId);
-      });
+      measure(route, signal, () => answerQuery(route, { params, caller, signal, context }, sourcesFor(context)));
 
   apply(options.config);
   return {
     query: answer("query"),
     instant: answer("instant"),
-    catalog: (params, caller, { correlationId }) => catalogAnswer(params, caller, world, correlationId),
+    bulk: (body, caller, signal, context) =>
+      measure("bulk-query", signal, () => answerBulk({ body, caller, signal, context }, { ...sourcesFor(context), log })),
+    slo: (params, caller, signal, context) =>
+      measure("slo", signal, () => {
+        const { world, slos } = obeyed;
+        const sources = { slos, quotas: world.quotas, stores, cache, deadlineMs, observe: observer(context) };
+        const work = (): Promise<MetricsAnswer> => answerSlo({ params, caller, signal, context }, sources);
+        return caller.scopes.length === 0 ? gate(work) : work();
+      }),
+    catalog: (params, caller, context) => catalogAnswer(params, caller, obeyed.world, context),
     health() {
       probeAll(stores);
-      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: world.catalog });
+      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: obeyed.world.catalog });
     },
     apply,
     stop: () => stores.stop(),
   };
+}
+
+function obeyedOf(config: RuntimeConfig): Obeyed {
+  const catalog = indexCatalogs(config.catalogs);
+  return { world: { catalog, quotas: config }, slos: indexSlos(config.catalogs, catalog) };
 }
 
 function storesOf({ catalogs }: RuntimeConfig): ReadonlyMap<string, RuntimeConfig["catalogs"][number]["stores"][number]> {

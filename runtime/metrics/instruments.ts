@@ -5,7 +5,7 @@ import type { RequestOutcome } from "./request-log.ts";
 import type { PartOutcome } from "./read-stores.ts";
 
 /** Routes whose time is that of the stores. */
-export type MeasuredRoute = "query" | "instant";
+export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo";
 
 /** What the API counts about itself. Source: seed "Operational Metrics API" §2.2. */
 export interface Instruments {

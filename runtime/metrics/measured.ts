@@ -10,11 +10,21 @@ interface MeasuredRequest {
   readonly instruments: Instruments;
 }
 
+/** An answer as far as its outcome shows in it. */
+type Answered = Pick<MetricsAnswer, "status">;
+
+/** {@link measured} for one API. */
+export type Measure = <Answer extends Answered>(
+  route: MeasuredRoute,
+  signal: AbortSignal,
+  work: () => Promise<Answer>,
+) => Promise<Answer>;
+
 /** Answers as `work` does and notes how long that took and how it ended. */
-export async function measured(
+export async function measured<Answer extends Answered>(
   { route, signal, requests, instruments }: MeasuredRequest,
-  work: () => Promise<MetricsAnswer>,
-): Promise<MetricsAnswer> {
+  work: () => Promise<Answer>,
+): Promise<Answer> {
   const startMs = performance.now();
   const note = (outcome: RequestOutcome): void => {
     const durationMs = performance.now() - startMs;

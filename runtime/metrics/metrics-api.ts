@@ -1,4 +1,5 @@
 import type { RuntimeConfig } from "../../crds/config.ts";
+import type { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "./caller.ts";
 
 /** Decoded query parameters: every name with its values in the order of the URL. */
@@ -21,6 +22,22 @@ export interface MetricsAnswer {
   readonly body: object;
 }
 
+/** What became of one query of a bulk. `cost` is undefined when it was refused before it had a plan. */
+export type BulkResult = { readonly id: string; readonly cost: number | undefined } & (
+  | { readonly answer: MetricsAnswer }
+  | { readonly refusal: Refusal }
+);
+
+/** The answer of a bulk. Source: wire, "Bulk". */
+export interface BulkAnswer {
+  /** 206: a query is partial or failed because of a store. */
+  readonly status: 200 | 206;
+  readonly headers: Readonly<Record<string, string>>;
+  /** In the order of the request. */
+  readonly results: readonly BulkResult[];
+  readonly meta: object;
+}
+
 /**
  * The metrics read API without its HTTP. Every method throws `Refusal` for what the caller did wrong and for stores
  * that all failed; an aborted signal rejects with the signal's reason. Source: seed "Operational Metrics API" §4.
@@ -30,6 +47,10 @@ export interface MetricsApi {
   query(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
   /** `GET /v1/metrics/instant` */
   instant(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
+  /** `POST /v1/metrics/bulk-query`: `body` as it was received. */
+  bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkAnswer>;
+  /** `GET /v1/metrics/slo`; a caller without any scope sees what is public. */
+  slo(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
   /** `GET /v1/metrics/catalog`: only what the caller may read. */
   catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsAnswer;
   /** `GET /v1/metrics/health` */

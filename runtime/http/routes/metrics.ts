@@ -1,19 +1,42 @@
+import { refuseField } from "../../errors/refusal.ts";
+import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
 import { publicReadScope, readScope } from "../../metrics/caller.ts";
-import type { MetricsApi } from "../../metrics/metrics-api.ts";
+import type { MetricsAnswer, MetricsApi } from "../../metrics/metrics-api.ts";
+import { csvMediaType, csvOf } from "../formats/csv.ts";
+import { ndjsonMediaType, ndjsonOf } from "../formats/ndjson.ts";
+import type { QueryBody } from "../formats/query-body.ts";
+import { chooseMediaType } from "../media-type.ts";
+import { nextPageLink } from "../next-page.ts";
 import type { ApiAnswer, ApiRequest, Route } from "../route.ts";
+import { bulkBody } from "./bulk-body.ts";
 
 /** The metrics read API, without what starts and stops it. */
-export type MetricsReads = Pick<MetricsApi, "query" | "instant" | "catalog" | "health">;
+export type MetricsReads = Pick<MetricsApi, "query" | "instant" | "bulk" | "slo" | "catalog" | "health">;
 
-/** `GET /v1/metrics/…`. Source: seed "Operational Metrics API" §4. */
+const json = "application/json";
+const scopes = [readScope, publicReadScope];
+/** In the order of preference. */
+const seriesFormats = [json, csvMediaType, ndjsonMediaType] as const;
+const bulkFormats = [json, ndjsonMediaType] as const;
+/** What a table of points has no place for. */
+const notInTables = ["exemplars", "explain"] as const;
+
+/** `/v1/metrics/…`. Source: seed "Operational Metrics API" §4. */
 export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
   return [
-    read("query", ({ query, caller, signal, correlationId, nowMs }) =>
+    series("query", ({ query, caller, signal, correlationId, nowMs }) =>
       metrics.query(query, caller, signal, { correlationId, nowMs }),
     ),
-    read("instant", ({ query, caller, signal, correlationId, nowMs }) =>
+    series("instant", ({ query, caller, signal, correlationId, nowMs }) =>
       metrics.instant(query, caller, signal, { correlationId, nowMs }),
     ),
+    bulk(metrics),
+    {
+      ...read("slo", ({ query, caller, signal, correlationId, nowMs }) =>
+        metrics.slo(query, caller, signal, { correlationId, nowMs }),
+      ),
+      allowsAnonymous: true,
+    },
     read("catalog", async ({ query, caller, correlationId, nowMs }) =>
       metrics.catalog(query, caller, { correlationId, nowMs }),
     ),
@@ -21,6 +44,75 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
   ];
 }
 
+/** A route that answers JSON only. */
 function read(name: string, answer: (request: ApiRequest) => Promise<ApiAnswer>): Route {
-  return { method: "GET", path: `/v1/metrics/${name}`, scopes: [readScope, publicReadScope], answer };
+  return {
+    method: "GET",
+    path: `/v1/metrics/${name}`,
+    scopes,
+    answer: (request) => {
+      chooseMediaType(request.accept, [json]);
+      return answer(request);
+    },
+  };
+}
+
+/** A route that answers series, in the format that the caller likes best. */
+function series(name: string, answer: (request: ApiRequest) => Promise<MetricsAnswer>): Route {
+  return {
+    method: "GET",
+    path: `/v1/metrics/${name}`,
+    scopes,
+    answer: async (request) => {
+      const format = chooseMediaType(request.accept, seriesFormats);
+      if (format === csvMediaType) refuseInTables(request);
+      const { status, headers, body } = await answer(request);
+      const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
+      const link = links.length === 0 ? {} : { Link: links.join(", ") };
+      return { status, ...encodeSeries(format, body as QueryBody, { ...headers, Vary: "Accept", ...link }) };
+    },
+  };
+}
+
+function encodeSeries(
+  format: (typeof seriesFormats)[number],
+  body: QueryBody,
+  headers: Readonly<Record<string, string>>,
+): Pick<ApiAnswer, "headers" | "body"> {
+  switch (format) {
+    case json:
+      return { headers, body };
+    case csvMediaType: {
+      // A table has no place for what is said of it.
+      const said = { "Content-Type": "text/csv; charset=utf-8; header=present", "X-Query-Meta": JSON.stringify(body.meta) };
+      return { headers: { ...headers, ...said }, body: Buffer.from(csvOf(body)) };
+    }
+    case ndjsonMediaType:
+      return { headers: { ...headers, "Content-Type": ndjsonMediaType }, body: Buffer.from(ndjsonOf({ ...body }, "data")) };
+    default:
+      return format satisfies never;
+  }
+}
+
+function refuseInTables({ query }: ApiRequest): void {
+  const odd = notInTables.find((name) => query.get(name)?.includes("true") ?? false);
+  if (odd !== undefined) throw refuseField("invalid_request", odd, `${csvMediaType} has no place for ${odd}; accept ${json}`);
+}
+
+function bulk(metrics: MetricsReads): Route {
+  return {
+    method: "POST",
+    path: "/v1/metrics/bulk-query",
+    scopes,
+    bodyBytesMax: bulkBytesMax,
+    answer: async ({ body, caller, signal, correlationId, nowMs, accept }) => {
+      const format = chooseMediaType(accept, bulkFormats);
+      const answer = await metrics.bulk(body, caller, signal, { correlationId, nowMs });
+      const encoded = bulkBody(answer, correlationId);
+      const headers = { ...answer.headers, Vary: "Accept" };
+      if (format === json) return { status: answer.status, headers, body: encoded };
+      const lines = Buffer.from(ndjsonOf({ ...encoded }, "results"));
+      return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines };
+    },
+  };
 }

@@ -7,6 +7,7 @@ import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits }
 import { refused } from "./refused.ts";
 
 const stores = [storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" })];
+const sunsetMs = 1_782_777_600_000;
 const gauge = { source: { kind: "gauge", name: "m", matchers: [] } } as const;
 const metrics: readonly MetricConfig[] = [
   metricConfig("cpu_util", stores, gauge),
@@ -16,7 +17,7 @@ const metrics: readonly MetricConfig[] = [
     state: "Deprecated",
     replacedBy: "auth_success_rate",
     deprecatedAtMs: 1_767_225_600_000,
-    sunsetAtMs: 1_782_777_600_000,
+    sunsetAtMs: sunsetMs,
   }),
   metricConfig("payouts", stores, { ...gauge, sensitivity: "finance", requiredRole: "finance-reader" }),
 ];
@@ -30,8 +31,13 @@ interface CatalogBody {
   readonly meta: object;
 }
 
-function ask(pairs: readonly (readonly [string, string])[] = [], caller: Partial<Caller> = {}): CatalogBody {
-  return catalogAnswer(parameters(pairs), { ...everyone, ...caller }, world, "id-1").body as CatalogBody;
+function ask(
+  pairs: readonly (readonly [string, string])[] = [],
+  caller: Partial<Caller> = {},
+  nowMs = sunsetMs - 1,
+): CatalogBody {
+  const context = { correlationId: "id-1", nowMs };
+  return catalogAnswer(parameters(pairs), { ...everyone, ...caller }, world, context).body as CatalogBody;
 }
 
 const ids = ({ data }: CatalogBody): readonly string[] => data.map(({ metric_id: id }) => id);
@@ -48,13 +54,15 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
         aggregations: ["avg", "sum", "min", "max"],
         default_aggregation: "avg",
         labels: ["region", "tenant", "environment", "service"],
+        min_step: "1m",
+        max_group_by: 4,
         slo: [{ name: "login", objective: 0.999 }],
         state: "Active",
         compliance_scope: { regions: ["eu"] },
         schema_version: "2026-01-01",
       },
     ]);
-    expect(meta).toEqual({ correlation_id: "id-1", schema_version: "2026-01-01" });
+    expect(meta).toEqual({ correlation_id: "id-1", schema_version: "2026-01-01", total: 1 });
   });
 
   test("says of a deprecated metric until when, and what replaces it", () => {
@@ -83,6 +91,21 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
     expect(ids(ask([["category", "slo"]]))).toEqual(["auth_success_rate"]);
   });
 
+  test("is narrowed to the metrics that have all of some labels", () => {
+    expect(ids(ask([["label", "service"]]))).toEqual(["auth_success_rate", "cpu_util", "old_rate"]);
+    expect(ids(ask([["label", "service"], ["label", "psp"]]))).toEqual([]);
+  });
+
+  test("leaves a metric out from its sunset on", () => {
+    expect(ids(ask([], {}, sunsetMs - 1))).toContain("old_rate");
+    expect(ids(ask([], {}, sunsetMs))).not.toContain("old_rate");
+  });
+
+  test("is refused for a schema version that is not served (wire, 409)", () => {
+    expect(ids(ask([["schema_version", "2026-01-01"]]))).toHaveLength(3);
+    expect(refused(() => ask([["schema_version", "2025-01-01"]]))).toBe("schema_version_gone schema_version");
+  });
+
   test("needs a tenant, but not one of several", () => {
     expect(refused(() => ask([], { tenants: [] }))).toBe("tenant_required filter[tenant]");
     expect(refused(() => ask([["filter[tenant]", "b"]], { tenants: ["a"] }))).toBe("tenant_forbidden filter[tenant]");
@@ -93,6 +116,8 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
     ["an unknown parameter", [["agg", "avg"]], "unknown_parameter agg"],
     ["another filter", [["filter[psp]", "x"]], "unknown_parameter filter[psp]"],
     ["an unknown category", [["category", "x"]], "invalid_request category"],
+    ["a forbidden label", [["label", "userId"]], "forbidden_label label"],
+    ["an unknown label", [["label", "x"]], "invalid_request label"],
     ["an unknown state", [["state", "active"]], "invalid_request state"],
   ] as const)("is refused for %s", (_sentence, pairs, refusal) => {
     expect(refused(() => ask(pairs))).toBe(refusal);

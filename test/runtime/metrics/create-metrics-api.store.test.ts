@@ -124,7 +124,10 @@ describe("an answer", () => {
         step: "10m",
         agg: "avg",
         downsample: "none",
+        group_by: ["service"],
         page: 1,
+        limit: 50,
+        total_series: 1,
         has_more: false,
         snapshot: expect.stringMatching(/^[\w-]{22}$/u) as string,
         partial: false,
@@ -139,6 +142,7 @@ describe("an answer", () => {
       "X-Query-Plan": "class=A, points=1, lag;agg=avg;stores=1;ranges=2",
       "X-Query-Cache": "off",
       "X-Query-Shards": "asked=1, answered=1",
+      "Server-Timing": expect.stringMatching(/^query;dur=[\d.]+, stores;dur=[\d.]+, answer;dur=[\d.]+$/u) as string,
     });
   });
 
@@ -253,7 +257,10 @@ describe("an instant (Operational Metrics API §2.1 and §4.3)", () => {
         step: "1m",
         agg: "sum",
         downsample: "none",
+        group_by: ["psp"],
         page: 1,
+        limit: 50,
+        total_series: 1,
         has_more: false,
         snapshot: expect.any(String) as string,
         partial: false,

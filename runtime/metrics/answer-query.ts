@@ -1,0 +1,114 @@
+import { createByteBudget } from "../stores/byte-budget.ts";
+import type { StoreSet } from "../stores/store-set.ts";
+import { instantAnswer, queryAnswer } from "./answer.ts";
+import type { Caller } from "./caller.ts";
+import { refuseSunset } from "./deprecation.ts";
+import { explanationOf, recordReads, takeExplain, type RecordedStores } from "./explain.ts";
+import type { MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
+import { makePlan, type Plan } from "./plan.ts";
+import { makeInstant, makeQuery, type Query, type World } from "./query.ts";
+import type { PartOutcome } from "./read-stores.ts";
+import { runPlan, type Result } from "./result.ts";
+import { createServerTiming } from "./server-timing.ts";
+import { requireSnapshot, snapshotOf } from "./snapshot.ts";
+import type { Snapshots } from "./snapshots.ts";
+
+const routes = {
+  query: { make: makeQuery, answer: queryAnswer },
+  instant: { make: makeInstant, answer: instantAnswer },
+} as const;
+
+/** What a query is answered by. */
+export type QueryRoute = keyof typeof routes;
+
+/** One query of one caller. */
+export interface QueryRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** What a query is answered from. */
+export interface QuerySources {
+  readonly world: World;
+  readonly stores: StoreSet;
+  readonly snapshots: Snapshots;
+  /** Bound on all stores together. */
+  readonly deadlineMs: number;
+  /** Told of a plan before it is carried out; what it throws is the answer. */
+  readonly planned: (plan: Plan) => void;
+  /** Told how each store ended. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+}
+
+/** The data of an answer and where it is from. */
+interface Found {
+  readonly result: Result;
+  readonly snapshot: string;
+  readonly source: "store" | "snapshot";
+  /** When it was read. */
+  readonly nowMs: number;
+}
+
+/**
+ * Answers one query: the closed query, its plan, the stores or what is kept of an earlier page, the page. Source: seed
+ * "Operational Metrics API" §4.1 and §4.3, design §5.
+ *
+ * @throws Refusal for what the caller did wrong and for stores that all failed; the signal's reason
+ */
+export async function answerQuery(route: QueryRoute, request: QueryRequest, sources: QuerySources): Promise<MetricsAnswer> {
+  const { caller, context } = request;
+  const timing = createServerTiming();
+  timing.step("query");
+  const { params, explain } = takeExplain(request.params, caller);
+  const asOfMs = asOf(params, context.nowMs, sources.snapshots);
+  const query = routes[route].make(params, caller, sources.world, asOfMs);
+  refuseSunset(query.metrics.map(({ entry }) => entry.metric), context.nowMs);
+  const plan = makePlan(query, asOfMs);
+  sources.planned(plan);
+  timing.step("stores");
+  const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
+  const found = await find(plan, request, { ...sources, stores: recorded.stores });
+  timing.step("answer");
+  const { correlationId } = context;
+  const { status, headers, body } = routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot });
+  return {
+    status,
+    headers: { ...headers, "X-Query-Cache": cacheVerdict(found), "Server-Timing": timing.header() },
+    body: explain ? { ...body, explain: explanationOf(plan, recorded, found) } : body,
+  };
+}
+
+/** A page of data that is kept is asked as of when the data was read, so that its window is the same one. */
+function asOf(params: Parameters, nowMs: number, snapshots: Snapshots): number {
+  const [pinned] = params.get("snapshot") ?? [];
+  return (pinned === undefined ? undefined : snapshots.readAtMs(pinned, nowMs)) ?? nowMs;
+}
+
+async function find(plan: Plan, { signal, context }: QueryRequest, sources: QuerySources): Promise<Found> {
+  const { query } = plan;
+  const { nowMs } = context;
+  const { snapshots, stores, deadlineMs, observe } = sources;
+  const kept = keptPage(query, nowMs, snapshots);
+  if (kept !== undefined) return kept;
+  const bytes = createByteBudget();
+  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, observe });
+  const snapshot = snapshotOf(result, query);
+  requireSnapshot(query.snapshot, snapshot);
+  if (result.series.length > query.limit) snapshots.keep(snapshot, query, { result, nowMs });
+  return { result, snapshot, source: "store", nowMs };
+}
+
+function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | undefined {
+  if (query.snapshot === undefined) return undefined;
+  const kept = snapshots.find(query.snapshot, query, nowMs);
+  if (kept === undefined || (query.isCompleteRequired && kept.result.partial)) return undefined;
+  const agedSeconds = Math.ceil((nowMs - kept.nowMs) / 1_000);
+  const result = { ...kept.result, freshnessSeconds: kept.result.freshnessSeconds + agedSeconds };
+  return { result, snapshot: query.snapshot, source: "snapshot", nowMs: kept.nowMs };
+}
+
+function cacheVerdict({ source }: Found): string {
+  return source === "snapshot" ? "snapshot" : "off";
+}

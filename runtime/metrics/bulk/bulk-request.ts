@@ -1,0 +1,122 @@
+import { Refusal, refuseField } from "../../errors/refusal.ts";
+import type { Parameters } from "../metrics-api.ts";
+import { shown } from "../parameters.ts";
+
+/** Source: seed "Operational Metrics API" §8. */
+export const bulkQueriesMax = 50;
+/** Largest body of a bulk request: every query may fill a request target. */
+export const bulkBytesMax = 512 * 1024;
+const idLengthMax = 64;
+
+/** One query of a bulk, or what is wrong with it: that is its own answer, not the bulk's. */
+export interface BulkItem {
+  readonly id: string;
+  readonly params: Parameters | Refusal;
+}
+
+/**
+ * Reads the body of a bulk request. Each query becomes the parameters that the same query would have in a URL, so that
+ * one parser reads both. Source: seed "Operational Metrics API" §4.2, wire "Bulk".
+ *
+ * @throws Refusal for a body whose queries cannot be told apart, or that are too many
+ */
+export function readBulk(body: Uint8Array): readonly BulkItem[] {
+  const value = parseJson(body);
+  if (!isObject(value)) throw new Refusal("invalid_request", "the body is not a JSON object");
+  const { queries, ...others } = value as { readonly queries?: unknown };
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw refuseField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a member of a bulk`);
+  if (!Array.isArray(queries) || queries.length === 0 || queries.length > bulkQueriesMax) {
+    throw refuseField("invalid_request", "queries", `queries is a list of 1 to ${bulkQueriesMax} queries`);
+  }
+  const items = queries.map(readItem);
+  const ids = new Set(items.map(({ id }) => id));
+  if (ids.size < items.length) throw refuseField("invalid_request", "queries", "each id of a bulk is given once");
+  return items;
+}
+
+function parseJson(body: Uint8Array): unknown {
+  const text = decodeUtf8(body);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Refusal("invalid_json", "the body is not valid JSON", { cause });
+  }
+}
+
+function decodeUtf8(body: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch (cause) {
+    throw new Refusal("invalid_utf8", "the body is not valid UTF-8", { cause });
+  }
+}
+
+function readItem(query: unknown, index: number): BulkItem {
+  const field = `queries[${index}]`;
+  if (!isObject(query)) throw refuseField("invalid_request", field, `${field} is not an object`);
+  const { id, ...members } = query as { readonly id?: unknown };
+  if (typeof id !== "string" || id === "" || id.length > idLengthMax) {
+    throw refuseField("invalid_request", `${field}.id`, `${field}.id is a text of 1 to ${idLengthMax} characters`);
+  }
+  return { id, params: paramsOf(members) };
+}
+
+function paramsOf(members: object): Parameters | Refusal {
+  try {
+    return new Map(Object.entries(members).flatMap(([name, value]) => memberParams(name, value)));
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+type Pair = readonly [name: string, values: readonly string[]];
+
+/** `filter` is the only member with members; a list is repeated or joined as the URL has it. */
+function memberParams(name: string, value: unknown): readonly Pair[] {
+  if (!/^[a-z_]+$/u.test(name)) throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter`);
+  if (name === "filter") return filterParams(value);
+  if (isTextList(value)) return listParams(name, value);
+  if (isScalar(value)) return [[name, [String(value)]]];
+  throw wrongType(name);
+}
+
+function listParams(name: string, values: readonly string[]): readonly Pair[] {
+  if (name === "metric") return [[name, values]];
+  if (name === "group_by") return values.length === 0 ? [] : [[name, [joined(values)]]];
+  throw wrongType(name);
+}
+
+function wrongType(name: string): Refusal {
+  return refuseField("invalid_request", name, `${name} has a value of the wrong type`);
+}
+
+function filterParams(value: unknown): readonly Pair[] {
+  if (!isObject(value) || Array.isArray(value)) {
+    throw refuseField("invalid_filter", "filter", "filter is an object from label to value");
+  }
+  return Object.entries(value).map(([label, wanted]): Pair => {
+    const name = `filter[${label}]`;
+    if (typeof wanted === "string") return [name, [wanted]];
+    throw refuseField("invalid_filter", shown(name), `${shown(name)} is a text`);
+  });
+}
+
+function joined(labels: readonly string[]): string {
+  const odd = labels.find((label) => label.includes(","));
+  if (odd !== undefined) throw refuseField("invalid_group_by", "group_by", `${shown(odd)} is not a label`);
+  return labels.join(",");
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
