@@ -1,16 +1,22 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { waitFor } from "../support/wait.ts";
 
 const program = fileURLToPath(new URL("main.ts", import.meta.url));
 const demoMsMax = 180_000;
 /** The ports that docs/examples names, and those of the test's own `--port`. */
 const ports = [19_091, 19_092, 19_101, 19_102, 18_380, 18_381];
 
+function startDemo(...flags: readonly string[]): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, [program, ...flags, "--port", "18380"], { stdio: ["ignore", "pipe", "pipe"] });
+}
+
 async function runDemoOnce(): Promise<{ readonly code: number | null; readonly text: string }> {
-  const child = spawn(process.execPath, [program, "--once", "--port", "18380"], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = startDemo("--once");
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part: string) => (text += part));
   await once(child, "close");
@@ -23,13 +29,33 @@ async function listenOn(port: number): Promise<Server> {
   return server;
 }
 
+async function allPortsFree(): Promise<boolean> {
+  for (const port of ports) {
+    const server = await listenOn(port).catch(() => undefined);
+    if (server === undefined) return false;
+    server.close();
+  }
+  return true;
+}
+
 test("the demo shows deliveries, a retry, a dead letter and metrics, and leaves no port open", { timeout: demoMsMax }, async () => {
   const { code, text } = await runDemoOnce();
   expect(text).toContain("default/acme-payments: delivered");
   expect(text).toContain("default/north-ledger: rejected, status_422");
   expect(text).toContain("x-query-shards: asked=2, answered=2");
   expect(code).toBe(0);
-  for (const port of ports) (await listenOn(port)).close();
+  expect(await allPortsFree()).toBe(true);
+});
+
+test("a demo that stays up leaves no port open when its reader goes away", { timeout: demoMsMax }, async () => {
+  const child = startDemo();
+  let text = "";
+  child.stderr.resume();
+  child.stdout.setEncoding("utf8").on("data", (part: string) => (text += part));
+  await waitFor(() => text.includes("Heliograph obeys"), { timeoutMs: demoMsMax, what: "the demo to be up" });
+  child.stdout.destroy();
+  await once(child, "close");
+  expect(await waitFor(allPortsFree, { timeoutMs: 10_000, what: "the ports of the demo to be free" })).toBe(true);
 });
 
 test("the demo says which port is taken and exits with 1", { timeout: demoMsMax }, async () => {

@@ -9,7 +9,9 @@ async function main(): Promise<number> {
   const options = { once: { type: "boolean", default: false }, port: { type: "string", default: "18080" } } as const;
   const { values } = parseArgs({ options });
   const stop = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => stop.abort());
+  // Whoever read the output is gone, as in `make demo | head`.
+  process.stdout.on("error", () => stop.abort());
   const folder = await temporaryFolder("demo");
   try {
     await runDemo({

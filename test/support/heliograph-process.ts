@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { guardAgainstOrphan } from "./server-process.ts";
 import { waitFor } from "./wait.ts";
 
 const program = fileURLToPath(new URL("../../runtime/cli/heliograph.ts", import.meta.url));
@@ -49,9 +50,14 @@ export function startProgram(args: readonly string[], options: ProgramOptions = 
     cwd: options.cwd,
     env: { ...cleanEnvironment(), ...options.environment },
     stdio: ["ignore", "pipe", "pipe"],
+    // A session of its own, so that Ctrl-C reaches only whoever started it, who then ends it in order.
+    detached: true,
   });
   const output = collect(child);
   const closed = once(child, "close");
+  // SIGTERM, so that the program ends the nats-server that it started.
+  const guard = guardAgainstOrphan(child.pid ?? 0, "TERM");
+  child.once("close", () => guard.release());
   const result = (): ProgramResult => ({ code: child.exitCode, ...output });
   return {
     pid: child.pid ?? 0,

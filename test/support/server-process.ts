@@ -105,12 +105,12 @@ async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<
 }
 
 /**
- * Ends the server when this process dies in whatever way, SIGKILL included: a shell waits on a pipe of ours, whose end the
+ * Ends a child when this process dies in whatever way, SIGKILL included: a shell waits on a pipe of ours, whose end the
  * kernel closes with us. It runs in a session of its own, so that Ctrl-C does not take it first.
  */
-function guardAgainstOrphan(pid: number): { release(): void } {
-  const script = 'read -r word || kill -9 "$1"';
-  const guard = spawn("/bin/sh", ["-c", script, "guard", String(pid)], {
+export function guardAgainstOrphan(pid: number, signal: "KILL" | "TERM" = "KILL"): { release(): void } {
+  const script = 'read -r word || kill -s "$2" "$1"';
+  const guard = spawn("/bin/sh", ["-c", script, "guard", String(pid), signal], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
   });
