@@ -36,7 +36,7 @@ export async function startHealthServer(options: HealthServerOptions, port: numb
     "/metrics": (response) => answerMetrics(response, options.registry),
   };
   const server = createServer((request, response) => {
-    const path = new URL(request.url ?? "/", "http://operator").pathname;
+    const [path = ""] = (request.url ?? "").split("?");
     const route = request.method === "GET" ? routes[path] : undefined;
     if (route === undefined) response.writeHead(404).end();
     else void Promise.resolve(route(response)).catch(() => response.writeHead(500).end());

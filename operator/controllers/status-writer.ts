@@ -6,7 +6,7 @@ import type { OperatorMetrics } from "../metrics.ts";
 import { resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 
 export interface StatusWriterOptions {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, "applyStatus">;
   readonly clock: Clock;
   readonly metrics: OperatorMetrics;
 }

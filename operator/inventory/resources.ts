@@ -14,17 +14,19 @@ export interface ResourceChange {
   readonly change: Change<ResourceObject>;
 }
 
+type ResourceSets = Readonly<Record<Kind, Pick<WatchedSet<ResourceObject>, "get" | "list" | "onChange">>>;
+
 /**
  * The objects of the three kinds: as the API server holds them, and as what they say. The latter stays the very same object
  * for as long as it says the same, however often its status changes.
  */
 export class ResourceInventory {
-  readonly #sets: Readonly<Record<Kind, WatchedSet<ResourceObject>>>;
+  readonly #sets: ResourceSets;
   /** By `<Kind>/<namespace>/<name>`. */
   readonly #said = new Map<string, Resource>();
   readonly #handlers: Array<(change: ResourceChange) => void> = [];
 
-  constructor(sets: Readonly<Record<Kind, WatchedSet<ResourceObject>>>) {
+  constructor(sets: ResourceSets) {
     this.#sets = sets;
     for (const kind of kindsInOrder) sets[kind].onChange((change) => this.#take(kind, change));
   }

@@ -12,9 +12,9 @@ import type { WatchedSet } from "./watched-set.ts";
 type Entries = Readonly<Record<string, string>>;
 
 export interface SecretInventoryOptions {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, "get">;
   /** Metadata of every Secret in the watched namespaces: their data never leaves the server for that. */
-  readonly metadata: WatchedSet<KubeObject>;
+  readonly metadata: Pick<WatchedSet<KubeObject>, "get" | "onChange">;
   readonly log: Logger;
   readonly clock: Clock;
   /** Called when something about a Secret that is wanted may have changed. */

@@ -33,12 +33,12 @@ export interface ShardChange {
 }
 
 export interface ShardSecretsOptions {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, "get" | "create" | "replace" | "delete">;
   readonly namespace: string;
   readonly prefix: string;
   readonly counts: ShardCounts;
   /** The Secrets that carry {@link shardLabels}, in the namespace. */
-  readonly watched: WatchedSet<SecretObject>;
+  readonly watched: Pick<WatchedSet<SecretObject>, "list" | "onChange">;
   readonly log: Logger;
 }
 

@@ -1,0 +1,42 @@
+import type { ChangeHandler } from "../../../operator/kube/change-handlers.ts";
+import { type Change, ObjectStore } from "../../../operator/kube/object-store.ts";
+import type { KubeObject } from "../../../operator/kube/resource.ts";
+
+/** A set of objects whose changes a test tells, as an informer would. */
+export class ToldSet<T extends KubeObject> {
+  readonly #store = new ObjectStore<T>({});
+  readonly #handlers: Array<ChangeHandler<T>> = [];
+  #version = 100;
+
+  onChange(handler: ChangeHandler<T>): void {
+    this.#handlers.push(handler);
+  }
+
+  get(key: string): T | undefined {
+    return this.#store.get(key);
+  }
+
+  list(): readonly T[] {
+    return this.#store.list();
+  }
+
+  /** The object is so now, in a new version unless it brings one. Answers what was told. */
+  put(object: T): T {
+    this.#version += 1;
+    const versioned = { ...object, metadata: { resourceVersion: String(this.#version), ...object.metadata } };
+    this.#tell(this.#store.put(versioned, "watch"));
+    return versioned;
+  }
+
+  /** The object is gone. */
+  remove(key: string): void {
+    const object = this.#store.get(key);
+    this.#version += 1;
+    if (object === undefined) return;
+    this.#tell(this.#store.remove({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }, "watch"));
+  }
+
+  #tell(changes: readonly Change<T>[]): void {
+    for (const change of changes) for (const handler of this.#handlers) void handler(change);
+  }
+}

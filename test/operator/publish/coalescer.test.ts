@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { Coalescer } from "../../../operator/publish/coalescer.ts";
+import { ManualClock, settle } from "../../support/manual-clock.ts";
+
+/** A coalescer of 300 ms whose runs the test ends. */
+function coalescerOn(clock: ManualClock) {
+  const ends: Array<() => void> = [];
+  const starts: number[] = [];
+  const run = (): Promise<void> => {
+    starts.push(clock.nowMs());
+    return new Promise((resolve) => ends.push(resolve));
+  };
+  const coalescer = new Coalescer({ delayMs: 300, clock, run });
+  const end = async (): Promise<void> => {
+    ends.shift()?.();
+    await settle();
+  };
+  return { coalescer, starts, end };
+}
+
+describe("changes", () => {
+  test("within the delay of the first are one run, which later ones do not put off", async () => {
+    const clock = new ManualClock(0, 0);
+    const { coalescer, starts, end } = coalescerOn(clock);
+    for (let change = 0; change < 10; change += 1) {
+      coalescer.touch();
+      clock.advance(29);
+    }
+    expect(starts).toEqual([]);
+    clock.advance(10);
+    expect(starts).toEqual([300]);
+    await end();
+    clock.advance(1_000);
+    expect(starts).toEqual([300]);
+  });
+
+  test("during a run are for the next, which begins when that has ended and the delay is over", async () => {
+    const clock = new ManualClock(0, 0);
+    const { coalescer, starts, end } = coalescerOn(clock);
+    coalescer.touch();
+    clock.advance(300);
+    coalescer.touch();
+    clock.advance(1_000);
+    coalescer.touch();
+    expect(starts).toEqual([300]);
+    await end();
+    expect(starts).toEqual([300, 1_300]);
+    await end();
+    clock.advance(1_000);
+    expect(starts).toEqual([300, 1_300]);
+  });
+
+  test("after a stop are none, and the stop waits for the run", async () => {
+    const clock = new ManualClock(0, 0);
+    const { coalescer, starts, end } = coalescerOn(clock);
+    coalescer.touch();
+    clock.advance(300);
+    coalescer.touch();
+    let hasStopped = false;
+    const stopped = coalescer.stop().then(() => (hasStopped = true));
+    await settle();
+    expect(hasStopped).toBe(false);
+    await end();
+    await stopped;
+    clock.advance(1_000);
+    expect(starts).toEqual([300]);
+  });
+});
