@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { VerificationKey } from "../webhooks/signature.ts";
+import type { VerificationKey } from "../webhooks/signing/hmac-v1.ts";
 import type { SeenStore } from "./seen-store.ts";
 import { verifyDelivery, type DeliveredEvent, type DeliveryFault, type IncomingDelivery } from "./verify-delivery.ts";
 

@@ -1,4 +1,4 @@
-import { verifyHmacV1, type SignatureFault, type VerificationKey } from "../webhooks/signature.ts";
+import { verifyHmacV1, type SignatureFault, type VerificationKey } from "../webhooks/signing/hmac-v1.ts";
 
 /** A request as it came in, before anything is believed. */
 export interface IncomingDelivery {

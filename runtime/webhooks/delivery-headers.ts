@@ -1,5 +1,5 @@
 import type { SigningConfig } from "../../crds/config.ts";
-import { signHmacV1, type HmacKey } from "./signature.ts";
+import { signHmacV1, type HmacKey } from "./signing/hmac-v1.ts";
 
 /** One attempt, as its headers tell it. Source: seed "Webhook Event Delivery" §4.1. */
 export interface SignedAttempt {

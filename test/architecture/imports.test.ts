@@ -16,7 +16,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "runtime/stores/": ["crds/", "runtime/errors/"],
   "runtime/webhooks/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/nats/"],
   "runtime/metrics/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/nats/", "runtime/stores/"],
-  "runtime/recipient/": ["runtime/webhooks/signature.ts"],
+  "runtime/webhooks/signing/": [],
+  "runtime/recipient/": ["runtime/webhooks/signing/"],
   "runtime/http/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/webhooks/", "runtime/metrics/"],
   "runtime/": ["crds/", "runtime/"],
 };

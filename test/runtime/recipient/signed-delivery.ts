@@ -1,4 +1,4 @@
-import { signHmacV1 } from "../../../runtime/webhooks/signature.ts";
+import { signHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import type { IncomingDelivery } from "../../../runtime/recipient/verify-delivery.ts";
 
 export const secret = Buffer.from("0123456789abcdef0123456789abcdef");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { deliveryHeaders, type SignedAttempt } from "../../../runtime/webhooks/delivery-headers.ts";
-import { verifyHmacV1 } from "../../../runtime/webhooks/signature.ts";
+import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 
 const attempt: SignedAttempt = {
   secret: Buffer.from("0123456789abcdef0123456789abcdef"),

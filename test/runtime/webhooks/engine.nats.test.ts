@@ -5,7 +5,7 @@ import type { DeadLetter } from "../../../runtime/webhooks/dead-letters.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
-import { verifyHmacV1 } from "../../../runtime/webhooks/signature.ts";
+import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import {

@@ -8,7 +8,7 @@ import {
   verifyHmacV1,
   type ReceivedParts,
   type SignatureVerdict,
-} from "../../../runtime/webhooks/signature.ts";
+} from "../../../../runtime/webhooks/signing/hmac-v1.ts";
 
 const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 const event = Buffer.from(
