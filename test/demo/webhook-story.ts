@@ -55,12 +55,14 @@ async function publishAll({ stage, token }: WebhookStory, events: readonly DemoE
 async function showDeliveries(story: WebhookStory, events: readonly DemoEvent[]): Promise<void> {
   const { stage, token, reports } = story;
   stage.title("Deliveries, as the partners saw them (signature and window verified by the recipient kit)");
-  const taken = () => reports().filter(({ outcome }) => outcome === "processed");
+  const own = new Set(events.map(({ eventId }) => eventId));
+  const reported = () => reports().filter(({ eventId = "" }) => own.has(eventId));
+  const taken = () => reported().filter(({ outcome }) => outcome === "processed");
   stage.say("   (one partner answers 503 once: its retry comes after 5 s)");
   // Two partners take everything, but for the one event that one of them never takes.
   const expected = events.length * 2 - 1;
   await waitFor(() => taken().length >= expected, { timeoutMs: deliveredMsMax, what: `${expected} deliveries` });
-  for (const { partner, eventId, outcome, status } of reports()) {
+  for (const { partner, eventId, outcome, status } of reported()) {
     stage.say(`   ${String(status)}  ${partner.padEnd(14)} ${outcome.padEnd(9)} ${eventId ?? ""}`);
   }
   claim(taken().length === expected, "every event has its effect exactly once at each partner");
