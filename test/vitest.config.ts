@@ -22,6 +22,8 @@ export default defineConfig({
           exclude: serverSuites.map((suite) => `test/**/*.${suite}.test.ts`),
           // Nothing happens at import, so that files may share a process: half the CPU time of one process each.
           isolate: false,
+          // Two at least: most of what a unit test takes is waiting, not computing.
+          maxWorkers: "100%",
           testTimeout: 10_000,
         },
       },
