@@ -34,14 +34,35 @@ export interface PartnerConfig extends ResourceOrigin {
   readonly endpoint: EndpointConfig;
   readonly signing: SigningConfig;
   readonly subscriptions: readonly SubscriptionConfig[];
-  readonly delivery: {
-    /** Attempts under way at once, over all pods. */
-    readonly maxInFlight: number;
-  };
+  readonly delivery: DeliveryConfig;
   readonly retry: RetryConfig;
+  /** Absent: deliveries never rest. */
+  readonly circuitBreaker?: CircuitBreakerConfig;
+  /** Seconds for which dead letters are kept; absent: as long as the installation keeps them. */
+  readonly deadLetterSeconds?: number;
   readonly networks: NetworksConfig;
   /** `Paused` keeps everything and sends nothing. */
   readonly state: "Active" | "Paused";
+}
+
+/** How fast deliveries go out, and how many may wait. */
+export interface DeliveryConfig {
+  /** Attempts under way at once, over all pods. */
+  readonly maxInFlight: number;
+  /** Attempts begun in a second, and at once after a pause; absent: no limit. */
+  readonly rate?: { readonly perSecond: number; readonly burst: number };
+  /** What may wait for the partner; absent: no limit of its own. */
+  readonly maxBacklog?: { readonly messages: number; readonly bytes: number };
+}
+
+/** When deliveries rest because the partner fails. Source: design §4 ("Breaker"). */
+export interface CircuitBreakerConfig {
+  /** Failed attempts in a row after which deliveries rest. */
+  readonly failures: number;
+  /** First rest, in milliseconds; each probe that fails doubles it. */
+  readonly openMs: number;
+  /** Longest rest, in milliseconds. */
+  readonly maxOpenMs: number;
 }
 
 export interface EndpointConfig {

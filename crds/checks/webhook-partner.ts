@@ -1,5 +1,10 @@
 import { parseCidr } from "../networks.ts";
-import type { WebhookPartnerSigningKey, WebhookPartnerSpec } from "../types/webhook-partner.ts";
+import type {
+  WebhookPartnerCircuitBreaker,
+  WebhookPartnerDelivery,
+  WebhookPartnerSigningKey,
+  WebhookPartnerSpec,
+} from "../types/webhook-partner.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
 import { rulesAt, unless, type PlacedRule } from "./rule.ts";
 import { urlRules } from "./url.ts";
@@ -58,6 +63,18 @@ export const webhookPartnerRules: readonly PlacedRule[] = [
     {
       message: "* is every tenant, so it stands alone",
       faults: (tenants) => unless(!tenants.includes("*") || tenants.length === 1),
+    },
+  ]),
+  ...rulesAt<WebhookPartnerDelivery>("spec.delivery", [
+    {
+      message: "burst is for a ratePerSecond",
+      faults: ({ burst, ratePerSecond }) => unless(burst === undefined || ratePerSecond !== undefined, ".burst"),
+    },
+  ]),
+  ...rulesAt<WebhookPartnerCircuitBreaker>("spec.circuitBreaker", [
+    {
+      message: "maxOpenSeconds is at least openSeconds",
+      faults: ({ openSeconds, maxOpenSeconds }) => unless(openSeconds <= maxOpenSeconds, ".maxOpenSeconds"),
     },
   ]),
   ...rulesAt<readonly number[]>("spec.retry.scheduleSeconds", [

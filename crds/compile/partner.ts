@@ -1,7 +1,20 @@
 import type { ResolvedKey } from "../checks/references.ts";
-import type { EndpointConfig, PartnerConfig, SigningKeyConfig, SubscriptionConfig } from "../config.ts";
+import type {
+  CircuitBreakerConfig,
+  DeliveryConfig,
+  EndpointConfig,
+  PartnerConfig,
+  SigningKeyConfig,
+  SubscriptionConfig,
+} from "../config.ts";
 import type { WebhookPartner } from "../resource.ts";
-import type { WebhookPartnerEndpoint, WebhookPartnerSigningKey, WebhookPartnerSubscription } from "../types/webhook-partner.ts";
+import type {
+  WebhookPartnerCircuitBreaker,
+  WebhookPartnerDelivery,
+  WebhookPartnerEndpoint,
+  WebhookPartnerSigningKey,
+  WebhookPartnerSubscription,
+} from "../types/webhook-partner.ts";
 import { byText } from "./canonical-json.ts";
 import { originOf } from "./origin.ts";
 
@@ -15,18 +28,21 @@ const versionSegment = /\/v[0-9]+(\/|$)/u;
 
 /** One partner whose keys were all found, in the order of its spec. */
 export function compilePartner(resource: WebhookPartner, keys: readonly ResolvedKey[]): PartnerConfig {
-  const { endpoint, signing, subscriptions, delivery, retry, networks, state } = resource.spec;
+  const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, deadLetter, networks, state } = resource.spec;
+  const { retainSeconds } = deadLetter;
   return {
     ...originOf(resource),
     endpoint: compileEndpoint(endpoint),
     signing: { scheme: signing.scheme, keys: keys.map((key) => compileKey(signing.keys, key)) },
     subscriptions: subscriptions.map(compileSubscription).sort((one, other) => byText(one.name, other.name)),
-    delivery: { maxInFlight: delivery.maxInFlight },
+    delivery: compileDelivery(delivery),
     retry: {
       scheduleSeconds: retry.scheduleSeconds,
       maxAgeSeconds: retry.maxAgeSeconds,
       jitterPercent: retry.jitterPercent,
     },
+    ...(circuitBreaker.enabled ? { circuitBreaker: compileBreaker(circuitBreaker) } : {}),
+    ...(retainSeconds === undefined ? {} : { deadLetterSeconds: retainSeconds }),
     networks: { allowCidrs: networks.allowCidrs.toSorted(byText), allowPlaintext: networks.allowPlaintext },
     state,
   };
@@ -46,6 +62,16 @@ function compileEndpoint({ url, timeoutSeconds, headers }: WebhookPartnerEndpoin
     timeoutMs: timeoutSeconds * secondMs,
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
   };
+}
+
+/** Without a burst, one second's worth may begin at once. */
+function compileDelivery({ maxInFlight, ratePerSecond, burst, maxBacklog }: WebhookPartnerDelivery): DeliveryConfig {
+  const rate = ratePerSecond === undefined ? {} : { rate: { perSecond: ratePerSecond, burst: burst ?? ratePerSecond } };
+  return { maxInFlight, ...rate, maxBacklog: { messages: maxBacklog.messages, bytes: maxBacklog.bytes } };
+}
+
+function compileBreaker({ failures, openSeconds, maxOpenSeconds }: WebhookPartnerCircuitBreaker): CircuitBreakerConfig {
+  return { failures, openMs: openSeconds * secondMs, maxOpenMs: maxOpenSeconds * secondMs };
 }
 
 function compileKey(keys: readonly WebhookPartnerSigningKey[], { index, material }: ResolvedKey): SigningKeyConfig {

@@ -1730,9 +1730,16 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         }
       },
       "delivery": {
-        "description": "How fast deliveries go out.",
+        "description": "How fast deliveries go out, and how many may wait.",
         "type": "object",
         "default": {},
+        "x-kubernetes-validations": [
+          {
+            "rule": "!has(self.burst) || has(self.ratePerSecond)",
+            "fieldPath": ".burst",
+            "message": "burst is for a ratePerSecond"
+          }
+        ],
         "properties": {
           "maxInFlight": {
             "description": "Attempts under way at once, over all pods.",
@@ -1740,6 +1747,39 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
             "minimum": 1,
             "maximum": 1024,
             "default": 64
+          },
+          "ratePerSecond": {
+            "description": "Attempts begun in a second, retries included. Without it there is no limit.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10000
+          },
+          "burst": {
+            "description": "Attempts that may begin at once after a pause. Without it, as many as in one second.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10000
+          },
+          "maxBacklog": {
+            "description": "What may wait for the partner, retries included. A delivery beyond it is kept as a dead letter at once, with the reason backlog_full.",
+            "type": "object",
+            "default": {},
+            "properties": {
+              "messages": {
+                "description": "Deliveries that may wait.",
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10000000,
+                "default": 200000
+              },
+              "bytes": {
+                "description": "Bytes that may wait, judged by the mean size of the partner's deliveries.",
+                "type": "integer",
+                "minimum": 1048576,
+                "maximum": 1099511627776,
+                "default": 268435456
+              }
+            }
           }
         }
       },
@@ -1795,6 +1835,59 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
             "minimum": 0,
             "maximum": 100,
             "default": 10
+          }
+        }
+      },
+      "circuitBreaker": {
+        "description": "When deliveries rest because the partner fails. While they rest, one attempt at a time probes.",
+        "type": "object",
+        "default": {},
+        "x-kubernetes-validations": [
+          {
+            "rule": "self.openSeconds <= self.maxOpenSeconds",
+            "fieldPath": ".maxOpenSeconds",
+            "message": "maxOpenSeconds is at least openSeconds"
+          }
+        ],
+        "properties": {
+          "enabled": {
+            "description": "Whether deliveries ever rest.",
+            "type": "boolean",
+            "default": true
+          },
+          "failures": {
+            "description": "Failed attempts in a row after which deliveries rest.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1000,
+            "default": 20
+          },
+          "openSeconds": {
+            "description": "First rest, in seconds. Each probe that fails doubles it.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 3600,
+            "default": 30
+          },
+          "maxOpenSeconds": {
+            "description": "Longest rest, in seconds.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 86400,
+            "default": 600
+          }
+        }
+      },
+      "deadLetter": {
+        "description": "What is kept of deliveries that ended without success.",
+        "type": "object",
+        "default": {},
+        "properties": {
+          "retainSeconds": {
+            "description": "How long a dead letter is kept, in seconds; never longer than the installation keeps them. Without it, as long as the installation does.",
+            "type": "integer",
+            "minimum": 60,
+            "maximum": 31536000
           }
         }
       },

@@ -8,10 +8,14 @@ export interface WebhookPartnerSpec {
   readonly signing: WebhookPartnerSigning;
   /** Which events the partner receives. An event that several of them match is delivered once. */
   readonly subscriptions: readonly WebhookPartnerSubscription[];
-  /** How fast deliveries go out. @default {} */
+  /** How fast deliveries go out, and how many may wait. @default {} */
   readonly delivery: WebhookPartnerDelivery;
   /** When a failed delivery is tried again, and when it is given up. @default {} */
   readonly retry: WebhookPartnerRetry;
+  /** When deliveries rest because the partner fails. While they rest, one attempt at a time probes. @default {} */
+  readonly circuitBreaker: WebhookPartnerCircuitBreaker;
+  /** What is kept of deliveries that ended without success. @default {} */
+  readonly deadLetter: WebhookPartnerDeadLetter;
   /** Networks beyond the public ones that the endpoint may be in, within the installation's policy. @default {} */
   readonly networks: WebhookPartnerNetworks;
   /** Active sends. Paused keeps everything and sends nothing. @default "Active" */
@@ -74,10 +78,24 @@ export interface WebhookPartnerSubscription {
   readonly producers: readonly string[];
 }
 
-/** How fast deliveries go out. @default {} */
+/** How fast deliveries go out, and how many may wait. @default {} */
 export interface WebhookPartnerDelivery {
   /** Attempts under way at once, over all pods. @default 64 */
   readonly maxInFlight: number;
+  /** Attempts begun in a second, retries included. Without it there is no limit. */
+  readonly ratePerSecond?: number;
+  /** Attempts that may begin at once after a pause. Without it, as many as in one second. */
+  readonly burst?: number;
+  /** What may wait for the partner, retries included. A delivery beyond it is kept as a dead letter at once, with the reason backlog_full. @default {} */
+  readonly maxBacklog: WebhookPartnerDeliveryMaxBacklog;
+}
+
+/** What may wait for the partner, retries included. A delivery beyond it is kept as a dead letter at once, with the reason backlog_full. @default {} */
+export interface WebhookPartnerDeliveryMaxBacklog {
+  /** Deliveries that may wait. @default 200000 */
+  readonly messages: number;
+  /** Bytes that may wait, judged by the mean size of the partner's deliveries. @default 268435456 */
+  readonly bytes: number;
 }
 
 /** When a failed delivery is tried again, and when it is given up. @default {} */
@@ -88,6 +106,24 @@ export interface WebhookPartnerRetry {
   readonly maxAgeSeconds: number;
   /** Upper bound of the random addition to each wait, in percent of it. Nothing is subtracted. @default 10 */
   readonly jitterPercent: number;
+}
+
+/** When deliveries rest because the partner fails. While they rest, one attempt at a time probes. @default {} */
+export interface WebhookPartnerCircuitBreaker {
+  /** Whether deliveries ever rest. @default true */
+  readonly enabled: boolean;
+  /** Failed attempts in a row after which deliveries rest. @default 20 */
+  readonly failures: number;
+  /** First rest, in seconds. Each probe that fails doubles it. @default 30 */
+  readonly openSeconds: number;
+  /** Longest rest, in seconds. @default 600 */
+  readonly maxOpenSeconds: number;
+}
+
+/** What is kept of deliveries that ended without success. @default {} */
+export interface WebhookPartnerDeadLetter {
+  /** How long a dead letter is kept, in seconds; never longer than the installation keeps them. Without it, as long as the installation does. */
+  readonly retainSeconds?: number;
 }
 
 /** Networks beyond the public ones that the endpoint may be in, within the installation's policy. @default {} */

@@ -70,7 +70,7 @@ const isKnown = (list: keyof typeof known, word: unknown): boolean => typeof wor
 const isWhole = (value: unknown, min: number): boolean => Number.isSafeInteger(value) && Number(value) >= min;
 
 function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"]): string | undefined {
-  const { endpoint, signing, subscriptions, delivery, retry, networks, state } = partner;
+  const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, networks, state } = partner;
   const [key] = signing.keys;
   const facts: readonly Fact[] = [
     [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is no URL that can be posted to`],
@@ -79,6 +79,9 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     [key !== undefined && decoded(material[key.material]).length > 0, "the bytes of the signing key are empty"],
     [subscriptions.every(({ types, tenants, producers }) => [types, tenants, producers].every(Array.isArray)), "a subscription is incomplete"],
     [isWhole(delivery.maxInFlight, 1), "nothing may be in flight"],
+    [delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)), "the rate is incomplete"],
+    [delivery.maxBacklog === undefined || (isWhole(delivery.maxBacklog.messages, 1) && isWhole(delivery.maxBacklog.bytes, 1)), "the backlog is incomplete"],
+    [circuitBreaker === undefined || (isWhole(circuitBreaker.failures, 1) && isWhole(circuitBreaker.openMs, 1) && isWhole(circuitBreaker.maxOpenMs, 1)), "the circuit breaker is incomplete"],
     [retry.scheduleSeconds.length > 0 && retry.scheduleSeconds.every((wait) => wait > 0), "there is no retry schedule"],
     [Array.isArray(networks.allowCidrs), "the networks are incomplete"],
     [isKnown("state", state), `this version of the runtime does not know the state ${state}`],

@@ -102,6 +102,18 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     message: "* is every tenant, so it stands alone",
   },
   {
+    says: "has a burst of no rate",
+    set: { "delivery.burst": 5 },
+    field: "spec.delivery.burst",
+    message: "burst is for a ratePerSecond",
+  },
+  {
+    says: "rests at first for longer than at most",
+    set: { "circuitBreaker.openSeconds": 601 },
+    field: "spec.circuitBreaker.maxOpenSeconds",
+    message: "maxOpenSeconds is at least openSeconds",
+  },
+  {
     says: "waits less after a later attempt",
     set: { "retry.scheduleSeconds": [5, 60, 30] },
     field: "spec.retry.scheduleSeconds",

@@ -35,12 +35,14 @@ describe("validateResource", () => {
       endpoint: { url: "https://partner.example/webhooks/v1/payments", timeoutSeconds: 10, headers: [] },
       signing: { scheme: "HmacV1", keys: [{ id: "current", secretRef: { name: "partner", key: "hmac" } }] },
       subscriptions: [{ name: "payouts", types: ["payout.*"], tenants: ["lumen"], producers: [] }],
-      delivery: { maxInFlight: 64 },
+      delivery: { maxInFlight: 64, maxBacklog: { messages: 200_000, bytes: 268_435_456 } },
       retry: {
         scheduleSeconds: [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400],
         maxAgeSeconds: 604_800,
         jitterPercent: 10,
       },
+      circuitBreaker: { enabled: true, failures: 20, openSeconds: 30, maxOpenSeconds: 600 },
+      deadLetter: {},
       networks: { allowCidrs: [], allowPlaintext: false },
       state: "Active",
     });

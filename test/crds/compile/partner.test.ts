@@ -43,12 +43,13 @@ describe("a compiled partner", () => {
         subscriptions: [
           { name: "payouts", types: ["payout.created", "payout.processed"], tenants: ["lumen"], producers: [] },
         ],
-        delivery: { maxInFlight: 64 },
+        delivery: { maxInFlight: 64, maxBacklog: { messages: 200_000, bytes: 268_435_456 } },
         retry: {
           scheduleSeconds: [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400],
           maxAgeSeconds: 604_800,
           jitterPercent: 10,
         },
+        circuitBreaker: { failures: 20, openMs: 30_000, maxOpenMs: 600_000 },
         networks: { allowCidrs: ["10.0.0.0/8", "192.168.0.0/16"], allowPlaintext: false },
         state: "Paused",
       },
@@ -77,6 +78,20 @@ describe("a compiled partner", () => {
       expect(warnings).toEqual([expect.stringContaining("no segment with a version")]);
     },
   );
+
+  test.each<[string, Readonly<Record<string, unknown>>, object]>([
+    ["a rate, with a second's worth for a burst", { "delivery.ratePerSecond": 7 }, { delivery: { rate: { perSecond: 7, burst: 7 } } }],
+    ["a rate and a burst", { "delivery.ratePerSecond": 7, "delivery.burst": 1 }, { delivery: { rate: { perSecond: 7, burst: 1 } } }],
+    ["dead letters of its own age", { "deadLetter.retainSeconds": 60 }, { deadLetterSeconds: 60 }],
+  ])("has %s", (_, changes, expected) => {
+    expect(partnerWith(changes).partner).toMatchObject(expected);
+  });
+
+  test("without a rate and with its breaker off has neither", () => {
+    const { partner } = partnerWith({ "circuitBreaker.enabled": false });
+    expect(partner).not.toHaveProperty("circuitBreaker");
+    expect(partner.delivery).not.toHaveProperty("rate");
+  });
 
   test("keeps the order of keys, since the first signs (Webhook Event Delivery §5.4)", () => {
     const old = { id: "a-old", secretRef: { name: "partner", key: "old" } };

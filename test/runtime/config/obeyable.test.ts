@@ -35,6 +35,9 @@ describe("a configuration of another version of the program", () => {
     ["a state that is not known", withAcme({ state: "Dormant" }), "does not know the state Dormant"],
     ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],
     ["no cap on what is in flight", withAcme({ delivery: {} }), "nothing may be in flight"],
+    ["a rate of nothing", withAcme({ delivery: { maxInFlight: 1, rate: { perSecond: 0, burst: 1 } } }), "the rate is incomplete"],
+    ["a backlog without bytes", withAcme({ delivery: { maxInFlight: 1, maxBacklog: { messages: 1 } } }), "the backlog is incomplete"],
+    ["a breaker that opens for no time", withAcme({ circuitBreaker: { failures: 1, openMs: 0, maxOpenMs: 1 } }), "the circuit breaker is incomplete"],
     ["a part that is missing", withAcme({ endpoint: undefined }), "this version of the runtime cannot read it"],
   ])("keeps a partner with %s as it was, and all the others as they are", (_name, config, message) => {
     const first = obeyable(config, undefined);
