@@ -32,7 +32,7 @@ const resolvedRefs = {
 
 const programmed = {
   Programmed: { status: "True", meaning: "Every ready pod obeys this generation." },
-  NotInForce: { status: "False", meaning: "The object is not accepted or lacks a reference, so no pod obeys it." },
+  NotInForce: { status: "False", meaning: "The object is not accepted or lacks a reference, so nothing of it is published." },
   ConfigTooLarge: { status: "False", meaning: "There is no room left in the object's shard of the configuration." },
   PartiallyApplied: { status: "False", meaning: "Some ready pods do not obey this generation; the message names them." },
   NoReadyPods: { status: "False", meaning: "There is no ready pod that could obey the object." },

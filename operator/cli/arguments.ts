@@ -38,7 +38,7 @@ const portMax = 65_535;
 const secondsMax = 3_600;
 const shardsMax = 100;
 const workersMax = 64;
-const callTimeoutMsMax = 4_000;
+const callTimeoutMsMax = 3_000;
 const logLevels = ["debug", "info", "warn", "error"];
 
 /** A DNS label, and what the names of shards may begin with. */

@@ -36,7 +36,7 @@ export function decideStatus(facts: Facts, before: ResourceStatus | undefined, m
   const drafts = decideConditions(facts);
   const own = ownConditions(before);
   const patientUntilMs = patienceOf(facts, moments, times);
-  if (readyOf(drafts)?.reason === "Pending" && own.length > 0 && nowMs < patientUntilMs) {
+  if (isPassing(drafts, facts) && own.length > 0 && nowMs < patientUntilMs) {
     return { kind: "keep", againMs: patientUntilMs - nowMs };
   }
   const status = statusOf(drafts, own, moments.now);
@@ -45,6 +45,11 @@ export function decideStatus(facts: Facts, before: ResourceStatus | undefined, m
   if (difference === "message" && nowMs < quietUntilMs) return { kind: "keep", againMs: quietUntilMs - nowMs };
   const again = againAt(facts, nowMs);
   return difference === "none" ? { kind: "keep", ...again } : { kind: "write", status, ...again };
+}
+
+/** Whether something is still to be decided, published or obeyed; a pause leaves it so. */
+function isPassing(drafts: readonly ConditionDraft[], { isPaused, verdict }: Facts): boolean {
+  return drafts.some(({ reason }) => reason === "Pending") && !(isPaused && verdict === undefined);
 }
 
 /** Until when a state that passes by itself is not written down. */

@@ -22,13 +22,13 @@ export interface LeaderElectionOptions {
   readonly onStopped: () => void | Promise<void>;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
-  /** Others take the lease when they saw no change of it for so long. @default 30 s */
+  /** Others take the lease when they saw no change of it for so long. @default 15 s */
   readonly leaseMs?: number;
-  /** A term ends when no renewal succeeded for so long. @default 20 s */
+  /** A term ends when no renewal succeeded for so long. @default 10 s */
   readonly renewDeadlineMs?: number;
-  /** From the start of one attempt to the start of the next. @default 4 s */
+  /** From the start of one attempt to the start of the next. @default 2 s */
   readonly retryMs?: number;
-  /** Bound on one call. @default 4 s */
+  /** Bound on one call. @default 3 s */
   readonly callTimeoutMs?: number;
   /** @default the machine's */
   readonly clock?: Clock;
@@ -43,7 +43,7 @@ interface Times {
   readonly callTimeoutMs: number;
 }
 
-const timesDefault: Times = { leaseMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000, callTimeoutMs: 4_000 };
+const timesDefault: Times = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, callTimeoutMs: 3_000 };
 /** Candidates spread their looks at the lease, so that they do not all write at once when it becomes free. */
 const retryJitter = 0.2;
 /** A write that met a conflict is tried once more on what is there now. */

@@ -10,7 +10,7 @@ describe("the command line", () => {
       runtime: { service: "heliograph-runtime", portName: "admin" },
       prefix: "heliograph",
       counts: { config: 32, keys: 8 },
-      lease: { leaseMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000, callTimeoutMs: 4_000 },
+      lease: { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, callTimeoutMs: 3_000 },
       workers: 4,
       metricsPort: 9090,
       drainMs: 5_000,
@@ -94,8 +94,8 @@ describe("the command line", () => {
     [["--runtime-url=pod:9090"], "--runtime-url is a URL such as http://127.0.0.1:9090, not pod:9090."],
     [["--config-prefix=Big"], "--config-prefix is up to 40 small letters, digits and hyphens, not Big."],
     [["--log-level=all"], "--log-level is one of debug, info, warn, error, not all."],
-    [["--lease-seconds=20"], "--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds."],
-    [["--lease-renew-seconds=4"], "--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds."],
+    [["--lease-seconds=10"], "--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds."],
+    [["--lease-renew-seconds=2"], "--lease-seconds must exceed --lease-renew-seconds, and that --lease-retry-seconds."],
   ])("%j is refused in a sentence", (args, sentence) => {
     expect(() => read(args)).toThrow(UsageError);
     expect(() => read(args)).toThrow(sentence);

@@ -109,3 +109,11 @@ describe("a status", () => {
     expect([timeOf("Accepted"), timeOf("Programmed"), timeOf("Ready")]).toEqual(["2026-01-01T00:00:00Z", moments.now, moments.now]);
   });
 });
+
+test("of an object that went out of force is written when the shards hold it no more", () => {
+  const ready = written(factsOf(3));
+  const missing: Verdict = { ...good, resolvedRefs: { status: false, reason: "SecretNotFound", message: "there is none" } };
+  const out = factsOf(3, { verdict: missing, inForce: undefined, isPublished: false, rollout: { kind: "waiting", untilMs: nowMs } });
+  expect(decide(out, ready, { pendingSinceMs: nowMs })).toEqual({ kind: "keep", againMs: 2_000 });
+  expect(decide({ ...out, isPublished: true }, ready, { pendingSinceMs: nowMs }).kind).toBe("write");
+});

@@ -8,6 +8,9 @@ import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { type Link, ModelLease } from "./model-lease.ts";
 
+/** Twice the defaults, in round numbers. */
+const times = { leaseMs: 30_000, renewDeadlineMs: 20_000, retryMs: 4_000, callTimeoutMs: 4_000 };
+
 /** One process that wants to lead. */
 interface Candidate {
   readonly election: LeaderElection;
@@ -46,6 +49,7 @@ function candidate(clock: ManualClock, server: ModelLease, identity: string, mor
     metrics: createKubeMetrics(registry),
     clock: own,
     random: () => 0,
+    ...times,
     ...more,
   });
   const self: Candidate = { election, link: "ok", offsetMs: 0, told: [], working: false, registry };

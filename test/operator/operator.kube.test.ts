@@ -1,0 +1,337 @@
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { byText } from "../../crds/compile/canonical-json.ts";
+import { KubeError } from "../../operator/kube/kube-error.ts";
+import { resourceTypes, secretType, type ResourceObject } from "../../operator/resource-types.ts";
+import { temporaryFolder } from "../support/temp-folder.ts";
+import { waitFor } from "../support/wait.ts";
+import { OperatorCluster, type Replica } from "./operator-cluster.ts";
+import type { TestPod } from "./test-pod.ts";
+
+let cluster: OperatorCluster;
+beforeAll(async () => {
+  cluster = await OperatorCluster.start();
+});
+afterAll(() => cluster.stop());
+afterEach(() => cluster.stopAll());
+
+const patience = { timeoutMs: 15_000 };
+
+/** A namespace with one pod and a replica that observes it. */
+async function installation(options: Parameters<OperatorCluster["replica"]>[1] = {}): Promise<{ ns: string; pod: TestPod; replica: Replica }> {
+  const ns = await cluster.namespace();
+  const pod = await cluster.pod(ns, "rt-0");
+  return { ns, pod, replica: await cluster.replica(ns, { runtime: { urls: [pod.url] }, ...options }) };
+}
+
+const statusWrites = (replica: Replica) => replica.client.writes().filter(({ resource }) => resource.endsWith("/status")).length;
+const published = (pod: TestPod, name: string) => pod.config?.partners.find((partner) => partner.name === name);
+
+describe("an object", () => {
+  test("that is made is Ready when every pod obeys it, after two writes of its status, and an event tells so", async () => {
+    const ns = await cluster.namespace();
+    const [one, two] = [await cluster.pod(ns, "one"), await cluster.pod(ns, "two")];
+    const replica = await cluster.replica(ns, { runtime: { urls: [one.url, two.url] } });
+    await cluster.secret(ns, "acme", { hmac: 1 });
+    await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme" });
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    for (const pod of [one, two]) expect(published(pod, "acme")).toMatchObject({ generation: 1 });
+    const { status } = await cluster.object(ns, "WebhookPartner", "acme");
+    expect(status?.observedGeneration).toBe(1);
+    expect(status?.conditions?.map(({ type, status: held }) => `${type} ${held}`).toSorted()).toEqual(["Accepted True", "Programmed True", "Ready True", "ResolvedRefs True"]);
+    expect(statusWrites(replica)).toBeLessThanOrEqual(2);
+    await waitFor(async () => (await cluster.events(ns, "acme")).includes("Normal Ready"), { ...patience, what: "the event" });
+  });
+
+  test("that is edited is obeyed by every pod within three seconds, after one write of its status", async () => {
+    const { ns, pod, replica } = await installation();
+    await cluster.partner(ns, "acme", 1);
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    const before = statusWrites(replica);
+    const startedMs = performance.now();
+    await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme", "delivery.maxInFlight": 7 });
+    await waitFor(() => published(pod, "acme")?.delivery.maxInFlight === 7, { ...patience, what: "the pod to obey" });
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    expect(statusWrites(replica) - before).toBe(1);
+  });
+
+  test("that is deleted is obeyed no more", async () => {
+    const { ns, pod } = await installation();
+    await cluster.partner(ns, "acme", 1);
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    await cluster.remove(ns, "WebhookPartner", "acme");
+    await waitFor(() => pod.config?.partners.length === 0 && Object.keys(pod.config.material).length === 0, { ...patience, what: "the pod to forget it" });
+    const { items } = await cluster.client.list<ResourceObject>(resourceTypes.WebhookPartner, { namespace: ns });
+    expect(items).toEqual([]);
+  });
+
+  test("of each kind has the same conditions", async () => {
+    const { ns, pod } = await installation();
+    await cluster.put(ns, "MetricCatalog", "metrics");
+    await cluster.quota(ns, "dashboards");
+    await cluster.reason(ns, "MetricCatalog", "metrics", "Ready", "Ready");
+    await cluster.reason(ns, "QueryClassQuota", "dashboards", "Ready", "Ready");
+    expect([pod.config?.catalogs.length, pod.config?.quotas.length]).toEqual([1, 1]);
+  });
+
+  test("whose status somebody edits gets it back, and keeps conditions of others", async () => {
+    const { ns } = await installation();
+    await cluster.quota(ns, "desk");
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+    const wrong = { type: "Ready", status: "False", reason: "Edited", message: "by hand", lastTransitionTime: "2026-01-01T00:00:00Z" };
+    const conditions = [wrong, { ...wrong, type: "Audited" }];
+    const { metadata } = await cluster.object(ns, "QueryClassQuota", "desk");
+    const edited = { metadata: { namespace: ns, name: "desk", uid: metadata.uid }, status: { conditions } } as unknown as ResourceObject;
+    await cluster.client.applyStatus(resourceTypes.QueryClassQuota, edited, { fieldManager: "somebody", force: true });
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+    const { status } = await cluster.object(ns, "QueryClassQuota", "desk");
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: "Audited", reason: "Edited" }));
+  });
+
+  test("with something questionable is in force, and a warning tells what", async () => {
+    const { ns } = await installation();
+    await cluster.partner(ns, "acme", 1, { "endpoint.url": "https://partner.example/hooks" });
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    const events = await waitFor(
+      async () => {
+        const seen = await cluster.events(ns, "acme");
+        return seen.length >= 2 ? seen : undefined;
+      },
+      { ...patience, what: "both events" },
+    );
+    expect(events.toSorted(byText)).toEqual(["Normal Ready", "Warning Questionable"]);
+  });
+
+  test("that nobody touches is written by nobody", async () => {
+    const { ns, pod, replica } = await installation();
+    for (const [index, name] of ["a", "b", "c"].entries()) await cluster.partner(ns, name, index + 1);
+    for (const name of ["a", "b", "c"]) await cluster.reason(ns, "WebhookPartner", name, "Ready", "Ready");
+    await waitFor(async () => (await cluster.events(ns, "c")).length > 0, { ...patience, what: "the last event" });
+    const others = () => replica.client.writes().filter(({ resource }) => !resource.includes("leases"));
+    const before = others().length;
+    // Not a wait for something to happen: that nothing does can only be seen by letting time pass.
+    const [leases, polls] = [replica.client.writes().length, pod.polls];
+    await waitFor(() => replica.client.writes().length >= leases + 15, { ...patience, what: "fifteen renewals of the lease" });
+    expect(others().slice(before)).toEqual([]);
+    expect(pod.polls - polls).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("a Secret", () => {
+  test("that is missing, comes, lacks the entry, is too short, is rotated and goes is obeyed each time", async () => {
+    const { ns, pod } = await installation();
+    const is = (type: string, reason: string) => cluster.reason(ns, "WebhookPartner", "acme", type, reason);
+    await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme" });
+    expect((await is("Ready", "SecretNotFound")).message).toContain(`there is no Secret ${ns}/acme`);
+    await is("Programmed", "NotInForce");
+    await cluster.secret(ns, "acme", { other: 1 });
+    await is("ResolvedRefs", "SecretKeyMissing");
+    await cluster.secret(ns, "acme", { hmac: "short" });
+    await is("ResolvedRefs", "KeyTooShort");
+    await cluster.secret(ns, "acme", { hmac: 5 });
+    await is("Ready", "Ready");
+
+    const startedMs = performance.now();
+    await cluster.secret(ns, "acme", { hmac: 6 });
+    await waitFor(() => Object.values(pod.config?.material ?? {})[0] === Buffer.alloc(32, 6).toString("base64"), { ...patience, what: "the new key" });
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    await is("Ready", "Ready");
+    expect(published(pod, "acme")?.generation).toBe(1);
+    await waitFor(() => Object.keys(pod.config?.material ?? {}).length === 1, { ...patience, what: "the old key to go" });
+
+    await cluster.client.delete(secretType, { namespace: ns, name: "acme" });
+    await is("Ready", "SecretNotFound");
+    await is("Programmed", "NotInForce");
+    await is("Stalled", "SecretNotFound");
+    await waitFor(() => pod.config?.partners.length === 0, { ...patience, what: "the pod to forget it" });
+  });
+
+  test("that cannot be read leaves a partner as it was, says so, and is read when it can be", async () => {
+    let forbidden = "";
+    const ns = await cluster.namespace();
+    const pod = await cluster.pod(ns, "rt-0");
+    const wrapClient: NonNullable<Parameters<OperatorCluster["replica"]>[1]>["wrapClient"] = (client) => ({
+      get: (type, ref, options) => (ref.name === forbidden ? Promise.reject(new KubeError("forbidden", "no")) : client.get(type, ref, options)),
+      list: (type, options) => client.list(type, options),
+      watch: (type, options) => client.watch(type, options),
+      create: (type, object, options) => client.create(type, object, options),
+      replace: (type, object, options) => client.replace(type, object, options),
+      apply: (type, object, options) => client.apply(type, object, options),
+      applyStatus: (type, object, options) => client.applyStatus(type, object, options),
+      delete: (type, ref, options) => client.delete(type, ref, options),
+      close: () => client.close(),
+    });
+    const first = await cluster.replica(ns, { runtime: { urls: [pod.url] } });
+    await cluster.partner(ns, "acme", 1);
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    await first.stop();
+    forbidden = "acme";
+    await cluster.replica(ns, { runtime: { urls: [pod.url] }, wrapClient });
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "SecretNotReadable");
+    await cluster.reason(ns, "WebhookPartner", "acme", "Programmed", "Programmed");
+    expect(published(pod, "acme")).toMatchObject({ generation: 1 });
+    forbidden = "";
+    await cluster.secret(ns, "acme", { hmac: 2 });
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    expect(Object.values(pod.config?.material ?? {})).toEqual([Buffer.alloc(32, 2).toString("base64")]);
+  });
+});
+
+describe("two objects that claim one thing", () => {
+  test("leave it to the older, and to the younger when the older gives it up", async () => {
+    const { ns, pod } = await installation();
+    await cluster.put(ns, "MetricCatalog", "a-elder");
+    await cluster.reason(ns, "MetricCatalog", "a-elder", "Ready", "Ready");
+    await cluster.put(ns, "MetricCatalog", "b-younger");
+    const conflict = await cluster.reason(ns, "MetricCatalog", "b-younger", "Ready", "Conflicted");
+    expect(conflict.message).toContain(`the metric cpu_util belongs to MetricCatalog ${ns}/a-elder, which is older`);
+    expect(pod.config?.catalogs.map(({ name }) => name)).toEqual(["a-elder"]);
+    await cluster.put(ns, "MetricCatalog", "a-elder", { "metrics[0].id": "another", schemaVersion: "2026-02" });
+    await cluster.reason(ns, "MetricCatalog", "b-younger", "Ready", "Ready");
+    await cluster.put(ns, "MetricCatalog", "a-elder", { schemaVersion: "2026-03" });
+    await cluster.reason(ns, "MetricCatalog", "a-elder", "Ready", "Ready");
+    await cluster.reason(ns, "MetricCatalog", "b-younger", "Ready", "Conflicted");
+    await cluster.remove(ns, "MetricCatalog", "a-elder");
+    await cluster.reason(ns, "MetricCatalog", "b-younger", "Ready", "Ready");
+    await waitFor(() => pod.config?.catalogs.map(({ name }) => name).join() === "b-younger", { ...patience, what: "the pod to take it back" });
+  });
+
+  test("do so with the bytes of a signing key (Webhook Event Delivery §5.4)", async () => {
+    const { ns } = await installation();
+    await cluster.partner(ns, "a-elder", 9);
+    await cluster.partner(ns, "b-younger", 9);
+    await cluster.reason(ns, "WebhookPartner", "b-younger", "Ready", "SharedSigningKey");
+    await cluster.secret(ns, "a-elder", { hmac: 8 });
+    const { status } = await cluster.reason(ns, "WebhookPartner", "b-younger", "Ready", "Ready");
+    expect(status).toBe("True");
+  });
+});
+
+describe("pods", () => {
+  test("that are behind are named, and the object is Ready when they have caught up", async () => {
+    const ns = await cluster.namespace();
+    const [one, two] = [await cluster.pod(ns, "one"), await cluster.pod(ns, "two")];
+    await cluster.replica(ns, { runtime: { urls: [one.url, two.url] } });
+    await cluster.quota(ns, "desk");
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+    two.freeze();
+    await cluster.quota(ns, "desk", { class: "B" });
+    const { message } = await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "PartiallyApplied");
+    expect(message).toBe(`Generation 2 is not obeyed by 127.0.0.1:${two.port} of 2 ready pods.`);
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Reconciling", "PartiallyApplied");
+    two.thaw();
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+  });
+
+  test("that do not answer keep what is new from being Programmed, not what is known", async () => {
+    const { ns, pod } = await installation();
+    await cluster.quota(ns, "known");
+    await cluster.reason(ns, "QueryClassQuota", "known", "Ready", "Ready");
+    pod.deafen();
+    await cluster.quota(ns, "new");
+    const { message } = await cluster.reason(ns, "QueryClassQuota", "new", "Programmed", "PartiallyApplied");
+    expect(message).toContain("(does not answer)");
+    await cluster.reason(ns, "QueryClassQuota", "known", "Ready", "Ready");
+    pod.hear();
+    await cluster.reason(ns, "QueryClassQuota", "new", "Ready", "Ready");
+  });
+
+  test("that there are none of leave nothing Programmed", async () => {
+    const ns = await cluster.namespace();
+    await cluster.replica(ns, { runtime: { urls: [] } });
+    await cluster.quota(ns, "desk");
+    const { status } = await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "NoReadyPods");
+    expect(status).toBe("False");
+  });
+
+  test("that cannot obey an object say why", async () => {
+    const { ns, pod } = await installation();
+    pod.report({ errors: [{ kind: "QueryClassQuota", namespace: ns, name: "desk", generation: 1, reason: "Broken", message: "it does not compile" }] });
+    await cluster.quota(ns, "desk");
+    const { message } = await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "RuntimeError");
+    expect(message).toMatch(/does not obey generation 1: Broken: it does not compile$/u);
+    pod.report({ errors: [] });
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+  });
+
+  test("that disabled a partner after a 410 keep it from being Ready until it is edited (Webhook Event Delivery §7)", async () => {
+    const { ns, pod } = await installation();
+    await cluster.partner(ns, "acme", 1);
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    const { uid } = (await cluster.object(ns, "WebhookPartner", "acme")).metadata;
+    pod.report({ marks: [{ kind: "WebhookPartner", namespace: ns, name: "acme", uid, generation: 1, reason: "PartnerDisabled", message: "it answered 410", since: "2026-01-01T00:00:00Z" }] });
+    expect((await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "PartnerDisabled")).message).toBe("it answered 410");
+    await cluster.reason(ns, "WebhookPartner", "acme", "Programmed", "Programmed");
+    await cluster.partner(ns, "acme", 1, { "delivery.maxInFlight": 2 });
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+  });
+});
+
+describe("a shard that is full", () => {
+  test("leaves out the youngest, marks it, and holds the others", async () => {
+    const { ns, pod } = await installation({ counts: { config: 3, keys: 2 }, shardBytesMax: 900 });
+    const names = Array.from({ length: 9 }, (_, index) => `q-${index}`);
+    for (const name of names) await cluster.quota(ns, name, { clients: [{ clientId: randomBytes(60).toString("hex") }] });
+    const readies = await waitFor(
+      async () => {
+        const objects = await Promise.all(names.map((name) => cluster.object(ns, "QueryClassQuota", name)));
+        const reasons = objects.map(({ status }) => status?.conditions?.find(({ type }) => type === "Ready")?.reason);
+        return reasons.every((reason) => reason === "Ready" || reason === "ConfigTooLarge") ? reasons : undefined;
+      },
+      { ...patience, what: "every quota to be Ready or left out" },
+    );
+    const ready = names.filter((_name, index) => readies[index] === "Ready");
+    expect(ready.length).toBeLessThan(names.length);
+    expect(ready.length).toBeGreaterThan(0);
+    expect(pod.config?.quotas.map(({ name }) => name)).toEqual(ready);
+  });
+});
+
+describe("a policy", () => {
+  test("that does not grant a namespace what it names keeps it out, until the policy changes", async () => {
+    const folder = await temporaryFolder("policy");
+    const policyFile = join(folder.path, "policy.yaml");
+    await writeFile(policyFile, "grants: [{namespaces: ['*'], producers: ['*'], tenants: [other]}]");
+    const { ns, pod } = await installation({ policyFile });
+    await cluster.partner(ns, "acme", 1);
+    const { message } = await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "NotPermitted");
+    expect(message).toContain("the namespace may not name the tenant lumen");
+    await writeFile(policyFile, "grants: [{namespaces: ['*'], producers: ['*'], tenants: [lumen]}]");
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    expect(published(pod, "acme")).toBeDefined();
+    await folder.remove();
+  });
+});
+
+describe("an object that is paused", () => {
+  const paused = { annotations: { "heliograph.dev/paused": "true" } };
+
+  test("stays as it was published, over a restart too, and is obeyed anew when the pause ends", async () => {
+    const { ns, pod, replica } = await installation();
+    const quota = () => pod.config?.quotas[0];
+    await cluster.quota(ns, "desk");
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+    await cluster.quota(ns, "desk", { class: "C" }, paused);
+    expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Paused")).message).toContain("That is generation 1.");
+    await replica.stop();
+    await cluster.replica(ns, { runtime: { urls: [pod.url] } });
+    await cluster.quota(ns, "other");
+    await cluster.reason(ns, "QueryClassQuota", "other", "Ready", "Ready");
+    expect(pod.config?.quotas.find(({ name }) => name === "desk")).toMatchObject({ class: "A", generation: 1 });
+    expect((await cluster.object(ns, "QueryClassQuota", "desk")).status?.observedGeneration).toBe(1);
+    await cluster.quota(ns, "desk", { class: "C" });
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+    expect(quota()).toMatchObject({ class: "C", generation: 2 });
+  });
+
+  test("before anything was published says so, and nothing of it is in force", async () => {
+    const { ns, pod } = await installation();
+    await cluster.quota(ns, "desk", {}, paused);
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "NothingPublished");
+    await waitFor(() => pod.config, { ...patience, what: "the pod to have all shards" });
+    expect(pod.config?.quotas).toEqual([]);
+  });
+});
