@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 RUN := npm run --silent
 ARGS ?=
 
-.PHONY: help install check quick test cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
+.PHONY: help install check quick test soak cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: check ## Everything, also the suite with a real Kubernetes API server (bui
 	@echo "== tools: nats-server, Prometheus and Kubernetes" && \
 		$(RUN) tools -- nats-server prometheus promtool etcd kube-apiserver
 	@echo "== suites with servers" && $(RUN) test -- --project nats --project store --project kube
+
+soak: export HELIOGRAPH_SOAK = 1
+soak: test ## test with all runs of the random tests: five times as many (an hour)
 
 cluster-up: install go-ready ## Start a real Kubernetes and print its kubeconfig: CLUSTER=kind, node (as root) or kubeconfig
 	@$(RUN) cluster -- up
