@@ -26,7 +26,11 @@ export const kinds = {
   payments_anchored: { kind: "anchored", name: "payments_total" },
   payments_success: { kind: "ratio", name: "payments_total" },
   latency_ms: { kind: "histogram", name: "latency_ms" },
+  latency_anchored_ms: { kind: "anchoredHistogram", name: "latency_ms" },
   uneven_ms: { kind: "histogram", name: "uneven_ms" },
+  native_ms: { kind: "native", name: "native_ms" },
+  sizes: { kind: "native", name: "sizes" },
+  uneven_sizes: { kind: "native", name: "uneven_sizes" },
   slow_gauge: { kind: "gauge", name: "slow_gauge" },
   slow: { kind: "counter", name: "slow_total" },
 } as const;

@@ -1,4 +1,5 @@
 import { inStore, keyOf, kinds, quantiles, type AnsweredGrid, type AskedSeries, type SeriesPoints } from "./asked.ts";
+import type { RawHistogram } from "./native-functions.ts";
 import type { RawSeries } from "./recompute.ts";
 import type { TestStore } from "./universe.ts";
 
@@ -8,9 +9,16 @@ interface Matrix {
   readonly data: {
     readonly result: readonly {
       readonly metric: Readonly<Record<string, string>>;
-      readonly values: readonly (readonly [number, string])[];
+      readonly values?: readonly (readonly [number, string])[];
+      readonly histograms?: readonly (readonly [number, StoredHistogram])[];
     }[];
   };
+}
+
+interface StoredHistogram {
+  readonly count: string;
+  readonly sum: string;
+  readonly buckets?: readonly (readonly [boundaries: number, lower: string, upper: string, count: string])[];
 }
 
 /** The same question in PromQL, finished by Prometheus itself: ratios and quantiles too. */
@@ -26,9 +34,13 @@ export function directQuery(asked: AskedSeries, stepSeconds: number): string {
     case "anchored":
       return counterQuery(asked, `increase(${range()} anchored)`, stepSeconds);
     case "ratio":
-      return `${sum(asked, `increase(${range("", ['result="ok"'])})`)} / ${sum(asked, `increase(${range()})`)}`;
+      return `${sumBy(asked, `increase(${range("", ['result="ok"'])})`)} / ${sumBy(asked, `increase(${range()})`)}`;
     case "histogram":
       return histogramQuery(asked, (suffix) => `increase(${range(suffix)})`);
+    case "anchoredHistogram":
+      return histogramQuery(asked, (suffix) => `increase(${range(suffix)} anchored)`);
+    case "native":
+      return nativeQuery(asked, sumBy(asked, `increase(${range()})`));
     default:
       return kind satisfies never;
   }
@@ -42,61 +54,81 @@ function by({ groupBy }: AskedSeries, more: readonly string[] = []): string {
   return `by (${[...groupBy.map(inStore), ...more].join(", ")})`;
 }
 
-function sum(asked: AskedSeries, inner: string, more?: readonly string[]): string {
+function sumBy(asked: AskedSeries, inner: string, more?: readonly string[]): string {
   return `sum ${by(asked, more)} (${inner})`;
 }
 
 function gaugeQuery(asked: AskedSeries, range: string): string {
-  if (asked.agg === "sum") return sum(asked, `avg_over_time(${range})`);
+  if (asked.agg === "sum") return sumBy(asked, `avg_over_time(${range})`);
   if (asked.agg !== "avg") return `${asked.agg} ${by(asked)} (${asked.agg}_over_time(${range}))`;
-  return `${sum(asked, `sum_over_time(${range})`)} / ${sum(asked, `count_over_time(${range})`)}`;
+  return `${sumBy(asked, `sum_over_time(${range})`)} / ${sumBy(asked, `count_over_time(${range})`)}`;
 }
 
 function counterQuery(asked: AskedSeries, increase: string, stepSeconds: number): string {
-  if (asked.agg === "sum") return sum(asked, increase);
-  return asked.agg === "avg" ? `${sum(asked, increase)} / ${stepSeconds}` : `${asked.agg} ${by(asked)} (${increase})`;
+  if (asked.agg === "sum") return sumBy(asked, increase);
+  return asked.agg === "avg" ? `${sumBy(asked, increase)} / ${stepSeconds}` : `${asked.agg} ${by(asked)} (${increase})`;
 }
 
 function histogramQuery(asked: AskedSeries, increase: (suffix: string) => string): string {
   const q = quantiles[asked.agg];
-  if (q !== undefined) return `histogram_quantile(${q}, ${sum(asked, increase("_bucket"), ["le"])})`;
-  const total = sum(asked, increase("_sum"));
-  return asked.agg === "sum" ? total : `${total} / ${sum(asked, increase("_count"))}`;
+  if (q !== undefined) return `histogram_quantile(${q}, ${sumBy(asked, increase("_bucket"), ["le"])})`;
+  const total = sumBy(asked, increase("_sum"));
+  return asked.agg === "sum" ? total : `${total} / ${sumBy(asked, increase("_count"))}`;
+}
+
+/** The buckets of a percentile in PromQL. */
+export function bucketQuery(asked: AskedSeries, stepSeconds: number): string {
+  const { name } = kinds[asked.metric];
+  return sumBy(asked, `increase(${name}_bucket{${matchersOf(asked).join(", ")}}[${stepSeconds}s])`, ["le"]);
+}
+
+function nativeQuery({ agg }: AskedSeries, summed: string): string {
+  const q = quantiles[agg];
+  if (q !== undefined) return `histogram_quantile(${q}, ${summed})`;
+  return agg === "sum" ? `histogram_sum(${summed})` : `histogram_sum(${summed}) / histogram_count(${summed})`;
 }
 
 /** What a server answers to {@link directQuery}; points that are no finite number are left out. */
-export async function askDirectly(
-  url: string,
-  asked: AskedSeries,
-  { fromMs, toMs, stepSeconds }: AnsweredGrid,
-): Promise<SeriesPoints<number>> {
-  const { data } = await post(`${url}/api/v1/query_range`, {
-    query: directQuery(asked, stepSeconds),
-    start: String(fromMs / 1_000 + stepSeconds),
-    end: String(toMs / 1_000),
-    step: String(stepSeconds),
-  });
-  const series = data.result.map(({ metric, values }) => {
+export async function askDirectly(url: string, asked: AskedSeries, grid: AnsweredGrid): Promise<SeriesPoints<number>> {
+  const series = await askRange(url, directQuery(asked, grid.stepSeconds), grid);
+  const finite = series.map(({ metric, values = [] }) => {
     const points = values.map(([seconds, text]) => [Math.round(seconds * 1_000), Number(text)] as const);
     const key = keyOf(asked.groupBy, (label) => metric[inStore(label)]);
     return [key, new Map(points.filter(([, value]) => Number.isFinite(value)))] as const;
   });
-  return new Map(series.filter(([, points]) => points.size > 0));
+  return new Map(finite.filter(([, points]) => points.size > 0));
+}
+
+/** The series of any range query over a grid; what is cached is not looked at. */
+export async function askRange(url: string, query: string, { fromMs, toMs, stepSeconds }: AnsweredGrid): Promise<Matrix["data"]["result"]> {
+  const start = String(fromMs / 1_000 + stepSeconds);
+  const { data } = await post(`${url}/api/v1/query_range`, { query, start, end: String(toMs / 1_000), step: String(stepSeconds), nocache: "1" });
+  return data.result;
 }
 
 /** Every sample that a store has under a name; the region is that of the store. */
 export async function rawSamples(store: TestStore, name: string, endMs: number): Promise<readonly RawSeries[]> {
   const query = `{__name__=${JSON.stringify(name)}}[30d]`;
   const { data } = await post(`${store.url}/api/v1/query`, { query, time: String(endMs / 1_000) });
-  return data.result.map(({ metric, values }) => ({
+  return data.result.map(({ metric, values = [], histograms = [] }) => ({
     labels: { ...metric, region: store.region },
-    samples: values.map(([seconds, text]) => ({ ms: Math.round(seconds * 1_000), value: parse(text) })),
+    samples: values
+      .map(([seconds, text]) => ({ ms: Math.round(seconds * 1_000), value: numberOf(text) }))
+      // VictoriaMetrics keeps no NaN but the stale marker, and shows that.
+      .filter(({ value }) => store.flavour !== "VictoriaMetrics" || !Number.isNaN(value)),
+    histograms: histograms.map(([seconds, value]) => ({ ms: Math.round(seconds * 1_000), value: parseHistogram(value) })),
     store: store.name,
   }));
 }
 
-function parse(text: string): number {
-  return text === "+Inf" ? Infinity : Number(text);
+function parseHistogram({ count, sum, buckets = [] }: StoredHistogram): RawHistogram {
+  const rows = buckets.map(([, lower, upper, own]) => ({ lower: numberOf(lower), upper: numberOf(upper), count: numberOf(own) }));
+  return { count: numberOf(count), sum: numberOf(sum), buckets: rows };
+}
+
+/** A sample value as stores write it. */
+export function numberOf(text: string): number {
+  return text === "+Inf" ? Infinity : text === "-Inf" ? -Infinity : Number(text);
 }
 
 async function post(url: string, form: Readonly<Record<string, string>>): Promise<Matrix> {

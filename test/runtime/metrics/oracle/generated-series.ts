@@ -1,4 +1,10 @@
-/** Data as stores really hold it: resets, gaps, series that begin late or end early, labels that need escaping. */
+import { nativeHistograms } from "./generated-histograms.ts";
+import type { WrittenSample } from "../../../support/remote-write.ts";
+
+/**
+ * Data as stores really hold it: resets, gaps, series that begin late or end early with and without a word, samples that
+ * come late, labels that need escaping.
+ */
 
 /** Start of all data. */
 export const dataStartMs = Date.parse("2026-01-01T00:00:00Z");
@@ -14,12 +20,20 @@ export interface Sample {
   readonly value: number;
 }
 
+export type Shard = 0 | 1 | 2;
+
 /** One series and the one of three shards that holds it when data is split. */
 export interface GeneratedSeries {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly samples: readonly Sample[];
-  readonly shard: 0 | 1 | 2;
+  readonly samples: readonly WrittenSample[];
+  readonly shard: Shard;
+}
+
+/** When a target is scraped, and when it is told to be gone. */
+export interface Scrapes {
+  readonly times: readonly number[];
+  readonly staleTimes: readonly number[];
 }
 
 export const tenants = ["brand-a", "brand-b"] as const;
@@ -46,8 +60,9 @@ export function random(seed: number): () => number {
 export function generateSeries(): readonly GeneratedSeries[] {
   const next = random(20_260_101);
   const fine = targets().flatMap((labels, index) => {
-    const times = sampleTimes(next, index, fineSeconds, fineIntervalSeconds);
-    const shard = ((index + Math.floor(index / 6)) % 3) as 0 | 1 | 2;
+    const scrapes = scrapesOf(next, index, { lengthSeconds: fineSeconds, interval: fineIntervalSeconds });
+    const { times } = scrapes;
+    const shard = ((index + Math.floor(index / 6)) % 3) as Shard;
     const { psp, result, ...target } = labels;
     const perTarget = psp === "acme" && result === "ok"
       ? [
@@ -55,11 +70,25 @@ export function generateSeries(): readonly GeneratedSeries[] {
           { name: "flappy", labels: target, samples: flappy(next, times), shard },
           ...histogram(next, "latency_ms", target, times, latencyBounds, shard),
           ...histogram(next, "uneven_ms", target, times, shard === 0 ? otherBounds : latencyBounds, shard),
+          ...nativeHistograms(next, target, times, shard),
         ]
       : [];
-    return [{ name: "payments_total", labels, samples: counter(next, times), shard }, ...perTarget];
+    const own: readonly GeneratedSeries[] = [{ name: "payments_total", labels, samples: counter(next, times), shard }, ...perTarget];
+    return own.map((series) => withStaleMarkers(series, scrapes));
   });
   return [...fine, ...coarseSeries(next)];
+}
+
+/** The samples that come after everything else: one in a hundred, the same ones in every store. */
+export function isLate({ name, labels }: GeneratedSeries, { ms }: WrittenSample): boolean {
+  const text = `${name}${Object.values(labels).join()}${ms}`;
+  const hash = Array.from(text).reduce((mixed, char) => Math.imul(mixed ^ (char.codePointAt(0) ?? 0), 0x01000193), 0x811c9dc5);
+  return (hash >>> 0) % 100 === 0;
+}
+
+function withStaleMarkers(series: GeneratedSeries, { staleTimes }: Scrapes): GeneratedSeries {
+  const markers = staleTimes.map((ms): WrittenSample => ({ ms, value: "stale" }));
+  return { ...series, samples: [...series.samples, ...markers].sort((a, b) => a.ms - b.ms) };
 }
 
 function targets(): readonly Readonly<Record<string, string>>[] {
@@ -76,8 +105,8 @@ function coarseSeries(next: () => number): readonly GeneratedSeries[] {
   return tenants.flatMap((tenant) =>
     services.flatMap((service, index) => {
       const labels = { tenant, env: "prod", service };
-      const times = sampleTimes(next, index + 3, coarseSeconds, coarseIntervalSeconds);
-      const shard = (index % 3) as 0 | 1 | 2;
+      const { times } = scrapesOf(next, index + 3, { lengthSeconds: coarseSeconds, interval: coarseIntervalSeconds });
+      const shard = (index % 3) as Shard;
       return [
         { name: "slow_gauge", labels, samples: gauge(next, times), shard },
         { name: "slow_total", labels, samples: counter(next, times), shard },
@@ -86,19 +115,33 @@ function coarseSeries(next: () => number): readonly GeneratedSeries[] {
   );
 }
 
-/** Times of one target: its own offset, a little jitter; some lose runs of samples, begin late or end early. */
-function sampleTimes(next: () => number, index: number, lengthSeconds: number, interval: number): readonly number[] {
+interface ScrapeRange {
+  readonly lengthSeconds: number;
+  readonly interval: number;
+}
+
+/**
+ * Scrapes of one target: its own offset, a little jitter; some lose runs of samples, begin late or end early, half of them
+ * with a stale marker in place of the next sample.
+ */
+function scrapesOf(next: () => number, index: number, { lengthSeconds, interval }: ScrapeRange): Scrapes {
   // Every fourth target is scraped on whole intervals, so that samples lie on the very edge of ranges.
   const offsetMs = index % 4 === 0 ? 0 : Math.floor(next() * interval * 1_000);
   const jitterMs = index % 4 === 0 ? 0 : 40;
   const beginsLate = index % 7 === 5 ? Math.floor(lengthSeconds / 3) : 0;
   const endsEarly = index % 7 === 6 ? Math.floor(lengthSeconds / 3) : 0;
+  const at = (second: number): number => dataStartMs + second * 1_000 + offsetMs;
   const times: number[] = [];
+  const staleTimes: number[] = [];
   for (let second = beginsLate; second < lengthSeconds - endsEarly; second += interval) {
-    if (next() < 0.01) second += interval * Math.ceil(next() * 30);
-    times.push(dataStartMs + second * 1_000 + offsetMs + Math.floor(next() * jitterMs));
+    if (next() < 0.01) {
+      if (next() < 0.5) staleTimes.push(at(second) + 100);
+      second += interval * Math.ceil(next() * 30);
+    }
+    times.push(at(second) + Math.floor(next() * jitterMs));
   }
-  return times;
+  if (endsEarly > 0 && index % 2 === 0) staleTimes.push(at(lengthSeconds - endsEarly) + 100);
+  return { times, staleTimes };
 }
 
 function gauge(next: () => number, times: readonly number[]): readonly Sample[] {
@@ -137,7 +180,7 @@ function histogram(
   labels: Readonly<Record<string, string>>,
   times: readonly number[],
   bounds: readonly string[],
-  shard: 0 | 1 | 2,
+  shard: Shard,
 ): readonly GeneratedSeries[] {
   let counts = bounds.map(() => 0);
   let sum = 0;
@@ -182,6 +225,7 @@ function escapeLabel(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', String.raw`\"`).replaceAll("\n", String.raw`\n`);
 }
 
-function sampleText(value: number): string {
-  return value === Infinity ? "+Inf" : String(value);
+function sampleText(value: WrittenSample["value"]): string {
+  if (typeof value === "object") throw new TypeError("text holds no native histograms");
+  return value === Infinity ? "+Inf" : String(value === "stale" ? Number.NaN : value);
 }

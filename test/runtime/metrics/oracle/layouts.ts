@@ -1,8 +1,11 @@
+import type { StoreFlavour } from "../../../../crds/config.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
-import { startPrometheus, type PrometheusHandle } from "../../../support/prometheus.ts";
+import { startPrometheus } from "../../../support/prometheus.ts";
+import { remoteWrite } from "../../../support/remote-write.ts";
+import { startVictoriaMetrics } from "../../../support/victoria-metrics.ts";
 import { rawSamples } from "./direct.ts";
-import { coarseSeconds, dataStartMs, generateSeries, openMetrics } from "./generated-series.ts";
+import { coarseSeconds, dataStartMs, generateSeries, isLate, type GeneratedSeries } from "./generated-series.ts";
 import type { RawSeries } from "./recompute.ts";
 import { configOf, generatedMetrics, storeConfig, type TestStore } from "./universe.ts";
 
@@ -43,24 +46,30 @@ const serversOf: Readonly<Record<Layout, readonly (readonly [ServerName, region:
   ],
 };
 
+interface Server {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+type Flavour = Extract<StoreFlavour, "Prometheus" | "VictoriaMetrics">;
+
 /** Starts every store once, for all layouts. */
-export async function startLayouts(): Promise<RunningLayouts> {
-  const generated = generateSeries();
+export async function startLayouts(flavour: Flavour = "Prometheus"): Promise<RunningLayouts> {
+  const generated = generateSeries().filter((series) => flavour === "Prometheus" || !isNative(series));
   const names = [...new Set(generated.map(({ name }) => name))];
-  const start = async (shards: readonly number[]): Promise<PrometheusHandle> =>
-    startPrometheus({
-      openMetrics: openMetrics(generated.filter(({ shard }) => shards.includes(shard))),
-      flags: ["--enable-feature=promql-extended-range-selectors"],
-    });
   const started = await Promise.all(
-    Object.entries(shardsOf).map(async ([name, shards]) => [name, await start(shards)] as const),
+    Object.entries(shardsOf).map(async ([name, shards]: readonly [string, readonly number[]]) => {
+      return [name, await starters[flavour](generated.filter(({ shard }) => shards.includes(shard)))] as const;
+    }),
   );
-  const servers = new Map(started);
+  const servers = new Map<string, Server>(started);
   const url = (server: ServerName): string => servers.get(server)?.url ?? "";
   const running = new Map<Layout, RunningLayout>();
+  const known = new Map<string, Promise<RunningLayout["raw"]>>();
   for (const name of layouts) {
-    const stores = serversOf[name].map(([server, region]): TestStore => ({ name: server, region, url: url(server) }));
-    running.set(name, { api: apiOver(stores), raw: await readRaw(stores, names) });
+    const stores = serversOf[name].map(([server, region]): TestStore => ({ name: server, region, url: url(server), flavour }));
+    const perStore = await Promise.all(stores.map((store) => readOnce(known, store, names)));
+    running.set(name, { api: apiOver(stores), raw: (series) => perStore.flatMap((raw) => raw(series)) });
   }
   return {
     layout(name) {
@@ -76,6 +85,34 @@ export async function startLayouts(): Promise<RunningLayouts> {
   };
 }
 
+const prometheusConfig = "storage:\n  tsdb:\n    out_of_order_time_window: 30d\n";
+
+const starters: Readonly<Record<Flavour, (series: readonly GeneratedSeries[]) => Promise<Server>>> = {
+  async Prometheus(series) {
+    const server = await startPrometheus({ config: prometheusConfig, flags: ["--enable-feature=promql-extended-range-selectors"] });
+    await write(server.url, series);
+    return server;
+  },
+  async VictoriaMetrics(series) {
+    const server = await startVictoriaMetrics();
+    await write(server.url, series);
+    await server.flush();
+    return server;
+  },
+};
+
+/** What is late is written after everything else. */
+async function write(url: string, series: readonly GeneratedSeries[]): Promise<void> {
+  const part = (late: boolean): readonly GeneratedSeries[] =>
+    series.map((one) => ({ ...one, samples: one.samples.filter((sample) => isLate(one, sample) === late) }));
+  await remoteWrite(url, part(false));
+  await remoteWrite(url, part(true));
+}
+
+function isNative({ samples }: GeneratedSeries): boolean {
+  return samples.some(({ value }) => typeof value === "object");
+}
+
 function apiOver(stores: readonly TestStore[]): MetricsApi {
   const configs = stores.map((store) => storeConfig(store));
   const warn = (...details: readonly unknown[]): never => {
@@ -84,11 +121,14 @@ function apiOver(stores: readonly TestStore[]): MetricsApi {
   return createMetricsApi({ config: configOf(configs, generatedMetrics(configs)), log: { warn }, deadlineMs });
 }
 
-async function readRaw(stores: readonly TestStore[], names: readonly string[]): Promise<RunningLayout["raw"]> {
-  const read = async (name: string): Promise<readonly [string, readonly RawSeries[]]> => {
-    const perStore = await Promise.all(stores.map((store) => rawSamples(store, name, nowMs)));
-    return [name, perStore.flat()];
-  };
-  const byName = new Map(await Promise.all(names.map(read)));
+/** Several layouts have stores in common. */
+function readOnce(known: Map<string, Promise<RunningLayout["raw"]>>, store: TestStore, names: readonly string[]): Promise<RunningLayout["raw"]> {
+  const reading = known.get(store.name) ?? readRaw(store, names);
+  known.set(store.name, reading);
+  return reading;
+}
+
+async function readRaw(store: TestStore, names: readonly string[]): Promise<RunningLayout["raw"]> {
+  const byName = new Map(await Promise.all(names.map(async (name) => [name, await rawSamples(store, name, nowMs)] as const)));
   return (name) => byName.get(name) ?? [];
 }

@@ -17,6 +17,8 @@ const aggregationsOf: Readonly<Record<(typeof kinds)[MetricId]["kind"], readonly
   anchored: ["avg", "sum", "min", "max"],
   ratio: ["avg"],
   histogram: ["avg", "sum", "p50", "p95", "p99"],
+  anchoredHistogram: ["avg", "sum", "p50", "p95", "p99"],
+  native: ["avg", "sum", "p50", "p95", "p99"],
 };
 
 /** Queries over the generated data. `more` are labels to group by besides those of the series. */

@@ -9,11 +9,12 @@ export type RangeFunction = (samples: readonly Sample[], endMs: number, rangeMs:
 const lookbackMs = 300_000;
 
 /** Samples in (from, to]. */
-function within(samples: readonly Sample[], fromMs: number, toMs: number): readonly Sample[] {
+export function within(samples: readonly Sample[], fromMs: number, toMs: number): readonly Sample[] {
   return samples.slice(firstAfter(samples, fromMs), firstAfter(samples, toMs));
 }
 
-function firstAfter(samples: readonly Sample[], ms: number): number {
+/** Place of the first sample after a time. */
+export function firstAfter(samples: readonly Pick<Sample, "ms">[], ms: number): number {
   let [low, high] = [0, samples.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -43,11 +44,11 @@ export const minOverTime = over(least);
 export const maxOverTime = over(most);
 
 /** NaN only counts where there is nothing else. */
-export function least(values: readonly number[]): number {
+function least(values: readonly number[]): number {
   return values.reduce((a, b) => (b < a || Number.isNaN(a) ? b : a));
 }
 
-export function most(values: readonly number[]): number {
+function most(values: readonly number[]): number {
   return values.reduce((a, b) => (b > a || Number.isNaN(a) ? b : a));
 }
 

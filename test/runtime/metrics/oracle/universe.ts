@@ -1,4 +1,4 @@
-import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig, StoreConfig } from "../../../../crds/config.ts";
+import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig, StoreConfig, StoreFlavour } from "../../../../crds/config.ts";
 import type { Caller } from "../../../../runtime/metrics/caller.ts";
 import { coarseIntervalSeconds, fineIntervalSeconds } from "./generated-series.ts";
 
@@ -7,6 +7,8 @@ export interface TestStore {
   readonly name: string;
   readonly region: string;
   readonly url: string;
+  /** @default "Prometheus" */
+  readonly flavour?: StoreFlavour;
 }
 
 export const wideLimits: ClassLimits = {
@@ -19,7 +21,7 @@ export const wideLimits: ClassLimits = {
 const origin = { uid: "uid", namespace: "metrics", name: "generated", generation: 1, specDigest: "digest" };
 
 /** A store as the catalog says it; its environment label has a name of its own. */
-export function storeConfig({ name, region, url }: TestStore, changes: Partial<StoreConfig> = {}): StoreConfig {
+export function storeConfig({ name, region, url, flavour = "Prometheus" }: TestStore, changes: Partial<StoreConfig> = {}): StoreConfig {
   return {
     name,
     region,
@@ -27,7 +29,7 @@ export function storeConfig({ name, region, url }: TestStore, changes: Partial<S
     tenancy: "Labelled",
     labelMap: { environment: "env" },
     settleSeconds: 120,
-    prometheus: { url, timeoutMs: 10_000, flavour: "Prometheus", headers: {} },
+    prometheus: { url, timeoutMs: 10_000, flavour, headers: {} },
     ...changes,
   };
 }
@@ -107,6 +109,16 @@ export function generatedMetrics(stores: readonly StoreConfig[]): readonly Metri
       source: { kind: "histogram", type: "Classic", increase: "Extrapolated", ...named("latency_ms") },
       aggregations: histogramAggregations,
     }),
+    make("latency_anchored_ms", {
+      source: { kind: "histogram", type: "Classic", increase: "Anchored", ...named("latency_ms") },
+      aggregations: histogramAggregations,
+    }),
+    ...["native_ms", "sizes", "uneven_sizes"].map((name) =>
+      make(name, {
+        source: { kind: "histogram", type: "Native", increase: "Extrapolated", ...named(name) },
+        aggregations: histogramAggregations,
+      }),
+    ),
     make("uneven_ms", {
       source: { kind: "histogram", type: "Classic", increase: "Extrapolated", ...named("uneven_ms") },
       aggregations: histogramAggregations,
