@@ -1844,7 +1844,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         "default": {},
         "x-kubernetes-validations": [
           {
-            "rule": "self.openSeconds <= self.maxOpenSeconds",
+            "rule": "!has(self.openSeconds) || !has(self.maxOpenSeconds) || self.openSeconds <= self.maxOpenSeconds",
             "fieldPath": ".maxOpenSeconds",
             "message": "maxOpenSeconds is at least openSeconds"
           }
