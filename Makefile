@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 RUN := npm run --silent
 ARGS ?=
 
-.PHONY: help install check quick test soak cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
+.PHONY: help install check quick test soak image cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: check ## Everything, also the suite with a real Kubernetes API server (bui
 
 soak: export HELIOGRAPH_SOAK = 1
 soak: test ## test with all runs of the random tests: five times as many (an hour)
+
+image: install ## Build the image into dist/image.tar: make image ARGS="--tag NAME --base IMAGE"
+	@$(RUN) image -- $(ARGS)
 
 cluster-up: install go-ready ## Start a real Kubernetes and print its kubeconfig: CLUSTER=kind, node (as root) or kubeconfig
 	@$(RUN) cluster -- up

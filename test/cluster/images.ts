@@ -105,7 +105,8 @@ function buildahScript(request: BuildRequest, contexts: Contexts, work: string):
   const buildah = ["buildah", "--root", join(work, "storage"), "--runroot", join(work, "run")];
   const args = Object.entries(request.buildArgs ?? {}).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]);
   const more = Object.entries(contexts).flatMap(([name, folder]) => ["--build-context", `${name}=${folder}`]);
-  const bud = [...buildah, "bud", "--quiet", "--network", "none", ...args, ...more];
+  // A fixed time makes equal inputs an equal image, down to its digest.
+  const bud = [...buildah, "bud", "--quiet", "--network", "none", "--timestamp", "0", ...args, ...more];
   return [
     [...bud, "--file", request.dockerfile, "--tag", request.tag, request.context],
     ["rm", "-f", request.archive],

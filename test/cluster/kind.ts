@@ -50,7 +50,8 @@ async function kindCluster(kind: string, kubeconfig: string): Promise<Cluster> {
   };
 }
 
-async function buildWithDocker(request: BuildRequest): Promise<void> {
+/** Builds an image with Docker, from the base that kind uses unless another is named. @throws Error with its last lines */
+export async function buildWithDocker(request: BuildRequest): Promise<void> {
   const values = Object.entries({ BASE_IMAGE: baseImage, ...request.buildArgs });
   const args = values.flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]);
   await succeed("docker", ["build", ...args, "--file", request.dockerfile, "--tag", request.tag, request.context]);

@@ -38,6 +38,7 @@ export async function clusterProvider(env: Readonly<Record<string, string | unde
   }
 }
 
-async function dockerAnswers(): Promise<boolean> {
+/** Whether there is a Docker daemon that answers. */
+export async function dockerAnswers(): Promise<boolean> {
   return (await run("docker", ["info"], { timeoutMs: dockerMsMax })).code === 0;
 }

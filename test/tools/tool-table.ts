@@ -117,6 +117,16 @@ const kind: ToolSource = {
   cost: "a quarter of a minute, once",
 };
 
+/** A program that looks at the chart; each is only ever built, so that everybody's verdict is the same. */
+function judge(folder: string, module: string, cost: string): ToolSource {
+  return { folder, packages: [`${module}/cmd/${folder}`], versionModule: module, tags: "", linkerFlags: () => "", links: [], cost };
+}
+
+const helmUnittest = judge("helm-unittest", "github.com/helm-unittest/helm-unittest", "about two minutes, once");
+const helmDocs = judge("helm-docs", "github.com/norwoodj/helm-docs", "about a minute, once");
+const kubeconform = judge("kubeconform", "github.com/yannh/kubeconform", "a quarter of a minute, once");
+const kubeScore = judge("kube-score", "github.com/zegl/kube-score", "about a minute, once");
+
 const prometheusMinimum: Version = [3, 9, 0];
 const kubernetesMinimum: Version = [1, 33, 0];
 
@@ -166,6 +176,10 @@ export const tools = {
   /** Only ever built: whatever is called `helm` on PATH may be of either major version. */
   helm: { source: helm3, minimum: [3, 22, 0], versionArgs: [] },
   helm4: { source: helm4, minimum: [4, 3, 0], versionArgs: [] },
+  "helm-unittest": { source: helmUnittest, minimum: [1, 1, 2], versionArgs: [] },
+  "helm-docs": { source: helmDocs, minimum: [1, 14, 2], versionArgs: [] },
+  kubeconform: { source: kubeconform, minimum: [0, 8, 0], versionArgs: [] },
+  "kube-score": { source: kubeScore, minimum: [1, 20, 0], versionArgs: [] },
   kind: { source: kind, minimum: [0, 30, 0], versionArgs: ["version"] },
 } as const satisfies Readonly<Record<string, Tool>>;
 
