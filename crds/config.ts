@@ -1,3 +1,5 @@
+import type { SigningScheme } from "./signing-key.ts";
+
 /**
  * What `compile` makes of the resources and every runtime pod obeys. Plain JSON: no dates, no undefined, no binary.
  * Lists are sorted by key, so that the same set of resources gives the same bytes in any order.
@@ -75,7 +77,9 @@ export interface EndpointConfig {
 }
 
 export interface SigningConfig {
-  readonly scheme: "HmacV1";
+  readonly scheme: SigningScheme;
+  /** Present when every key that has not ended signs, not the first alone. */
+  readonly sideBySide?: true;
   /** The first key signs; the recipient knows all of them. */
   readonly keys: readonly SigningKeyConfig[];
 }

@@ -15,6 +15,7 @@ export type FieldReason =
   | "SecretNotReadable"
   | "SecretKeyMissing"
   | "KeyTooShort"
+  | "KeyUnusable"
   | "CredentialInvalid"
   | "CertificateInvalid";
 

@@ -25,6 +25,7 @@ const resolvedRefs = {
   SecretNotReadable: { status: "False", meaning: "A Secret that the object names is there and cannot be read." },
   SecretKeyMissing: { status: "False", meaning: "A Secret lacks the entry that the object names." },
   KeyTooShort: { status: "False", meaning: "A signing key has fewer than 32 bytes." },
+  KeyUnusable: { status: "False", meaning: "A signing key is of no kind that the signing scheme knows." },
   CredentialInvalid: { status: "False", meaning: "A user name, password or token in a Secret cannot be sent." },
   CertificateInvalid: { status: "False", meaning: "A Secret holds no certificates or key that can be used." },
   Pending: { status: "Unknown", meaning: "The object was not looked at yet." },

@@ -1,9 +1,7 @@
 import type { Resource, WebhookPartner } from "../resource.ts";
+import { readSigningKey } from "../signing-key.ts";
 import { findEntry, materialOf, type EntryReference, type Material, type ReferenceProblem, type Secrets } from "./secret-entry.ts";
 import { resolveStores, storeReferences, type StoreEntry } from "./store-references.ts";
-
-/** Fewest bytes of a signing key. Source: wire, "Keys ≥ 32 bytes". */
-export const keyBytesMin = 32;
 
 /** One signing key whose bytes were found. */
 export interface ResolvedKey extends Material {
@@ -56,15 +54,22 @@ export function secretNamesOf(resource: Resource): readonly string[] {
 }
 
 function resolveKey(resource: WebhookPartner, index: number, secrets: Secrets): References {
-  const { id = "" } = resource.spec.signing.keys[index] ?? {};
+  const { scheme, keys } = resource.spec.signing;
+  const { id = "" } = keys[index] ?? {};
   const reference = keyReference(resource, index);
   const { bytes, problem } = findEntry(reference, secrets);
   if (problem !== undefined) return { ...noReferences, problems: [problem] };
-  if (bytes.length < keyBytesMin) {
-    const message = `the signing key ${id} has ${bytes.length} bytes, fewer than ${keyBytesMin}`;
-    return { ...noReferences, problems: [{ field: reference.fields.entry, reason: "KeyTooShort", message }] };
+  const key = readSigningKey(scheme, bytes);
+  if ("fault" in key) {
+    const { reason, message } = key.fault;
+    return { ...noReferences, problems: [{ field: reference.fields.entry, reason, message: `the signing key ${id} ${message}` }] };
   }
-  return { ...noReferences, keys: [{ index, ...materialOf(reference, bytes) }], warnings: lineFeedWarnings(id, bytes) };
+  const isRaw = "secret" in key && key.secret === bytes;
+  return {
+    ...noReferences,
+    keys: [{ index, ...materialOf(reference, bytes) }],
+    warnings: isRaw ? lineFeedWarnings(id, bytes) : [],
+  };
 }
 
 function keyReference({ metadata, spec }: WebhookPartner, index: number): EntryReference {

@@ -19,6 +19,13 @@ const deliveryHeaders: ReadonlySet<string> = new Set([
   "x-webhook-replay",
   "user-agent",
   "content-type",
+  "webhook-id",
+  "webhook-timestamp",
+  "webhook-signature",
+  "content-digest",
+  "signature-input",
+  "signature",
+  "traceparent",
 ]);
 
 const placeholders = /^([^{}]|[{]domain[}])*$/u;

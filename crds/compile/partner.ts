@@ -33,7 +33,11 @@ export function compilePartner(resource: WebhookPartner, keys: readonly Resolved
   return {
     ...originOf(resource),
     endpoint: compileEndpoint(endpoint),
-    signing: { scheme: signing.scheme, keys: keys.map((key) => compileKey(signing.keys, key)) },
+    signing: {
+      scheme: signing.scheme,
+      ...(signing.sideBySide ? { sideBySide: true } : {}),
+      keys: keys.map((key) => compileKey(signing.keys, key)),
+    },
     subscriptions: subscriptions.map(compileSubscription).sort((one, other) => byText(one.name, other.name)),
     delivery: compileDelivery(delivery),
     retry: {

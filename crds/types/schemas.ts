@@ -1547,7 +1547,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                   "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
                   "x-kubernetes-validations": [
                     {
-                      "rule": "!(self.lowerAscii() in ['x-signature', 'x-timestamp', 'x-event-id', 'x-attempt', 'x-webhook-producer', 'x-webhook-replay', 'user-agent', 'content-type'])",
+                      "rule": "!(self.lowerAscii() in ['x-signature', 'x-timestamp', 'x-event-id', 'x-attempt', 'x-webhook-producer', 'x-webhook-replay', 'user-agent', 'content-type', 'webhook-id', 'webhook-timestamp', 'webhook-signature', 'content-digest', 'signature-input', 'signature', 'traceparent'])",
                       "message": "every delivery sets this header"
                     },
                     {
@@ -1576,12 +1576,19 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         ],
         "properties": {
           "scheme": {
-            "description": "HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature.",
+            "description": "HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature. StandardWebhooks is version 1.0.0 of that specification, v1 by a shared key and v1a by an Ed25519 key. HttpMessageSignatures is RFC 9421 by a private key, whose public half the runtime serves.",
             "type": "string",
             "enum": [
-              "HmacV1"
+              "HmacV1",
+              "StandardWebhooks",
+              "HttpMessageSignatures"
             ],
             "default": "HmacV1"
+          },
+          "sideBySide": {
+            "description": "Sign each delivery with every key that has not ended, for recipients that know only one at a time and look at each signature; the newest key's comes first.",
+            "type": "boolean",
+            "default": false
           },
           "keys": {
             "description": "The first key signs; the recipient knows all of them. To rotate, put the new key first.",
@@ -1603,7 +1610,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               }
             ],
             "items": {
-              "description": "One shared secret.",
+              "description": "One shared or private key.",
               "type": "object",
               "required": [
                 "id",
@@ -1618,7 +1625,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                   "pattern": "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
                 },
                 "secretRef": {
-                  "description": "The entry of a Secret in the same namespace that holds the key, at least 32 bytes.",
+                  "description": "The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_ and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of Ed25519, P-256 or P-384.",
                   "type": "object",
                   "required": [
                     "name",

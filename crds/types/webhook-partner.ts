@@ -42,23 +42,25 @@ export interface WebhookPartnerEndpointHeader {
 
 /** How deliveries prove who sent them. */
 export interface WebhookPartnerSigning {
-  /** HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature. @default "HmacV1" */
-  readonly scheme: "HmacV1";
+  /** HmacV1 is HMAC-SHA256 over timestamp, method, path and body hash, in X-Signature. StandardWebhooks is version 1.0.0 of that specification, v1 by a shared key and v1a by an Ed25519 key. HttpMessageSignatures is RFC 9421 by a private key, whose public half the runtime serves. @default "HmacV1" */
+  readonly scheme: "HmacV1" | "StandardWebhooks" | "HttpMessageSignatures";
+  /** Sign each delivery with every key that has not ended, for recipients that know only one at a time and look at each signature; the newest key's comes first. @default false */
+  readonly sideBySide: boolean;
   /** The first key signs; the recipient knows all of them. To rotate, put the new key first. */
   readonly keys: readonly WebhookPartnerSigningKey[];
 }
 
-/** One shared secret. */
+/** One shared or private key. */
 export interface WebhookPartnerSigningKey {
   /** Name of the key among the partner's keys. */
   readonly id: string;
-  /** The entry of a Secret in the same namespace that holds the key, at least 32 bytes. */
+  /** The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_ and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of Ed25519, P-256 or P-384. */
   readonly secretRef: WebhookPartnerSigningKeySecretRef;
   /** Time in UTC after which the recipient forgets this key. */
   readonly notAfter?: string;
 }
 
-/** The entry of a Secret in the same namespace that holds the key, at least 32 bytes. */
+/** The entry of a Secret in the same namespace that holds the key. HmacV1: at least 32 bytes. StandardWebhooks: whsec_ and base64, whsk_ and base64, an Ed25519 key in PEM, or at least 32 bytes. HttpMessageSignatures: a key in PEM, of Ed25519, P-256 or P-384. */
 export interface WebhookPartnerSigningKeySecretRef {
   /** Name of the Secret. */
   readonly name: string;

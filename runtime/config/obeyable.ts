@@ -11,6 +11,7 @@ import type {
 import type { ConfigzError } from "../../crds/configz.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
+import { readSigningKey, type SigningScheme } from "../../crds/signing-key.ts";
 
 /** A configuration without what this program cannot obey, and what that was. */
 export interface Obeyable {
@@ -59,7 +60,7 @@ function judge<T>(faultOf: (resource: T) => string | undefined, resource: T): st
 
 /** Every word of a closed list that this program knows; one that is added to the type has to be added here. */
 const known = {
-  scheme: { HmacV1: true } satisfies Record<PartnerConfig["signing"]["scheme"], true>,
+  scheme: { HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true } satisfies Record<PartnerConfig["signing"]["scheme"], true>,
   state: { Active: true, Paused: true } satisfies Record<PartnerConfig["state"], true>,
   tenancy: { Labelled: true, Platform: true, StoreHeader: true } satisfies Record<StoreConfig["tenancy"], true>,
   source: { gauge: true, counter: true, ratio: true, histogram: true } satisfies Record<SourceConfig["kind"], true>,
@@ -77,6 +78,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
     [isKnown("scheme", signing.scheme), `this version of the runtime does not know the signing scheme ${signing.scheme}`],
     [key !== undefined && decoded(material[key.material]).length > 0, "the bytes of the signing key are empty"],
+    [signing.keys.every((one) => canSign(signing.scheme, material[one.material])), "a signing key cannot sign"],
     [subscriptions.every(({ types, tenants, producers }) => [types, tenants, producers].every(Array.isArray)), "a subscription is incomplete"],
     [isWhole(delivery.maxInFlight, 1), "nothing may be in flight"],
     [delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)), "the rate is incomplete"],
@@ -126,7 +128,13 @@ function isHttpUrl(text: string): boolean {
   return ["http:", "https:"].includes(URL.parse(text)?.protocol ?? "");
 }
 
-function decoded(base64: string | undefined): Uint8Array {
+/** Schemes that are not known and empty bytes have messages of their own; keys beyond the first may lack their bytes. */
+function canSign(scheme: SigningScheme, base64: string | undefined): boolean {
+  const bytes = decoded(base64);
+  return bytes.length === 0 || !isKnown("scheme", scheme) || !("fault" in readSigningKey(scheme, bytes));
+}
+
+function decoded(base64: string | undefined): Buffer {
   return Buffer.from(base64 ?? "", "base64");
 }
 

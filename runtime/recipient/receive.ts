@@ -1,9 +1,13 @@
 import { randomBytes } from "node:crypto";
-import type { VerificationKey } from "../webhooks/signing/hmac-v1.ts";
+import type { SigningScheme } from "../../crds/signing-key.ts";
+import type { VerificationKey } from "../webhooks/signing/keys.ts";
+import type { IncomingRequest } from "../webhooks/signing/verdict.ts";
 import type { SeenStore } from "./seen-store.ts";
-import { verifyDelivery, type DeliveredEvent, type DeliveryFault, type IncomingDelivery } from "./verify-delivery.ts";
+import { verifyDelivery, type DeliveredEvent, type DeliveryFault } from "./verify-delivery.ts";
 
 export interface RecipientOptions<Transaction> {
+  /** How the sender signs. @default "HmacV1" */
+  readonly scheme?: SigningScheme;
   /** The keys in force, old and new; asked for each delivery, so that a rotation needs no restart. */
   readonly keys: () => readonly VerificationKey[];
   readonly store: SeenStore<Transaction>;
@@ -72,7 +76,7 @@ type Conclusion = Omit<DeliveryReport, "status" | "traceId" | "durationMs"> & { 
  * after the mark is kept. Source: seed "Webhook Event Delivery" §3 and §7.
  */
 export async function receive<Transaction>(
-  delivery: IncomingDelivery,
+  delivery: IncomingRequest,
   options: RecipientOptions<Transaction>,
 ): Promise<RecipientAnswer> {
   const startedAtMs = performance.now();
@@ -85,10 +89,10 @@ export async function receive<Transaction>(
 }
 
 async function conclude<Transaction>(
-  delivery: IncomingDelivery,
+  delivery: IncomingRequest,
   options: RecipientOptions<Transaction>,
 ): Promise<Conclusion> {
-  const verdict = verifyDelivery(delivery, options.keys(), (options.now ?? Date.now)());
+  const verdict = verifyDelivery(delivery, options.keys(), (options.now ?? Date.now)(), options.scheme);
   if (!verdict.ok) {
     return { outcome: "unverified", fault: verdict.fault, refusal: unverified(verdict.fault) };
   }
@@ -156,7 +160,7 @@ export function errorAnswer(refusal: DeliveryRefusal, traceId: string): Recipien
 const traceparentForm = /^[\da-f]{2}-(?<traceId>(?!0{32})[\da-f]{32})-[\da-f]{16}-[\da-f]{2}/u;
 
 /** The trace that the sender is in, else a new one. Source: W3C Trace Context §3.2. */
-export function traceIdOf({ headers }: Pick<IncomingDelivery, "headers">): string {
+export function traceIdOf({ headers }: Pick<IncomingRequest, "headers">): string {
   const { traceparent } = headers;
   const traceId = typeof traceparent === "string" ? traceparentForm.exec(traceparent)?.groups?.["traceId"] : undefined;
   return traceId ?? randomBytes(16).toString("hex");

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { pathOf } from "../webhooks/signing/verdict.ts";
 import {
   DeliveryRefusal,
   errorAnswer,
@@ -8,7 +9,6 @@ import {
   type RecipientOptions,
 } from "./receive.ts";
 import type { SeenRecord } from "./seen-store.ts";
-import { pathOf } from "./verify-delivery.ts";
 
 /** Largest request body, in bytes: an event of 256 KiB and the attempt that the sender adds. */
 export const deliveryBytesMax = 262_208;

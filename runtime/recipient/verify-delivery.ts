@@ -1,15 +1,7 @@
-import { verifyHmacV1, type SignatureFault, type VerificationKey } from "../webhooks/signing/hmac-v1.ts";
-
-/** A request as it came in, before anything is believed. */
-export interface IncomingDelivery {
-  readonly method: string;
-  /** Request target as the sender wrote it, with or without its query. */
-  readonly target: string;
-  /** Lowercase names, as `node:http` gives them. */
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Exactly the bytes that came in. */
-  readonly body: Uint8Array;
-}
+import type { SigningScheme } from "../../crds/signing-key.ts";
+import type { VerificationKey } from "../webhooks/signing/keys.ts";
+import { singleHeader, type IncomingRequest, type SignatureFault } from "../webhooks/signing/verdict.ts";
+import { verifyRequest } from "../webhooks/signing/verify-request.ts";
 
 /** The envelope of a verified delivery. Fields beyond these are kept. Source: seed "Webhook Event Delivery" §2.1. */
 export interface DeliveredEvent {
@@ -35,18 +27,12 @@ export type DeliveryVerdict =
  * which is signed; an `X-Event-Id` that differs is a fault. Source: seed "Webhook Event Delivery" §3 and §5.
  */
 export function verifyDelivery(
-  delivery: IncomingDelivery,
+  delivery: IncomingRequest,
   keys: readonly VerificationKey[],
   nowMs: number,
+  scheme: SigningScheme = "HmacV1",
 ): DeliveryVerdict {
-  const received = {
-    signature: single(delivery, "x-signature"),
-    timestamp: single(delivery, "x-timestamp"),
-    method: delivery.method,
-    path: pathOf(delivery.target),
-    body: delivery.body,
-  };
-  const verdict = verifyHmacV1(keys, received, nowMs);
+  const verdict = verifyRequest(scheme, keys, delivery, nowMs);
   if (!verdict.ok) {
     return verdict;
   }
@@ -54,22 +40,11 @@ export function verifyDelivery(
   if (event === undefined) {
     return { ok: false, fault: "body_malformed" };
   }
-  const named = single(delivery, "x-event-id");
+  const named = singleHeader(delivery, "x-event-id");
   if (named !== undefined && named !== event.event_id) {
     return { ok: false, fault: "event_id_differs" };
   }
   return { ok: true, keyId: verdict.keyId, event };
-}
-
-/** A request target without its query. */
-export function pathOf(target: string): string {
-  return target.split("?", 1)[0] ?? "";
-}
-
-/** A header that stands once; a repeated one counts as absent. */
-function single({ headers }: IncomingDelivery, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === "string" ? value : undefined;
 }
 
 function readEvent(body: Uint8Array): DeliveredEvent | undefined {

@@ -1,10 +1,13 @@
-import type { SigningConfig } from "../../crds/config.ts";
-import { signHmacV1, type HmacKey } from "./signing/hmac-v1.ts";
+import type { SigningScheme } from "../../crds/signing-key.ts";
+import { hmacV1Signatures } from "./signing/hmac-v1.ts";
+import type { SigningKey } from "./signing/keys.ts";
+import { messageSignatureHeaders } from "./signing/message-signature.ts";
+import { standardWebhookHeaders } from "./signing/standard-webhooks.ts";
 
 /** One attempt, as its headers tell it. Source: seed "Webhook Event Delivery" §4.1. */
 export interface SignedAttempt {
-  /** The key that signs. */
-  readonly secret: HmacKey;
+  /** The keys that sign, at least one, the newest first. */
+  readonly keys: readonly SigningKey[];
   readonly url: URL;
   /** Exactly the bytes that are sent. */
   readonly body: Uint8Array;
@@ -19,35 +22,45 @@ export interface SignedAttempt {
   readonly version: string;
   /** Set when the attempt belongs to a replay. */
   readonly replayId?: string;
+  /** W3C trace context of the attempt. */
+  readonly traceparent?: string;
   /** Fixed headers of the endpoint; they never replace one that is set here. */
   readonly endpointHeaders: Readonly<Record<string, string>>;
 }
 
+type Headers = Readonly<Record<string, string>>;
+
 /** What a signing scheme adds to the headers that every attempt has. */
-type SignatureHeaders = (attempt: SignedAttempt, timestamp: string) => Readonly<Record<string, string>>;
+type SignatureHeaders = (attempt: SignedAttempt, timestamp: string, headers: Headers) => Headers;
+
+const method = "POST";
 
 /** One row per scheme; another scheme is another row and a file of its own. */
-const schemes: Readonly<Record<SigningConfig["scheme"], SignatureHeaders>> = {
-  HmacV1: ({ secret, url, body }, timestamp) => ({
-    "X-Signature": signHmacV1(secret, { timestamp, method: "POST", path: url.pathname, body }),
+const schemes: Readonly<Record<SigningScheme, SignatureHeaders>> = {
+  HmacV1: ({ keys, url, body }, timestamp) => ({
+    "X-Signature": hmacV1Signatures(keys, { timestamp, method, path: url.pathname, body }),
   }),
+  StandardWebhooks: ({ keys, ...attempt }) => standardWebhookHeaders(keys, attempt),
+  HttpMessageSignatures: ({ keys, url, body, sentAtMs }, _timestamp, headers) =>
+    messageSignatureHeaders(keys, { method, url, headers, body, sentAtMs }),
 };
 
 /** Every header of one attempt except those of HTTP itself. `X-Timestamp` is ISO 8601 UTC with milliseconds. */
-export function deliveryHeaders(scheme: SigningConfig["scheme"], attempt: SignedAttempt): Record<string, string> {
+export function deliveryHeaders(scheme: SigningScheme, attempt: SignedAttempt): Record<string, string> {
   const timestamp = new Date(attempt.sentAtMs).toISOString();
-  const own: Readonly<Record<string, string>> = {
-    ...schemes[scheme](attempt, timestamp),
+  const unsigned: Headers = {
     "X-Timestamp": timestamp,
     "X-Event-Id": attempt.eventId,
     "X-Attempt": String(attempt.attempt),
     "X-Webhook-Producer": attempt.producer,
     ...(attempt.replayId === undefined ? {} : { "X-Webhook-Replay": attempt.replayId }),
+    ...(attempt.traceparent === undefined ? {} : { traceparent: attempt.traceparent }),
     "User-Agent": `Heliograph/${attempt.version}`,
     "Content-Type": "application/json",
     // Nothing is ever decompressed, so nothing compressed is asked for.
     "Accept-Encoding": "identity",
   };
+  const own: Headers = { ...schemes[scheme](attempt, timestamp, unsigned), ...unsigned };
   const taken = new Set(Object.keys(own).map((name) => name.toLowerCase()));
   const fixed = Object.entries(attempt.endpointHeaders).filter(([name]) => !taken.has(name.toLowerCase()));
   return { ...Object.fromEntries(fixed), ...own };

@@ -13,6 +13,7 @@ import type { Partner } from "./partner.ts";
 import { readPast } from "./past.ts";
 import { resume, type Resumption } from "./resume.ts";
 import { settle, type Settlement } from "./settle.ts";
+import { signersAt } from "./signing/signers.ts";
 
 /** Answers that refuse a record, and silences while there is a connection, before the delivery goes on without it. */
 const recordTriesMax = 5;
@@ -79,14 +80,15 @@ async function attempt(context: DeliveryContext, work: Work, partner: Partner, l
 function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: number): Promise<Outcome> {
   const { item, message } = work;
   const { endpoint, signing, networks } = partner.config;
-  if (partner.secret === undefined) {
+  const keys = signersAt(partner.signers, signing.sideBySide === true, sentAtMs);
+  if (keys.length === 0) {
     throw new Error(`the signing key of ${partner.label} is missing`);
   }
   const number = attemptNumber(item);
   const body = spliceAttempt(message.data, number);
   const url = partner.urlFor(item.type);
   const headers = deliveryHeaders(signing.scheme, {
-    secret: partner.secret,
+    keys,
     url,
     body,
     eventId: item.eventId,

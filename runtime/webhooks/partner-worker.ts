@@ -169,7 +169,7 @@ class Worker implements PartnerWorker, LaneControl {
   }
 
   async #mayPull(partner: Partner): Promise<boolean> {
-    if (partner.secret === undefined) {
+    if (partner.signers.length === 0) {
       this.#context.log.error({ partner: partner.label }, "the signing key of the partner is missing: nothing is sent");
       return false;
     }

@@ -1,7 +1,8 @@
-import { createSecretKey, hash, type KeyObject } from "node:crypto";
+import { hash } from "node:crypto";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
 import { laneOf } from "../nats/layout.ts";
 import { partnerToken } from "./ids.ts";
+import { readSigners, type Signer } from "./signing/signers.ts";
 import { compileSubscriptions, type Matcher } from "./subscriptions.ts";
 
 /** A partner, ready to be matched, signed for and sent to. */
@@ -13,8 +14,8 @@ export interface Partner {
   readonly lane: string;
   /** Changes when, and only when, something about the partner does, its key bytes included. */
   readonly fingerprint: string;
-  /** The key that signs; undefined when the configuration does not hold it. */
-  readonly secret: KeyObject | undefined;
+  /** The keys that sign or once did, the newest first; none when the configuration does not hold the first. */
+  readonly signers: readonly Signer[];
   readonly wants: Matcher;
   /** Where events of this type go. */
   urlFor(type: string): URL;
@@ -34,16 +35,16 @@ export function compilePartners(config: RuntimeConfig, previous: readonly Partne
 }
 
 function compilePartner(config: PartnerConfig, material: RuntimeConfig["material"]): Partner {
-  const [key] = config.signing.keys;
-  const secret = key === undefined ? undefined : material[key.material];
+  const { scheme, keys } = config.signing;
+  const bytes = keys.map((key) => material[key.material] ?? null);
   const token = partnerToken(config.uid);
   return {
     config,
-    fingerprint: hash("sha256", JSON.stringify([config, secret ?? null]), "base64url"),
+    fingerprint: hash("sha256", JSON.stringify([config, bytes]), "base64url"),
     label: `${config.namespace}/${config.name}`,
     token,
     lane: laneOf(token),
-    secret: secret === undefined ? undefined : createSecretKey(secret, "base64"),
+    signers: readSigners(scheme, keys, material),
     wants: compileSubscriptions(config.subscriptions),
     urlFor: urlsOf(config.endpoint.url),
   };

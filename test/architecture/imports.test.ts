@@ -16,8 +16,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "runtime/stores/": ["crds/", "runtime/errors/"],
   "runtime/webhooks/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/nats/"],
   "runtime/metrics/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/nats/", "runtime/stores/"],
-  "runtime/webhooks/signing/": [],
-  "runtime/recipient/": ["runtime/webhooks/signing/"],
+  "runtime/webhooks/signing/": ["crds/signing-key.ts"],
+  "runtime/recipient/": ["crds/signing-key.ts", "runtime/webhooks/signing/"],
   "runtime/http/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/webhooks/", "runtime/metrics/"],
   "runtime/": ["crds/", "runtime/"],
 };

@@ -15,6 +15,14 @@ export const acceptedRows: readonly Row[] = [
       says: "rotates its key",
       set: { "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2028-02-29T00:00:00.5Z" } },
     },
+    {
+      says: "signs with two keys side by side",
+      set: {
+        "signing.scheme": "StandardWebhooks",
+        "signing.sideBySide": true,
+        "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" } },
+      },
+    },
     { says: "subscribes to everything of events without a tenant", set: { "subscriptions[0].types": ["**"], "subscriptions[0].tenants": ["-"] } },
     { says: "waits equally long every time", set: { "retry.scheduleSeconds": [60, 60] } },
     { says: "has a rate of one a second and a burst of another", set: { "delivery.ratePerSecond": 1, "delivery.burst": 10_000 } },

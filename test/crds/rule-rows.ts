@@ -78,6 +78,12 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     message: "every delivery sets this header",
   },
   {
+    says: "sets a header of another scheme's signature",
+    set: { "endpoint.headers": [{ name: "Webhook-Id", value: "1" }] },
+    field: "spec.endpoint.headers[0].name",
+    message: "every delivery sets this header",
+  },
+  {
     says: "sets a header of the connection",
     set: { "endpoint.headers": [{ name: "Transfer-Encoding", value: "chunked" }] },
     field: "spec.endpoint.headers[0].name",

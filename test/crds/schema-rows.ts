@@ -43,7 +43,7 @@ export const schemaRows: readonly SchemaRow[] = [
       set: { "signing.scheme": "HmacV2" },
       field: "spec.signing.scheme",
       reason: "NotSupported",
-      message: "scheme must be HmacV1",
+      message: "scheme must be HmacV1, StandardWebhooks or HttpMessageSignatures",
     },
     {
       says: "has a timeout of 0",

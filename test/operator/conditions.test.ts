@@ -63,7 +63,7 @@ const rows: readonly Row[] = [
     facts: { ...outOfForce, verdict: refused("Invalid"), isPublished: false },
     say: ["Accepted=False/Invalid@4", "ResolvedRefs=False/NotChecked@4", "Programmed=Unknown/Pending@4", "Ready=False/Invalid@4", "Stalled=True/Invalid@4"],
   },
-  ...(["SecretNotFound", "SecretKeyMissing", "KeyTooShort", "CredentialInvalid", "CertificateInvalid"] as const).map((reason) => ({
+  ...(["SecretNotFound", "SecretKeyMissing", "KeyTooShort", "KeyUnusable", "CredentialInvalid", "CertificateInvalid"] as const).map((reason) => ({
     when: `its reference is ${reason}`,
     facts: { ...outOfForce, verdict: unresolved(reason) },
     say: ["Accepted=True/Accepted@4", `ResolvedRefs=False/${reason}@4`, "Programmed=False/NotInForce@4", `Ready=False/${reason}@4`, `Stalled=True/${reason}@4`],

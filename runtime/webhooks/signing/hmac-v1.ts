@@ -1,7 +1,6 @@
-import { createHmac, hash, timingSafeEqual, type KeyObject } from "node:crypto";
-
-/** Bytes of a key, or, for whoever signs often, the key made of them once, which is seven times as quick. */
-export type HmacKey = Uint8Array | KeyObject;
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
+import { sharedKeysAt, type HmacKey, type SigningKey, type VerificationKey } from "./keys.ts";
+import { fault, signaturesMax, timeFault, type SignatureVerdict } from "./verdict.ts";
 
 /** What a HmacV1 signature covers. Source: seed "Webhook Event Delivery" §5. */
 export interface SignedParts {
@@ -12,27 +11,6 @@ export interface SignedParts {
   readonly path: string;
   readonly body: Uint8Array;
 }
-
-/** A key that a recipient accepts. */
-export interface VerificationKey {
-  readonly id: string;
-  readonly secret: HmacKey;
-  /** Unix milliseconds after which the key counts no more. @default never */
-  readonly notAfterMs?: number;
-}
-
-/** Why a request is not taken for signed. For logs and metrics, never for the answer (seed §7). */
-export type SignatureFault =
-  | "signature_missing"
-  | "timestamp_missing"
-  | "timestamp_malformed"
-  | "timestamp_outside_window"
-  | "signature_malformed"
-  | "signature_mismatch";
-
-export type SignatureVerdict =
-  | { readonly ok: true; readonly keyId: string }
-  | { readonly ok: false; readonly fault: SignatureFault };
 
 /** A request as its recipient sees it. */
 export interface ReceivedParts {
@@ -46,10 +24,8 @@ export interface ReceivedParts {
   readonly body: Uint8Array;
 }
 
-/** Largest difference between the recipient's clock and `X-Timestamp`, both ways. Source: seed §5 and §8. */
-export const signatureWindowMs = 300_000;
-
 const versionPrefix = "v1=";
+const separator = ",";
 const timestampForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/u;
 /** 32 bytes in base64 with padding. */
 const signatureForm = /^v1=[A-Za-z0-9+/]{43}=$/u;
@@ -62,14 +38,21 @@ export function canonicalString(parts: SignedParts): string {
   return [parts.timestamp, parts.method.toUpperCase(), parts.path, hash("sha256", parts.body, "hex")].join("\n");
 }
 
-/** Value of `X-Signature`: `v1=` and the base64 of HMAC-SHA256 over {@link canonicalString}. */
+/** One signature: `v1=` and the base64 of HMAC-SHA256 over {@link canonicalString}. */
 export function signHmacV1(secret: HmacKey, parts: SignedParts): string {
   return signText(secret, canonicalString(parts));
 }
 
+/** Value of `X-Signature`: the signature by each key, the newest key's first, with a comma between. */
+export function hmacV1Signatures(keys: readonly SigningKey[], parts: SignedParts): string {
+  const text = canonicalString(parts);
+  const signatures = keys.map((key) => ("secret" in key ? [signText(key.secret, text)] : []));
+  return signatures.flat().join(separator);
+}
+
 /**
- * Verifies a HmacV1 request against every key in force, old and new. The window is judged first, since it costs
- * nothing; the comparison takes the same time for every signature and every key.
+ * Verifies a HmacV1 request against every key in force, old and new. One signature that matches is enough. The window is
+ * judged first, since it costs nothing; the comparison takes the same time for every signature and every key.
  */
 export function verifyHmacV1(
   keys: readonly VerificationKey[],
@@ -78,41 +61,36 @@ export function verifyHmacV1(
 ): SignatureVerdict {
   const { signature, timestamp } = received;
   if (signature === undefined) {
-    return { ok: false, fault: "signature_missing" };
+    return fault("signature_missing");
   }
   if (timestamp === undefined) {
-    return { ok: false, fault: "timestamp_missing" };
+    return fault("timestamp_missing");
   }
-  const fault = timestampFault(timestamp, nowMs);
-  if (fault !== undefined) {
-    return { ok: false, fault };
+  const late = timeFault(timestampForm.test(timestamp) ? Date.parse(timestamp) : Number.NaN, nowMs);
+  if (late !== undefined) {
+    return fault(late);
   }
-  if (!signatureForm.test(signature)) {
-    return { ok: false, fault: "signature_malformed" };
+  const given = signature.split(separator, signaturesMax + 1).map((one) => one.trim());
+  if (given.length > signaturesMax || !given.every((one) => signatureForm.test(one))) {
+    return fault("signature_malformed");
   }
-  const keyId = matchingKey(keys, signature, { ...received, timestamp }, nowMs);
-  return keyId === undefined ? { ok: false, fault: "signature_mismatch" } : { ok: true, keyId };
-}
-
-function timestampFault(timestamp: string, nowMs: number): SignatureFault | undefined {
-  const atMs = timestampForm.test(timestamp) ? Date.parse(timestamp) : Number.NaN;
-  if (Number.isNaN(atMs)) {
-    return "timestamp_malformed";
-  }
-  return Math.abs(nowMs - atMs) > signatureWindowMs ? "timestamp_outside_window" : undefined;
+  const keyId = matchingKey(keys, given, { ...received, timestamp }, nowMs);
+  return keyId === undefined ? fault("signature_mismatch") : { ok: true, keyId };
 }
 
 function matchingKey(
   keys: readonly VerificationKey[],
-  signature: string,
+  signatures: readonly string[],
   parts: SignedParts,
   nowMs: number,
 ): string | undefined {
-  const given = Buffer.from(signature);
   const text = canonicalString(parts);
-  const inForce = keys.filter(({ notAfterMs }) => notAfterMs === undefined || nowMs <= notAfterMs);
   // Texts, not bytes, are compared: base64 has spare bits that several texts could fill differently.
-  const matching = inForce.filter(({ secret }) => timingSafeEqual(given, Buffer.from(signText(secret, text))));
+  const given = signatures.map((signature) => Buffer.from(signature));
+  const matching = sharedKeysAt(keys, nowMs).filter(({ secret }) => {
+    const expected = Buffer.from(signText(secret, text));
+    return given.filter((one) => timingSafeEqual(one, expected)).length > 0;
+  });
   return matching[0]?.id;
 }
 

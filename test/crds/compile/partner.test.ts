@@ -82,6 +82,7 @@ describe("a compiled partner", () => {
   test.each<[string, Readonly<Record<string, unknown>>, object]>([
     ["a rate, with a second's worth for a burst", { "delivery.ratePerSecond": 7 }, { delivery: { rate: { perSecond: 7, burst: 7 } } }],
     ["a rate and a burst", { "delivery.ratePerSecond": 7, "delivery.burst": 1 }, { delivery: { rate: { perSecond: 7, burst: 1 } } }],
+    ["keys that sign side by side", { "signing.sideBySide": true }, { signing: { scheme: "HmacV1", sideBySide: true } }],
     ["dead letters of its own age", { "deadLetter.retainSeconds": 60 }, { deadLetterSeconds: 60 }],
   ])("has %s", (_, changes, expected) => {
     expect(partnerWith(changes).partner).toMatchObject(expected);

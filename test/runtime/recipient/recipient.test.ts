@@ -41,7 +41,7 @@ async function deliver(address: string, attempt: number, key: Uint8Array = secre
   const url = new URL(address);
   const body = spliceAttempt(stored, attempt);
   const headers = deliveryHeaders("HmacV1", {
-    secret: key,
+    keys: [{ algorithm: "hmac-sha256", secret: key }],
     url,
     body,
     eventId: "evt/1",

@@ -1,5 +1,5 @@
 import { signHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
-import type { IncomingDelivery } from "../../../runtime/recipient/verify-delivery.ts";
+import type { IncomingRequest } from "../../../runtime/webhooks/signing/verdict.ts";
 
 export const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 export const sentAtMs = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
@@ -16,9 +16,9 @@ export const event = {
 /** A delivery as a sender signs it. `body` is an object or the text itself. */
 export function signedDelivery(
   body: object | string = event,
-  headers: IncomingDelivery["headers"] = {},
+  headers: IncomingRequest["headers"] = {},
   target = "/webhooks/v1/payout",
-): IncomingDelivery {
+): IncomingRequest {
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
   const timestamp = new Date(sentAtMs).toISOString();
   const path = target.split("?")[0] ?? "";

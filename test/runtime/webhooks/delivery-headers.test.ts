@@ -1,9 +1,14 @@
+import { createPublicKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { deliveryHeaders, type SignedAttempt } from "../../../runtime/webhooks/delivery-headers.ts";
 import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
+import { verifyRequest } from "../../../runtime/webhooks/signing/verify-request.ts";
+import { countedKey, signingKey } from "./signing/key-material.ts";
+
+const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 
 const attempt: SignedAttempt = {
-  secret: Buffer.from("0123456789abcdef0123456789abcdef"),
+  keys: [{ algorithm: "hmac-sha256", secret }],
   url: new URL("https://partner.example/webhooks/v1/pay out"),
   body: Buffer.from('{"event_id":"evt_1","attempt":3}'),
   eventId: "evt_1",
@@ -38,8 +43,34 @@ describe("the headers of an attempt", () => {
       path: "/webhooks/v1/pay%20out",
       body: attempt.body,
     };
-    const keys = [{ id: "k", secret: attempt.secret }];
+    const keys = [{ id: "k", secret }];
     expect(verifyHmacV1(keys, received, attempt.sentAtMs)).toEqual({ ok: true, keyId: "k" });
+  });
+
+  test.each([
+    ["StandardWebhooks", ["webhook-id", "webhook-timestamp", "webhook-signature"]],
+    ["HttpMessageSignatures", ["Content-Digest", "Signature-Input", "Signature"]],
+  ] as const)("signed by %s are the same besides the signature, and verify", (scheme, added) => {
+    const keys = [signingKey("StandardWebhooks", countedKey)];
+    const headers = deliveryHeaders(scheme, { ...attempt, keys });
+    const { "X-Signature": _, ...common } = deliveryHeaders("HmacV1", attempt);
+    expect(Object.keys(headers).toSorted()).toEqual([...Object.keys(common), ...added].toSorted());
+    const [key] = keys;
+    if (key === undefined || "secret" in key) throw new Error("a private key is needed");
+    const lowercase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const request = {
+      method: "POST",
+      target: "/webhooks/v1/pay%20out",
+      headers: { ...Object.fromEntries(lowercase), host: "partner.example" },
+      body: attempt.body,
+    };
+    const known = [{ id: key.keyId, publicKey: createPublicKey(key.privateKey) }];
+    expect(verifyRequest(scheme, known, request, attempt.sentAtMs)).toEqual({ ok: true, keyId: key.keyId });
+  });
+
+  test("carry the trace that the attempt is in", () => {
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    expect(deliveryHeaders("HmacV1", { ...attempt, traceparent })).toMatchObject({ traceparent });
   });
 
   test("name the replay that the attempt belongs to", () => {

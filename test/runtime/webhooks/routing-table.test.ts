@@ -55,7 +55,7 @@ describe("compiled partners", () => {
   });
 
   test("have no key when the configuration holds none", () => {
-    expect(compilePartners({ ...config, material: {} }, [])[0]?.secret).toBeUndefined();
+    expect(compilePartners({ ...config, material: {} }, [])[0]?.signers).toEqual([]);
   });
 
   test("put the first segment of the type into the URL", () => {

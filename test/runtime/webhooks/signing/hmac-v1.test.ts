@@ -3,12 +3,12 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   canonicalString,
-  signatureWindowMs,
+  hmacV1Signatures,
   signHmacV1,
   verifyHmacV1,
   type ReceivedParts,
-  type SignatureVerdict,
 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
+import { signatureWindowMs, type SignatureVerdict } from "../../../../runtime/webhooks/signing/verdict.ts";
 
 const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 const event = Buffer.from(
@@ -82,6 +82,7 @@ describe("verifying", () => {
     ["a timestamp that is no time", { timestamp: "2026-13-02T03:04:06.000Z" }, "timestamp_malformed"],
     ["another version", { signature: received.signature?.replace("v1=", "v2=") }, "signature_malformed"],
     ["a hexadecimal signature", { signature: `v1=${"ab".repeat(32)}` }, "signature_malformed"],
+    ["nine signatures", { signature: Array.from({ length: 9 }, () => received.signature).join() }, "signature_malformed"],
     ["a signature with more behind it", { signature: `${received.signature},v1=x` }, "signature_malformed"],
     ["the same bytes spelled with other spare bits", { signature: "v1=kefLAdAmLJi7/mrPj95NbbhnXB7fJr1J2SnRfpEGarh=" }, "signature_mismatch"],
     ["another timestamp inside the window", { timestamp: "2026-01-02T03:04:06.001Z" }, "signature_mismatch"],
@@ -105,6 +106,14 @@ describe("verifying", () => {
   test("knows old and new keys (Webhook Event Delivery §5)", () => {
     const rotated = [{ id: "newer", secret: Buffer.alloc(32, 7) }, key];
     expect(verifyHmacV1(rotated, received, sentAtMs)).toEqual({ ok: true, keyId: "new" });
+  });
+
+  test("looks at every signature when keys sign side by side (Webhook Event Delivery §5)", () => {
+    const newer = Buffer.alloc(32, 7);
+    const signature = hmacV1Signatures([newer, secret].map((one) => ({ algorithm: "hmac-sha256", secret: one })), vectors[0].parts);
+    expect(signature).toBe(`${signHmacV1(newer, vectors[0].parts)},${vectors[0].signature}`);
+    expect(verdict({ signature })).toEqual({ ok: true, keyId: "new" });
+    expect(verifyHmacV1([{ id: "newer", secret: newer }], { ...received, signature }, sentAtMs)).toEqual({ ok: true, keyId: "newer" });
   });
 
   test("forgets a key after its last moment", () => {

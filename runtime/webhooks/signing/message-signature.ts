@@ -1,0 +1,203 @@
+import { hash, timingSafeEqual } from "node:crypto";
+import { isSignedBy, signBytes } from "./asymmetric.ts";
+import { publicKeysAt, type SigningKey, type VerificationKey } from "./keys.ts";
+import { parseByteSequences, parseSignatureInputs, quoted, type SignatureInput } from "./signature-fields.ts";
+import {
+  fault,
+  pathOf,
+  signaturesMax,
+  singleHeader,
+  timeFault,
+  type IncomingRequest,
+  type SignatureFault,
+  type SignatureVerdict,
+} from "./verdict.ts";
+
+/** What an HTTP message signature of an attempt covers. */
+export interface MessageParts {
+  readonly method: string;
+  readonly url: URL;
+  /** Headers of the attempt besides those that this scheme adds, in any case; {@link coveredHeaders} of them are covered. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** Unix milliseconds. */
+  readonly sentAtMs: number;
+}
+
+/** Headers that are covered when the attempt has them, in this order. */
+export const coveredHeaders = [
+  "content-type",
+  "x-timestamp",
+  "x-event-id",
+  "x-attempt",
+  "x-webhook-producer",
+  "x-webhook-replay",
+] as const;
+
+/** What a recipient insists on; without these, something that matters would not be signed. */
+const requiredComponents = ["@method", "@path", "content-digest"] as const;
+
+const secondMs = 1_000;
+/** Strongest first: the first that is there is compared. Source: RFC 9530 §5. */
+const digestAlgorithms = [
+  ["sha-512", "sha512"],
+  ["sha-256", "sha256"],
+] as const;
+
+/** Name and value of something that is covered, as a line of the signature base holds them. */
+export type Component = readonly [name: string, value: string];
+
+/**
+ * The text that is signed. `params` is the value of the signature's member of `Signature-Input`. Source: RFC 9421 §2.5.
+ */
+export function signatureBase(components: readonly Component[], params: string): string {
+  const lines = components.map(([name, value]) => `${quoted(name)}: ${value}`);
+  return [...lines, `"@signature-params": ${params}`].join("\n");
+}
+
+/** Value of `Content-Digest`. Source: RFC 9530 §2. */
+export function contentDigest(body: Uint8Array): string {
+  return `sha-256=:${hash("sha256", body, "base64")}:`;
+}
+
+/**
+ * `Content-Digest`, `Signature-Input` and `Signature`, with one signature for each private key: `sig1` is by the newest key,
+ * and so on. Source: RFC 9421 §3.1 and §4.
+ */
+export function messageSignatureHeaders(keys: readonly SigningKey[], parts: MessageParts): Readonly<Record<string, string>> {
+  const digest = contentDigest(parts.body);
+  const components = componentsOf(parts, digest);
+  const names = components.map(([name]) => quoted(name)).join(" ");
+  const created = Math.floor(parts.sentAtMs / secondMs);
+  const signed = keys.flatMap((key, index) => {
+    if ("secret" in key) {
+      return [];
+    }
+    const params = `(${names});created=${created};keyid=${quoted(key.keyId)};alg=${quoted(key.algorithm)}`;
+    const signature = signBytes(key.privateKey, Buffer.from(signatureBase(components, params)));
+    const label = `sig${index + 1}`;
+    return [{ input: `${label}=${params}`, signature: `${label}=:${signature.toString("base64")}:` }];
+  });
+  return {
+    "Content-Digest": digest,
+    "Signature-Input": signed.map(({ input }) => input).join(", "),
+    Signature: signed.map(({ signature }) => signature).join(", "),
+  };
+}
+
+function componentsOf({ method, url, headers }: MessageParts, digest: string): readonly Component[] {
+  const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  const covered = coveredHeaders.flatMap((name): readonly Component[] => {
+    const value = byName.get(name);
+    return value === undefined ? [] : [[name, value.trim()]];
+  });
+  return [
+    ["@method", method],
+    ["@authority", url.host],
+    ["@path", url.pathname],
+    ...(url.search === "" ? [] : [["@query", url.search] as const]),
+    ["content-digest", digest],
+    ...covered,
+  ];
+}
+
+/**
+ * Verifies a request against every public key in force. One signature is enough that is by the key it names, was made
+ * within the window, and covers method, path and the digest of the very body that came. Which algorithm counts is up to
+ * the key, never to the request. Source: RFC 9421 §3.2.
+ */
+export function verifyMessageSignature(
+  keys: readonly VerificationKey[],
+  request: IncomingRequest,
+  nowMs: number,
+): SignatureVerdict {
+  const inputField = singleHeader(request, "signature-input");
+  const signatureField = singleHeader(request, "signature");
+  if (inputField === undefined || signatureField === undefined) {
+    return fault("signature_missing");
+  }
+  const inputs = parseSignatureInputs(inputField);
+  const signatures = parseByteSequences(signatureField);
+  if (inputs === undefined || signatures === undefined || inputs.length > signaturesMax) {
+    return fault("signature_malformed");
+  }
+  const digestProblem = digestFault(request);
+  if (digestProblem !== undefined) {
+    return fault(digestProblem);
+  }
+  const verdicts = inputs.map((input) => judge(keys, request, input, signatures.get(input.label), nowMs));
+  return verdicts.find(({ ok }) => ok) ?? verdicts[0] ?? fault("signature_missing");
+}
+
+function digestFault(request: IncomingRequest): SignatureFault | undefined {
+  const digests = parseByteSequences(singleHeader(request, "content-digest") ?? "");
+  for (const [name, algorithm] of digestAlgorithms) {
+    const given = digests?.get(name);
+    if (given !== undefined) {
+      const expected = hash(algorithm, request.body, "buffer");
+      return given.length === expected.length && timingSafeEqual(given, expected) ? undefined : "digest_mismatch";
+    }
+  }
+  return "digest_missing";
+}
+
+function judge(
+  keys: readonly VerificationKey[],
+  request: IncomingRequest,
+  { components, parameters, text }: SignatureInput,
+  signature: Buffer | undefined,
+  nowMs: number,
+): SignatureVerdict {
+  if (signature === undefined) {
+    return fault("signature_missing");
+  }
+  const values = components.map((name) => componentOf(request, name));
+  if (new Set(components).size < components.length) {
+    return fault("signature_malformed");
+  }
+  if (!requiredComponents.every((name) => components.includes(name)) || !values.every((value) => value !== undefined)) {
+    return fault("components_missing");
+  }
+  const late = validityFault(parameters, nowMs);
+  if (late !== undefined) {
+    return fault(late);
+  }
+  const base = Buffer.from(signatureBase(values, text));
+  const named = publicKeysAt(keys, nowMs).filter(({ id }) => id === parameters.get("keyid"));
+  const key = named.find(({ publicKey }) => isSignedBy(publicKey, base, signature));
+  return key === undefined ? fault("signature_mismatch") : { ok: true, keyId: key.id };
+}
+
+function validityFault(parameters: SignatureInput["parameters"], nowMs: number): SignatureFault | undefined {
+  const [created, expires] = [parameters.get("created"), parameters.get("expires")];
+  if (created === undefined) {
+    return "timestamp_missing";
+  }
+  if (expires !== undefined && !(Number(expires) * secondMs >= nowMs)) {
+    return "timestamp_outside_window";
+  }
+  return timeFault(typeof created === "number" ? created * secondMs : Number.NaN, nowMs);
+}
+
+/** Source: RFC 9421 §2.1 for headers and §2.2 for the rest. A header that stands twice is none. */
+function componentOf(request: IncomingRequest, name: string): Component | undefined {
+  const value = name.startsWith("@") ? derivedValue(request, name) : singleHeader(request, name)?.trim();
+  return value === undefined ? undefined : [name, value];
+}
+
+function derivedValue(request: IncomingRequest, name: string): string | undefined {
+  const { method, target } = request;
+  const query = target.indexOf("?");
+  switch (name) {
+    case "@method":
+      return method;
+    case "@authority":
+      return singleHeader(request, "host")?.toLowerCase();
+    case "@path":
+      return pathOf(target);
+    case "@query":
+      return query === -1 ? "?" : target.slice(query);
+    default:
+      return undefined;
+  }
+}

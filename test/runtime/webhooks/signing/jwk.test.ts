@@ -1,0 +1,31 @@
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { publicJwkOf, publicKeysOf, thumbprintOf } from "../../../../runtime/webhooks/signing/jwk.ts";
+import { privateKeyOf, publicKeyOf, rfcEd25519, rfcP256 } from "./key-material.ts";
+
+describe("the JWK of a key", () => {
+  test("of Ed25519 has the thumbprint of RFC 8037 §A.3", () => {
+    const key = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" };
+    expect(thumbprintOf(createPublicKey({ key, format: "jwk" }))).toBe("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
+  });
+
+  test("holds nothing of the private half", () => {
+    const { d: _, ...point } = rfcP256;
+    const publicKey = publicKeyOf(rfcP256);
+    expect(publicJwkOf(privateKeyOf(rfcP256))).toEqual({ ...point, kid: thumbprintOf(publicKey), alg: "ES256", use: "sig" });
+    expect(publicJwkOf(publicKey)).toEqual(publicJwkOf(privateKeyOf(rfcP256)));
+  });
+
+  test("is none for a kind of key that no scheme knows", () => {
+    expect(publicJwkOf(generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey)).toBeUndefined();
+    expect(publicJwkOf(generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey)).toBeUndefined();
+  });
+});
+
+test("the keys of a set are read back, others are passed over", () => {
+  const ed25519 = publicJwkOf(privateKeyOf(rfcEd25519));
+  const { kid: _, ...nameless } = publicJwkOf(privateKeyOf(rfcP256)) ?? {};
+  const keys = publicKeysOf({ keys: [ed25519 ?? {}, nameless, { kty: "oct", k: "AAAA", kid: "x" }, { kty: "OKP", kid: "y" }] });
+  expect(keys.map(({ id }) => id)).toEqual([ed25519?.kid]);
+  expect(keys[0]?.publicKey.equals(publicKeyOf(rfcEd25519))).toBe(true);
+});
