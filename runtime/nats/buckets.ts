@@ -20,6 +20,10 @@ export interface Bucket {
   get(key: string): Promise<BucketEntry | undefined>;
   /** Every entry, from any replica; at most 1,024. */
   list(): Promise<readonly BucketEntry[]>;
+  /** Every key, however many; those that were {@link remove}d count until their bucket forgets them. */
+  keys(): Promise<readonly string[]>;
+  /** Removes an entry without a trace of it. */
+  drop(key: string): Promise<void>;
 }
 
 const operationHeader = "KV-Operation";
@@ -51,5 +55,10 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
       const messages = await readLastOfEach(handle, stream, [`${prefix}>`]);
       return messages.map(entryOf).filter((entry) => entry !== undefined);
     },
+    keys: async () => {
+      const { state } = await handle.manager.streams.info(stream, { subjects_filter: `${prefix}>` });
+      return Object.keys(state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
+    },
+    drop: async (key) => void (await handle.manager.streams.purge(stream, { filter: prefix + key })),
   };
 }

@@ -1,4 +1,4 @@
-import { AckPolicy, JetStreamApiError, type ConsumerConfig } from "@nats-io/jetstream";
+import { AckPolicy, JetStreamApiError, type ConsumerConfig, type ConsumerInfo } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "./connect.ts";
 
@@ -26,27 +26,44 @@ const apiCode = { consumerNotFound: 10014, consumerExists: 10148, consumerNameIn
  *
  * @throws JetStreamApiError
  */
-export async function ensureConsumer(handle: NatsConnectionHandle, consumer: DurableConsumer): Promise<void> {
+export async function ensureConsumer(handle: NatsConnectionHandle, consumer: DurableConsumer): Promise<ConsumerInfo> {
   const { stream, name } = consumer;
   const config = configOf(consumer);
   try {
-    await handle.manager.consumers.add(stream, config);
+    return await handle.manager.consumers.add(stream, config);
   } catch (error) {
     if (!hasCode(error, apiCode.consumerExists) && !hasCode(error, apiCode.consumerNameInUse)) {
       throw error;
     }
-    await handle.manager.consumers.update(stream, name, config);
+    return await handle.manager.consumers.update(stream, name, config);
   }
 }
 
 /** Whether the consumer exists. */
 export async function hasConsumer(handle: NatsConnectionHandle, stream: string, name: string): Promise<boolean> {
+  return (await consumerInfo(handle, stream, name)) !== undefined;
+}
+
+/** What the server says of the consumer; undefined when there is none. */
+export function consumerInfo(
+  handle: NatsConnectionHandle,
+  stream: string,
+  name: string,
+): Promise<ConsumerInfo | undefined> {
+  return ifExists(() => handle.manager.consumers.info(stream, name));
+}
+
+/** Removes the consumer if it exists. */
+export async function deleteConsumer(handle: NatsConnectionHandle, stream: string, name: string): Promise<void> {
+  await ifExists(() => handle.manager.consumers.delete(stream, name));
+}
+
+async function ifExists<T>(step: () => Promise<T>): Promise<T | undefined> {
   try {
-    await handle.manager.consumers.info(stream, name);
-    return true;
+    return await step();
   } catch (error) {
     if (hasCode(error, apiCode.consumerNotFound)) {
-      return false;
+      return undefined;
     }
     throw error;
   }

@@ -1,7 +1,7 @@
 import type { NatsConnectionHandle } from "./connect.ts";
-import { ensureConsumer, hasConsumer } from "./consumers.ts";
+import { consumerInfo, deleteConsumer, ensureConsumer, hasConsumer } from "./consumers.ts";
 import type { HeaderFields } from "./headers.ts";
-import { laneConsumer, type LaneQueue, type Layout } from "./layout.ts";
+import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
 import { readLast, type StoredMessage } from "./stored-messages.ts";
@@ -55,6 +55,11 @@ export interface DeliveriesStream {
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
   hasConsumer(queue: LaneQueue, lane: string): Promise<boolean>;
   pull(queue: LaneQueue, lane: string, options: Omit<PullOptions, "stream" | "consumer">): Pull;
+  /**
+   * Removes everything that waits for a partner, and the consumers of its own lane; false while something of it is in
+   * flight, which is left to end.
+   */
+  removePartner(partner: string): Promise<boolean>;
   /** Size of everything that waits, in bytes. */
   sizeBytes(): Promise<number>;
 }
@@ -74,12 +79,24 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       const found = await Promise.all(subjects.map((subject) => readLast(handle, stream, subject)));
       return found.filter((message) => message !== undefined);
     },
-    ensureConsumer: ({ queue, lane, maxAckPending, metadata }) => {
+    ensureConsumer: async ({ queue, lane, maxAckPending, metadata }) => {
       const filter = layout.laneFilter(queue, lane);
-      return ensureConsumer(handle, { stream, name: laneConsumer(queue, lane), filter, maxAckPending, metadata });
+      await ensureConsumer(handle, { stream, name: laneConsumer(queue, lane), filter, maxAckPending, metadata });
     },
     hasConsumer: (queue, lane) => hasConsumer(handle, stream, laneConsumer(queue, lane)),
     pull: (queue, lane, options) => startPull(handle, { ...options, stream, consumer: laneConsumer(queue, lane) }),
+    removePartner: async (partner) => {
+      const names = laneQueues.map((queue) => laneConsumer(queue, partner));
+      const states = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
+      if (states.some((info) => (info?.num_ack_pending ?? 0) > 0)) {
+        return false;
+      }
+      for (const filter of layout.partnerFilters(partner)) {
+        await handle.manager.streams.purge(stream, { filter });
+      }
+      await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
+      return true;
+    },
     sizeBytes: async () => (await handle.manager.streams.info(stream)).state.bytes,
   };
 }

@@ -1,5 +1,5 @@
 import type { NatsConnectionHandle } from "./connect.ts";
-import { ensureConsumer } from "./consumers.ts";
+import { deleteConsumer, ensureConsumer } from "./consumers.ts";
 import { routerConsumer, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
@@ -26,8 +26,10 @@ export interface EventsStream {
   read(tenant: string, idhash: string): Promise<StoredMessage | undefined>;
   /** The event of one of these tenants (`*`: of any); the newest when several have it. */
   find(tenants: readonly string[], idhash: string): Promise<StoredMessage | undefined>;
-  /** Makes the router's consumer. */
-  ensureRouter(maxAckPending: number): Promise<void>;
+  /** Makes the router's consumer and answers when that was first done, Unix milliseconds by JetStream's clock. */
+  ensureRouter(maxAckPending: number): Promise<number>;
+  /** Removes the router's consumer, so that every event is looked at again by the one that is made next. */
+  forgetRouter(): Promise<void>;
   pull(options: Omit<PullOptions, "stream" | "consumer">): Pull;
   /** Sequence up to which every event has been routed. */
   routedUpTo(): Promise<number>;
@@ -57,8 +59,11 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
       const found = await readLastOfEach(handle, stream, subjectsOf(layout, tenants, idhash));
       return found.reduce<StoredMessage | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
     },
-    ensureRouter: (maxAckPending) =>
-      ensureConsumer(handle, { stream, name: routerConsumer, filter: layout.filters.events, maxAckPending }),
+    ensureRouter: async (maxAckPending) => {
+      const consumer = { stream, name: routerConsumer, filter: layout.filters.events, maxAckPending };
+      return Date.parse((await ensureConsumer(handle, consumer)).created);
+    },
+    forgetRouter: () => deleteConsumer(handle, stream, routerConsumer),
     pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
     routedUpTo: async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
     size: async () => {

@@ -29,6 +29,8 @@ export interface Layout {
     readonly pods: string;
     /** Partners that a 410 disabled, by partner token. */
     readonly disabledPartners: string;
+    /** Every partner for whom something may be stored, by partner token. */
+    readonly partners: string;
   };
   /** Every subject of a stream. */
   readonly filters: {
@@ -45,10 +47,13 @@ export interface Layout {
   deadLetter(partner: string, reason: string): string;
   /** Filter of the consumer that pulls a lane. */
   laneFilter(queue: LaneQueue, lane: string): string;
+  /** Filters of everything that waits for a partner, in whatever lane. With wildcards: never for the hot path. */
+  partnerFilters(partner: string): readonly string[];
 }
 
 /** First attempts and retries are pulled apart, so that a backlog of retries never holds back a fresh event. */
-export type LaneQueue = "first" | "retry";
+export const laneQueues = ["first", "retry"] as const;
+export type LaneQueue = (typeof laneQueues)[number];
 
 /** Version of {@link Layout}, kept in the metadata of every stream. */
 export const layoutVersion = "1";
@@ -81,7 +86,7 @@ export function createLayout(prefix: string): Layout {
       deadLetters: name("DLQ"),
       advisories: name("ADVISORIES"),
     },
-    buckets: { pods: name("PODS"), disabledPartners: name("DISABLED") },
+    buckets: { pods: name("PODS"), disabledPartners: name("DISABLED"), partners: name("PARTNERS") },
     filters: {
       events: `${prefix}.evt.*.*`,
       deliveries: [`${prefix}.dlv.*.*.*`, `${prefix}.dlr.*.*.*`, `${prefix}.sch.*.*`],
@@ -95,5 +100,10 @@ export function createLayout(prefix: string): Layout {
     schedule: (partner, did) => `${prefix}.sch.${partner}.${did}`,
     deadLetter: (partner, reason) => `${prefix}.dlq.${partner}.${reason}`,
     laneFilter: (queue, lane) => `${prefix}.${queueTokens[queue]}.${lane}.>`,
+    partnerFilters: (partner) => [
+      `${prefix}.dlv.*.${partner}.*`,
+      `${prefix}.dlr.*.${partner}.*`,
+      `${prefix}.sch.${partner}.*`,
+    ],
   };
 }

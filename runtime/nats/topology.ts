@@ -6,6 +6,7 @@ import type { RetentionSettings, StreamSettings } from "../config/settings.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { createLayout, layoutVersion, type Layout } from "./layout.ts";
 import { Unanswered } from "./requests.ts";
+import { limitsFault } from "./server-limits.ts";
 import { isVersionEnough, serverVersionMin } from "./server-version.ts";
 
 /** An acknowledgement scans the consumers of a work queue; partners beyond this share lanes long before. */
@@ -27,9 +28,9 @@ const apiCode = {
   streamNotFound: 10059,
   streamNameInUse: 10058,
   storageExceeded: 10047,
-  notEnabled: 10076,
-  notEnabledForAccount: 10039,
 } as const;
+/** Not enabled: on the server, for the account. */
+const offCodes: ReadonlySet<number | undefined> = new Set([10076, 10039]);
 const unavailableStatus = 503;
 
 type NamedConfig = Partial<StreamConfig> & { readonly name: string };
@@ -39,17 +40,34 @@ type NamedConfig = Partial<StreamConfig> & { readonly name: string };
  * Running it again changes nothing. How long written data may stay away from the disk (`sync_interval`) is the server's
  * own setting.
  *
- * @throws Error in a sentence for people: server too old, JetStream off, no room, or a stream that something else made
+ * @throws Error in a sentence for people: server too old or its limits too low, JetStream off, no room, or a stream that something else made
  */
 export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
   assertServerVersion(handle);
-  const layout = createLayout(settings.prefix);
   await assertJetStream(handle);
+  await repairTopology(handle, settings);
+  return createLayout(settings.prefix);
+}
+
+/**
+ * Makes again what somebody deleted while the program runs.
+ *
+ * @returns names of the streams that had to be made
+ * @throws Error as {@link ensureTopology}
+ */
+export async function repairTopology(
+  handle: NatsConnectionHandle,
+  settings: StreamSettings,
+): Promise<readonly string[]> {
+  const layout = createLayout(settings.prefix);
+  const made: string[] = [];
   for (const config of streamConfigs(layout, settings)) {
-    await patiently(() => ensureStream(handle, config));
+    if (await patiently(() => ensureStream(handle, config))) {
+      made.push(config.name);
+    }
   }
   await patiently(() => ensureBuckets(handle, layout, settings.replicas));
-  return layout;
+  return made;
 }
 
 function assertServerVersion(handle: NatsConnectionHandle): void {
@@ -64,19 +82,28 @@ async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
   const payload = await handle.requests.ask("$JS.API.INFO", "").catch((cause: unknown) => {
     throw cause instanceof Unanswered && cause.reason === "no_responders" ? new Error(off, { cause }) : cause;
   });
-  const { error } = JSON.parse(Buffer.from(payload).toString()) as { readonly error?: { readonly err_code?: number } };
-  if (error?.err_code === apiCode.notEnabled || error?.err_code === apiCode.notEnabledForAccount) {
+  const { error, limits: found } = JSON.parse(Buffer.from(payload).toString()) as AccountAnswer;
+  if (error !== undefined && offCodes.has(error.err_code)) {
     throw new Error(off);
+  }
+  const { max_streams: streams = -1, max_consumers: consumers = -1 } = found ?? {};
+  const fault = limitsFault({ maxPayloadBytes: handle.connection.info?.max_payload, streams, consumers });
+  if (fault !== undefined) {
+    throw new Error(fault);
   }
 }
 
+interface AccountAnswer {
+  readonly error?: { readonly err_code?: number };
+  readonly limits?: { readonly max_streams?: number; readonly max_consumers?: number };
+}
+
 /** A cluster that just started answers 503 for a while. */
-async function patiently(step: () => Promise<void>): Promise<void> {
+async function patiently<T>(step: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     try {
-      await step();
-      return;
+      return await step();
     } catch (error) {
       const passing = error instanceof JetStreamApiError && error.status === unavailableStatus;
       if (!passing || performance.now() >= deadlineMs) {
@@ -138,11 +165,12 @@ function advisorySubjects(stream: string): readonly string[] {
   return ["MAX_DELIVERIES", "MSG_TERMINATED"].map((kind) => `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.*`);
 }
 
-async function ensureStream(handle: NatsConnectionHandle, config: NamedConfig): Promise<void> {
+/** Whether the stream had to be made. */
+async function ensureStream(handle: NatsConnectionHandle, config: NamedConfig): Promise<boolean> {
   const existing = await existingStream(handle, config.name);
   if (existing === undefined) {
     await addStream(handle, config);
-    return;
+    return true;
   }
   const found = existing.metadata?.["heliograph_layout"];
   if (found !== layoutVersion) {
@@ -152,6 +180,7 @@ async function ensureStream(handle: NatsConnectionHandle, config: NamedConfig): 
   if (differs(existing, config)) {
     await handle.manager.streams.update(config.name, config);
   }
+  return false;
 }
 
 async function existingStream(handle: NatsConnectionHandle, name: string): Promise<StreamConfig | undefined> {
@@ -192,4 +221,5 @@ async function ensureBuckets(handle: NatsConnectionHandle, layout: Layout, repli
   const kvm = new Kvm(handle.connection);
   await kvm.create(layout.buckets.pods, { replicas, history: 1, ttl: podHeartbeatAgeMs, allow_direct: true });
   await kvm.create(layout.buckets.disabledPartners, { replicas, history: 1, allow_direct: true });
+  await kvm.create(layout.buckets.partners, { replicas, history: 1, allow_direct: true });
 }

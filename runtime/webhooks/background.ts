@@ -1,8 +1,7 @@
-import type { StreamSettings } from "../config/settings.ts";
 import type { Homes } from "./homes.ts";
 import { keepAliveMs } from "./in-flight.ts";
 import type { Lanes } from "./lanes.ts";
-import { keepRoom } from "./room.ts";
+import type { Log } from "./delivery-context.ts";
 import type { Router, RouterDeps } from "./router.ts";
 
 /** What runs beside routing and delivering. */
@@ -11,34 +10,62 @@ export interface BackgroundParts {
   readonly router: Router;
   readonly lanes: Lanes;
   readonly homes: Homes;
-  readonly streams: StreamSettings;
+  /** Bytes that may wait for delivery. */
+  readonly deliveriesBytesMax: number;
+  /** What one pod does for all of them, made anew whenever this pod becomes the one. */
+  readonly duties: readonly Duty[];
+}
+
+/** Something that is looked after in turns. */
+export interface Duty {
+  readonly name: string;
+  readonly periodMs: number;
+  /** Begins with fresh eyes and answers one turn. */
+  readonly begin: () => () => Promise<void>;
 }
 
 const backlogMs = 1_000;
 /** Routing resumes when this part of the room for deliveries is free again. */
 const resumeShare = 0.95;
-const roomMs = 2_000;
-/** One pod makes room: the home of this name, which is no partner's token. */
-const roomLane = "room";
+/** The home of this name, which is no partner's token, has the duties. */
+const dutyLane = "duties";
 
 /** Starts what runs in turns; the answer ends it. */
 export function startBackground(parts: BackgroundParts): () => void {
-  const { context, router, lanes, homes, streams } = parts;
+  const { context, router, lanes, homes, duties } = parts;
   const keepAlive = setInterval(() => {
     router.keepAlive();
     lanes.keepAlive();
   }, keepAliveMs);
   const stops = [
-    inTurns(backlogMs, backlogLook(context, router, streams.deliveries.maxBytes)),
-    inTurns(roomMs, async () => {
-      if (homes.isHome(roomLane)) {
-        await keepRoom(context.events, streams.events.maxBytes, context.log);
-      }
-    }),
+    inTurns(backlogMs, backlogLook(context, router, parts.deliveriesBytesMax)),
+    ...duties.map((duty) => inTurns(duty.periodMs, dutyTurn(duty, homes, context.log))),
   ];
   return () => {
     clearInterval(keepAlive);
     stops.forEach((stop) => stop());
+  };
+}
+
+/** A turn of a duty, if this pod has it; one line when it begins to fail and one when it goes on. */
+function dutyTurn({ name, begin }: Duty, homes: Homes, log: Log): () => Promise<void> {
+  let turn: (() => Promise<void>) | undefined;
+  let isFailing = false;
+  return async () => {
+    turn = homes.isHome(dutyLane) ? (turn ?? begin()) : undefined;
+    try {
+      await turn?.();
+      if (isFailing) {
+        log.info({ duty: name }, "a duty of the installation is done again");
+      }
+      isFailing = false;
+    } catch (error) {
+      turn = undefined;
+      if (!isFailing) {
+        log.warn({ err: error, duty: name }, "a duty of the installation fails, trying again");
+      }
+      isFailing = true;
+    }
   };
 }
 

@@ -12,10 +12,11 @@ import { createDeliveriesStream } from "../nats/deliveries-stream.ts";
 import { createEventsStream } from "../nats/events-stream.ts";
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
-import { startBackground } from "./background.ts";
+import { startBackground, type Duty } from "./background.ts";
 import type { Log, Stage } from "./delivery-context.ts";
 import { createDeliveryMetrics } from "./delivery-metrics.ts";
 import { createDisabledPartners, type DisabledMark } from "./disabled-partners.ts";
+import { createDuties } from "./duties.ts";
 import { parseEnvelope } from "./envelope.ts";
 import { readHistory, type EventHistory } from "./history.ts";
 import { createHomes, type Homes } from "./homes.ts";
@@ -74,6 +75,8 @@ export interface WebhookEngineDeps {
   readonly now?: () => number;
   /** [0, 1), for jitter. @default Math.random */
   readonly random?: () => number;
+  /** How long a partner is gone from the configuration before what waits for it goes too. @default ten minutes */
+  readonly removedAfterMs?: number;
   /** Called at every stage, for fault tests. @default nothing */
   readonly onStage?: (stage: Stage, eventId: string) => void;
 }
@@ -102,6 +105,7 @@ class Engine implements WebhookEngine {
   readonly #homes: Homes;
   readonly #lanes: Lanes;
   readonly #router: Router;
+  readonly #duties: readonly Duty[];
   #partners: readonly Partner[] = [];
   #table = createRoutingTable([]);
   #stopBackground: () => void = () => undefined;
@@ -118,6 +122,15 @@ class Engine implements WebhookEngine {
     this.#homes = createHomes({ bucket, clock: nats.clock, podId, localNow, log, onChange });
     this.#lanes = createLanes(this.#context, this.#homes);
     this.#router = createRouter(this.#context);
+    const { removedAfterMs } = deps;
+    this.#duties = createDuties({
+      context: this.#context,
+      nats,
+      layout,
+      streams: settings.streams,
+      partners: () => this.#partners,
+      ...(removedAfterMs === undefined ? {} : { removedAfterMs }),
+    });
     const rules = { personalData: personalDataRules(settings.personalData) };
     this.ingest = createIngest({
       events: this.#context.events,
@@ -130,7 +143,6 @@ class Engine implements WebhookEngine {
   }
 
   async start(): Promise<void> {
-    const { streams } = this.#deps.settings;
     try {
       await this.#homes.start();
       await this.#router.start();
@@ -139,8 +151,9 @@ class Engine implements WebhookEngine {
       throw error;
     }
     this.#lanes.start();
-    const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes, streams };
-    this.#stopBackground = startBackground(parts);
+    const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes };
+    const deliveriesBytesMax = this.#deps.settings.streams.deliveries.maxBytes;
+    this.#stopBackground = startBackground({ ...parts, deliveriesBytesMax, duties: this.#duties });
   }
 
   apply(config: RuntimeConfig): void {

@@ -4,6 +4,7 @@ import type { EventsStream } from "../nats/events-stream.ts";
 import { parseAttempts, type AttemptRecord, type RecordedOutcome } from "./attempts.ts";
 import { isLater, readItem } from "./delivery-item.ts";
 import { deliveryId, eventHash } from "./ids.ts";
+import type { AttemptTimings } from "./outcome.ts";
 import type { Partner } from "./partner.ts";
 import type { RoutingTable } from "./routing-table.ts";
 import type { Settlement } from "./settle.ts";
@@ -38,10 +39,20 @@ export interface AttemptHistory {
   /** HTTP status; null without an answer. */
   readonly status: number | null;
   readonly duration_ms: number;
+  /** Milliseconds by phase; a phase that did not happen, as on a connection that was kept alive, is null. */
+  readonly phases_ms: PhasesHistory;
   /** Why there was no answer; null with one. */
   readonly error: { readonly reason: string; readonly detail: string } | null;
   /** The beginning of the answer; null without one. */
   readonly response: ResponseHistory | null;
+}
+
+export interface PhasesHistory {
+  readonly dns: number | null;
+  readonly connect: number | null;
+  readonly tls: number | null;
+  /** From the last byte of the request until the head of the answer. */
+  readonly first_byte: number | null;
 }
 
 export interface ResponseHistory {
@@ -149,13 +160,21 @@ function standingOf(settlement: Settlement | undefined): Pick<DeliveryHistory, "
   }
 }
 
-function attemptHistory({ number, at, durationMs, outcome }: AttemptRecord): AttemptHistory {
-  const made = { attempt: number, at, duration_ms: durationMs };
+function attemptHistory({ number, at, durationMs, timings, outcome }: AttemptRecord): AttemptHistory {
+  const made = { attempt: number, at, duration_ms: durationMs, phases_ms: phasesHistory(timings) };
   if (outcome.kind === "failure") {
     const { reason, detail } = outcome;
     return { ...made, status: null, error: { reason, detail }, response: null };
   }
   return { ...made, status: outcome.status, error: null, response: responseHistory(outcome) };
+}
+
+function phasesHistory({ dnsMs, connectMs, tlsMs, firstByteMs }: AttemptTimings): PhasesHistory {
+  return { dns: tenths(dnsMs), connect: tenths(connectMs), tls: tenths(tlsMs), first_byte: tenths(firstByteMs) };
+}
+
+function tenths(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms * 10) / 10;
 }
 
 function responseHistory(outcome: Extract<RecordedOutcome, { kind: "response" }>): ResponseHistory {

@@ -4,12 +4,13 @@ import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { Pull } from "../nats/pull.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
 import type { PublishAnswer } from "../nats/publish.ts";
-import { readAttempts } from "./attempts.ts";
+import { readAttempts, type AttemptRecord } from "./attempts.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
-import { itemHeaders, type DeliveryItem } from "./delivery-item.ts";
+import { isLater, itemHeaders, type DeliveryItem } from "./delivery-item.ts";
 import { deliveryId, messageId } from "./ids.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
+import { readPast } from "./past.ts";
 import type { RoutingTable } from "./routing-table.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
 import { createSuspicion, type Suspicion } from "./suspicion.ts";
@@ -45,6 +46,8 @@ export function createRouter(deps: RouterDeps): Router {
   let table: RoutingTable = { partnersFor: () => [] };
   let pull: Pull | undefined;
   let isHeld = false;
+  /** Events of before were offered to another consumer, which somebody deleted. */
+  let consumerMadeAtMs = 0;
   const suspicion = createSuspicion(() => ackPendingMax);
   const inFlight = createInFlight<RoutingWork>((error, { event }) => {
     if (!deps.ending.aborted) {
@@ -59,9 +62,16 @@ export function createRouter(deps: RouterDeps): Router {
       return;
     }
     const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: performance.now() });
-    inFlight.take(message, start, (work) => route(deps, work, table.partnersFor(event), suspicion));
+    inFlight.take(message, start, (work) => {
+      const partners = table.partnersFor(event);
+      return event.acceptedAtMs < consumerMadeAtMs
+        ? rescue(deps, work, partners)
+        : route(deps, work, partners, suspicion);
+    });
   };
-  const repair = (): Promise<void> => deps.events.ensureRouter(ackPendingMax);
+  const repair = async (): Promise<void> => {
+    consumerMadeAtMs = await deps.events.ensureRouter(ackPendingMax);
+  };
   return {
     start: async () => {
       await repair();
@@ -98,13 +108,60 @@ async function route(
   if (isFirstTime && !isKnown) {
     suspicion.report(missing.length < partners.length);
   }
-  await Promise.all(missing.map((partner) => ensureDelivery(deps, event, partner)));
+  const ensure = (partner: Partner): Promise<void> => {
+    const isMissing = async (): Promise<boolean> => (await withoutDelivery(deps, event, [partner])).length > 0;
+    return ensureDelivery(deps, event, partner, firstItem(event, partner), isMissing);
+  };
+  await Promise.all(missing.map(ensure));
   work.message.ack();
 }
 
-async function ensureDelivery(deps: RouterDeps, event: StoredEvent, partner: Partner): Promise<void> {
+/**
+ * Routes an event that was offered before, when nobody knows what became of it: what was never attempted is delivered,
+ * and what waited for its next attempt and is gone goes on from there.
+ */
+async function rescue(deps: RouterDeps, work: RoutingWork, partners: readonly Partner[]): Promise<void> {
+  const { event, message } = work;
+  const found = await Promise.all(partners.map((partner) => lostItem(deps, event, partner)));
+  await Promise.all(
+    partners.map(async (partner, index) => {
+      const item = found[index];
+      if (item !== undefined) {
+        const isMissing = async (): Promise<boolean> => (await lostItem(deps, event, partner)) !== undefined;
+        await ensureDelivery(deps, event, partner, item, isMissing);
+      }
+    }),
+  );
+  message.ack();
+}
+
+/** The step that must be stored again, if any. Live messages are read twice: one may fire between two reads. */
+async function lostItem(deps: RouterDeps, event: StoredEvent, partner: Partner): Promise<DeliveryItem | undefined> {
+  const first = firstItem(event, partner);
+  const isGone = async (): Promise<boolean> => (await readPast(deps, first, partner)).live.length === 0;
+  if (!(await isGone()) || !(await isGone())) {
+    return undefined;
+  }
+  const { attempts } = await readPast(deps, first, partner);
+  const last = attempts.toSorted((a, b) => (isLater(a, b) ? -1 : 1))[0];
+  return last === undefined ? first : stepAfter(first, last);
+}
+
+/** A hop more than the message that was lost, whose id may still be known. */
+function stepAfter(first: DeliveryItem, { generation, attempt, number, settlement }: AttemptRecord) {
+  const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
+  return settlement.kind === "retry" ? step : undefined;
+}
+
+async function ensureDelivery(
+  deps: RouterDeps,
+  event: StoredEvent,
+  partner: Partner,
+  step: DeliveryItem,
+  isMissing: () => Promise<boolean>,
+): Promise<void> {
   const { ending: signal } = deps;
-  let item = firstItem(event, partner);
+  let item = step;
   for (let tries = 1; ; tries += 1) {
     const answer = await untilAnswered(() => publishFirst(deps, event, item, partner), { signal });
     if (answer.kind === "stored") {
@@ -118,7 +175,7 @@ async function ensureDelivery(deps: RouterDeps, event: StoredEvent, partner: Par
         "delivery not stored yet",
       );
       await sleep(pauseAfter(tries), undefined, { signal, ref: false });
-    } else if ((await withoutDelivery(deps, event, [partner])).length === 0) {
+    } else if (!(await isMissing())) {
       return;
     } else {
       // The id was used but nothing of it is left: the same id again would be swallowed for good.

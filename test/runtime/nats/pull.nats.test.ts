@@ -42,7 +42,7 @@ async function caseOf(maxAckPending: number, overrides: Partial<PullOptions> = {
     credit: () => 8,
     onMessage: (message) => got.push(message),
     onOpen: () => undefined,
-    repair: () => ensureConsumer(handle, consumer),
+    repair: async () => void (await ensureConsumer(handle, consumer)),
     ...overrides,
   });
   onTestFinished(() => pull.stop());

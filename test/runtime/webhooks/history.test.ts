@@ -95,13 +95,16 @@ describe("the history of a delivery", () => {
   });
 
   test("shows what came of an attempt", () => {
-    const attempts = [record(1, retry, { outcome: refused }), record(2, retry)];
+    const timings = { dnsMs: 1, connectMs: 2.31, firstByteMs: 4, totalMs: 12 };
+    const attempts = [record(1, retry, { outcome: refused }), record(2, retry, { timings })];
+    const none = { dns: null, connect: null, tls: null, first_byte: null };
     expect(deliveryHistories(attempts, [])[0]?.attempts).toEqual([
       {
         attempt: 1,
         at: "2026-01-01T00:00:01.000Z",
         status: null,
         duration_ms: 12,
+        phases_ms: none,
         error: { reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" },
         response: null,
       },
@@ -110,6 +113,7 @@ describe("the history of a delivery", () => {
         at: "2026-01-01T00:00:02.000Z",
         status: 503,
         duration_ms: 12,
+        phases_ms: { dns: 1, connect: 2.3, tls: null, first_byte: 4 },
         error: null,
         response: { headers: { "x-trace-id": "t-1" }, body: "text", body_truncated: true },
       },

@@ -1,0 +1,26 @@
+/** Limits that hold for a connection; -1 is none, and so is what is absent. */
+export interface ServerLimits {
+  readonly maxPayloadBytes: number | undefined;
+  readonly streams: number;
+  readonly consumers: number;
+}
+
+/** A dead letter with the largest body and its last attempts; also what nats-server takes by default. */
+const payloadBytesMin = 1_048_576;
+/** Five streams and three buckets. */
+const streamsMin = 8;
+/** The router's, and two for the first partner. */
+const consumersMin = 3;
+
+/** Why the limits of the server or of the account are too low, for people, or undefined. */
+export function limitsFault({ maxPayloadBytes, streams, consumers }: ServerLimits): string | undefined {
+  if (maxPayloadBytes !== undefined && maxPayloadBytes < payloadBytesMin) {
+    return `nats-server takes messages of ${maxPayloadBytes} bytes: set max_payload to ${payloadBytesMin} or more`;
+  }
+  if (streams >= 0 && streams < streamsMin) {
+    return `the NATS account may have ${streams} streams: allow ${streamsMin} or more`;
+  }
+  return consumers >= 0 && consumers < consumersMin
+    ? `the NATS account may have ${consumers} consumers: allow ${consumersMin}, and two for each partner`
+    : undefined;
+}

@@ -1,0 +1,61 @@
+import type { StreamSettings } from "../config/settings.ts";
+import { createBucket } from "../nats/buckets.ts";
+import type { NatsConnectionHandle } from "../nats/connect.ts";
+import type { Layout } from "../nats/layout.ts";
+import { repairTopology } from "../nats/topology.ts";
+import type { Duty } from "./background.ts";
+import { createKnownPartners } from "./known-partners.ts";
+import type { Partner } from "./partner.ts";
+import { keepRoom } from "./room.ts";
+import type { RouterDeps } from "./router.ts";
+
+export interface DutiesDeps {
+  readonly context: RouterDeps;
+  readonly nats: NatsConnectionHandle;
+  readonly layout: Layout;
+  readonly streams: StreamSettings;
+  /** Partners of the configuration. */
+  readonly partners: () => readonly Partner[];
+  /** How long a partner is gone before what waits for it goes too. @default ten minutes */
+  readonly removedAfterMs?: number;
+}
+
+const roomMs = 2_000;
+const topologyMs = 2_000;
+const partnersMs = 2_000;
+
+/** What one pod does for all of them. */
+export function createDuties(deps: DutiesDeps): readonly Duty[] {
+  const { context, streams } = deps;
+  return [
+    {
+      name: "room",
+      periodMs: roomMs,
+      begin: () => () => keepRoom(context.events, streams.events.maxBytes, context.log),
+    },
+    { name: "topology", periodMs: topologyMs, begin: () => () => repair(deps) },
+    { name: "partners", periodMs: partnersMs, begin: () => partnersDuty(deps) },
+  ];
+}
+
+/** Makes again what somebody deleted. Deliveries that went with their stream are made again out of the events. */
+async function repair({ context, nats, layout, streams }: DutiesDeps): Promise<void> {
+  const made = await repairTopology(nats, streams);
+  if (made.length > 0) {
+    context.log.error({ streams: made }, "streams were missing and are made again");
+  }
+  if (made.includes(layout.streams.deliveries)) {
+    await context.events.forgetRouter();
+  }
+}
+
+function partnersDuty({ context, nats, layout, partners, removedAfterMs }: DutiesDeps): () => Promise<void> {
+  return createKnownPartners({
+    bucket: createBucket(nats, layout.buckets.partners),
+    partners,
+    purge: (token) => context.deliveries.removePartner(token),
+    now: context.now,
+    log: context.log,
+    ...(removedAfterMs === undefined ? {} : { patienceMs: removedAfterMs }),
+  });
+}

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "undici";
+import { sharedNowMs } from "./measure.ts";
+
+/** What a publisher process is told. */
+export interface PublishOrder {
+  readonly url: string;
+  readonly token: string;
+  /** Publishers at once, each with a connection of its own. */
+  readonly publishers: number;
+  readonly first: number;
+  readonly count: number;
+  readonly eventBytes: number;
+  /** Event `n` has type `bench.<n mod types>.done`. */
+  readonly types: number;
+  /** Events per second over all publishers; 0 is as fast as they go. */
+  readonly ratePerSecond: number;
+  /** Whether an answer that is no 202, or none, is followed by the same event again. */
+  readonly repeats: boolean;
+}
+
+/** When each event was first sent, by id, in milliseconds of the shared clock; and how long answers took. */
+export interface PublishResult {
+  readonly sentAtMs: readonly (readonly [eventId: string, atMs: number])[];
+  readonly answerMs: readonly number[];
+  readonly repeated: number;
+}
+
+const repeatPauseMs = 20;
+
+/** Bytes of event `n`, padded to the size asked for. */
+function eventText(n: number, order: PublishOrder): string {
+  const event = {
+    event_id: `evt-${n}`,
+    type: `bench.${n % order.types}.done`,
+    version: "2026-01-01",
+    ts: "2026-01-01T00:00:00.000Z",
+    tenant: "bench",
+    data: { note: "" },
+  };
+  const bare = JSON.stringify(event).length;
+  return JSON.stringify({ ...event, data: { note: "x".repeat(Math.max(0, order.eventBytes - bare)) } });
+}
+
+async function publishAll(order: PublishOrder): Promise<PublishResult> {
+  const sentAtMs: [string, number][] = [];
+  const answerMs: number[] = [];
+  const headers = { authorization: `Bearer ${order.token}`, "content-type": "application/json" };
+  const startedAtMs = sharedNowMs();
+  let next = order.first;
+  let repeated = 0;
+  const post = async (client: Client, body: string): Promise<boolean> => {
+    const answer = await client.request({ path: "/events", method: "POST", headers, body }).catch(() => undefined);
+    await answer?.body.dump().catch(() => undefined);
+    return answer?.statusCode === 202;
+  };
+  const publisher = async (): Promise<void> => {
+    const client = new Client(order.url);
+    while (next < order.first + order.count) {
+      const n = next;
+      next += 1;
+      if (order.ratePerSecond > 0) {
+        await sleep(startedAtMs + ((n - order.first) * 1_000) / order.ratePerSecond - sharedNowMs());
+      }
+      const body = eventText(n, order);
+      const atMs = sharedNowMs();
+      sentAtMs.push([`evt-${n}`, atMs]);
+      while (!(await post(client, body))) {
+        if (!order.repeats) throw new Error(`event ${n} was not taken`);
+        repeated += 1;
+        await sleep(repeatPauseMs);
+      }
+      answerMs.push(sharedNowMs() - atMs);
+    }
+    await client.close();
+  };
+  await Promise.all(Array.from({ length: order.publishers }, publisher));
+  return { sentAtMs, answerMs, repeated };
+}
+
+process.on("message", (order: PublishOrder) => void publishAll(order).then((result) => process.send?.(result)));

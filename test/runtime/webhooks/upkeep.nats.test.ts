@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery } from "../../support/webhook-partner.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+
+let server: NatsServerHandle;
+beforeAll(async () => {
+  server = await startNatsServer();
+});
+afterAll(() => server.stop());
+
+const timeoutMs = 30_000;
+let count = 0;
+
+interface Case extends TestEngine {
+  readonly layout: Layout;
+}
+
+async function caseOf(
+  { onTestFinished }: TestContext,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<Case> {
+  count += 1;
+  const prefix = `u${count}`;
+  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
+  onTestFinished(engine.stop);
+  return { ...engine, layout: createLayout(prefix) };
+}
+
+async function partnerServer({ onTestFinished }: TestContext, answer?: (delivery: ReceivedDelivery) => PartnerAnswer) {
+  const partner = await startWebhookPartner(answer);
+  onTestFinished(() => partner.close());
+  return partner;
+}
+
+async function untilState({ engine }: TestEngine, eventId: string, partner: string, state: string): Promise<void> {
+  const look = async (): Promise<boolean> =>
+    (await engine.event(eventId, ["*"]))?.deliveries.find(({ partner: name }) => name === partner)?.state === state;
+  await waitFor(look, { timeoutMs, what: `${eventId} ${state}` });
+}
+
+const names = async (list: AsyncIterable<{ readonly name: string }>): Promise<readonly string[]> => {
+  const found: string[] = [];
+  for await (const { name } of list) {
+    found.push(name);
+  }
+  return found;
+};
+
+describe.concurrent("streams that somebody deletes", () => {
+  test("are made again, and deliveries go on from what events and attempts tell", async (context) => {
+    const partner = await partnerServer(context, ({ eventId, attempt }) => ({
+      status: eventId === "later" && attempt === 1 ? 500 : 200,
+    }));
+    const retry = { scheduleSeconds: [3_000], maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const active = partnerConfig("active", partner.url, { retry });
+    const paused = partnerConfig("paused", partner.url, { state: "Paused" });
+    const engine = await caseOf(context, configOf(active, paused));
+    await engine.ingest(eventBytes("done"));
+    await engine.ingest(eventBytes("later"));
+    await untilState(engine, "done", "default/active", "delivered");
+    await waitFor(async () => (await engine.engine.event("later", ["*"]))?.deliveries[0]?.next_attempt_at, {
+      timeoutMs,
+      what: "the failed attempt",
+    });
+    await engine.nats.manager.streams.delete(engine.layout.streams.deliveries);
+    await waitFor(() => partner.of("later").length === 2, { timeoutMs, what: "the retry that was lost" });
+    await untilState(engine, "later", "default/active", "delivered");
+    engine.engine.apply(configOf(active, partnerConfig("paused", partner.url)));
+    await untilState(engine, "done", "default/paused", "delivered");
+    await untilState(engine, "later", "default/paused", "delivered");
+    await engine.ingest(eventBytes("new"));
+    await untilState(engine, "new", "default/active", "delivered");
+    expect(partner.of("done")).toHaveLength(2);
+    expect(partner.of("later").map(({ attempt }) => attempt).sort()).toEqual([1, 1, 2, 2]);
+    expect(engine.lines.some(({ level, message }) => level === "error" && /made again/u.test(message))).toBe(true);
+  });
+
+  test("all at once, with every consumer and bucket, take and deliver new events again", async (context) => {
+    const partner = await partnerServer(context);
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)));
+    await engine.ingest(eventBytes("before"));
+    await untilState(engine, "before", "default/one", "delivered");
+    const { streams, buckets } = engine.layout;
+    const all = [...Object.values(streams), ...Object.values(buckets).map((bucket) => `KV_${bucket}`)];
+    await Promise.all(all.map((stream) => engine.nats.manager.streams.delete(stream)));
+    await waitFor(() => engine.ingest(eventBytes("after")), { timeoutMs, what: "the way in" });
+    await untilState(engine, "after", "default/one", "delivered");
+    expect(partner.received.map(({ eventId }) => eventId)).toEqual(["before", "after"]);
+  });
+});
+
+describe.concurrent("a partner that is removed", () => {
+  test("lets its attempts end, then loses what waits for it, then its consumers; others keep theirs", async (context) => {
+    const partner = await partnerServer(context, ({ eventId }) => ({
+      status: eventId === "slow" ? 200 : 500,
+      delayMs: eventId === "slow" ? 3_000 : 0,
+    }));
+    const retry = { scheduleSeconds: [3_000], maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const gone = partnerConfig("gone", partner.url, { retry, timeoutMs: 10_000 });
+    const stays = partnerConfig("stays", partner.url, { retry, timeoutMs: 10_000 });
+    const engine = await caseOf(context, configOf(gone, stays), { removedAfterMs: 0 });
+    await engine.ingest(eventBytes("fails"));
+    await waitFor(() => partner.of("fails").length === 2, { timeoutMs, what: "two failures" });
+    const { deliveries } = engine.layout.streams;
+    await waitFor(async () => (await engine.nats.manager.streams.info(deliveries)).state.messages === 2, {
+      timeoutMs,
+      what: "two schedules",
+    });
+    const bucket = `KV_${engine.layout.buckets.partners}`;
+    await waitFor(async () => (await engine.nats.manager.streams.info(bucket)).state.messages === 2, {
+      timeoutMs,
+      what: "two known partners",
+    });
+    await engine.ingest(eventBytes("slow"));
+    await waitFor(() => partner.of("slow").length === 2, { timeoutMs, what: "two slow attempts" });
+    engine.engine.apply(configOf(stays));
+    await waitFor(async () => (await engine.nats.manager.streams.info(bucket)).state.messages === 1, {
+      timeoutMs,
+      what: "the removal",
+    });
+    await untilState(engine, "slow", "default/gone", "delivered");
+    const consumers = await names(engine.nats.manager.consumers.list(deliveries));
+    const token = partnerToken(stays.uid);
+    expect([...consumers].sort()).toEqual([`first-${token}`, `retry-${token}`]);
+    const left = await engine.nats.manager.streams.info(deliveries, { subjects_filter: ">" });
+    expect(Object.keys(left.state.subjects ?? {})).toEqual([
+      expect.stringContaining(`.sch.${token}.`) as string,
+    ]);
+  });
+});
+
+describe("a restart of everything", () => {
+  test("keeps every retry that waits and makes each once", async (context) => {
+    const own = await startNatsServer();
+    context.onTestFinished(() => own.stop());
+    const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
+    const retry = { scheduleSeconds: [4], maxAgeSeconds: 3_600, jitterPercent: 100 };
+    const config = configOf(partnerConfig("one", partner.url, { retry }));
+    const before = await startEngine(own.url, config, { random: Math.random });
+    const ids = Array.from({ length: 500 }, (_, index) => `e-${index}`);
+    await Promise.all(ids.map((id) => before.ingest(eventBytes(id))));
+    const stream = createLayout("hg").streams.deliveries;
+    await waitFor(() => partner.received.length >= ids.length, { timeoutMs, what: "every first attempt" });
+    await before.stop();
+    await own.kill9();
+    await own.restart();
+    const after = await startEngine(own.url, config, { podId: "pod-2" });
+    context.onTestFinished(after.stop);
+    const isEmpty = async (): Promise<boolean> => (await after.nats.manager.streams.info(stream)).state.messages === 0;
+    await waitFor(isEmpty, { timeoutMs, what: "every retry" });
+    const attempts = ids.map((id) => partner.of(id).map(({ attempt }) => attempt).join());
+    expect(attempts.filter((made) => made !== "1,2")).toEqual([]);
+    const early = ids.filter((id) => (partner.of(id)[1]?.atMs ?? 0) - (partner.of(id)[0]?.atMs ?? 0) < 4_000);
+    expect(early).toEqual([]);
+  });
+});
+
+describe("first attempts", () => {
+  test("are not held back by any number of retries that hang", async (context) => {
+    const partner = await partnerServer(context, ({ attempt, eventId }) => ({
+      status: attempt === 1 && eventId.startsWith("old") ? 500 : 200,
+      delayMs: attempt === 1 ? 0 : 1_500,
+    }));
+    const config = partnerConfig("one", partner.url, { delivery: { maxInFlight: 8 }, timeoutMs: 10_000 });
+    const engine = await caseOf(context, configOf(config));
+    await Promise.all(Array.from({ length: 40 }, (_, index) => engine.ingest(eventBytes(`old-${index}`))));
+    await waitFor(() => partner.received.some(({ attempt }) => attempt === 2), { timeoutMs, what: "retries" });
+    const waitsMs: number[] = [];
+    for (let index = 0; index < 40; index += 1) {
+      const startedAtMs = Date.now();
+      await engine.ingest(eventBytes(`fresh-${index}`));
+      const fresh = await waitFor(() => partner.of(`fresh-${index}`)[0], { timeoutMs, what: "a fresh one", pollMs: 2 });
+      waitsMs.push(fresh.atMs - startedAtMs);
+    }
+    // A retry holds its place for 1,500 ms.
+    expect(Math.max(...waitsMs)).toBeLessThan(750);
+    expect(partner.received.filter(({ attempt }) => attempt === 2).length).toBeLessThan(40);
+  });
+});
