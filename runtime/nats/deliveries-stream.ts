@@ -69,7 +69,11 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
   const stream = layout.streams.deliveries;
   return {
     publishFirst: (delivery) => publish(handle, firstAttempt(layout, delivery)),
-    schedule: (delivery, held, atMs) => publish(handle, scheduled(layout, delivery, held, atMs)),
+    schedule: (delivery, held, atMs) => {
+      // Never early, however wrong this pod is about the time.
+      const safeAtMs = atMs + Math.ceil(handle.clock.errorMs());
+      return publish(handle, scheduled(layout, delivery, held, safeAtMs));
+    },
     live: async (lane, partner, did) => {
       const subjects = [
         layout.firstAttempt(lane, partner, did),

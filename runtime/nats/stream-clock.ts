@@ -18,6 +18,8 @@ export interface StreamClock {
   now(): number;
   /** What is added to this machine's clock, in milliseconds. */
   offsetMs(): number;
+  /** How far {@link now} may be off at most, in milliseconds; 0 until the first sample. */
+  errorMs(): number;
 }
 
 const samplesKept = 16;
@@ -26,15 +28,19 @@ const samplesKept = 16;
 export function createStreamClock(localNow: () => number): StreamClock {
   const samples: { readonly roundTripMs: number; readonly offsetMs: number }[] = [];
   let offsetMs = 0;
+  let errorMs = 0;
   return {
     observe: ({ sentAtMs, storedAtMs, answeredAtMs }) => {
       const roundTripMs = answeredAtMs - sentAtMs;
       samples.push({ roundTripMs, offsetMs: storedAtMs - (sentAtMs + roundTripMs / 2) });
       samples.splice(0, samples.length - samplesKept);
-      // The error of a sample is at most half its round trip.
-      offsetMs = samples.reduce((best, sample) => (sample.roundTripMs <= best.roundTripMs ? sample : best)).offsetMs;
+      const best = samples.reduce((a, b) => (b.roundTripMs <= a.roundTripMs ? b : a));
+      ({ offsetMs } = best);
+      // Half the round trip, and a millisecond since both clocks count whole ones.
+      errorMs = best.roundTripMs / 2 + 1;
     },
     now: () => Math.round(localNow() + offsetMs),
     offsetMs: () => offsetMs,
+    errorMs: () => errorMs,
   };
 }

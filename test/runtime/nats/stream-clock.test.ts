@@ -29,6 +29,7 @@ describe("the stream clock", () => {
           });
           const quickest = Math.min(...trips.map(({ there, back }) => there + back));
           expect(Math.abs(clock.offsetMs() - offset)).toBeLessThanOrEqual(quickest / 2);
+          expect(clock.errorMs()).toBe(quickest / 2 + 1);
         },
       ),
     );

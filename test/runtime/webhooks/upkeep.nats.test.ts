@@ -78,7 +78,7 @@ describe.concurrent("streams that somebody deletes", () => {
     await engine.ingest(eventBytes("new"));
     await untilState(engine, "new", "default/active", "delivered");
     expect(partner.of("done")).toHaveLength(2);
-    expect(partner.of("later").map(({ attempt }) => attempt).sort()).toEqual([1, 1, 2, 2]);
+    expect(partner.of("later").map(({ attempt }) => attempt).sort((a, b) => a - b)).toEqual([1, 1, 2, 2]);
     expect(engine.lines.some(({ level, message }) => level === "error" && /made again/u.test(message))).toBe(true);
   });
 
