@@ -5,7 +5,7 @@ import type { IssuerSettings, Settings } from "./config/settings.ts";
 import { defaultSettings } from "./config/settings-schema.ts";
 import { startStep } from "./start-error.ts";
 
-/** Settings of a file; the defaults without one. Key files are relative to it. @throws StartError `settings` */
+/** Settings of a file; the defaults without one. Files of an issuer are relative to it. @throws StartError `settings` */
 export async function readSettingsFile(file: string | undefined): Promise<Settings> {
   if (file === undefined) return defaultSettings;
   return startStep("settings", `the settings ${file} cannot be used`, async () => {
@@ -15,5 +15,9 @@ export async function readSettingsFile(file: string | undefined): Promise<Settin
 }
 
 function placed(issuer: IssuerSettings, folder: string): IssuerSettings {
-  return issuer.jwksFile === undefined ? issuer : { ...issuer, jwksFile: resolve(folder, issuer.jwksFile) };
+  const files = (["jwksFile", "jwksCaFile", "jwksTokenFile"] as const).flatMap((name) => {
+    const path = issuer[name];
+    return path === undefined ? [] : [[name, resolve(folder, path)] as const];
+  });
+  return { ...issuer, ...Object.fromEntries(files) };
 }

@@ -112,6 +112,13 @@ function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding
   if (issuer.jwksUrl !== undefined && !isSafeUrl(issuer.jwksUrl)) {
     problems.push([`${field}.jwksUrl`, "must be an https URL, or http on a loopback address"]);
   }
+  for (const file of ["jwksCaFile", "jwksTokenFile"] as const) {
+    if (issuer[file] !== undefined && issuer.jwksUrl === undefined) problems.push([`${field}.${file}`, "says nothing without jwksUrl"]);
+  }
+  const subjects = (issuer.grants ?? []).map(({ subject }) => subject);
+  subjects.forEach((subject, index) => {
+    if (subjects.indexOf(subject) !== index) problems.push([`${field}.grants[${index}].subject`, "stands in another entry already"]);
+  });
   return problems;
 }
 

@@ -100,14 +100,35 @@ const retention = (what: string): object =>
     maxBytes,
   });
 
+const grantNames = (description: string): object => texts(description, text("A name.", 256), { maxItems: 1024 });
+
+const subjectGrant = section(
+  "What a token of one subject may do beyond what its claims say.",
+  {
+    subject: text("Exact value of the sub claim.", 512),
+    scopes: grantNames("Scopes of the subject's tokens, besides those that they name."),
+    tenants: grantNames("Tenants of the subject's tokens, besides those that they name."),
+    roles: grantNames("Roles of the subject's tokens, besides those that they name."),
+  },
+  ["subject", "scopes", "tenants"],
+);
+
 const issuer = section(
   "One trusted issuer of tokens. Its keys come from exactly one of jwksUrl and jwksFile.",
   {
     issuer: text("Exact value of the iss claim.", 512),
     audiences: texts("Accepted values of the aud claim.", text("An audience.", 256), { minItems: 1, maxItems: 16 }),
     jwksUrl: text("Where the keys are published; https, or http on this very host.", 2048),
+    jwksCaFile: text("PEM file of the authorities that prove the host of jwksUrl; without it those that Node trusts.", 4096),
+    jwksTokenFile: text("File of a bearer token that the host of jwksUrl asks for.", 4096),
     jwksFile: text("File that holds the keys, as a JWK set.", 4096),
     algorithms: texts("Accepted signature algorithms.", { enum: tokenAlgorithms }, { minItems: 1, maxItems: 11 }),
+    grants: {
+      description: "Rights by subject, for an issuer whose tokens cannot carry any, such as a Kubernetes cluster's.",
+      type: "array",
+      maxItems: 256,
+      items: subjectGrant,
+    },
   },
   ["issuer", "audiences"],
 );

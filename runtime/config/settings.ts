@@ -19,9 +19,25 @@ export interface IssuerSettings {
   /** Accepted values of the `aud` claim; at least one. */
   readonly audiences: readonly string[];
   readonly jwksUrl?: string;
+  /** PEM file of the authorities that prove the host of `jwksUrl`. @default those that Node trusts */
+  readonly jwksCaFile?: string;
+  /** File of a bearer token that the host of `jwksUrl` asks for; read anew each time. @default none is sent */
+  readonly jwksTokenFile?: string;
   readonly jwksFile?: string;
   /** Signature algorithms, asymmetric only. @default ["RS256", "ES256", "EdDSA"] */
   readonly algorithms: readonly string[];
+  /** Rights by the `sub` claim, for issuers whose tokens cannot carry any, such as a Kubernetes cluster's. @default none */
+  readonly grants?: readonly SubjectGrant[];
+}
+
+/** What a token of one subject may do beyond what its claims say. */
+export interface SubjectGrant {
+  /** Exact value of the `sub` claim. */
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  readonly tenants: readonly string[];
+  /** @default none */
+  readonly roles?: readonly string[];
 }
 
 /** Names of the claims that carry grants. @default the property's own name */

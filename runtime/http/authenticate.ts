@@ -2,7 +2,7 @@ import { decodeJwt, errors, jwtVerify } from "jose";
 import type { ClaimSettings, IssuerSettings } from "../config/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
-import { callerOf, type Claims } from "./caller-claims.ts";
+import { callerOf, withGrant, type Claims } from "./caller-claims.ts";
 import type { KeySource } from "./key-source.ts";
 
 /** One issuer with its keys. */
@@ -43,7 +43,8 @@ export function createAuthenticate(
     const known = verified.get(token);
     if (known !== undefined && known.untilMs > now()) return known.caller;
     const claims = await verifiedClaims(token, byName, now());
-    const caller = callerOf(claims, claimNames);
+    const grants = byName.get(String(claims["iss"]))?.settings.grants ?? [];
+    const caller = withGrant(callerOf(claims, claimNames), grants.find(({ subject }) => subject === claims["sub"]));
     // Insertion order is age: the oldest entry goes first.
     if (verified.size >= verifiedEntriesMax) verified.delete(verified.keys().next().value ?? "");
     verified.delete(token);

@@ -1,4 +1,4 @@
-import type { ClaimSettings } from "../config/settings.ts";
+import type { ClaimSettings, SubjectGrant } from "../config/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 
@@ -21,6 +21,17 @@ export function callerOf(claims: Claims, names: ClaimSettings): Caller {
     metrics: namesOf(claims, names.metrics) ?? ["*"],
     roles: namesOf(claims, names.roles) ?? [],
     scopes: [...wordsOf(claims, "scope"), ...wordsOf(claims, "scp")],
+  };
+}
+
+/** A caller with what the settings grant the subject of its token. */
+export function withGrant(caller: Caller, grant: SubjectGrant | undefined): Caller {
+  if (grant === undefined) return caller;
+  return {
+    ...caller,
+    tenants: [...caller.tenants, ...grant.tenants],
+    roles: [...caller.roles, ...(grant.roles ?? [])],
+    scopes: [...caller.scopes, ...grant.scopes],
   };
 }
 

@@ -26,6 +26,14 @@ describe("the settings file", () => {
     expect(settings.issuers.map(({ jwksFile }) => jwksFile)).toEqual([join(folder.path, "keys.json"), "/etc/keys.json"]);
   });
 
+  test("places the files beside a URL of keys too", async () => {
+    const file = join(folder.path, "settings.yaml");
+    const issuer = { issuer: "i", audiences: ["a"], jwksUrl: "https://id.example/keys", jwksCaFile: "ca.crt", jwksTokenFile: "/run/token" };
+    await writeFile(file, JSON.stringify({ issuers: [issuer] }));
+    const settings = await readSettingsFile(file);
+    expect(settings.issuers[0]).toMatchObject({ jwksCaFile: join(folder.path, "ca.crt"), jwksTokenFile: "/run/token" });
+  });
+
   test("that is not there keeps the program from starting", async () => {
     await expect(readSettingsFile(join(folder.path, "none.yaml"))).rejects.toMatchObject({
       fault: "settings",

@@ -72,6 +72,16 @@ describe("settings are refused with the field and line of", () => {
       `issuers:\n  - {${issuer}, jwksFile: k}\n  - {${issuer}, jwksFile: l}`,
       "s.yaml:3: issuers[1].issuer: stands in another entry already",
     ],
+    [
+      "a way to keys that are not fetched",
+      `issuers:\n  - {${issuer}, jwksFile: k, jwksTokenFile: t}`,
+      "s.yaml:2: issuers[0].jwksTokenFile: says nothing without jwksUrl",
+    ],
+    [
+      "a subject granted twice",
+      `issuers:\n  - {${issuer}, jwksFile: k, grants: [{subject: s, scopes: [], tenants: []}, {subject: s, scopes: [], tenants: []}]}`,
+      "s.yaml:2: issuers[0].grants[1].subject: stands in another entry already",
+    ],
     ["an upper-case prefix", "streams: {prefix: HG}", 's.yaml:1: streams.prefix: must match pattern "^[a-z][a-z0-9]*$"'],
     [
       "events that vanish before their dead letters",

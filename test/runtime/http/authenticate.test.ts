@@ -19,8 +19,9 @@ beforeAll(async () => {
   trusted = await makeIssuer("https://id.example");
   other = await makeIssuer("https://other.example", "o1", "RS256");
   stranger = await makeIssuer("https://id.example");
+  const grants = [{ subject: "granted", scopes: ["events:write"], tenants: ["lumen"], roles: ["auditor"] }];
   const issuers = [trusted, other].map((from) => ({
-    settings: { issuer: from.issuer, audiences: ["heliograph", "api"], algorithms: [from.algorithm] },
+    settings: { issuer: from.issuer, audiences: ["heliograph", "api"], algorithms: [from.algorithm], grants },
     keys: new KeySource(
       async () => {
         reads += 1;
@@ -50,6 +51,16 @@ describe("a token is accepted", () => {
   test("when issuer, audience, times and signature are right", async () => {
     const caller = await authenticate(await bearer());
     expect(caller).toMatchObject({ client: "dashboards", tenants: ["acme"], scopes: ["metrics:read"] });
+  });
+
+  test("with what the settings grant its subject besides its own claims", async () => {
+    const caller = await authenticate(await bearer({ sub: "granted" }));
+    expect(caller).toMatchObject({ tenants: ["acme", "lumen"], scopes: ["metrics:read", "events:write"], roles: ["auditor"] });
+  });
+
+  test("without what the settings grant another subject, whatever its client id", async () => {
+    const caller = await authenticate(await bearer({ client_id: "granted" }));
+    expect(caller).toMatchObject({ client: "granted", tenants: ["acme"], scopes: ["metrics:read"], roles: [] });
   });
 
   test.each([

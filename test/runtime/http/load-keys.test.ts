@@ -1,9 +1,12 @@
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { loadKeys } from "../../../runtime/http/load-keys.ts";
+import { createCertificateAuthority } from "../../support/certificate-authority.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 
 const issuer = { issuer: "https://id.example", audiences: ["a"], algorithms: ["ES256"] };
@@ -35,6 +38,24 @@ describe("the keys of an issuer", () => {
   test("come from a URL", async () => {
     const jwksUrl = await served((_request, response) => response.end('{"keys": []}'));
     await expect(loadKeys({ ...issuer, jwksUrl })).resolves.toEqual({ keys: [] });
+  });
+
+  test("come from a URL that asks for a token and proves itself by an authority of its own", async () => {
+    folder = await temporaryFolder("keys");
+    const authority = createCertificateAuthority("keys");
+    const { cert, key } = authority.issue({ commonName: "server", names: ["127.0.0.1"] });
+    const [jwksCaFile, jwksTokenFile] = [join(folder.path, "ca.crt"), join(folder.path, "token")];
+    await Promise.all([writeFile(jwksCaFile, authority.cert), writeFile(jwksTokenFile, "abc\n")]);
+    const listener: RequestListener = (request, response) => {
+      response.writeHead(request.headers.authorization === "Bearer abc" ? 200 : 401).end('{"keys": []}');
+    };
+    server = createTlsServer({ cert, key }, listener).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const jwksUrl = `https://127.0.0.1:${port}/keys`;
+    await expect(loadKeys({ ...issuer, jwksUrl, jwksCaFile, jwksTokenFile })).resolves.toEqual({ keys: [] });
+    await expect(loadKeys({ ...issuer, jwksUrl, jwksCaFile })).rejects.toThrow("answers 401");
+    await expect(loadKeys({ ...issuer, jwksUrl, jwksTokenFile })).rejects.toThrow(/certificate|self-signed|unable to verify/u);
   });
 
   test.each<[string, RequestListener, RegExp]>([
