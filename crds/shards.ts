@@ -1,9 +1,6 @@
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { byText } from "./compile/canonical-json.ts";
-import { classDefaults } from "./compile/class-defaults.ts";
-import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "./config.ts";
-import { materialIdsOf } from "./material.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig } from "./config.ts";
 import type { Kind } from "./resource.ts";
 
 /** Over how many Secrets a configuration is spread: fixed for an installation, the same for operator and pods. */
@@ -161,78 +158,6 @@ function isShard(value: unknown): value is Shard {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** A resource that is not obeyed as the shards say. */
-export interface ShardFault {
-  readonly kind: Kind;
-  readonly namespace: string;
-  readonly name: string;
-  /** The generation that is not obeyed. */
-  readonly generation: number;
-  readonly reason: "MaterialMissing";
-  readonly message: string;
-}
-
-/** What shards say together. */
-export interface JoinedShards {
-  readonly config: RuntimeConfig;
-  readonly faults: readonly ShardFault[];
-  /** @see KeyShard.configzToken */
-  readonly configzToken: string | undefined;
-}
-
-/**
- * Puts shards together, in any order. A resource whose material has not arrived stays what it was in `previous`, material
- * included, and is reported; without an earlier self it is left out. Shards of two moments may meet for an instant: two
- * catalogs can then hold one metric, until the second shard arrives.
- */
-export function joinShards(shards: readonly Shard[], previous?: RuntimeConfig): JoinedShards {
-  const parts = shards.filter((shard) => "partners" in shard);
-  const keys = shards.filter((shard) => "material" in shard);
-  const arrived = new Map(keys.flatMap((shard) => Object.entries(shard.material)));
-  const partners = parts.flatMap((part) => part.partners).map((one) => joined("WebhookPartner", one, previous?.partners, arrived));
-  const catalogs = parts.flatMap((part) => part.catalogs).map((one) => joined("MetricCatalog", one, previous?.catalogs, arrived));
-  const inForce = [...partners, ...catalogs].flatMap(({ config }) => config ?? []);
-  const config: RuntimeConfig = {
-    schema: 1,
-    partners: partners.flatMap((one) => one.config ?? []).sort(byName),
-    catalogs: catalogs.flatMap((one) => one.config ?? []).sort(byName),
-    quotas: parts.flatMap(({ quotas }) => quotas).sort(byName),
-    classDefaults,
-    material: materialOf(inForce, { ...previous?.material, ...Object.fromEntries(arrived) }),
-  };
-  const faults = [...partners, ...catalogs].flatMap(({ fault }) => fault ?? []);
-  return { config, faults, configzToken: keys.find(({ configzToken }) => configzToken)?.configzToken };
-}
-
-interface Joined<Config> {
-  readonly config: Config | undefined;
-  readonly fault?: ShardFault;
-}
-
-function joined<Config extends PartnerConfig | CatalogConfig>(
-  kind: Kind,
-  config: Config,
-  previous: readonly Config[] | undefined,
-  arrived: ReadonlyMap<string, string>,
-): Joined<Config> {
-  const missing = materialIdsOf(config).filter((id) => !arrived.has(id));
-  if (missing.length === 0) return { config };
-  const { uid, namespace, name, generation } = config;
-  // Without the digest: it would let a reader of the message try out weak passwords.
-  const message = `${missing.map((id) => id.replace(/@[^@]*$/u, "")).join(", ")} has not arrived`;
-  const fault: ShardFault = { kind, namespace, name, generation, reason: "MaterialMissing", message };
-  return { config: previous?.find((earlier) => earlier.uid === uid), fault };
-}
-
-function materialOf(inForce: readonly (PartnerConfig | CatalogConfig)[], known: RuntimeConfig["material"]): RuntimeConfig["material"] {
-  const ids = inForce.flatMap(materialIdsOf).filter((id) => Object.hasOwn(known, id));
-  return Object.fromEntries(ids.map((id) => [id, known[id] ?? ""]));
-}
-
-function byName(one: PartnerConfig | CatalogConfig | QuotaConfig, other: PartnerConfig | CatalogConfig | QuotaConfig): number {
-  return byText(one.namespace, other.namespace) || byText(one.name, other.name);
 }
 
 function hashed(text: string): number {

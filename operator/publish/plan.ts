@@ -1,5 +1,6 @@
 import type { ConfigShard, KeyShard, Shard, ShardCounts } from "../../crds/shards.ts";
 import { type EncodedShard, splitIntoShards } from "../../crds/shard-splitter.ts";
+import { isReadable } from "../../crds/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import { emptyConfig } from "./empty-config.ts";
 
@@ -74,7 +75,7 @@ function namedMaterial(published: readonly PublishedState[]): ReadonlySet<string
 }
 
 function resourcesOf({ partners, catalogs, quotas }: ConfigShard) {
-  return [...partners, ...catalogs, ...quotas];
+  return [...partners, ...catalogs, ...quotas].filter(isReadable);
 }
 
 function writtenState({ name, shard, sha256 }: EncodedShard): [string, PublishedState] {

@@ -1,4 +1,5 @@
 import type { ConfigPart } from "../../crds/compile/part.ts";
+import { isReadable } from "../../crds/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import { resourceKey, shardOfMaterial, type ConfigShard, type KeyShard, type ShardCounts } from "../../crds/shards.ts";
 import type { Need } from "../observe/rollout.ts";
@@ -123,10 +124,11 @@ export class Publications {
   }
 }
 
+/** Without what another version wrote and this one cannot read; that is about to be written anew. */
 function partsOf({ partners, catalogs, quotas }: ConfigShard): readonly (readonly [string, Publication["part"]])[] {
   return [
-    ...partners.map((config) => [resourceKey("WebhookPartner", config), { kind: "WebhookPartner", config }] as const),
-    ...catalogs.map((config) => [resourceKey("MetricCatalog", config), { kind: "MetricCatalog", config }] as const),
-    ...quotas.map((config) => [resourceKey("QueryClassQuota", config), { kind: "QueryClassQuota", config }] as const),
+    ...partners.filter(isReadable).map((config) => [resourceKey("WebhookPartner", config), { kind: "WebhookPartner", config }] as const),
+    ...catalogs.filter(isReadable).map((config) => [resourceKey("MetricCatalog", config), { kind: "MetricCatalog", config }] as const),
+    ...quotas.filter(isReadable).map((config) => [resourceKey("QueryClassQuota", config), { kind: "QueryClassQuota", config }] as const),
   ];
 }

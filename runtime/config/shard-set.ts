@@ -1,6 +1,7 @@
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzShard } from "../../crds/configz.ts";
-import { joinShards, readShardSecret, sha256Of, shardNames, type Shard, type ShardCounts, type ShardSecret } from "../../crds/shards.ts";
+import { joinShards } from "../../crds/join-shards.ts";
+import { readShardSecret, sha256Of, shardNames, type Shard, type ShardCounts, type ShardSecret } from "../../crds/shards.ts";
 import type { ConfigState } from "./config-source.ts";
 import { obeyable } from "./obeyable.ts";
 

@@ -8,7 +8,6 @@ import type { Resource } from "../../crds/resource.ts";
 import { createShardSplitter, splitIntoShards, type EncodedShard } from "../../crds/shard-splitter.ts";
 import {
   decodeShard,
-  joinShards,
   readShardSecret,
   shardAnnotations,
   shardEntry,
@@ -19,7 +18,8 @@ import {
   type Shard,
   type ShardCounts,
 } from "../../crds/shards.ts";
-import { compiled, first, keyOf, materialOf, resourceOf } from "./compile/resources.ts";
+import { joinShards } from "../../crds/join-shards.ts";
+import { compiled, keyOf, materialOf, resourceOf } from "./compile/resources.ts";
 
 const counts: ShardCounts = { config: 4, keys: 2 };
 
@@ -206,56 +206,5 @@ describe("a Secret of a shard", () => {
     expect(readShardSecret(secretOf(), "config-01", counts).error).toBe("the content is that of config-00");
     const error = readShardSecret(secretOf(), "config-00", { config: 8, keys: 2 }).error;
     expect(error).toBe("the content is one of 4 and 2 shards, not of 8 and 2");
-  });
-});
-
-describe("joining", () => {
-  const one = compiled([partnerOf("a", "a", 1)], secretsWith(0)).config;
-  const two = compiled([partnerOf("a", "a", 2)], secretsWith(1)).config;
-  const only = (part: string, config: RuntimeConfig) =>
-    shardsOf(splitIntoShards(config, counts)).filter(({ shard }) => shard.startsWith(part));
-  const missing = {
-    kind: "WebhookPartner",
-    namespace: "default",
-    name: "a",
-    generation: 1,
-    reason: "MaterialMissing",
-    message: "default/a/hmac has not arrived",
-  };
-
-  test("keeps a partner as it was, key included, until its new material has arrived", () => {
-    const joined = joinShards([...only("config", two), ...only("keys", one)], one);
-    expect(joined.config.partners).toEqual(one.partners);
-    expect(joined.config.material).toEqual(one.material);
-    expect(joined.faults).toEqual([missing]);
-    expect(joinShards([...only("config", two), ...only("keys", two)], joined.config).config).toEqual(two);
-  });
-
-  test("keeps a partner with its key when the key is dropped before the partner changes", () => {
-    const joined = joinShards([...only("config", one), ...only("keys", two)], one);
-    expect(joined.config).toEqual(one);
-    expect(joined.faults).toEqual([missing]);
-  });
-
-  test("leaves out a partner without material that never was in force", () => {
-    const joined = joinShards([...only("config", one), ...only("keys", compiled([]).config)]);
-    expect(joined.config.partners).toEqual([]);
-    expect(joined.faults).toEqual([missing]);
-  });
-
-  test("does not give a partner the past of an earlier one of its name", () => {
-    const earlier = { ...one, partners: one.partners.map((partner) => ({ ...partner, uid: "another" })) };
-    expect(joinShards([...only("config", two), ...only("keys", one)], earlier).config.partners).toEqual([]);
-  });
-
-  test("takes a partner out with its material when its shard no longer holds it", () => {
-    const joined = joinShards(shardsOf(splitIntoShards(compiled([]).config, counts)), one);
-    expect(joined.config.partners).toEqual([]);
-    expect(joined.config.material).toEqual({});
-  });
-
-  test("never holds material that no partner names", () => {
-    const { config } = joinShards([...only("config", one), ...only("keys", one), ...only("keys", two)], two);
-    expect(Object.keys(config.material)).toEqual([first(first(one.partners).signing.keys).material]);
   });
 });
