@@ -9,6 +9,7 @@ import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { OperatorCluster, type Replica } from "./operator-cluster.ts";
 import type { TestPod } from "./test-pod.ts";
+import { passThrough } from "./watched-client.ts";
 
 let cluster: OperatorCluster;
 beforeAll(async () => {
@@ -154,15 +155,8 @@ describe("a Secret", () => {
     const ns = await cluster.namespace();
     const pod = await cluster.pod(ns, "rt-0");
     const wrapClient: NonNullable<Parameters<OperatorCluster["replica"]>[1]>["wrapClient"] = (client) => ({
+      ...passThrough(client),
       get: (type, ref, options) => (ref.name === forbidden ? Promise.reject(new KubeError("forbidden", "no")) : client.get(type, ref, options)),
-      list: (type, options) => client.list(type, options),
-      watch: (type, options) => client.watch(type, options),
-      create: (type, object, options) => client.create(type, object, options),
-      replace: (type, object, options) => client.replace(type, object, options),
-      apply: (type, object, options) => client.apply(type, object, options),
-      applyStatus: (type, object, options) => client.applyStatus(type, object, options),
-      delete: (type, ref, options) => client.delete(type, ref, options),
-      close: () => client.close(),
     });
     const first = await cluster.replica(ns, { runtime: { urls: [pod.url] } });
     await cluster.partner(ns, "acme", 1);

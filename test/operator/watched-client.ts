@@ -99,6 +99,21 @@ export class WatchedClient implements KubeClient {
   }
 }
 
+/** The same client as an object of functions, some of which somebody may put others in the place of. */
+export function passThrough(client: KubeClient): KubeClient {
+  return {
+    get: (type, ref, options) => client.get(type, ref, options),
+    list: (type, options) => client.list(type, options),
+    watch: (type, options) => client.watch(type, options),
+    create: (type, object, options) => client.create(type, object, options),
+    replace: (type, object, options) => client.replace(type, object, options),
+    apply: (type, object, options) => client.apply(type, object, options),
+    applyStatus: (type, object, options) => client.applyStatus(type, object, options),
+    delete: (type, ref, options) => client.delete(type, ref, options),
+    close: () => client.close(),
+  };
+}
+
 function dead(): KubeError {
   return new KubeError("aborted", "the replica is dead");
 }
