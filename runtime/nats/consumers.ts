@@ -39,11 +39,6 @@ export async function ensureConsumer(handle: NatsConnectionHandle, consumer: Dur
   }
 }
 
-/** Whether the consumer exists. */
-export async function hasConsumer(handle: NatsConnectionHandle, stream: string, name: string): Promise<boolean> {
-  return (await consumerInfo(handle, stream, name)) !== undefined;
-}
-
 /** What the server says of the consumer; undefined when there is none. */
 export function consumerInfo(
   handle: NatsConnectionHandle,

@@ -1,5 +1,7 @@
+import type { ConsumerInfo } from "@nats-io/jetstream";
+import { millis } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "./connect.ts";
-import { consumerInfo, deleteConsumer, ensureConsumer, hasConsumer } from "./consumers.ts";
+import { consumerInfo, deleteConsumer, ensureConsumer } from "./consumers.ts";
 import type { HeaderFields } from "./headers.ts";
 import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
@@ -21,6 +23,14 @@ export interface DeliveryToStore {
 export interface HeldMessage {
   readonly subject: string;
   readonly seq: number;
+}
+
+/** What the server says of a lane's consumer. */
+export interface LaneState {
+  /** Messages that wait or are in flight. */
+  readonly messages: number;
+  /** How much longer nothing is handed out, in milliseconds. */
+  readonly pausedMs: number;
 }
 
 /** How a lane is pulled. */
@@ -53,7 +63,10 @@ export interface DeliveriesStream {
    */
   live(lane: string, partner: string, did: string): Promise<readonly StoredMessage[]>;
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
-  hasConsumer(queue: LaneQueue, lane: string): Promise<boolean>;
+  /** What a lane's consumer does; undefined when there is none. */
+  laneState(queue: LaneQueue, lane: string): Promise<LaneState | undefined>;
+  /** Hands nothing out of the lane until then, Unix milliseconds by JetStream's clock; a time that is past ends that. */
+  pause(queue: LaneQueue, lane: string, untilMs: number): Promise<void>;
   pull(queue: LaneQueue, lane: string, options: Omit<PullOptions, "stream" | "consumer">): Pull;
   /**
    * Removes everything that waits for a partner, and the consumers of its own lane; false while something of it is in
@@ -87,7 +100,12 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       const filter = layout.laneFilter(queue, lane);
       await ensureConsumer(handle, { stream, name: laneConsumer(queue, lane), filter, maxAckPending, metadata });
     },
-    hasConsumer: (queue, lane) => hasConsumer(handle, stream, laneConsumer(queue, lane)),
+    laneState: async (queue, lane) => {
+      const info = await consumerInfo(handle, stream, laneConsumer(queue, lane));
+      return info === undefined ? undefined : laneState(info);
+    },
+    pause: async (queue, lane, untilMs) =>
+      void (await handle.manager.consumers.pause(stream, laneConsumer(queue, lane), new Date(untilMs))),
     pull: (queue, lane, options) => startPull(handle, { ...options, stream, consumer: laneConsumer(queue, lane) }),
     removePartner: async (partner) => {
       const names = laneQueues.map((queue) => laneConsumer(queue, partner));
@@ -103,6 +121,11 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
     },
     sizeBytes: async () => (await handle.manager.streams.info(stream)).state.bytes,
   };
+}
+
+function laneState({ num_pending, num_ack_pending, paused, pause_remaining }: ConsumerInfo): LaneState {
+  const pausedMs = paused === true ? millis(pause_remaining) : 0;
+  return { messages: num_pending + num_ack_pending, pausedMs };
 }
 
 function firstAttempt(layout: Layout, { lane, partner, did, messageId, headers, body }: DeliveryToStore) {

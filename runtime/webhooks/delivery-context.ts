@@ -3,6 +3,7 @@ import type { AttemptsStream } from "../nats/attempts-stream.ts";
 import type { DeadLettersStream } from "../nats/dead-letters-stream.ts";
 import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { Health } from "./breaker.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { DisabledPartners } from "./disabled-partners.ts";
@@ -61,6 +62,8 @@ export interface LaneControl {
   prepareRetries(): Promise<void>;
   /** Pulls no more of this partner as long as its specification is the one of `partner`. */
   disable(partner: Partner): void;
+  /** What an attempt, just ended, says about the partner. */
+  observe(health: Health): void;
   /** A dead letter cannot be stored, or can be at last: while there is any such, nothing is pulled. */
   block(isBlocked: boolean): void;
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pauseAfter } from "../nats/persistence.ts";
 import { Unanswered } from "../nats/requests.ts";
 import { attemptRecord, type MadeAttempt } from "./attempts.ts";
+import { healthOf } from "./breaker.ts";
 import { carryOut } from "./carry-out.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryHeaders } from "./delivery-headers.ts";
@@ -74,6 +75,7 @@ async function attempt(context: DeliveryContext, work: Work, partner: Partner, l
   }
   context.onStage("sent", item.eventId);
   const settlement = settle(outcome, partner.config.retry, item, context.now(), context.random);
+  lane.observe(healthOf(outcome, settlement));
   await conclude(context, work, lane, { item, partner, startedAtMs, outcome, settlement, pod: context.podId });
 }
 

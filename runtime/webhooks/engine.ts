@@ -77,6 +77,8 @@ export interface WebhookEngineDeps {
   readonly random?: () => number;
   /** How long a partner is gone from the configuration before what waits for it goes too. @default ten minutes */
   readonly removedAfterMs?: number;
+  /** Messages in work in this pod. @default 4096 */
+  readonly inWorkMax?: number;
   /** Called at every stage, for fault tests. @default nothing */
   readonly onStage?: (stage: Stage, eventId: string) => void;
 }
@@ -120,7 +122,7 @@ class Engine implements WebhookEngine {
     const localNow = deps.now ?? Date.now;
     const onChange = (): void => this.#lanes.reconcile();
     this.#homes = createHomes({ bucket, clock: nats.clock, podId, localNow, log, onChange });
-    this.#lanes = createLanes(this.#context, this.#homes);
+    this.#lanes = createLanes(this.#context, this.#homes, deps.inWorkMax);
     this.#router = createRouter(this.#context);
     const { removedAfterMs } = deps;
     this.#duties = createDuties({

@@ -1,3 +1,4 @@
+import { createBudget } from "./budget.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { Homes } from "./homes.ts";
 import type { Partner } from "./partner.ts";
@@ -19,19 +20,29 @@ export interface Lanes {
 
 /** A server that makes hundreds of consumers at once answers none of them in time. */
 const consumerChangesMax = 16;
+/** Messages in work in one pod: with bodies of 2 KiB, 8 MiB of them. */
+const inWorkMaxDefault = 4_096;
 /** Longer than the longest attempt. */
 const retireMsMax = 120_000;
 
-/** Creates the workers' keeper. */
-export function createLanes(context: DeliveryContext, homes: Pick<Homes, "isHome">): Lanes {
+/**
+ * Creates the workers' keeper.
+ *
+ * @param inWorkMax messages in work in this pod
+ */
+export function createLanes(
+  context: DeliveryContext,
+  homes: Pick<Homes, "isHome">,
+  inWorkMax = inWorkMaxDefault,
+): Lanes {
   const workers = new Map<string, PartnerWorker>();
   const retired = new Set<PartnerWorker>();
-  const turns = new Slots(consumerChangesMax);
+  const shared = { turns: new Slots(consumerChangesMax), budget: createBudget(inWorkMax) };
   let partners = new Map<string, Partner>();
   let isRunning = false;
   const reconcile = (): void => {
     for (const [token, partner] of partners) {
-      const worker = workers.get(token) ?? createPartnerWorker(context, partner, turns);
+      const worker = workers.get(token) ?? createPartnerWorker(context, partner, shared);
       workers.set(token, worker);
       worker.set(partner, isRunning && partner.config.state === "Active" && homes.isHome(partner.lane));
     }

@@ -1,6 +1,8 @@
 import type { LaneQueue } from "../nats/layout.ts";
 import type { Pull } from "../nats/pull.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { BreakerState, Health } from "./breaker.ts";
+import type { Budget } from "./budget.ts";
 import { storeDeadLetter } from "./carry-out.ts";
 import { unreadableLetter } from "./dead-letters.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
@@ -8,7 +10,8 @@ import { readItem, type DeliveryItem } from "./delivery-item.ts";
 import { deliver } from "./delivery.ts";
 import { createInFlight } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
-import { Slots } from "./slots.ts";
+import { PartnerGate } from "./partner-gate.ts";
+import type { Slots } from "./slots.ts";
 import { createSuspicion, type Suspicion } from "./suspicion.ts";
 
 /** Pulls and delivers the messages of one partner while this pod is its home. */
@@ -27,9 +30,15 @@ export interface PartnerWorker {
 
 /** Retries may take at most this part of the attempts under way, so that they never hold back fresh events. */
 const retryShare = 0.25;
-/** Messages asked for in advance at most. */
+/** Messages asked for in advance at most, and at least as far as that is allowed. */
 const creditMax = 256;
+const creditMin = 8;
+/** Tokens worth asking for messages again. */
+const tokensWorthAsking = 16;
+const tokensWaitMsMax = 50;
 const retryPauseMs = 1_000;
+/** A probe waits for a message of one queue this long before the other is looked at. */
+const probeLookMs = 2_000;
 
 /** Attempts that each queue may have under way; together never more than the partner allows, unless that is one. */
 export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonly<Record<LaneQueue, number>> {
@@ -40,16 +49,24 @@ export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonl
 /**
  * Creates a worker that does nothing until it is told what is wanted.
  *
- * @param turns shared by all workers of a pod: as many of them change consumers at once as there are places
+ * @param shared by all workers of a pod
  */
-export function createPartnerWorker(context: DeliveryContext, partner: Partner, turns: Slots): PartnerWorker {
-  return new Worker(context, partner, turns);
+export function createPartnerWorker(context: DeliveryContext, partner: Partner, shared: SharedByWorkers): PartnerWorker {
+  return new Worker(context, partner, shared);
+}
+
+/** What all workers of a pod share. */
+export interface SharedByWorkers {
+  /** As many workers change consumers at once as there are places. */
+  readonly turns: Slots;
+  /** Bounds the messages in work. */
+  readonly budget: Budget;
 }
 
 class Worker implements PartnerWorker, LaneControl {
   readonly #context: DeliveryContext;
-  readonly #turns: Slots;
-  readonly #slots: Slots;
+  readonly #shared: SharedByWorkers;
+  readonly #gate: PartnerGate;
   readonly #inFlight = createInFlight<Work>((error, work) => this.#logFailure(error, work));
   readonly #pulls = new Map<LaneQueue, Pull>();
   #partner: Partner;
@@ -61,13 +78,19 @@ class Worker implements PartnerWorker, LaneControl {
   /** What JetStream was last told about the consumers. */
   #ensured = "";
   #hasRetries: boolean | undefined;
+  /** Whether the consumers were paused by this pod, or by the one before. */
+  #isPaused = false;
+  /** Whether a pause that is found was made here, as this pod has been the home since it last looked. */
+  #isOwnPause = false;
+  #tokensTimer: NodeJS.Timeout | undefined;
+  #probeTimer: NodeJS.Timeout | undefined;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(context: DeliveryContext, partner: Partner, turns: Slots) {
+  constructor(context: DeliveryContext, partner: Partner, shared: SharedByWorkers) {
     this.#context = context;
-    this.#turns = turns;
+    this.#shared = shared;
     this.#partner = partner;
-    this.#slots = new Slots(partner.config.delivery.maxInFlight);
+    this.#gate = new PartnerGate(partner, { now: context.now, onBreaker: (state) => this.#onBreaker(state) });
   }
 
   get inFlight(): number {
@@ -78,14 +101,19 @@ class Worker implements PartnerWorker, LaneControl {
     const isSame = this.#partner === partner && this.#isWanted === isPulling;
     this.#partner = partner;
     this.#isWanted = isPulling;
-    this.#slots.resize(partner.config.delivery.maxInFlight);
     if (!isSame) {
+      this.#gate.use(partner);
       this.#reconcileSoon();
     }
   }
 
   keepAlive(): void {
     this.#inFlight.keepAlive();
+    this.#topUp();
+  }
+
+  observe(health: Health): void {
+    this.#gate.observe(health);
   }
 
   async stop(drainMs: number): Promise<void> {
@@ -134,13 +162,13 @@ class Worker implements PartnerWorker, LaneControl {
   }
 
   async #reconcileInTurn(): Promise<void> {
-    await this.#turns.acquire();
+    await this.#shared.turns.acquire();
     try {
       await this.#reconcile();
     } catch (error) {
       this.#reconcileLater(error);
     } finally {
-      this.#turns.release();
+      this.#shared.turns.release();
     }
   }
 
@@ -155,17 +183,78 @@ class Worker implements PartnerWorker, LaneControl {
   async #reconcile(): Promise<void> {
     const partner = this.#partner;
     if (!this.#isWanted || this.#blocks > 0 || !(await this.#mayPull(partner))) {
-      await this.#stopPulls();
+      await this.#stopAll();
       return;
     }
-    this.#hasRetries ??= await this.#context.deliveries.hasConsumer("retry", partner.lane);
-    const queues: readonly LaneQueue[] = this.#hasRetries ? ["first", "retry"] : ["first"];
-    const wanted = `${partner.config.specDigest} ${queues.join()}`;
+    await this.#lookAtRetries(partner);
+    const queues: readonly LaneQueue[] = this.#hasRetries === true ? ["first", "retry"] : ["first"];
+    if (await this.#restIfSick(partner, queues)) {
+      return;
+    }
+    const wanted = `${partner.config.specDigest} ${queues.join()} ${this.#isWell()}`;
     if (this.#ensured !== wanted) {
       await Promise.all(queues.map((queue) => this.#ensure(partner, queue, partner.lane)));
       this.#ensured = wanted;
     }
-    queues.filter((queue) => !this.#pulls.has(queue)).forEach((queue) => this.#startPull(queue, partner.lane));
+    const active = this.#isWell() ? queues : [await this.#probeQueue(partner)];
+    await this.#stopPulls(queues.filter((queue) => !active.includes(queue)));
+    active.filter((queue) => !this.#pulls.has(queue)).forEach((queue) => this.#startPull(queue, partner.lane));
+  }
+
+  /** Exactly one message flows: out of one queue, whose consumer hands out one at a time. */
+  async #probeQueue({ lane }: Partner): Promise<LaneQueue> {
+    this.#probeTimer = setTimeout(() => this.#reconcileSoon(), probeLookMs).unref();
+    const retries = await this.#context.deliveries.laneState("retry", lane);
+    return (retries?.messages ?? 0) > 0 ? "retry" : "first";
+  }
+
+  /** Whoever was the home before may have paused the consumers. */
+  async #lookAtRetries({ lane }: Partner): Promise<void> {
+    if (this.#hasRetries !== undefined) {
+      return;
+    }
+    const state = await this.#context.deliveries.laneState("retry", lane);
+    this.#hasRetries = state !== undefined;
+    if (state !== undefined && state.pausedMs > 0 && !this.#isOwnPause) {
+      this.#isPaused = true;
+      this.#gate.rest(this.#context.now() + state.pausedMs);
+    }
+    this.#isOwnPause = true;
+  }
+
+  /** While deliveries rest, the server hands nothing out either, whichever pod asks. */
+  async #restIfSick({ lane }: Partner, queues: readonly LaneQueue[]): Promise<boolean> {
+    const { breaker } = this.#gate;
+    const { deliveries, now } = this.#context;
+    clearTimeout(this.#probeTimer);
+    const restMs = breaker.kind === "open" ? breaker.untilMs - now() : 0;
+    if (breaker.kind === "open" && restMs > 0) {
+      await this.#stopAll();
+      await Promise.all(queues.map((queue) => this.#ensure(this.#partner, queue, lane)));
+      await Promise.all(queues.map((queue) => deliveries.pause(queue, lane, breaker.untilMs)));
+      this.#isPaused = true;
+      this.#probeTimer = setTimeout(() => this.#reconcileSoon(), Math.max(1, breaker.untilMs - now())).unref();
+      return true;
+    }
+    if (this.#isPaused) {
+      await Promise.all(queues.map((queue) => deliveries.pause(queue, lane, 0)));
+      this.#isPaused = false;
+    }
+    return false;
+  }
+
+  #isWell(): boolean {
+    return this.#gate.breaker.kind === "closed";
+  }
+
+  #onBreaker(state: BreakerState): void {
+    const isOpen = state.kind === "open";
+    const partner = this.#partner.label;
+    this.#context.log.warn(
+      isOpen ? { partner, restMs: state.restMs } : { partner },
+      isOpen ? "the partner fails: deliveries rest" : "deliveries to the partner go on",
+    );
+    this.#reconcileSoon();
   }
 
   async #mayPull(partner: Partner): Promise<boolean> {
@@ -181,7 +270,8 @@ class Worker implements PartnerWorker, LaneControl {
 
   #ensure(partner: Partner, queue: LaneQueue, lane: string): Promise<void> {
     const { config, label } = partner;
-    const maxAckPending = shareInFlight(config.delivery.maxInFlight, this.#hasRetries === true)[queue];
+    const share = shareInFlight(config.delivery.maxInFlight, this.#hasRetries === true)[queue];
+    const maxAckPending = this.#isWell() ? share : 1;
     const metadata = {
       partner: label,
       uid: config.uid,
@@ -195,10 +285,7 @@ class Worker implements PartnerWorker, LaneControl {
   #startPull(queue: LaneQueue, lane: string): void {
     const suspicion = createSuspicion(() => this.#partner.config.delivery.maxInFlight);
     const pull = this.#context.deliveries.pull(queue, lane, {
-      credit: () => {
-        const share = shareInFlight(this.#partner.config.delivery.maxInFlight, this.#hasRetries === true);
-        return Math.min(share[queue], creditMax);
-      },
+      credit: () => this.#credit(queue),
       onMessage: (message) => this.#accept(message, suspicion),
       onOpen: () => suspicion.raise(),
       repair: () => this.#ensure(this.#partner, queue, lane),
@@ -206,12 +293,44 @@ class Worker implements PartnerWorker, LaneControl {
     this.#pulls.set(queue, pull);
   }
 
-  async #stopPulls(): Promise<void> {
-    const pulls = [...this.#pulls.values()];
-    this.#pulls.clear();
+  /** Messages that may be under way here besides those in work. */
+  #credit(queue: LaneQueue): number {
+    const share = shareInFlight(this.#partner.config.delivery.maxInFlight, this.#hasRetries === true)[queue];
+    const allowance = this.#gate.allowance() ?? creditMax;
+    if (allowance === 0) {
+      this.#topUpWithTokens();
+    }
+    // Whoever is busy asks for more in advance.
+    const usual = Math.min(creditMax, Math.max(creditMin, 2 * this.#inFlight.size));
+    return Math.min(share, usual, allowance, this.#shared.budget.share());
+  }
+
+  #topUp(): void {
+    this.#pulls.forEach((pull) => pull.topUp());
+  }
+
+  #topUpWithTokens(): void {
+    const waitMs = Math.min(tokensWaitMsMax, this.#gate.tokensInMs(tokensWorthAsking));
+    if (waitMs > 0 && this.#tokensTimer === undefined) {
+      this.#tokensTimer = setTimeout(() => {
+        this.#tokensTimer = undefined;
+        this.#topUp();
+      }, waitMs);
+      this.#tokensTimer.unref();
+    }
+  }
+
+  async #stopAll(): Promise<void> {
     // While another pod pulls, it may change the consumers.
     this.#ensured = "";
     this.#hasRetries = undefined;
+    this.#isOwnPause &&= this.#isWanted;
+    await this.#stopPulls([...this.#pulls.keys()]);
+  }
+
+  async #stopPulls(queues: readonly LaneQueue[]): Promise<void> {
+    const pulls = queues.map((queue) => this.#pulls.get(queue)).filter((pull) => pull !== undefined);
+    queues.forEach((queue) => this.#pulls.delete(queue));
     await Promise.all(pulls.map((pull) => pull.stop()));
   }
 
@@ -226,8 +345,23 @@ class Worker implements PartnerWorker, LaneControl {
   }
 
   async #run(work: Work): Promise<void> {
+    const { budget } = this.#shared;
+    budget.enter();
+    try {
+      if (await this.#gate.enter()) {
+        await this.#runInside(work);
+      } else {
+        // The pulls end first, else the server would hand it out again at once.
+        await this.#work;
+        work.message.release();
+      }
+    } finally {
+      budget.leave();
+    }
+  }
+
+  async #runInside(work: Work): Promise<void> {
     const { inFlight } = this.#context.metrics;
-    await this.#slots.acquire();
     inFlight.inc();
     try {
       if (this.#isWanted) {
@@ -238,7 +372,7 @@ class Worker implements PartnerWorker, LaneControl {
       }
     } finally {
       inFlight.dec();
-      this.#slots.release();
+      this.#gate.leave();
     }
   }
 

@@ -1,0 +1,147 @@
+import { afterAttempt, closedBreaker, takenOver, type BreakerState, type Health } from "./breaker.ts";
+import type { Partner } from "./partner.ts";
+import { Slots } from "./slots.ts";
+import { TokenBucket } from "./token-bucket.ts";
+
+export interface PartnerGateDeps {
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
+  /** Called after the breaker opened or closed. */
+  readonly onBreaker: (state: BreakerState) => void;
+}
+
+/**
+ * What one partner allows at this moment: places for attempts, tokens of its rate, and its breaker. One pod, the
+ * partner's home, asks it before each attempt.
+ */
+export class PartnerGate {
+  readonly #deps: PartnerGateDeps;
+  readonly #slots: Slots;
+  #partner: Partner;
+  #bucket: TokenBucket | undefined;
+  #breaker: BreakerState = closedBreaker;
+  /** Who waits for the outcome of the probe. */
+  #waiting: (() => void)[] = [];
+
+  constructor(partner: Partner, deps: PartnerGateDeps) {
+    this.#deps = deps;
+    this.#partner = partner;
+    this.#slots = new Slots(partner.config.delivery.maxInFlight);
+    this.use(partner);
+  }
+
+  get breaker(): BreakerState {
+    return this.#breaker;
+  }
+
+  /** Obeys this specification from now on. */
+  use(partner: Partner): void {
+    const isOtherSpec = partner.config.specDigest !== this.#partner.config.specDigest;
+    this.#partner = partner;
+    const { maxInFlight, rate } = partner.config.delivery;
+    this.#slots.resize(maxInFlight);
+    const nowMs = performance.now();
+    if (rate === undefined) {
+      this.#bucket = undefined;
+    } else if (this.#bucket === undefined) {
+      this.#bucket = new TokenBucket(rate, nowMs);
+    } else {
+      this.#bucket.change(rate, nowMs);
+    }
+    // Somebody changed something about the partner: what was known of its health is old.
+    if (this.#breaker.kind !== "closed" && (isOtherSpec || partner.config.circuitBreaker === undefined)) {
+      this.#become(closedBreaker);
+    }
+  }
+
+  /** Deliveries rest until then: another pod found the partner sick. */
+  rest(untilMs: number): void {
+    const policy = this.#partner.config.circuitBreaker;
+    if (policy !== undefined && this.#breaker.kind === "closed") {
+      this.#breaker = takenOver(untilMs, policy);
+    }
+  }
+
+  /** Attempts that may begin now as far as rate and breaker go; undefined without a limit. */
+  allowance(): number | undefined {
+    if (this.#breaker.kind !== "closed") {
+      return this.#isResting() || this.#breaker.kind === "probing" ? 0 : 1;
+    }
+    return this.#bucket?.available(performance.now());
+  }
+
+  /** Milliseconds until some attempts may begin by the rate; 0 when some may. */
+  tokensInMs(count: number): number {
+    return this.#bucket?.waitMs(count, performance.now()) ?? 0;
+  }
+
+  /**
+   * Resolves with true when the caller may make its attempt, and must {@link leave} afterwards; with false when
+   * deliveries rest, and nothing was taken.
+   */
+  async enter(): Promise<boolean> {
+    for (;;) {
+      await this.#slots.acquire();
+      if (this.#breaker.kind === "closed") {
+        await this.#token();
+        return true;
+      }
+      const { kind, restMs } = this.#breaker;
+      if (kind === "open" && !this.#isResting()) {
+        this.#breaker = { kind: "probing", restMs };
+        return true;
+      }
+      this.#slots.release();
+      if (kind === "open") {
+        return false;
+      }
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  leave(): void {
+    this.#slots.release();
+    if (this.#breaker.kind === "probing") {
+      // It ended without a word about the partner, for example because it was done already.
+      this.#breaker = { kind: "open", untilMs: this.#deps.now(), restMs: this.#breaker.restMs };
+      this.#wake();
+    }
+  }
+
+  /** What an attempt, just ended, says about the partner. */
+  observe(health: Health): void {
+    const policy = this.#partner.config.circuitBreaker;
+    if (policy === undefined) {
+      return;
+    }
+    const next = afterAttempt(this.#breaker, health, policy, this.#deps.now());
+    const isOther = next.kind !== this.#breaker.kind;
+    this.#breaker = next;
+    if (isOther) {
+      this.#become(next);
+    }
+  }
+
+  #become(next: BreakerState): void {
+    this.#breaker = next;
+    this.#wake();
+    this.#deps.onBreaker(next);
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    waiting.forEach((resolve) => resolve());
+  }
+
+  #isResting(): boolean {
+    return this.#breaker.kind === "open" && this.#deps.now() < this.#breaker.untilMs;
+  }
+
+  async #token(): Promise<void> {
+    const waitMs = this.#bucket?.take(performance.now()) ?? 0;
+    if (waitMs > 0) {
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery } from "../../support/webhook-partner.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+
+let server: NatsServerHandle;
+beforeAll(async () => {
+  server = await startNatsServer();
+});
+afterAll(() => server.stop());
+
+const timeoutMs = 30_000;
+let count = 0;
+
+interface Case extends TestEngine {
+  readonly layout: Layout;
+  readonly prefix: string;
+}
+
+async function caseOf(
+  { onTestFinished }: TestContext,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<Case> {
+  count += 1;
+  const prefix = `i${count}`;
+  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
+  onTestFinished(engine.stop);
+  return { ...engine, prefix, layout: createLayout(prefix) };
+}
+
+async function partnerServer({ onTestFinished }: TestContext, answer?: (delivery: ReceivedDelivery) => PartnerAnswer) {
+  const partner = await startWebhookPartner(answer);
+  onTestFinished(() => partner.close());
+  return partner;
+}
+
+const idsOf = (length: number): readonly string[] => Array.from({ length }, (_, index) => `e-${index}`);
+
+async function consumerOf({ nats, layout }: Case, queue: "first" | "retry", uid: string) {
+  return await nats.manager.consumers.info(layout.streams.deliveries, `${queue}-${partnerToken(uid)}`);
+}
+
+async function untilEmpty({ nats, layout }: Case): Promise<void> {
+  const isEmpty = async (): Promise<boolean> =>
+    (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
+  await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
+}
+
+describe.concurrent("a partner with a rate", () => {
+  test("gets its burst at once and then no more than its rate, retries included", async (context) => {
+    const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
+    const delivery = { maxInFlight: 64, rate: { perSecond: 40, burst: 10 } };
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { delivery })));
+    await Promise.all(idsOf(50).map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => partner.received.length === 100, { timeoutMs, what: "every attempt" });
+    const times = partner.received.map(({ atMs }) => atMs).sort((a, b) => a - b);
+    expect(times).toHaveLength(100);
+    const tooMany = times.filter((fromMs, from) => {
+      const inSecond = times.slice(from).filter((atMs) => atMs < fromMs + 1_000).length;
+      // Requests that were begun in time may arrive late, and then together with others.
+      return inSecond > 40 + 10 + 5;
+    });
+    expect(tooMany).toEqual([]);
+    const tookMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
+    expect(tookMs).toBeGreaterThan(((100 - 10) / 40) * 1_000 - 50);
+    expect(tookMs).toBeLessThan(6_000);
+  });
+
+  test("does not slow another", async (context) => {
+    const [slow, fast] = await Promise.all([partnerServer(context), partnerServer(context)]);
+    const delivery = { maxInFlight: 64, rate: { perSecond: 1, burst: 1 } };
+    const config = configOf(partnerConfig("slow", slow.url, { delivery }), partnerConfig("fast", fast.url));
+    const engine = await caseOf(context, config);
+    await Promise.all(idsOf(100).map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => fast.received.length === 100, { timeoutMs, what: "the fast partner" });
+    // At one a second, it would have taken a minute and a half.
+    expect(slow.received.length).toBeLessThan(20);
+  });
+});
+
+describe.concurrent("a breaker", () => {
+  const circuitBreaker = { failures: 5, openMs: 1_500, maxOpenMs: 3_000 };
+
+  test("opens after failures in a row, is probed by exactly one attempt at a time, and closes after one success", async (context) => {
+    let isSick = true;
+    let atOnce = 0;
+    let atOnceMax = 0;
+    const partner = await partnerServer(context, () => {
+      atOnce += 1;
+      atOnceMax = Math.max(atOnceMax, atOnce);
+      setTimeout(() => (atOnce -= 1), 50);
+      return { status: isSick ? 500 : 200, delayMs: 50 };
+    });
+    const retry = { scheduleSeconds: Array.from({ length: 60 }, () => 1), maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const config = partnerConfig("one", partner.url, { retry, circuitBreaker, delivery: { maxInFlight: 8 } });
+    const engine = await caseOf(context, configOf(config));
+    await Promise.all(idsOf(40).map((id) => engine.ingest(eventBytes(id))));
+    const isOpen = async (): Promise<boolean> => (await consumerOf(engine, "first", config.uid)).paused === true;
+    await waitFor(isOpen, { timeoutMs, what: "the rest" });
+    expect((await consumerOf(engine, "first", config.uid)).config.max_ack_pending).toBe(1);
+    const atOpening = partner.received.length;
+    // What was under way when it opened, and no more.
+    expect(atOpening).toBeLessThanOrEqual(5 + 8);
+    atOnceMax = 0;
+    await waitFor(() => partner.received.length >= atOpening + 2, { timeoutMs, what: "two probes" });
+    const [first, second] = partner.received.slice(atOpening);
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(3_000);
+    expect(atOnceMax).toBe(1);
+    isSick = false;
+    await untilEmpty(engine);
+    expect(new Set(partner.received.map(({ eventId }) => eventId)).size).toBe(40);
+    expect(await consumerOf(engine, "first", config.uid)).toMatchObject({ config: { max_ack_pending: 6 } });
+    expect((await consumerOf(engine, "first", config.uid)).paused).not.toBe(true);
+  });
+
+  test("stays open when another pod takes over", async (context) => {
+    const partner = await partnerServer(context, () => ({ status: 500 }));
+    const config = partnerConfig("one", partner.url, {
+      circuitBreaker: { failures: 3, openMs: 60_000, maxOpenMs: 60_000 },
+    });
+    const engine = await caseOf(context, configOf(config));
+    await Promise.all(idsOf(10).map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(async () => (await consumerOf(engine, "retry", config.uid)).paused === true, {
+      timeoutMs,
+      what: "the rest",
+    });
+    await engine.stop();
+    const before = partner.received.length;
+    const other = await startEngine(server.url, configOf(config), {
+      settings: streamsOf(engine.prefix),
+      podId: "pod-2",
+    });
+    context.onTestFinished(other.stop);
+    const look = async () =>
+      (await other.nats.manager.streams.info(engine.layout.streams.deliveries, { subjects_filter: ">" })).state;
+    // Retries are due after a second; fresh events come too.
+    await Promise.all(idsOf(3).map((id) => other.ingest(eventBytes(`late-${id}`))));
+    const isDue = async (): Promise<boolean> =>
+      Object.keys((await look()).subjects ?? {}).filter((subject) => subject.includes(".dlr.")).length > 0;
+    await waitFor(isDue, { timeoutMs, what: "retries that are due" });
+    expect(partner.received).toHaveLength(before);
+    // An edit says that somebody looked after the partner.
+    other.engine.apply(configOf({ ...config, specDigest: "another", generation: 2 }));
+    await waitFor(() => partner.received.length > before, { timeoutMs, what: "attempts after the edit" });
+  });
+});
+
+describe("partners that hang", () => {
+  test("never keep others from their first attempt", async (context) => {
+    const hanging = await partnerServer(context, () => ({ delayMs: 20_000 }));
+    const fast = await partnerServer(context);
+    const partners = idsOf(20).map((name) =>
+      partnerConfig(`hang-${name}`, hanging.url, { timeoutMs: 15_000, delivery: { maxInFlight: 256 } }),
+    );
+    const subscriptions = [{ name: "fast", types: ["fast.**"], tenants: ["*"], producers: [] }];
+    const config = configOf(...partners, partnerConfig("fast", fast.url, { subscriptions }));
+    const engine = await caseOf(context, config, { inWorkMax: 256 });
+    await Promise.all(idsOf(60).map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => hanging.received.length > 200, { timeoutMs, what: "hanging attempts" });
+    const hangingBefore = hanging.received.length;
+    await Promise.all(idsOf(20).map((id) => engine.ingest(eventBytes(`fast-${id}`, { type: "fast.done" }))));
+    await waitFor(() => fast.received.length === 20, { timeoutMs: 10_000, what: "the fast partner" });
+    // Nobody who hangs had to let go first.
+    expect(hanging.received.length - hangingBefore).toBeLessThan(60);
+  });
+});
