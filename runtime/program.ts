@@ -16,6 +16,7 @@ import { createPublicServer } from "./http/public-server.ts";
 import { createRequestMetrics, type RequestOutcome } from "./http/request-metrics.ts";
 import { eventRoutes } from "./http/routes/events.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
+import { schemaRoutes } from "./http/routes/schemas.ts";
 import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { stopServer } from "./http/stop-server.ts";
 import { createMetricsApi } from "./metrics/create-metrics-api.ts";
@@ -224,11 +225,12 @@ async function servePublic<State extends ConfigState>(
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer), Date.now),
   }));
+  const routes = [...eventRoutes(engine), ...webhookRoutes(engine), ...metricsRoutes(metrics)];
   const app = createPublicServer({
     log: plan.log.child({ server: "public" }),
     observe,
     authenticate: createAuthenticate([...prepared.issuers, ...configured], settings.claims, Date.now),
-    routes: [...eventRoutes(engine), ...webhookRoutes(engine), ...metricsRoutes(metrics)],
+    routes: [...routes, ...schemaRoutes(routes)],
     now: Date.now,
   });
   closing.add("public server", (remainingMs) => stopServer(app, remainingMs));

@@ -22,7 +22,7 @@ declare module "fastify" {
 const methodsKnown = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 const noBody = new Uint8Array();
 
-/** The server of both APIs: no route without a scope, no body before its sender is known. */
+/** The server of both APIs: no route without a scope unless it is open to all, no body before its sender is known. */
 export function createPublicServer(options: PublicServerOptions): FastifyInstance {
   const app = createHttpServer(options);
   app.decorateRequest("caller", undefined);
@@ -55,7 +55,7 @@ function addRoute(app: FastifyInstance, route: Route, { authenticate, now }: Pub
 }
 
 async function callerOf(authorization: string | undefined, route: Route, authenticate: Authenticate): Promise<Caller> {
-  if (authorization === undefined && route.allowsAnonymous === true) return anonymous;
+  if (route.isOpen === true || (authorization === undefined && route.allowsAnonymous === true)) return anonymous;
   const caller = await authenticate(authorization);
   if (route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
   throw new Refusal("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);

@@ -1,5 +1,6 @@
 import type { Caller } from "../metrics/caller.ts";
 import type { Parameters } from "../metrics/metrics-api.ts";
+import type { Operation } from "./openapi/operation.ts";
 
 /** Who sends no token: nobody, who may do nothing that a route does not let everybody do. */
 export const anonymous: Caller = {
@@ -45,6 +46,10 @@ export interface Route {
   readonly scopes: readonly string[];
   /** Whether a request without a token is let through, as {@link anonymous}. @default false */
   readonly allowsAnonymous?: boolean;
+  /** Whether no token is looked at, for what everybody may read. @default false */
+  readonly isOpen?: boolean;
+  /** What the OpenAPI document says of the route. @default method, path, scopes and errors */
+  readonly operation?: Operation;
   /** Bound on the body, in bytes. @default no body is taken */
   readonly bodyBytesMax?: number;
   readonly answer: (request: ApiRequest) => Promise<ApiAnswer>;

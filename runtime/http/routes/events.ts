@@ -1,3 +1,4 @@
+import { ingestOperation } from "../openapi/event-operations.ts";
 import type { Route } from "../route.ts";
 
 /** What the route needs of the webhook engine. */
@@ -22,6 +23,7 @@ export function eventRoutes(intake: EventIntake): readonly Route[] {
       method: "POST",
       path: "/events",
       scopes: ["events:write"],
+      operation: ingestOperation,
       bodyBytesMax: eventBytesMax,
       answer: async ({ body, caller }) => {
         const { eventId, tenant, duplicate } = await intake.ingest(body, { tenants: caller.tenants });

@@ -5,6 +5,15 @@ import type { MetricsAnswer, MetricsApi } from "../../metrics/metrics-api.ts";
 import { csvMediaType, csvOf } from "../formats/csv.ts";
 import { ndjsonMediaType, ndjsonOf } from "../formats/ndjson.ts";
 import type { QueryBody } from "../formats/query-body.ts";
+import {
+  bulkOperation,
+  catalogOperation,
+  healthOperation,
+  instantOperation,
+  queryOperation,
+  sloOperation,
+} from "../openapi/metrics-operations.ts";
+import type { Operation } from "../openapi/operation.ts";
 import { chooseMediaType } from "../media-type.ts";
 import { nextPageLink } from "../next-page.ts";
 import type { ApiAnswer, ApiRequest, Route } from "../route.ts";
@@ -24,32 +33,33 @@ const notInTables = ["exemplars", "explain"] as const;
 /** `/v1/metrics/…`. Source: seed "Operational Metrics API" §4. */
 export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
   return [
-    series("query", ({ query, caller, signal, correlationId, nowMs }) =>
+    series("query", queryOperation, ({ query, caller, signal, correlationId, nowMs }) =>
       metrics.query(query, caller, signal, { correlationId, nowMs }),
     ),
-    series("instant", ({ query, caller, signal, correlationId, nowMs }) =>
+    series("instant", instantOperation, ({ query, caller, signal, correlationId, nowMs }) =>
       metrics.instant(query, caller, signal, { correlationId, nowMs }),
     ),
     bulk(metrics),
     {
-      ...read("slo", ({ query, caller, signal, correlationId, nowMs }) =>
+      ...read("slo", sloOperation, ({ query, caller, signal, correlationId, nowMs }) =>
         metrics.slo(query, caller, signal, { correlationId, nowMs }),
       ),
       allowsAnonymous: true,
     },
-    read("catalog", async ({ query, caller, correlationId, nowMs }) =>
+    read("catalog", catalogOperation, async ({ query, caller, correlationId, nowMs }) =>
       metrics.catalog(query, caller, { correlationId, nowMs }),
     ),
-    read("health", async () => metrics.health()),
+    read("health", healthOperation, async () => metrics.health()),
   ];
 }
 
 /** A route that answers JSON only. */
-function read(name: string, answer: (request: ApiRequest) => Promise<ApiAnswer>): Route {
+function read(name: string, operation: Operation, answer: (request: ApiRequest) => Promise<ApiAnswer>): Route {
   return {
     method: "GET",
     path: `/v1/metrics/${name}`,
     scopes,
+    operation,
     answer: (request) => {
       chooseMediaType(request.accept, [json]);
       return answer(request);
@@ -58,11 +68,12 @@ function read(name: string, answer: (request: ApiRequest) => Promise<ApiAnswer>)
 }
 
 /** A route that answers series, in the format that the caller likes best. */
-function series(name: string, answer: (request: ApiRequest) => Promise<MetricsAnswer>): Route {
+function series(name: string, operation: Operation, answer: (request: ApiRequest) => Promise<MetricsAnswer>): Route {
   return {
     method: "GET",
     path: `/v1/metrics/${name}`,
     scopes,
+    operation,
     answer: async (request) => {
       const format = chooseMediaType(request.accept, seriesFormats);
       if (format === csvMediaType) refuseInTables(request);
@@ -104,6 +115,7 @@ function bulk(metrics: MetricsReads): Route {
     method: "POST",
     path: "/v1/metrics/bulk-query",
     scopes,
+    operation: bulkOperation,
     bodyBytesMax: bulkBytesMax,
     answer: async ({ body, caller, signal, correlationId, nowMs, accept }) => {
       const format = chooseMediaType(accept, bulkFormats);

@@ -1,4 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
+import { historyOperation } from "../openapi/event-operations.ts";
 import type { Route } from "../route.ts";
 
 /** What the route needs of the webhook engine. */
@@ -14,6 +15,7 @@ export function webhookRoutes(lookup: EventLookup): readonly Route[] {
       method: "GET",
       path: "/webhooks/events/:id",
       scopes: ["webhooks:read"],
+      operation: historyOperation,
       answer: async ({ path, caller }) => {
         const body = await lookup.event(path["id"] ?? "", caller.tenants);
         // An event of another tenant is not told apart from none.

@@ -1,0 +1,31 @@
+/** One change to what callers and partners see. */
+export interface Change {
+  readonly kind: "added" | "changed" | "deprecated" | "removed";
+  readonly surface: "metrics" | "webhooks" | "schemas";
+  readonly what: string;
+}
+
+/** Everything that changed on one day, the newest first. */
+export interface ChangelogEntry {
+  /** Day of the change; the first entry's is the version of every schema. */
+  readonly version: string;
+  readonly changes: readonly Change[];
+}
+
+/**
+ * The machine-readable changelog. A test holds that the schemas do not change without an entry. Source: seed "Webhook Event
+ * Delivery" §9.3, seed "Operational Metrics API" §9.
+ */
+export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
+  {
+    version: "2026-11-21",
+    changes: [
+      { kind: "added", surface: "metrics", what: "query, instant, bulk-query, catalog, health and slo below /v1/metrics" },
+      { kind: "added", surface: "webhooks", what: "POST /events and GET /webhooks/events/{id}" },
+      { kind: "added", surface: "schemas", what: "JSON Schemas, an OpenAPI document and this changelog below /v1/schemas" },
+    ],
+  },
+];
+
+/** Version of what is served: the day of its last change. */
+export const interfaceVersion = changelog[0].version;

@@ -1,0 +1,40 @@
+import { described, list, object, ref, text, type SchemaSet } from "./json-schema.ts";
+
+/** Schemas that both interfaces use. */
+export const commonSchemas: SchemaSet = {
+  Time: text({ format: "date-time", pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`, description: "ISO 8601, UTC, with milliseconds" }),
+  Duration: text({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description: "A whole number of seconds, minutes, hours or days, such as `10s` or `5m`" }),
+  CorrelationId: text({ minLength: 1, maxLength: 128, description: "Names the computation that produced the body" }),
+  Problem: described(
+    object(
+      {
+        type: text({ format: "uri" }),
+        title: text(),
+        status: { type: "integer", minimum: 400, maximum: 599 },
+        detail: text(),
+        // Not an enumeration: a later version may add codes.
+        code: text({ pattern: "^[a-z_]+$" }),
+        errors: list(object({ field: text(), code: text(), detail: text() })),
+        correlation_id: ref("CorrelationId"),
+      },
+      { suggestion: described(object({}, { step: ref("Duration"), downsample: text() }), "What to ask instead") },
+    ),
+    "RFC 9457; `code` is a row of the error table",
+  ),
+  SchemaCatalog: object({
+    schemas: list(object({ name: text(), version: ref("InterfaceVersion"), href: text({ description: "Path below the same origin" }) })),
+  }),
+  JsonSchemaDocument: { type: "object", description: "A JSON Schema of draft 2020-12" },
+  OpenApiDocument: described(object({ openapi: text(), info: { type: "object" }, paths: { type: "object" } }), "OpenAPI 3.1"),
+  InterfaceVersion: text({ format: "date", description: "Day of the last change to what is served" }),
+  Changelog: object({
+    versions: list(
+      object({
+        version: ref("InterfaceVersion"),
+        changes: list(object({ kind: text({ enum: ["added", "changed", "deprecated", "removed"] }), surface: text({ enum: ["metrics", "webhooks", "schemas"] }), what: text() })),
+      }),
+      { minItems: 1 },
+    ),
+  }),
+  AnyObject: { type: "object" },
+};

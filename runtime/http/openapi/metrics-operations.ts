@@ -1,0 +1,131 @@
+import { aggregations, labelNames } from "../../../crds/config.ts";
+import { downsamples, seriesMax } from "../../metrics/parameters.ts";
+import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
+import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";
+
+function parameter(name: string, description: string, schema: JsonSchema, more: Partial<OperationParameter> = {}): OperationParameter {
+  return { name, in: "query", description, schema, ...more };
+}
+
+const time = text({ format: "date-time", pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$` });
+const name = text({ minLength: 1, maxLength: 200 });
+const schemaVersion = parameter("schema_version", "`meta.schema_version` that the caller was written against; 409 when another is served", name);
+const filters = labelNames.map((label) => parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name));
+
+/** What both kinds of queries take. Source: seed "Operational Metrics API" §4.1. */
+const selection: readonly OperationParameter[] = [
+  parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: seriesMax }), { required: true }),
+  parameter("agg", "Aggregation. Default: the metric's own", words(aggregations)),
+  ...filters,
+  parameter("group_by", "Labels to group by, with commas between", list(ref("LabelName"), { minItems: 1, maxItems: 4 }), { isJoined: true }),
+  parameter("downsample", "Smallest width of a point", words(downsamples)),
+  parameter("exemplars", "Whether to name representative traces", words(["true", "false"])),
+  parameter("complete", "`required`: an answer without some region is an error", words(["required"])),
+  parameter("explain", "Whether to say what each store was asked; needs metrics:explain", words(["true", "false"])),
+  parameter("limit", "Series of a page. Default: the most that are allowed", { type: "integer", minimum: 1, maximum: seriesMax }),
+  parameter("page", "Page of series, from 1", { type: "integer", minimum: 1, maximum: 1_000_000 }),
+  parameter("snapshot", "`meta.snapshot` of an earlier page; 409 when that data is gone", name),
+  schemaVersion,
+];
+
+const header = (description: string, schema: JsonSchema, required = true): OperationHeader => ({ description, schema, required });
+
+/** Source: seed "Operational Metrics API" §6. */
+const diagnostics: Readonly<Record<string, OperationHeader>> = {
+  "X-Data-Freshness": header("Age of the newest sample seen, of the stalest store", text({ pattern: "^[0-9]+s$" })),
+  "X-Downsample": header("Downsample that was applied", text()),
+  "X-Partial": header("Whether some data is missing", words(["true", "false"])),
+  "X-Query-Cost-Estimate": header("Points that the stores have to compute, as estimated before", { type: "number", minimum: 0 }),
+  "X-Query-Plan": header("Class, points, and what was asked for each metric", text()),
+  "X-Query-Cache": header("Where the data is from", text()),
+  "X-Query-Shards": header("Stores that were asked and that answered", text({ pattern: "^asked=[0-9]+, answered=[0-9]+$" })),
+  "Server-Timing": header("What took how long", text()),
+  "Retry-After": header("When a partial answer may be whole", { type: "integer", minimum: 0 }, false),
+  "X-Suggested-Step": header("A step that costs less", text(), false),
+  "X-Suggested-Downsample": header("A downsample that costs less", text(), false),
+};
+
+const deprecation: Readonly<Record<string, OperationHeader>> = {
+  Deprecation: header("Since when a metric of the answer is deprecated (RFC 9745)", text({ pattern: "^@[0-9]+$" }), false),
+  Sunset: header("When it goes (RFC 8594)", text(), false),
+  Link: header("The next page, and what replaces a deprecated metric", text(), false),
+};
+
+function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Operation["answers"] {
+  return {
+    "200": { description: "Everything that was asked for", ...answer },
+    "206": { description: "Some store is missing; `meta` says which", ...answer },
+  };
+}
+
+const tables = ["text/csv", "application/x-ndjson"];
+
+/** `GET /v1/metrics/query` */
+export const queryOperation: Operation = {
+  id: "queryMetrics",
+  tag: "metrics",
+  summary: "Time series of one or more metrics",
+  parameters: [
+    ...selection,
+    parameter("from", "Start of the window. Default: three hours before its end", time),
+    parameter("to", "End of the window. Default: now", time),
+    parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
+  ],
+  answers: wholeOrPartial({ schema: "QueryAnswer", alsoAs: tables, headers: { ...diagnostics, ...deprecation } }),
+};
+
+/** `GET /v1/metrics/instant` */
+export const instantOperation: Operation = {
+  id: "instantMetrics",
+  tag: "metrics",
+  summary: "The value of metrics at one time",
+  parameters: [...selection, parameter("ts", "Time of the value. Default: now", time)],
+  answers: wholeOrPartial({ schema: "InstantAnswer", alsoAs: tables, headers: { ...diagnostics, ...deprecation } }),
+};
+
+/** `POST /v1/metrics/bulk-query` */
+export const bulkOperation: Operation = {
+  id: "bulkQueryMetrics",
+  tag: "metrics",
+  summary: "Up to 50 queries in one request",
+  bodySchema: "BulkRequest",
+  answers: wholeOrPartial({ schema: "BulkAnswer", alsoAs: ["application/x-ndjson"], headers: diagnostics }),
+};
+
+/** `GET /v1/metrics/catalog` */
+export const catalogOperation: Operation = {
+  id: "listMetrics",
+  tag: "metrics",
+  summary: "The metrics that the caller may read",
+  parameters: [
+    parameter("metric", "Only these metrics", list(name, { minItems: 1, maxItems: seriesMax })),
+    parameter("category", "Only this category", words(["slo", "kri", "business", "infrastructure", "api"])),
+    parameter("label", "Only metrics with all of these labels", list(ref("LabelName"), { minItems: 1, maxItems: labelNames.length })),
+    parameter("state", "Only this state", words(["Active", "Deprecated"])),
+    parameter("filter[tenant]", "For which tenant", name),
+    schemaVersion,
+  ],
+  answers: { "200": { description: "By metric id", schema: "CatalogAnswer" } },
+};
+
+/** `GET /v1/metrics/health` */
+export const healthOperation: Operation = {
+  id: "metricsHealth",
+  tag: "metrics",
+  summary: "How the metrics API itself does",
+  answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer" } },
+};
+
+/** `GET /v1/metrics/slo` */
+export const sloOperation: Operation = {
+  id: "listObjectives",
+  tag: "metrics",
+  summary: "Objectives with their error budget and burn rates; without a token, the public ones of a tenant",
+  parameters: [
+    parameter("domain", "Only this domain", name),
+    parameter("slo", "Only the objective of this name", name),
+    ...["region", "tenant", "environment"].map((label) => parameter(label, `Only this ${label}`, name)),
+    schemaVersion,
+  ],
+  answers: wholeOrPartial({ schema: "SloAnswer", headers: diagnostics }),
+};

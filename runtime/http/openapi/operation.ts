@@ -1,0 +1,46 @@
+import type { JsonSchema } from "./json-schema.ts";
+
+/** One parameter of a path or a query string. */
+export interface OperationParameter {
+  readonly name: string;
+  readonly in: "path" | "query";
+  readonly description: string;
+  readonly schema: JsonSchema;
+  /** @default false for a query's, true for a path's */
+  readonly required?: boolean;
+  /** Whether a list is written as one value with commas. @default false: the parameter is repeated */
+  readonly isJoined?: boolean;
+  readonly example?: unknown;
+}
+
+/** One answer that is no error. */
+export interface OperationAnswer {
+  readonly description: string;
+  /** Name of the schema of its JSON. */
+  readonly schema: string;
+  /** Media types besides JSON, whose content is text. @default none */
+  readonly alsoAs?: readonly string[];
+  /** Response headers by name. */
+  readonly headers?: Readonly<Record<string, OperationHeader>>;
+}
+
+/** One response header. */
+export interface OperationHeader {
+  readonly description: string;
+  readonly schema: JsonSchema;
+  /** @default true */
+  readonly required?: boolean;
+}
+
+/** What a route tells of itself in the OpenAPI document. What is not told here, errors and scopes, is the same for all. */
+export interface Operation {
+  readonly id: string;
+  readonly tag: "metrics" | "webhooks" | "schemas";
+  readonly summary: string;
+  readonly parameters?: readonly OperationParameter[];
+  /** Name of the schema of the body that is sent. */
+  readonly bodySchema?: string;
+  readonly bodyExample?: object;
+  /** By status. */
+  readonly answers: Readonly<Record<string, OperationAnswer>>;
+}

@@ -1,0 +1,7 @@
+import { commonSchemas } from "./common-schemas.ts";
+import { eventSchemas } from "./event-schemas.ts";
+import type { SchemaSet } from "./json-schema.ts";
+import { metricsSchemas } from "./metrics-schemas.ts";
+
+/** Every schema of what is served, by name. */
+export const schemas: SchemaSet = { ...commonSchemas, ...eventSchemas, ...metricsSchemas };

@@ -1,0 +1,185 @@
+import type { FastifyInstance, InjectOptions } from "fastify";
+import { pino } from "pino";
+import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
+import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
+import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
+import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
+import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
+import type { Caller } from "../../../../runtime/metrics/caller.ts";
+import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { configOf, everyone, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
+import { healthyProbe, startScriptedStore, success, type ScriptedStore, type StoreReply, type StoreRequest } from "../../stores/scripted-store.ts";
+
+/** The metrics routes behind the server that has them in the product, over stores of a test. */
+export interface MetricsServer {
+  readonly app: FastifyInstance;
+  readonly stores: readonly ScriptedStore[];
+  readonly apply: (config: RuntimeConfig) => void;
+  readonly config: RuntimeConfig;
+  get(url: string, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
+  post(url: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+/** One answer; `json` only of a body that is some. */
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  readonly json: () => unknown;
+}
+
+export const nowMs = Date.parse("2026-01-01T12:00:30Z");
+
+/** Metrics of one of each kind; `old_lag` is deprecated. */
+export const metricsOfServer = {
+  lag: { source: { kind: "gauge", name: "lag", matchers: [] } },
+  old_lag: {
+    source: { kind: "gauge", name: "lag", matchers: [] },
+    state: "Deprecated",
+    replacedBy: "lag",
+    deprecatedAtMs: Date.parse("2025-12-01T00:00:00Z"),
+    sunsetAtMs: Date.parse("2026-06-01T00:00:00Z"),
+  },
+  gone_lag: {
+    source: { kind: "gauge", name: "lag", matchers: [] },
+    state: "Deprecated",
+    deprecatedAtMs: Date.parse("2025-01-01T00:00:00Z"),
+    sunsetAtMs: Date.parse("2025-12-01T00:00:00Z"),
+  },
+  payments: { source: { kind: "counter", increase: "Extrapolated", name: "payments_total", matchers: [] } },
+  login: {
+    source: {
+      kind: "ratio",
+      increase: "Extrapolated",
+      numerator: { name: "logins_total", matchers: [{ label: "result", op: "Equal", value: "ok" }] },
+      denominator: { name: "logins_total", matchers: [] },
+    },
+    aggregations: ["avg"],
+    slos: [{ name: "login", objective: 0.99 }],
+  },
+  latency: {
+    source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "latency", matchers: [] },
+    aggregations: ["avg", "sum", "p50", "p95", "p99"],
+    defaultAggregation: "p95",
+  },
+} as const satisfies Readonly<Record<string, Pick<MetricConfig, "source"> & Partial<MetricConfig>>>;
+
+const objective = {
+  name: "login",
+  domain: "auth",
+  metric: "login",
+  objective: 0.99,
+  counts: "Good",
+  windowDays: 30,
+  minimumEvents: 1,
+  burnRates: [14.4, 6, 3, 1],
+  public: true,
+} as const;
+
+/** Callers by token. */
+export const callers: Readonly<Record<string, Partial<Caller>>> = {
+  everyone: { scopes: ["metrics:read"] },
+  explainer: { scopes: ["metrics:read", "metrics:explain"] },
+  public: { scopes: ["metrics:read.public"] },
+  brandA: { tenants: ["brand-a"], regions: ["eu"] },
+  nobody: { scopes: ["events:write"] },
+};
+
+/** @param replies what the store of each region says */
+export async function startMetricsServer(
+  replies: Readonly<Record<string, StoreReply>>,
+  options: Partial<MetricsApiOptions> = {},
+): Promise<MetricsServer> {
+  const stores = await Promise.all(Object.values(replies).map((reply) => startScriptedStore(healthyProbe(reply))));
+  const configs = Object.keys(replies).map((region, index) => storeConfig({ name: region, region, url: stores[index]?.url ?? "" }));
+  const metrics = Object.entries(metricsOfServer).map(([id, metric]) => metricConfig(id, configs, metric));
+  const base = configOf(configs, metrics);
+  const config = { ...base, catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos: [objective] })) };
+  const log = pino({ level: "silent" });
+  const api = createMetricsApi({ config, log, now: () => nowMs, ...options });
+  const nothing = { ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }), event: async () => undefined };
+  const routes = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...metricsRoutes(api)];
+  const app = createPublicServer({
+    log,
+    observe: () => undefined,
+    now: () => nowMs,
+    authenticate: async (authorization) => {
+      const caller = callers[authorization?.replace("Bearer ", "") ?? ""];
+      if (caller === undefined) throw new Refusal("token_missing", "Send a token.");
+      return { ...everyone, ...caller };
+    },
+    routes: [...routes, ...schemaRoutes(routes)],
+  });
+  const authorization = "Bearer everyone";
+  const send = async (request: InjectOptions): Promise<HttpAnswer> => {
+    const response = await app.inject(request);
+    return {
+      status: response.statusCode,
+      headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
+      text: response.body,
+      json: () => response.json<unknown>(),
+    };
+  };
+  return {
+    app,
+    stores,
+    config,
+    apply: (next) => api.apply(next),
+    get: (url, headers = { authorization }) => send({ url, headers: { ...headers } }),
+    post: (url, body, headers = {}) =>
+      send({ method: "POST", url, payload: typeof body === "string" ? body : JSON.stringify(body), headers: { authorization, "content-type": "application/json", ...headers } }),
+    async close() {
+      await app.close();
+      await api.stop();
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  };
+}
+
+/** What a simulated store holds. */
+export interface SimulatedSeries {
+  readonly services: readonly string[];
+  /** Value of every sample of one service. @default its place plus one */
+  readonly value?: (service: number) => number;
+}
+
+/** A store that answers every range with the same series, grouped as the query says, at every point. */
+export function simulated(series: () => SimulatedSeries): StoreReply {
+  return (response, request) => success(answerTo(request, series()))(response, request);
+}
+
+function answerTo({ path, form }: StoreRequest, { services, value = (service) => service + 1 }: SimulatedSeries): unknown {
+  const query = form.get("query") ?? "";
+  if (path.endsWith("/query_exemplars")) return exemplars(services);
+  if (path.endsWith("/query")) return { resultType: "vector", result: [{ metric: {}, value: [0, String(nowMs / 1_000 - 10)] }] };
+  const by = /by\(([^)]*)\)/u.exec(query)?.[1]?.split(",") ?? [];
+  const grouped = by.includes("service") ? services.map((service, place) => ({ metric: { service }, value: value(place) })) : [{ metric: {}, value: value(0) }];
+  const buckets = by.includes("le") ? grouped.flatMap((one) => bucketsOf(one)) : grouped;
+  return { resultType: "matrix", result: buckets.map((one) => ({ metric: one.metric, values: pointsOf(form, one.value) })) };
+}
+
+interface Row {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+function bucketsOf({ metric, value }: Row): readonly Row[] {
+  return ["1", "2", "4", "+Inf"].map((le, index) => ({ metric: { ...metric, le }, value: value * (index + 1) }));
+}
+
+function pointsOf(form: URLSearchParams, value: number): readonly (readonly [number, string])[] {
+  const [start, end, step] = ["start", "end", "step"].map((name) => Number(form.get(name)));
+  const times: number[] = [];
+  for (let time = start ?? 0; time <= (end ?? 0); time += step ?? 1) times.push(time);
+  return times.map((time) => [time, String(value)]);
+}
+
+function exemplars(services: readonly string[]): unknown {
+  return services.map((service) => ({
+    seriesLabels: { service },
+    exemplars: [{ labels: { trace_id: "a".repeat(32), user: "not shown" }, value: "1", timestamp: nowMs / 1_000 - 60 }],
+  }));
+}
