@@ -23,7 +23,35 @@ export function forbiddenValue(value: string): string | undefined {
   if (value.length > filterValueLengthMax) return `is longer than ${filterValueLengthMax} characters`;
   if (!value.isWellFormed()) return "is not valid Unicode";
   if (/\p{Cc}/u.test(value)) return "holds a control character";
-  return looksLikeCard(value) ? "looks like a card number" : undefined;
+  if (looksLikeCard(value)) return "looks like a card number";
+  return looksLikeDocument(value) ? "looks like a document number" : undefined;
+}
+
+/**
+ * Numbers of documents whose form is known: passports of one or two letters and six to nine digits, social security numbers
+ * in their groups, and those with check digits (IBAN by ISO 7064, the Brazilian CPF).
+ */
+function looksLikeDocument(value: string): boolean {
+  const bare = value.normalize("NFKC").trim();
+  if (/^[A-Z]{1,2}\d{6,9}$/u.test(bare) || /^\d{3}-\d{2}-\d{4}$/u.test(bare)) return true;
+  return isCpf(bare) || isIban(bare.replaceAll(" ", "").toUpperCase());
+}
+
+function isIban(text: string): boolean {
+  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/u.test(text)) return false;
+  const digits = Array.from(text.slice(4) + text.slice(0, 4), (character) => Number.parseInt(character, 36)).join("");
+  return BigInt(digits) % 97n === 1n;
+}
+
+function isCpf(text: string): boolean {
+  if (!/^(?:\d{11}|\d{3}\.\d{3}\.\d{3}-\d{2})$/u.test(text)) return false;
+  const digits = Array.from(text.replaceAll(/\D/gu, ""), Number);
+  if (digits.every((digit) => digit === digits[0])) return false;
+  const check = (length: number): number => {
+    const sum = digits.slice(0, length).reduce((total, digit, place) => total + digit * (length + 1 - place), 0);
+    return ((sum * 10) % 11) % 10;
+  };
+  return check(9) === digits[9] && check(10) === digits[10];
 }
 
 /** Whether some run of 12 to 19 digits, alone or in groups, passes the check of ISO/IEC 7812-1. */

@@ -39,6 +39,13 @@ describe("a filter value", () => {
     ["psp 5500.0000.0000.0004 x", "card"],
     ["378282246310005", "card"],
     ["４１１１１１１１１１１１１１１１", "card"],
+    ["AB1234567", "document"],
+    ["P12345678", "document"],
+    ["078-05-1120", "document"],
+    ["529.982.247-25", "document"],
+    ["52998224725", "document"],
+    ["DE89 3704 0044 0532 0130 00", "document"],
+    ["gb82west12345698765432", "document"],
     ["", "empty"],
     ["x".repeat(201), "longer"],
     ["a\nb", "control"],
@@ -48,7 +55,7 @@ describe("a filter value", () => {
     expect(forbiddenValue(value)).toContain(reason);
   });
 
-  test.each(["eu", 'a"b\\c', "4111111111111112", "2026-01-01", "v1.2.3", "000000000000", "12345678901", "übermorgen", "*"])(
+  test.each(["eu", 'a"b\\c', "4111111111111112", "2026-01-01", "v1.2.3", "000000000000", "12345678901", "11111111111", "52998224726", "DE89370400440532013001", "B12", "v1234567", "DE", "übermorgen", "*"])(
     "%j is allowed",
     (value) => {
       expect(forbiddenValue(value)).toBeUndefined();
