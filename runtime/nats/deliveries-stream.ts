@@ -73,8 +73,13 @@ export interface DeliveriesStream {
    * flight, which is left to end.
    */
   removePartner(partner: string): Promise<boolean>;
-  /** Size of everything that waits, in bytes. */
-  sizeBytes(): Promise<number>;
+  /** Everything that waits. */
+  size(): Promise<{ readonly messages: number; readonly bytes: number }>;
+  /**
+   * Messages that wait for a partner: in its lane, when that is its own, and for the time of their next attempt. The
+   * server goes through the subjects of the latter: never on the hot path.
+   */
+  waitingFor(lane: string, partner: string): Promise<number>;
 }
 
 /** The deliveries stream of a connection. */
@@ -119,8 +124,27 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
       return true;
     },
-    sizeBytes: async () => (await handle.manager.streams.info(stream)).state.bytes,
+    size: async () => {
+      const { messages, bytes } = (await handle.manager.streams.info(stream)).state;
+      return { messages, bytes };
+    },
+    waitingFor: async (lane, partner) => {
+      const names = laneQueues.map((queue) => laneConsumer(queue, lane));
+      const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
+      // A paused partner may have no consumer yet; then everything is counted by subject.
+      const hasAll = infos[0] !== undefined;
+      const filters = layout.partnerFilters(partner).slice(hasAll ? -1 : 0);
+      const counts = await Promise.all(filters.map((filter) => countSubjects(handle, stream, filter)));
+      const pending = infos.map((info) => (info === undefined ? 0 : laneState(info).messages));
+      return [...counts, ...pending].reduce((sum, count) => sum + count, 0);
+    },
   };
+}
+
+/** One message per subject: the number of subjects is that of messages. */
+async function countSubjects(handle: NatsConnectionHandle, stream: string, filter: string): Promise<number> {
+  const { state } = await handle.manager.streams.info(stream, { subjects_filter: filter });
+  return Object.keys(state.subjects ?? {}).length;
 }
 
 function laneState({ num_pending, num_ack_pending, paused, pause_remaining }: ConsumerInfo): LaneState {

@@ -29,6 +29,8 @@ export interface Layout {
     readonly pods: string;
     /** Partners that a 410 disabled, by partner token. */
     readonly disabledPartners: string;
+    /** Partners for whom too much waits, by partner token. */
+    readonly fullPartners: string;
     /** Every partner for whom something may be stored, by partner token. */
     readonly partners: string;
   };
@@ -86,7 +88,12 @@ export function createLayout(prefix: string): Layout {
       deadLetters: name("DLQ"),
       advisories: name("ADVISORIES"),
     },
-    buckets: { pods: name("PODS"), disabledPartners: name("DISABLED"), partners: name("PARTNERS") },
+    buckets: {
+      pods: name("PODS"),
+      disabledPartners: name("DISABLED"),
+      fullPartners: name("FULL"),
+      partners: name("PARTNERS"),
+    },
     filters: {
       events: `${prefix}.evt.*.*`,
       deliveries: [`${prefix}.dlv.*.*.*`, `${prefix}.dlr.*.*.*`, `${prefix}.sch.*.*`],

@@ -7,8 +7,8 @@ export interface ServerLimits {
 
 /** A dead letter with the largest body and its last attempts; also what nats-server takes by default. */
 const payloadBytesMin = 1_048_576;
-/** Five streams and three buckets. */
-const streamsMin = 8;
+/** Five streams and four buckets. */
+const streamsMin = 9;
 /** The router's, and two for the first partner. */
 const consumersMin = 3;
 

@@ -220,6 +220,7 @@ function differs(existing: StreamConfig, wanted: NamedConfig): boolean {
 async function ensureBuckets(handle: NatsConnectionHandle, layout: Layout, replicas: number): Promise<void> {
   const kvm = new Kvm(handle.connection);
   await kvm.create(layout.buckets.pods, { replicas, history: 1, ttl: podHeartbeatAgeMs, allow_direct: true });
-  await kvm.create(layout.buckets.disabledPartners, { replicas, history: 1, allow_direct: true });
-  await kvm.create(layout.buckets.partners, { replicas, history: 1, allow_direct: true });
+  for (const bucket of [layout.buckets.disabledPartners, layout.buckets.fullPartners, layout.buckets.partners]) {
+    await kvm.create(bucket, { replicas, history: 1, allow_direct: true });
+  }
 }

@@ -1,3 +1,4 @@
+import type { Backlogs } from "./backlog.ts";
 import type { Homes } from "./homes.ts";
 import { keepAliveMs } from "./in-flight.ts";
 import type { Lanes } from "./lanes.ts";
@@ -12,6 +13,7 @@ export interface BackgroundParts {
   readonly homes: Homes;
   /** Bytes that may wait for delivery. */
   readonly deliveriesBytesMax: number;
+  readonly backlogs: Backlogs;
   /** What one pod does for all of them, made anew whenever this pod becomes the one. */
   readonly duties: readonly Duty[];
 }
@@ -38,7 +40,8 @@ export function startBackground(parts: BackgroundParts): () => void {
     lanes.keepAlive();
   }, keepAliveMs);
   const stops = [
-    inTurns(backlogMs, backlogLook(context, router, parts.deliveriesBytesMax)),
+    inTurns(backlogMs, sizeLook(context, router, parts.deliveriesBytesMax)),
+    inTurns(backlogMs, () => parts.backlogs.look()),
     ...duties.map((duty) => inTurns(duty.periodMs, dutyTurn(duty, homes, context.log))),
   ];
   return () => {
@@ -70,10 +73,10 @@ function dutyTurn({ name, begin }: Duty, homes: Homes, log: Log): () => Promise<
 }
 
 /** Holds routing while too much waits for delivery; events then fill their own stream, and producers are told so. */
-function backlogLook({ deliveries, log }: RouterDeps, router: Router, bytesMax: number): () => Promise<void> {
+function sizeLook({ deliveries, log }: RouterDeps, router: Router, bytesMax: number): () => Promise<void> {
   let isHeld = false;
   return async () => {
-    const bytes = await deliveries.sizeBytes();
+    const { bytes } = await deliveries.size();
     const isTooMuch = bytes > (isHeld ? bytesMax * resumeShare : bytesMax);
     if (isTooMuch !== isHeld) {
       isHeld = isTooMuch;

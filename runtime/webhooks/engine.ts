@@ -12,6 +12,7 @@ import { createDeliveriesStream } from "../nats/deliveries-stream.ts";
 import { createEventsStream } from "../nats/events-stream.ts";
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
+import { createBacklogs, type Backlogs, type BacklogsDeps } from "./backlog.ts";
 import { startBackground, type Duty } from "./background.ts";
 import type { Log, Stage } from "./delivery-context.ts";
 import { createDeliveryMetrics } from "./delivery-metrics.ts";
@@ -103,7 +104,7 @@ class Engine implements WebhookEngine {
   readonly ingest: Ingest;
   readonly #deps: WebhookEngineDeps;
   readonly #ending = new AbortController();
-  readonly #context: RouterDeps;
+  readonly #context: EngineContext;
   readonly #homes: Homes;
   readonly #lanes: Lanes;
   readonly #router: Router;
@@ -117,7 +118,10 @@ class Engine implements WebhookEngine {
     const { nats, settings, podId, log } = deps;
     this.#deps = deps;
     setMaxListeners(0, this.#ending.signal);
-    this.#context = createContext(deps, layout, this.#ending.signal);
+    this.#context = createContext(deps, layout, this.#ending.signal, {
+      partners: () => this.#partners,
+      isOwn: ({ lane }) => this.#homes.isHome(lane),
+    });
     const bucket = createBucket(nats, layout.buckets.pods);
     const localNow = deps.now ?? Date.now;
     const onChange = (): void => this.#lanes.reconcile();
@@ -155,7 +159,7 @@ class Engine implements WebhookEngine {
     this.#lanes.start();
     const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes };
     const deliveriesBytesMax = this.#deps.settings.streams.deliveries.maxBytes;
-    this.#stopBackground = startBackground({ ...parts, deliveriesBytesMax, duties: this.#duties });
+    this.#stopBackground = startBackground({ ...parts, deliveriesBytesMax, backlogs: this.#context.backlogs, duties: this.#duties });
   }
 
   apply(config: RuntimeConfig): void {
@@ -203,11 +207,23 @@ class Engine implements WebhookEngine {
   }
 }
 
-function createContext(deps: WebhookEngineDeps, layout: Layout, ending: AbortSignal): RouterDeps {
+interface EngineContext extends RouterDeps {
+  readonly backlogs: Backlogs;
+}
+
+function createContext(
+  deps: WebhookEngineDeps,
+  layout: Layout,
+  ending: AbortSignal,
+  whose: Pick<BacklogsDeps, "partners" | "isOwn">,
+): EngineContext {
   const { nats, settings, log, podId } = deps;
+  const deliveries = createDeliveriesStream(nats, layout);
+  const bucket = createBucket(nats, layout.buckets.fullPartners);
   return {
+    backlogs: createBacklogs({ deliveries, bucket, log, ...whose }),
     events: createEventsStream(nats, layout),
-    deliveries: createDeliveriesStream(nats, layout),
+    deliveries,
     attempts: createAttemptsStream(nats, layout),
     deadLetters: createDeadLettersStream(nats, layout),
     disabled: createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners)),

@@ -11,6 +11,7 @@
  * - `timeout`: the time of the attempt ended before the request could be sent.
  * - `response_invalid`: what came back is not HTTP/1.1, or its head is too large.
  * - `internal`: this side could not make the request, for example because of a header that HTTP does not allow.
+ * - `backlog_full`: as much as may wait for the partner waits already; nothing was sent.
  * - `aborted`: this side gave up, for example because the pod stops; the partner may have received the request.
  */
 export const failureReasons = [
@@ -24,6 +25,7 @@ export const failureReasons = [
   "timeout",
   "response_invalid",
   "internal",
+  "backlog_full",
   "aborted",
 ] as const;
 export type FailureReason = (typeof failureReasons)[number];

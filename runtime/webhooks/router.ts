@@ -5,11 +5,13 @@ import type { Pull } from "../nats/pull.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
 import type { PublishAnswer } from "../nats/publish.ts";
 import { readAttempts, type AttemptRecord } from "./attempts.ts";
+import type { Backlogs } from "./backlog.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import { isLater, itemHeaders, type DeliveryItem } from "./delivery-item.ts";
 import { deliveryId, messageId } from "./ids.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
+import { overflow } from "./overflow.ts";
 import { readPast } from "./past.ts";
 import type { RoutingTable } from "./routing-table.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
@@ -30,6 +32,7 @@ export interface Router {
 
 export interface RouterDeps extends DeliveryContext {
   readonly events: EventsStream;
+  readonly backlogs: Pick<Backlogs, "isFull">;
 }
 
 /** Events handed out and not yet routed, over all pods. */
@@ -162,6 +165,9 @@ async function ensureDelivery(
 ): Promise<void> {
   const { ending: signal } = deps;
   let item = step;
+  if (deps.backlogs.isFull(partner) && (await overflow(deps, step, partner, event.body))) {
+    return;
+  }
   for (let tries = 1; ; tries += 1) {
     const answer = await untilAnswered(() => publishFirst(deps, event, item, partner), { signal });
     if (answer.kind === "stored") {

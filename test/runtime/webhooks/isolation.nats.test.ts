@@ -151,6 +151,50 @@ describe.concurrent("a breaker", () => {
   });
 });
 
+describe.concurrent("a partner for whom too much waits", () => {
+  test("gets more as dead letters at once, and deliveries again when there is room; others are not concerned", async (context) => {
+    const [other, slow] = await Promise.all([partnerServer(context), partnerServer(context)]);
+    const delivery = { maxInFlight: 64, maxBacklog: { messages: 50, bytes: 100_000_000 } };
+    const full = partnerConfig("full", slow.url, { delivery });
+    const engine = await caseOf(context, configOf({ ...full, state: "Paused" }, partnerConfig("other", other.url)));
+    await Promise.all(idsOf(60).map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => engine.lines.some(({ message }) => /too much waits for the partner/u.test(message)), {
+      timeoutMs,
+      what: "the mark",
+    });
+    const late = idsOf(5).map((id) => `late-${id}`);
+    const stateOf = async (id: string, partner: string) =>
+      (await engine.engine.event(id, ["*"]))?.deliveries.find(({ partner: name }) => name === partner);
+    await waitFor(
+      async () => {
+        await engine.ingest(eventBytes("probe", { data: { n: Math.random() } })).catch(() => undefined);
+        await Promise.all(late.map((id) => engine.ingest(eventBytes(id))));
+        return (await stateOf("late-e-4", "default/full"))?.state === "dead";
+      },
+      { timeoutMs, what: "a dead letter" },
+    );
+    const dead = await stateOf("late-e-4", "default/full");
+    expect(dead).toMatchObject({ reason: "backlog_full", attempts: [{ error: { reason: "backlog_full" } }] });
+    await waitFor(() => other.received.length === 66, { timeoutMs, what: "the other partner" });
+    engine.engine.apply(configOf(full, partnerConfig("other", other.url)));
+    await waitFor(() => slow.received.length >= 60, { timeoutMs, what: "what waited" });
+    await waitFor(() => engine.lines.some(({ message }) => /has room again/u.test(message)), {
+      timeoutMs,
+      what: "the end of the mark",
+    });
+    const ids = idsOf(60);
+    expect(ids.filter((id) => slow.of(id).length !== 1)).toEqual([]);
+    await waitFor(
+      async () => {
+        const id = `again-${Math.random()}`;
+        await engine.ingest(eventBytes(id));
+        return await waitFor(() => slow.of(id).length === 1, { timeoutMs: 1_000, what: id });
+      },
+      { timeoutMs, what: "deliveries again" },
+    );
+  });
+});
+
 describe("partners that hang", () => {
   test("never keep others from their first attempt", async (context) => {
     const hanging = await partnerServer(context, () => ({ delayMs: 20_000 }));
