@@ -287,14 +287,33 @@ export interface MatcherConfig {
 export interface QuotaConfig extends ResourceOrigin {
   readonly class: QueryClass;
   readonly limits: ClassLimits;
+  /** By metric id. */
+  readonly perMetric: readonly MetricLimits[];
   readonly clients: readonly ClientConfig[];
 }
 
+/** What one request may ask, and what one client may ask in all. Source: seed "Operational Metrics API" §2.6 and §8. */
 export interface ClassLimits {
   readonly maxSeries: number;
   readonly maxWindowSeconds: number;
   readonly minStepSeconds: number;
   readonly maxGroupBy: number;
+  readonly requestsPerSecond: number;
+  /** Requests at once after a pause. */
+  readonly burst: number;
+  /** A cost unit is one point that a store computes. */
+  readonly costUnitsPerMinute: number;
+  /** Cost units at once after a pause. */
+  readonly burstCostUnits: number;
+  /** Requests under way at once in one pod. */
+  readonly maxConcurrent: number;
+}
+
+/** What one client may ask of one metric; absent: no bound beside that of the class. */
+export interface MetricLimits {
+  readonly metric: string;
+  readonly requestsPerSecond?: number;
+  readonly costUnitsPerMinute?: number;
 }
 
 /** One client or scope of a class. Empty lists narrow nothing. */

@@ -1,4 +1,4 @@
-import type { QueryClassQuotaClient } from "../types/query-class-quota.ts";
+import type { QueryClassQuotaClient, QueryClassQuotaPerMetric } from "../types/query-class-quota.ts";
 import { rulesAt, unless, type PlacedRule } from "./rule.ts";
 
 /** The CEL rules of QueryClassQuota. */
@@ -11,6 +11,13 @@ export const queryClassQuotaRules: readonly PlacedRule[] = [
     {
       message: "a client has either a clientId or a scope",
       faults: ({ clientId, scope }) => unless((clientId === undefined) !== (scope === undefined)),
+    },
+  ]),
+  ...rulesAt<QueryClassQuotaPerMetric>("spec.perMetric[]", [
+    {
+      message: "a metric has requestsPerSecond or costUnitsPerMinute",
+      faults: ({ requestsPerSecond, costUnitsPerMinute }) =>
+        unless(requestsPerSecond !== undefined || costUnitsPerMinute !== undefined),
     },
   ]),
 ];

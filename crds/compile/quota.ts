@@ -7,11 +7,12 @@ import { originOf } from "./origin.ts";
 
 /** One quota. A limit that it leaves open is the built-in one of its class, whatever other quotas say. */
 export function compileQuota(resource: QueryClassQuota): QuotaConfig {
-  const { class: queryClass, limits, clients } = resource.spec;
+  const { class: queryClass, limits, perMetric, clients } = resource.spec;
   return {
     ...originOf(resource),
     class: queryClass,
     limits: { ...classDefaults[queryClass], ...limits },
+    perMetric: perMetric.toSorted((one, other) => byText(one.metric, other.metric)),
     clients: clients.map(compileClient).sort((one, other) => byText(keyOf(one), keyOf(other))),
   };
 }

@@ -4,13 +4,15 @@
 export interface QueryClassQuotaSpec {
   /** A is real-time dashboards, B is operations, C is analytics. */
   readonly class: "A" | "B" | "C";
-  /** Bounds of one request. What is absent has the built-in value of the class. @default {} */
+  /** Bounds of one request, and of one client in all. What is absent has the built-in value of the class. @default {} */
   readonly limits: QueryClassQuotaLimits;
+  /** Bounds of each client for single metrics, beside those of the class. @default [] */
+  readonly perMetric: readonly QueryClassQuotaPerMetric[];
   /** Clients and scopes that belong to the class under these limits. Without any, the limits are those of everyone in the class whom no other quota names. @default [] */
   readonly clients: readonly QueryClassQuotaClient[];
 }
 
-/** Bounds of one request. What is absent has the built-in value of the class. @default {} */
+/** Bounds of one request, and of one client in all. What is absent has the built-in value of the class. @default {} */
 export interface QueryClassQuotaLimits {
   /** Series in the whole answer. */
   readonly maxSeries?: number;
@@ -20,6 +22,26 @@ export interface QueryClassQuotaLimits {
   readonly minStepSeconds?: number;
   /** Labels that one query may group by, beside the metric's own bound. */
   readonly maxGroupBy?: number;
+  /** Requests that each client may make in a second, over all pods. */
+  readonly requestsPerSecond?: number;
+  /** Requests that each client may make at once after a pause. Each doubling of a window beyond three hours spends one more of them. */
+  readonly burst?: number;
+  /** Points that the stores may compute for each client in a minute. */
+  readonly costUnitsPerMinute?: number;
+  /** Points that the stores may compute for each client at once after a pause. */
+  readonly burstCostUnits?: number;
+  /** Requests of each client that may be under way at once in one pod. */
+  readonly maxConcurrent?: number;
+}
+
+/** One metric. A bound that is absent is only that of the class. */
+export interface QueryClassQuotaPerMetric {
+  /** Metric id. */
+  readonly metric: string;
+  /** Requests for the metric in a second; as many again may come at once after a pause. */
+  readonly requestsPerSecond?: number;
+  /** Points of the metric that the stores may compute in a minute, and at once after a pause. */
+  readonly costUnitsPerMinute?: number;
 }
 
 /** One client or scope. Lists that are empty narrow nothing. */

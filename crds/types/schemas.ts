@@ -1315,7 +1315,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         ]
       },
       "limits": {
-        "description": "Bounds of one request. What is absent has the built-in value of the class.",
+        "description": "Bounds of one request, and of one client in all. What is absent has the built-in value of the class.",
         "type": "object",
         "default": {},
         "properties": {
@@ -1342,6 +1342,80 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
             "type": "integer",
             "minimum": 0,
             "maximum": 10
+          },
+          "requestsPerSecond": {
+            "description": "Requests that each client may make in a second, over all pods.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10000
+          },
+          "burst": {
+            "description": "Requests that each client may make at once after a pause. Each doubling of a window beyond three hours spends one more of them.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 100000
+          },
+          "costUnitsPerMinute": {
+            "description": "Points that the stores may compute for each client in a minute.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10000000000
+          },
+          "burstCostUnits": {
+            "description": "Points that the stores may compute for each client at once after a pause.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10000000000
+          },
+          "maxConcurrent": {
+            "description": "Requests of each client that may be under way at once in one pod.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1000
+          }
+        }
+      },
+      "perMetric": {
+        "description": "Bounds of each client for single metrics, beside those of the class.",
+        "type": "array",
+        "maxItems": 256,
+        "default": [],
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": [
+          "metric"
+        ],
+        "items": {
+          "description": "One metric. A bound that is absent is only that of the class.",
+          "type": "object",
+          "required": [
+            "metric"
+          ],
+          "x-kubernetes-validations": [
+            {
+              "rule": "has(self.requestsPerSecond) || has(self.costUnitsPerMinute)",
+              "message": "a metric has requestsPerSecond or costUnitsPerMinute"
+            }
+          ],
+          "properties": {
+            "metric": {
+              "description": "Metric id.",
+              "type": "string",
+              "minLength": 1,
+              "maxLength": 64,
+              "pattern": "^[a-z][a-z0-9_]*$"
+            },
+            "requestsPerSecond": {
+              "description": "Requests for the metric in a second; as many again may come at once after a pause.",
+              "type": "integer",
+              "minimum": 1,
+              "maximum": 10000
+            },
+            "costUnitsPerMinute": {
+              "description": "Points of the metric that the stores may compute in a minute, and at once after a pause.",
+              "type": "integer",
+              "minimum": 1,
+              "maximum": 10000000000
+            }
           }
         }
       },

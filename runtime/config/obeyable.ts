@@ -1,5 +1,7 @@
+import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type {
   CatalogConfig,
+  ClassLimits,
   PartnerConfig,
   QueryClass,
   QuotaConfig,
@@ -112,7 +114,8 @@ function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
 function quotaFault(quota: QuotaConfig): string | undefined {
   return firstFault([
     [isKnown("class", quota.class), `this version of the runtime does not know the class ${quota.class}`],
-    [isWhole(quota.limits.maxSeries, 1), "the limits are incomplete"],
+    [Object.keys(classDefaults.A).every((name) => isWhole(quota.limits[name as keyof ClassLimits], 0)), "the limits are incomplete"],
+    [Array.isArray(quota.perMetric), "the limits of single metrics are incomplete"],
     [quota.clients.every(({ tenants, metrics }) => Array.isArray(tenants) && Array.isArray(metrics)), "a client is incomplete"],
   ]);
 }

@@ -1,4 +1,4 @@
-import type { ClassLimits, ClientConfig, MetricConfig, QueryClass, RuntimeConfig } from "../../crds/config.ts";
+import type { ClassLimits, ClientConfig, MetricConfig, MetricLimits, QueryClass, RuntimeConfig } from "../../crds/config.ts";
 import type { Caller } from "./caller.ts";
 import { claimedNames, intersect, narrowedNames, type Names } from "./names.ts";
 
@@ -14,6 +14,7 @@ export interface Access {
 export interface QueryClassGrant {
   readonly queryClass: QueryClass;
   readonly limits: ClassLimits;
+  readonly perMetric: readonly MetricLimits[];
 }
 
 type Quotas = Pick<RuntimeConfig, "quotas" | "classDefaults">;
@@ -50,13 +51,13 @@ export function classOf(caller: Caller, metrics: readonly MetricConfig[], quotas
   if (slowestAssigned !== undefined) return slowestAssigned;
   const queryClass = slowestFirst.find((name) => metrics.some((metric) => metric.queryClass === name)) ?? "C";
   const everyone = quotas.quotas.find((quota) => quota.class === queryClass && quota.clients.length === 0);
-  return { queryClass, limits: everyone?.limits ?? quotas.classDefaults[queryClass] };
+  return { queryClass, limits: everyone?.limits ?? quotas.classDefaults[queryClass], perMetric: everyone?.perMetric ?? [] };
 }
 
 /** The quota entries that name this client, else those that name one of its scopes. */
 function assignments(caller: Caller, { quotas }: Quotas): readonly Assignment[] {
-  const all = quotas.flatMap(({ class: queryClass, limits, clients }) =>
-    clients.map((client): Assignment => ({ queryClass, limits, client })),
+  const all = quotas.flatMap(({ class: queryClass, limits, perMetric, clients }) =>
+    clients.map((client): Assignment => ({ queryClass, limits, perMetric, client })),
   );
   const byClient = all.filter(({ client }) => client.clientId === caller.client);
   if (byClient.length > 0) return byClient;

@@ -477,6 +477,12 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
     field: "spec.clients[0]",
     message: "a client has either a clientId or a scope",
   },
+  {
+    says: "bounds a metric by nothing",
+    set: { perMetric: [{ metric: "cpu_util" }] },
+    field: "spec.perMetric[0]",
+    message: "a metric has requestsPerSecond or costUnitsPerMinute",
+  },
 ]);
 
 /** Objects that break one rule each. Every rule of every kind has a row here, which a test asserts. */

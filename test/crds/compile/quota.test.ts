@@ -11,6 +11,11 @@ describe("a compiled quota", () => {
       maxWindowSeconds: 34_560_000,
       minStepSeconds: 10,
       maxGroupBy: 4,
+      requestsPerSecond: 10,
+      burst: 20,
+      costUnitsPerMinute: 80_000_000,
+      burstCostUnits: 80_000_000,
+      maxConcurrent: 8,
     });
   });
 
@@ -19,6 +24,11 @@ describe("a compiled quota", () => {
     const classQuota = resourceOf("QueryClassQuota", { clients: [], "limits.maxSeries": 1 }, { name: "two" });
     const { config } = compiled([quota, classQuota]);
     expect(config.quotas.map(({ limits }) => limits.maxSeries)).toEqual([50, 1]);
+  });
+
+  test("holds the bounds of single metrics by metric", () => {
+    const perMetric = [{ metric: "kyc_pass_rate", costUnitsPerMinute: 5 }, { metric: "cpu_util", requestsPerSecond: 2 }];
+    expect(quotaWith({ perMetric }).perMetric).toEqual(perMetric.toReversed());
   });
 
   test("holds client ids before scopes, each with its narrowing", () => {
@@ -39,15 +49,16 @@ describe("a compiled quota", () => {
 describe("the configuration", () => {
   test("has the limits of every class without any quota (Operational Metrics API §2.6)", () => {
     const { config } = compiled([]);
+    const shared = { maxSeries: 50, minStepSeconds: 10, maxGroupBy: 4, requestsPerSecond: 10, burst: 20 };
     expect(config).toEqual({
       schema: 1,
       partners: [],
       catalogs: [],
       quotas: [],
       classDefaults: {
-        A: { maxSeries: 50, maxWindowSeconds: 604_800, minStepSeconds: 10, maxGroupBy: 4 },
-        B: { maxSeries: 50, maxWindowSeconds: 2_678_400, minStepSeconds: 10, maxGroupBy: 4 },
-        C: { maxSeries: 50, maxWindowSeconds: 34_560_000, minStepSeconds: 10, maxGroupBy: 4 },
+        A: { maxWindowSeconds: 604_800, costUnitsPerMinute: 20_000_000, burstCostUnits: 20_000_000, maxConcurrent: 20, ...shared },
+        B: { maxWindowSeconds: 2_678_400, costUnitsPerMinute: 40_000_000, burstCostUnits: 40_000_000, maxConcurrent: 20, ...shared },
+        C: { maxWindowSeconds: 34_560_000, costUnitsPerMinute: 80_000_000, burstCostUnits: 80_000_000, maxConcurrent: 8, ...shared },
       },
       material: {},
     });

@@ -1,10 +1,11 @@
+import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import { describe, expect, test } from "vitest";
 import type { CatalogConfig, QuotaConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { obeyable } from "../../../runtime/config/obeyable.ts";
 import { configOf } from "./shard-secrets.ts";
 
 const good = configOf({ acme: {}, beta: {} }, {});
-const quota = { uid: "q", namespace: "default", name: "q", generation: 3, class: "A", limits: { maxSeries: 1 }, clients: [] } as unknown as QuotaConfig;
+const quota = { uid: "q", namespace: "default", name: "q", generation: 3, class: "A", limits: classDefaults.A, perMetric: [], clients: [] } as unknown as QuotaConfig;
 
 /** The configuration with changes to the partner acme, deep in it. */
 function withAcme(changes: object, config = good): RuntimeConfig {

@@ -13,7 +13,7 @@ const client = (changes: Partial<ClientConfig>): ClientConfig => ({
 
 function quota(queryClass: "A" | "B" | "C", maxSeries: number, clients: readonly ClientConfig[]): QuotaConfig {
   const origin = { uid: "", namespace: "n", name: `${queryClass}${maxSeries}`, generation: 1, specDigest: "" };
-  return { ...origin, class: queryClass, limits: { ...wideLimits, maxSeries }, clients };
+  return { ...origin, class: queryClass, limits: { ...wideLimits, maxSeries }, perMetric: [], clients };
 }
 
 const quotasOf = (...quotas: readonly QuotaConfig[]): Pick<RuntimeConfig, "quotas" | "classDefaults"> => ({

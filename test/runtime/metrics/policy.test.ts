@@ -165,7 +165,7 @@ describe("no combination widens access", () => {
 
   function tryGrant({ caller, filters: asked, ids: wanted }: Asked, narrowing?: ClientConfig): Grant | undefined {
     const origin = { uid: "", namespace: "n", name: "q", generation: 1, specDigest: "" };
-    const own = { ...quotas, quotas: narrowing === undefined ? [] : [{ ...origin, class: "A" as const, limits: wideLimits, clients: [narrowing] }] };
+    const own = { ...quotas, quotas: narrowing === undefined ? [] : [{ ...origin, class: "A" as const, limits: wideLimits, perMetric: [], clients: [narrowing] }] };
     try {
       return grant(wanted.map(entry), new Map(Object.entries(asked) as [LabelName, string][]), caller, accessOf(caller, own));
     } catch (error) {

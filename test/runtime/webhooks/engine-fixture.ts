@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
 import type { Settings } from "../../../runtime/config/settings.ts";
@@ -36,13 +37,12 @@ export function partnerConfig(name: string, url: string, overrides: PartnerOverr
 
 /** A configuration of partners only. */
 export function configOf(...partners: readonly PartnerConfig[]): RuntimeConfig {
-  const limits = { maxSeries: 50, maxWindowSeconds: 10_800, minStepSeconds: 10, maxGroupBy: 4 };
   return {
     schema: 1,
     partners,
     catalogs: [],
     quotas: [],
-    classDefaults: { A: limits, B: limits, C: limits },
+    classDefaults,
     material: { [materialId]: testSecret.toString("base64") },
   };
 }

@@ -16,6 +16,11 @@ export const wideLimits: ClassLimits = {
   maxWindowSeconds: 400 * 86_400,
   minStepSeconds: 10,
   maxGroupBy: 4,
+  requestsPerSecond: 10_000,
+  burst: 100_000,
+  costUnitsPerMinute: 10_000_000_000,
+  burstCostUnits: 10_000_000_000,
+  maxConcurrent: 1_000,
 };
 
 const origin = { uid: "uid", namespace: "metrics", name: "generated", generation: 1, specDigest: "digest" };
