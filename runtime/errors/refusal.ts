@@ -19,6 +19,8 @@ export interface RefusalOptions {
   readonly suggestion?: Suggestion;
   /** Seconds; becomes `Retry-After`. */
   readonly retryAfterSeconds?: number;
+  /** Further headers of the answer. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** For the log only, never for the caller. */
   readonly cause?: unknown;
 }
@@ -34,6 +36,7 @@ export class Refusal extends Error {
   readonly errors: readonly FieldError[];
   readonly suggestion: Suggestion | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, detail: string, options: RefusalOptions = {}) {
     super(detail, { cause: options.cause });
@@ -42,6 +45,19 @@ export class Refusal extends Error {
     this.errors = options.errors ?? [];
     this.suggestion = options.suggestion;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.headers = options.headers ?? {};
+  }
+
+  /** The same refusal with more headers. */
+  with(headers: Readonly<Record<string, string>>): Refusal {
+    const { code, message, errors, suggestion, retryAfterSeconds, cause } = this;
+    return new Refusal(code, message, {
+      errors,
+      ...(suggestion === undefined ? {} : { suggestion }),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      headers: { ...this.headers, ...headers },
+      cause,
+    });
   }
 }
 

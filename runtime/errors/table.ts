@@ -59,6 +59,9 @@ const rows = {
   metric_forbidden: { status: 403, title: "The metric is not allowed to this caller", retryable: false },
   schema_version_gone: { status: 409, title: "The schema version is no longer served", retryable: false },
   snapshot_gone: { status: 409, title: "The snapshot is gone", retryable: false },
+  rate_exceeded: { status: 429, title: "Too many requests", retryable: true },
+  cost_exceeded: { status: 429, title: "The query costs more than is left", retryable: true },
+  concurrency_exceeded: { status: 429, title: "Too many requests are under way", retryable: true },
   store_failed: { status: 502, title: "Stores failed", retryable: true },
   store_timeout: { status: 504, title: "Stores were too late", retryable: true },
 } as const satisfies Readonly<Record<string, ErrorRow>>;

@@ -40,9 +40,10 @@ export function problemOf(refusal: Refusal, correlationId: string): Problem {
  * @param scopes those of which the route needs one
  */
 export function problemHeaders(refusal: Refusal, scopes: readonly string[] = []): Readonly<Record<string, string>> {
-  const { retryAfterSeconds, suggestion } = refusal;
+  const { retryAfterSeconds, suggestion, headers } = refusal;
   const challenge = challengeOf(refusal, scopes);
   return {
+    ...headers,
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterSeconds)) }),
     ...(suggestion?.step === undefined ? {} : { "x-suggested-step": suggestion.step }),
     ...(suggestion?.downsample === undefined ? {} : { "x-suggested-downsample": suggestion.downsample }),

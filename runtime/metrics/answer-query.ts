@@ -1,5 +1,7 @@
+import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
+import type { AdmitQuery, AdmittedQuery } from "./admission.ts";
 import { instantAnswer, queryAnswer } from "./answer.ts";
 import type { Caller } from "./caller.ts";
 import { refuseSunset } from "./deprecation.ts";
@@ -36,8 +38,8 @@ export interface QuerySources {
   readonly snapshots: Snapshots;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
-  /** Told of a plan before it is carried out; what it throws is the answer. */
-  readonly planned: (plan: Plan) => void;
+  /** Lets a plan in before it is carried out. */
+  readonly admit: AdmitQuery;
   /** Told how each store ended. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
@@ -66,17 +68,33 @@ export async function answerQuery(route: QueryRoute, request: QueryRequest, sour
   const query = routes[route].make(params, caller, sources.world, asOfMs);
   refuseSunset(query.metrics.map(({ entry }) => entry.metric), context.nowMs);
   const plan = makePlan(query, asOfMs);
-  sources.planned(plan);
+  const admitted = sources.admit(plan, caller);
   timing.step("stores");
   const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
-  const found = await find(plan, request, { ...sources, stores: recorded.stores });
-  timing.step("answer");
-  const { correlationId } = context;
-  const { status, headers, body } = routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot });
-  return {
-    status,
-    headers: { ...headers, "X-Query-Cache": cacheVerdict(found), "Server-Timing": timing.header() },
-    body: explain ? { ...body, explain: explanationOf(plan, recorded, found) } : body,
+  try {
+    const found = await find(plan, request, { ...sources, stores: recorded.stores, observe: observed(sources, admitted) });
+    if (found.source !== "store") admitted.charge([]);
+    timing.step("answer");
+    const { correlationId } = context;
+    const { status, headers, body } = routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot });
+    const own = { "X-Query-Cache": cacheVerdict(found), "Server-Timing": timing.header() };
+    const { estimate } = admitted;
+    return {
+      status,
+      headers: { ...headers, ...admitted.headers(), ...own },
+      body: explain ? { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: estimate }) } : body,
+    };
+  } catch (error) {
+    throw error instanceof Refusal ? error.with(admitted.headers()) : error;
+  } finally {
+    admitted.end();
+  }
+}
+
+function observed({ observe }: QuerySources, admitted: AdmittedQuery): QuerySources["observe"] {
+  return (outcomes) => {
+    admitted.charge(outcomes);
+    observe(outcomes);
   };
 }
 

@@ -1,4 +1,3 @@
-import { costEstimate } from "./cost.ts";
 import { deprecationHeaders, deprecationNotices } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
@@ -105,7 +104,6 @@ function headersOf(plan: Plan, result: Result): Readonly<Record<string, string>>
     "X-Data-Freshness": `${result.freshnessSeconds}s`,
     "X-Downsample": plan.query.window.downsample ?? "none",
     "X-Partial": String(result.partial),
-    "X-Query-Cost-Estimate": String(costEstimate(plan)),
     "X-Query-Plan": describePlan(plan),
     "X-Query-Cache": "off",
     "X-Query-Shards": `asked=${result.shards.asked}, answered=${result.shards.answered}`,
@@ -133,7 +131,7 @@ function describePlan({ query, parts, grid }: Plan): string {
     const { entry, aggregation } = metric;
     return `${entry.metric.id};agg=${aggregation};stores=${own.length};ranges=${own[0]?.ranges.length ?? 0}`;
   });
-  return [`class=${query.queryClass}`, `points=${grid.count}`, ...members].join(", ");
+  return [`class=${query.quota.queryClass}`, `points=${grid.count}`, ...members].join(", ");
 }
 
 /** Those of the points that are there, in their order. */

@@ -1,19 +1,50 @@
 import type { PlannedPart, Plan } from "./plan.ts";
+import type { Query } from "./query.ts";
+import type { StoreAnswer } from "./read-part.ts";
+import type { PartOutcome } from "./read-stores.ts";
 
 /** Buckets that a histogram is taken to have before any store was asked. */
 const bucketsAssumed = 12;
 
-/**
- * Cost of a query before it runs, in points that the stores have to compute: for each range query to each store, the
- * points times the series that it is expected to answer. Ungrouped, that is one series; grouped, as many as the page
- * may hold. Source: seed "Operational Metrics API" §6, `X-Query-Cost-Estimate`.
- */
-export function costEstimate({ parts, grid, query }: Plan): number {
-  const seriesPerRange = query.groupBy.length === 0 ? 1 : query.limit;
-  const ranges = parts.reduce((sum, part) => sum + rangesOf(part), 0);
-  return ranges * seriesPerRange * grid.count;
+/** Cost units by metric id: points that stores compute, which are series times points. */
+export type Costs = ReadonlyMap<string, number>;
+
+/** What a query is expected to cost. Source: seed "Operational Metrics API" §6, `X-Query-Cost-Estimate`. */
+export function expectedCosts(
+  { parts, grid, query }: Plan,
+  seriesExpected: (part: PlannedPart, query: Query) => number = assumedSeries,
+): Costs {
+  return byMetric(parts.map((part) => [part, seriesExpected(part, query) * grid.count] as const));
 }
 
-function rangesOf({ metric, ranges }: PlannedPart): number {
-  return metric.recipe.kind === "quantile" ? bucketsAssumed : ranges.length;
+/** What it did cost; a store that failed cost nothing that anybody knows. */
+export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[]): Costs {
+  return byMetric(outcomes.map(({ part, outcome }) => [part, outcome.ok ? seriesOf(outcome.value) * grid.count : 0] as const));
+}
+
+/** Those of several queries, or of parts of one, together. */
+export function addedCosts(costs: readonly Costs[]): Costs {
+  const sums = new Map<string, number>();
+  for (const [metric, cost] of costs.flatMap((own) => [...own])) sums.set(metric, (sums.get(metric) ?? 0) + cost);
+  return sums;
+}
+
+/** All metrics together. */
+export function totalCost(costs: Costs): number {
+  return costs.values().reduce((sum, cost) => sum + cost, 0);
+}
+
+/** Without any experience: ungrouped, a range query answers one series; grouped, as many as the page may hold. */
+export function assumedSeries({ metric, ranges }: PlannedPart, query: Query): number {
+  const seriesPerRange = query.groupBy.length === 0 ? 1 : query.limit;
+  return seriesPerRange * (metric.recipe.kind === "quantile" ? bucketsAssumed : ranges.length);
+}
+
+/** Series of one store's answer. */
+export function seriesOf({ ranges, histograms }: StoreAnswer): number {
+  return ranges.reduce((sum, series) => sum + series.length, histograms.length);
+}
+
+function byMetric(costs: readonly (readonly [PlannedPart, number])[]): Costs {
+  return addedCosts(costs.map(([{ metric }, cost]) => new Map([[metric.entry.metric.id, cost]])));
 }

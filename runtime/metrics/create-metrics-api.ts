@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
+import { createDoorkeeper, type AdmitQuery } from "./admission.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.ts";
 import { answerBulk } from "./bulk/answer-bulk.ts";
@@ -54,6 +55,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const instruments = createInstruments(options.registry);
   const snapshots = createSnapshots();
   const cache = createSloCache();
+  const doorkeeper = createDoorkeeper(() => performance.now());
   const gate = createGate(anonymousMax);
   let obeyed: Obeyed = obeyedOf(options.config);
 
@@ -66,12 +68,17 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     instruments.asked(outcomes);
     logFailures(log, outcomes, correlationId);
   };
+  const counted = (admit: AdmitQuery): AdmitQuery => (plan, caller) => {
+    const admitted = admit(plan, caller);
+    instruments.planned(plan, admitted.estimate);
+    return admitted;
+  };
   const sourcesFor = (context: RequestContext): QuerySources => ({
     world: obeyed.world,
     stores,
     snapshots,
     deadlineMs,
-    planned: (plan) => instruments.planned(plan),
+    admit: counted(doorkeeper.query),
     observe: observer(context),
   });
   const measure: Measure = (route, signal, work) => measured({ route, signal, requests, instruments }, work);
@@ -85,11 +92,11 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     query: answer("query"),
     instant: answer("instant"),
     bulk: (body, caller, signal, context) =>
-      measure("bulk-query", signal, () => answerBulk({ body, caller, signal, context }, { ...sourcesFor(context), log })),
+      measure("bulk-query", signal, () => answerBulk({ body, caller, signal, context }, { ...sourcesFor(context), log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) })),
     slo: (params, caller, signal, context) =>
       measure("slo", signal, () => {
         const { world, slos } = obeyed;
-        const sources = { slos, quotas: world.quotas, stores, cache, deadlineMs, observe: observer(context) };
+        const sources = { slos, quotas: world.quotas, stores, cache, doorkeeper, deadlineMs, observe: observer(context) };
         const work = (): Promise<MetricsAnswer> => answerSlo({ params, caller, signal, context }, sources);
         return caller.scopes.length === 0 ? gate(work) : work();
       }),

@@ -3,7 +3,6 @@ import { aroundReads, type AroundRead, type StoreRead } from "../stores/around-r
 import { StoreError } from "../stores/store-error.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import { explainScope, type Caller } from "./caller.ts";
-import { costEstimate } from "./cost.ts";
 import type { Parameters } from "./metrics-api.ts";
 import { readWord } from "./parameters.ts";
 import type { PlannedPart, Plan } from "./plan.ts";
@@ -64,16 +63,16 @@ export function recordReads(stores: StoreSet): RecordedStores {
 export function explanationOf(
   plan: Plan,
   { stores, reads }: RecordedStores,
-  { source, nowMs }: { readonly source: DataSource; readonly nowMs: number },
+  { source, nowMs, costEstimate }: { readonly source: DataSource; readonly nowMs: number; readonly costEstimate: number },
 ): object {
   const { query } = plan;
   const byStore = Map.groupBy(plan.parts, ({ held }) => held.key);
   return {
-    class: query.queryClass,
+    class: query.quota.queryClass,
     tenant: query.tenant,
     environments: query.environments === "every" ? "every" : [...query.environments].sort(),
     regions: query.regions,
-    cost_estimate: costEstimate(plan),
+    cost_estimate: costEstimate,
     metrics: query.metrics.map(explainMetric),
     stores: [...byStore].map(([key, parts]) => ({
       ...explainStore(parts, plan, { source, nowMs }),

@@ -1,6 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Plan } from "./plan.ts";
-import { costEstimate } from "./cost.ts";
 import type { RequestOutcome } from "./request-log.ts";
 import type { PartOutcome } from "./read-stores.ts";
 
@@ -10,7 +9,8 @@ export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo";
 /** What the API counts about itself. Source: seed "Operational Metrics API" §2.2. */
 export interface Instruments {
   request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number): void;
-  planned(plan: Plan): void;
+  /** A query that was let in, with its expected cost in cost units. */
+  planned(plan: Plan, cost: number): void;
   asked(outcomes: readonly PartOutcome[]): void;
 }
 
@@ -46,9 +46,9 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   });
   return {
     request: (route, outcome, durationMs) => durations.observe({ route, outcome }, durationMs / 1_000),
-    planned(plan) {
-      const { queryClass } = plan.query;
-      costs.inc({ class: queryClass }, costEstimate(plan));
+    planned(plan, cost) {
+      const { queryClass } = plan.query.quota;
+      costs.inc({ class: queryClass }, cost);
       for (const { entry } of plan.query.metrics) metrics.inc({ metric: entry.metric.id, class: queryClass });
     },
     asked(outcomes) {

@@ -1,7 +1,7 @@
-import type { Aggregation, ClassLimits, LabelName, MetricConfig, QueryClass, RuntimeConfig } from "../../crds/config.ts";
+import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import { Refusal, refuseField } from "../errors/refusal.ts";
 import { flavours } from "../stores/flavours.ts";
-import { accessOf, classOf } from "./access.ts";
+import { accessOf, classOf, type QueryClassGrant } from "./access.ts";
 import { isPublic, type Caller } from "./caller.ts";
 import type { CatalogIndex, MetricEntry } from "./catalog-index.ts";
 import type { Recipe } from "./kinds/recipe.ts";
@@ -34,7 +34,8 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
   /** The data the page must be cut from; undefined: whatever is there. */
   readonly snapshot: string | undefined;
   readonly schemaVersion: string;
-  readonly queryClass: QueryClass;
+  /** The class that it runs in; nothing of the answer depends on it. */
+  readonly quota: QueryClassGrant;
 }
 
 /** What a query is resolved against. */
@@ -70,7 +71,8 @@ function resolve(selection: Selection, caller: Caller, world: World, chooseWindo
   const entries = selection.metrics.map((id) => entryOf(id, world.catalog));
   const granted = grant(entries, selection.filters, caller, accessOf(caller, world.quotas));
   const configs = entries.map(({ metric }) => metric);
-  const { queryClass, limits } = classOf(caller, configs, world.quotas);
+  const quota = classOf(caller, configs, world.quotas);
+  const { limits } = quota;
   requireLabels(selection, configs, Math.min(groupByMax, limits.maxGroupBy));
   return {
     ...granted,
@@ -84,7 +86,7 @@ function resolve(selection: Selection, caller: Caller, world: World, chooseWindo
     page: selection.page,
     snapshot: selection.snapshot,
     schemaVersion: schemaVersionOf(entries, selection.schemaVersion),
-    queryClass,
+    quota,
   };
 }
 

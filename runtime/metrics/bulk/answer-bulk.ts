@@ -4,11 +4,13 @@ import { shareReads, type SharedReads } from "../../stores/around-reads.ts";
 import { runBounded } from "../../stores/bounded.ts";
 import { queryBytesMax } from "../../stores/byte-budget.ts";
 import { lateAfter, type Lateness } from "../../stores/lateness.ts";
+import { classOf } from "../access.ts";
+import type { AdmitQuery, Doorkeeper } from "../admission.ts";
 import { answerQuery, type QuerySources } from "../answer-query.ts";
 import type { Caller } from "../caller.ts";
-import { costEstimate } from "../cost.ts";
 import type { BulkAnswer, BulkResult, MetricsAnswer, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../plan.ts";
+import type { Admission } from "../quota/quotas.ts";
 import { retryAfterSeconds } from "../region-states.ts";
 import { pointCount } from "../window.ts";
 import { readBulk, type BulkItem } from "./bulk-request.ts";
@@ -31,6 +33,9 @@ export interface BulkRequest {
 /** What a bulk is answered from. */
 export interface BulkSources extends QuerySources {
   readonly log: Pick<Logger, "warn">;
+  readonly doorkeeper: Pick<Doorkeeper, "request">;
+  /** Lets one query of a bulk in. */
+  readonly admitItem: AdmitQuery;
 }
 
 /** Shards of all queries together. */
@@ -59,6 +64,7 @@ interface Run {
  */
 export async function answerBulk(request: BulkRequest, sources: BulkSources): Promise<BulkAnswer> {
   const items = readBulk(request.body);
+  const admission = admitBulk(items, request.caller, sources);
   const startMs = performance.now();
   const lateness = lateAfter(sources.deadlineMs);
   const reads = shareReads(sources.stores, AbortSignal.any([request.signal, lateness.signal]), bulkStoreBytesMax);
@@ -66,10 +72,19 @@ export async function answerBulk(request: BulkRequest, sources: BulkSources): Pr
   const run: Run = { request, sources, reads, lateness, shards, schemaVersions: new Set(), points: bulkPointsMax };
   try {
     const results = await runBounded(items, bulkConcurrency, (item) => answerItem(item, run));
-    return bulkAnswer(results, run, performance.now() - startMs);
+    const answer = bulkAnswer(results, run, performance.now() - startMs);
+    return { ...answer, headers: { ...answer.headers, ...admission.headers() } };
   } finally {
     lateness.end();
+    admission.end();
   }
+}
+
+/** A bulk is one request, in the slowest class of all that it names. */
+function admitBulk(items: readonly BulkItem[], caller: Caller, { world, doorkeeper }: BulkSources): Admission {
+  const ids = items.flatMap(({ params }) => (params instanceof Refusal ? [] : (params.get("metric") ?? [])));
+  const metrics = [...new Set(ids)].flatMap((id) => world.catalog.get(id)?.metric ?? []);
+  return doorkeeper.request(caller, classOf(caller, metrics, world.quotas), new Map());
 }
 
 async function answerItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {
@@ -78,11 +93,12 @@ async function answerItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
   const deadlineMs = run.lateness.leftMs();
   if (deadlineMs === 0) return { id, cost: undefined, refusal: outOfTime() };
   let cost: number | undefined;
-  const planned = (plan: Plan): void => {
+  const admit: AdmitQuery = (plan, caller) => {
     takePoints(plan, run);
-    cost = costEstimate(plan);
     run.schemaVersions.add(plan.query.schemaVersion);
-    sources.planned(plan);
+    const admitted = sources.admitItem(plan, caller);
+    cost = admitted.estimate;
+    return admitted;
   };
   const observe: QuerySources["observe"] = (outcomes) => {
     shards.asked += outcomes.length;
@@ -90,7 +106,7 @@ async function answerItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
     sources.observe(outcomes);
   };
   try {
-    const own = { ...sources, stores: reads.stores, deadlineMs, planned, observe };
+    const own = { ...sources, stores: reads.stores, deadlineMs, admit, observe };
     const answer = await answerQuery("query", { ...request, params }, own);
     return { id, cost, answer };
   } catch (error) {

@@ -4,9 +4,12 @@ import { runBounded } from "../../stores/bounded.ts";
 import { queryBytesMax } from "../../stores/byte-budget.ts";
 import { lateAfter } from "../../stores/lateness.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
+import type { Doorkeeper } from "../admission.ts";
 import type { Caller } from "../caller.ts";
+import { addedCosts, totalCost } from "../cost.ts";
 import type { MetricsAnswer, Parameters, RequestContext } from "../metrics-api.ts";
 import type { World } from "../query.ts";
+import type { Admission } from "../quota/quotas.ts";
 import type { PartOutcome } from "../read-stores.ts";
 import { retryAfterSeconds } from "../region-states.ts";
 import { planSlo, readSlo, type SloPlan, type SloReading } from "./read-slo.ts";
@@ -34,6 +37,7 @@ export interface SloSources {
   readonly quotas: World["quotas"];
   readonly stores: StoreSet;
   readonly cache: SloCache;
+  readonly doorkeeper: Pick<Doorkeeper, "request">;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
   /** Told how each store ended. */
@@ -51,7 +55,10 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
   const { context, caller, params } = request;
   const { views, isPublic, schemaVersion } = selectSlos(params, caller, sources, context.nowMs);
   const plans = views.map((view) => planSlo(view, caller, sources.quotas, context.nowMs));
-  const { read, counts } = await readAll(plans, request, sources);
+  const costs = addedCosts(plans.map((plan) => plan.costs));
+  const admission = admitSlo(plans, request, sources);
+  const { read, counts } = await readAll(plans, request, sources).finally(() => admission?.end());
+  admission?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
   const outcomes = read.flatMap(({ reading }) => reading.outcomes);
   requireSomeStore(outcomes);
   const partial = outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
@@ -62,15 +69,23 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
       "X-Data-Freshness": `${Math.max(0, ...read.map(({ reading }) => reading.freshnessSeconds))}s`,
       "X-Downsample": "none",
       "X-Partial": String(partial),
-      "X-Query-Cost-Estimate": String(plans.reduce((sum, { cost }) => sum + cost, 0)),
+      "X-Query-Cost-Estimate": String(totalCost(costs)),
       "X-Query-Plan": `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
       "X-Query-Cache": cacheVerdict(read),
       "X-Query-Shards": `asked=${outcomes.length}, answered=${answered}`,
       "Server-Timing": `total;dur=${(performance.now() - startMs).toFixed(1)}`,
+      ...admission?.headers(),
       ...cacheHeaders(isPublic, partial),
     },
     body: sloBody(read, { correlationId: context.correlationId, schemaVersion, partial }),
   };
+}
+
+/** Whoever has no token is held back by a gate of its own. */
+function admitSlo(plans: readonly SloPlan[], { caller }: SloRequest, { doorkeeper }: SloSources): Admission | undefined {
+  const quota = plans[0]?.plans[0]?.query.quota;
+  if (caller.scopes.length === 0 || quota === undefined) return undefined;
+  return doorkeeper.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));
 }
 
 interface ReadAll {

@@ -3,7 +3,7 @@ import { createByteBudget } from "../../stores/byte-budget.ts";
 import type { FanOutOptions } from "../../stores/fan-out.ts";
 import { classOf } from "../access.ts";
 import type { Caller } from "../caller.ts";
-import { costEstimate } from "../cost.ts";
+import { addedCosts, expectedCosts, type Costs } from "../cost.ts";
 import { freshnessSeconds } from "../freshness.ts";
 import { mergeScalars } from "../merge-scalars.ts";
 import { makePlan, type Plan } from "../plan.ts";
@@ -19,7 +19,8 @@ import { windowsOf } from "./slo-windows.ts";
 export interface SloPlan {
   readonly view: SloView;
   readonly plans: readonly Plan[];
-  readonly cost: number;
+  /** What reading it is expected to cost. */
+  readonly costs: Costs;
 }
 
 /** What the stores say of one view. */
@@ -48,13 +49,13 @@ export function planSlo(view: SloView, caller: Caller, quotas: World["quotas"], 
     page: 1,
     snapshot: undefined,
     schemaVersion: entry.schemaVersion,
-    queryClass: classOf(caller, [metric], quotas).queryClass,
+    quota: classOf(caller, [metric], quotas),
   };
   const plans = windowsOf(slo, metric.minStepSeconds).map((stepSeconds) => {
     const window = { fromMs: toMs - stepSeconds * 1_000, toMs, stepSeconds, downsample: undefined };
     return makePlan({ ...base, window }, nowMs);
   });
-  return { view, plans, cost: plans.reduce((sum, plan) => sum + costEstimate(plan), 0) };
+  return { view, plans, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { MetricConfig, StoreConfig } from "../../../crds/config.ts";
 import { indexCatalogs } from "../../../runtime/metrics/catalog-index.ts";
-import { costEstimate } from "../../../runtime/metrics/cost.ts";
+import { expectedCosts, totalCost } from "../../../runtime/metrics/cost.ts";
 import { makePlan, type Plan } from "../../../runtime/metrics/plan.ts";
 import { printSelector, printVector } from "../../../runtime/metrics/promql.ts";
 import { makeQuery } from "../../../runtime/metrics/query.ts";
@@ -83,6 +83,8 @@ describe("each store is asked for", () => {
     expect(plan([["metric", "lag"]]).grid).toEqual({ startMs: Date.parse("2026-01-01T11:01:00Z"), stepMs: 60_000, count: 60 });
   });
 });
+
+const costEstimate = (of: ReturnType<typeof plan>): number => totalCost(expectedCosts(of));
 
 describe("the cost estimate (Operational Metrics API §6)", () => {
   test("is ranges times series times points", () => {

@@ -1,0 +1,41 @@
+import { array, assert, integer, property } from "fast-check";
+import { expect, test } from "vitest";
+import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../../../runtime/metrics/quota/token-bucket.ts";
+
+const limits = { perSecond: 10, capacity: 20 };
+
+test("a bucket that was taken from fills again, and never beyond what it holds", () => {
+  const empty = spent(fullBucket(limits, 0), 20);
+  expect(refilled(empty, limits, 500).tokens).toBe(5);
+  expect(refilled(empty, limits, 60_000).tokens).toBe(20);
+});
+
+test("the wait is until the tokens are there, and infinite for more than the bucket holds", () => {
+  const empty = spent(fullBucket(limits, 0), 20);
+  expect(waitMs(empty, limits, 1)).toBe(100);
+  expect(waitMs(empty, limits, 21)).toBe(Number.POSITIVE_INFINITY);
+  expect(waitMs(fullBucket(limits, 0), limits, 20)).toBe(0);
+});
+
+test("a clock that goes back gives nothing and takes nothing", () => {
+  const bucket = spent(fullBucket(limits, 1_000), 20);
+  expect(refilled(bucket, limits, 0)).toEqual(bucket);
+});
+
+test("no caller gets more than the burst and what came back since, however it asks (Operational Metrics API §8)", () => {
+  const pauses = array(integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 300 });
+  assert(
+    property(pauses, (gaps) => {
+      let bucket: Bucket = fullBucket(limits, 0);
+      let [nowMs, taken] = [0, 0];
+      for (const gap of gaps) {
+        nowMs += gap;
+        bucket = refilled(bucket, limits, nowMs);
+        if (bucket.tokens < 1) continue;
+        bucket = spent(bucket, 1);
+        taken += 1;
+      }
+      expect(taken).toBeLessThanOrEqual(limits.capacity + (nowMs * limits.perSecond) / 1_000 + 1e-6);
+    }),
+  );
+});
