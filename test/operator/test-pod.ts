@@ -42,6 +42,8 @@ export class TestPod {
   #errors: readonly ConfigzError[] = [];
   #marks: readonly ConfigzMark[] = [];
   polls = 0;
+  /** Every fault that the shards ever made it report. */
+  readonly faultsSeen: ConfigzError[] = [];
 
   private constructor(options: TestPodOptions) {
     this.#options = options;
@@ -144,6 +146,7 @@ export class TestPod {
     const { config, faults, configzToken } = joinShards([...this.#shards.values()].map(({ shard }) => shard), this.#config);
     this.#config = config;
     this.#faults = faults;
+    this.faultsSeen.push(...faults);
     this.#token = configzToken;
   }
 
