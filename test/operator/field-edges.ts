@@ -1,0 +1,227 @@
+import type { Kind } from "../../crds/resource.ts";
+import type { Schema } from "../../crds/schema.ts";
+import { kinds, specSchemas } from "../../crds/types/schemas.ts";
+import { validateResource } from "../../crds/validate.ts";
+import { acceptedRows } from "../crds/accepted-rows.ts";
+import { counter, histogram, ratio, slo } from "../crds/catalog-changes.ts";
+import { placedSchemas, type PlacedSchema } from "../crds/placed-schemas.ts";
+import { plainObject, type Changes, type PlainObject } from "../crds/valid-objects.ts";
+
+/** An object, and the same with one field at an edge of its schema. */
+export interface FieldEdge {
+  readonly kind: Kind;
+  /** `spec.metrics[].unit` */
+  readonly place: string;
+  /** The edge, for people. */
+  readonly says: string;
+  readonly base: PlainObject;
+  readonly edge: PlainObject;
+}
+
+const textShown = 60;
+
+const matchers = [{ label: "job", op: "Equal", value: "x" }];
+const prometheus = "stores[0].prometheus";
+
+/** Objects that between them have every field; what acceptedRows lack is here. */
+const richer: Readonly<Record<Kind, readonly Changes[]>> = {
+  WebhookPartner: [
+    {
+      "endpoint.headers": [{ name: "x-one", value: "1" }],
+      "subscriptions[0].producers": ["ledger"],
+      "delivery.ratePerSecond": 10,
+      "delivery.burst": 10,
+      "delivery.maxBacklog": { messages: 1000, bytes: 2_000_000 },
+      "deadLetter.retainSeconds": 600,
+      "networks.allowCidrs": ["10.0.0.0/8"],
+      circuitBreaker: { failures: 5, openSeconds: 60, maxOpenSeconds: 600 },
+    },
+    { "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2030-01-01T00:00:00Z" } },
+  ],
+  MetricCatalog: [
+    {
+      "stores[0].residency": "eu",
+      "stores[0].environment": "prod",
+      "stores[0].labelMap": { environment: "env" },
+      [`${prometheus}.headers`]: [{ name: "X-One", value: "1" }],
+      "metrics[0].source.gauge.matchers": matchers,
+      "metrics[0].source.storeIntervals": [{ store: "eu", intervalSeconds: 15 }],
+      "metrics[0].stores": ["eu"],
+      "metrics[0].labels": ["region"],
+      "metrics[0].minStepSeconds": 60,
+    },
+    { [`${prometheus}.auth`]: { basic: { secretRef: { name: "store" } } }, [`${prometheus}.url`]: "https://eu.example" },
+    { ...counter, "metrics[0].source.counter": { name: "n_total", matchers, increase: "Anchored" } },
+    {
+      ...ratio,
+      "metrics[0].source.ratio": { numerator: { name: "good_total", matchers }, denominator: { name: "all_total", matchers } },
+      slos: [{ ...slo, windowDays: 30, minimumEvents: 100, burnRates: [14.4, 6, 3, 1], counts: "Good" }],
+    },
+    { ...histogram, "metrics[0].source.histogram": { name: "h", matchers }, slos: [{ ...slo, threshold: 100 }] },
+    { "metrics[0].complianceScope": { regions: ["eu", "latam"] } },
+    { "metrics[1]": replacement("other"), "metrics[0].state": "Deprecated", "metrics[0].deprecatedAt": "2026-01-01T00:00:00Z", "metrics[0].replacedBy": "other" },
+  ],
+  QueryClassQuota: [
+    {
+      "clients[0]": { clientId: "dashboards", tenants: ["lumen"], regions: ["eu"], environments: ["prod"], metrics: ["cpu_util"] },
+      limits: { maxSeries: 10, maxWindowSeconds: 3600, minStepSeconds: 60, maxGroupBy: 2 },
+    },
+    { clients: [{ scope: "dashboards" }] },
+  ],
+};
+
+function replacement(id: string): object {
+  const { spec } = plainObject("MetricCatalog", { "metrics[0].id": id });
+  return (spec as { readonly metrics: readonly object[] }).metrics[0] ?? {};
+}
+
+const storesOf = (names: unknown, key?: string) =>
+  (Array.isArray(names) ? names : []).map((one: unknown) => {
+    const name = key === undefined ? one : Object(one)[key];
+    return { name, region: name, prometheus: { url: "http://eu.example" } };
+  });
+
+/** What else an object needs so that a field can be at its edge. */
+const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]>> = {
+  "spec.stores[].name": (name) => [{ "metrics[0].stores": [name], "metrics[0].source.storeIntervals": [] }],
+  "spec.metrics[].source.storeIntervals[].store": (name) => [{ "stores[0].name": name, "metrics[0].stores": [name] }],
+  "spec.metrics[].stores[]": (name) => [{ "stores[0].name": name, "metrics[0].source.storeIntervals": [] }],
+  "spec.metrics[].id": (id) => [{ "slos[0].metric": id }],
+  "spec.slos[].metric": (id) => [{ "metrics[0].id": id }],
+  "spec.metrics[].replacedBy": (id) => [{ "metrics[1].id": id }],
+  "spec.metrics[].state": () => [{ "metrics[0].deprecatedAt": undefined, "metrics[0].replacedBy": undefined }],
+  "spec.metrics[].aggregations[]": (name) => [{ "metrics[0].defaultAggregation": name }],
+  "spec.metrics[].defaultAggregation": (name) => [{ "metrics[0].aggregations": [name] }],
+  "spec.metrics[].sensitivity": () => [{ "metrics[0].requiredRole": "role" }, { "metrics[0].requiredRole": undefined }],
+  "spec.metrics[].source.intervalSeconds": () => [{ "metrics[0].minStepSeconds": 14_400, "metrics[0].source.storeIntervals": [] }],
+  "spec.metrics[].source.storeIntervals[].intervalSeconds": () => [{ "metrics[0].minStepSeconds": 14_400 }],
+  "spec.metrics[].minStepSeconds": () => [{ "metrics[0].source.intervalSeconds": 1, "metrics[0].source.storeIntervals": [] }],
+  "spec.slos[].objective": () => [{ "slos[0].burnRates": [0.4, 0.3, 0.2, 0.1] }],
+  "spec.slos[].burnRates[]": (rate) => [{ "slos[0].burnRates": [rate, rate, rate, rate], "slos[0].objective": 0.999_9 }],
+  "spec.slos[].publicTenants": () => [{ "slos[0].public": true }],
+  "spec.slos[].publicTenants[]": () => [{ "slos[0].public": true }],
+  "spec.metrics[].source.storeIntervals": (list) => [{ "metrics[0].stores": undefined, stores: storesOf(list, "store") }],
+  "spec.metrics[].stores": (names) => [{ stores: storesOf(names), "metrics[0].source.storeIntervals": [] }],
+  "spec.metrics[].complianceScope.regions": (regions) => [{ stores: storesOf(regions) }],
+  "spec.metrics[].complianceScope.regions[]": (region) => [{ "stores[0].region": region }],
+  "spec.delivery.ratePerSecond": () => [{ "delivery.burst": 10_000 }],
+  "spec.retry.scheduleSeconds[]": (wait) => [{ "retry.scheduleSeconds": [wait], "retry.maxAgeSeconds": 2_592_000 }],
+  "spec.circuitBreaker.openSeconds": () => [{ "circuitBreaker.maxOpenSeconds": 86_400 }],
+  "spec.circuitBreaker.maxOpenSeconds": () => [{ "circuitBreaker.openSeconds": 1 }],
+  "spec.networks.allowPlaintext": () => [{ "networks.allowCidrs": [] }],
+};
+
+/** Texts that the shortest and longest letter `a` are none of. */
+function textsAt(place: string, { format, minLength = 0, maxLength = 0 }: Schema): readonly string[] {
+  if (format === "date-time") return ["2029-01-01T00:00:00Z", "2099-12-31T23:59:59.999Z"];
+  if (place.endsWith("url")) return ["https://a/v1", `https://a/v1/${"a".repeat(maxLength - "https://a/v1/".length)}`];
+  if (place.endsWith("allowCidrs[]")) return ["1::/8", "2001:0db8:1111:2222:3333:4444:5555:6666/128"];
+  return [...new Set(["a".repeat(minLength), "a".repeat(maxLength)])];
+}
+
+function edgeValues({ place, schema }: PlacedSchema): readonly unknown[] {
+  if (schema.enum !== undefined) return schema.enum;
+  switch (schema.type) {
+    case "boolean":
+      return [true, false];
+    case "integer":
+    case "number":
+      return [schema.minimum, schema.maximum];
+    case "string":
+      return textsAt(place, schema);
+    case "object":
+    case "array":
+      return [];
+  }
+}
+
+/** Lists with as many and as few items as there may be, made like the one that is there. */
+function edgeLists({ place, schema }: PlacedSchema, present: unknown): readonly unknown[] {
+  if (schema.type !== "array" || schema.items === undefined) return [];
+  const { minItems = 0, maxItems = 0, items } = schema;
+  const [like] = Array.isArray(present) ? present : [];
+  if (items.enum !== undefined) return [items.enum.slice(0, minItems), items.enum.slice(0, maxItems)];
+  const item = (index: number): unknown => itemLike(place, items, like, index);
+  return [minItems, maxItems].map((count) => Array.from({ length: count }, (_, index) => item(index)));
+}
+
+function itemLike(place: string, items: Schema, like: unknown, index: number): unknown {
+  if (items.type === "object") {
+    if (index === 0) return like;
+    const names = ["name", "id", "clientId", "scope", "store"].filter((name) => Object.hasOwn(Object(like), name));
+    const key = Object.hasOwn(Object(like), "secretRef") ? { secretRef: { ...Reflect.get(Object(like), "secretRef"), key: `n${index}` } } : {};
+    return { ...Object(like), ...Object.fromEntries(names.map((name) => [name, `n${index}`])), ...key };
+  }
+  if (items.type !== "string") return items.minimum;
+  return place.endsWith("allowCidrs") ? `10.${index}.0.0/16` : `n${index}`;
+}
+
+/** `spec.metrics[].id` → `metrics[0].id`; the first key signs and never expires. */
+function pathOf(place: string): string {
+  if (place === "spec.signing.keys[].notAfter") return "signing.keys[1].notAfter";
+  return place.replace(/^spec\.?/u, "").replaceAll("[]", "[0]").replace("labelMap.*", "labelMap.region");
+}
+
+function valueAt(spec: unknown, path: string): unknown {
+  return path.split(/[.[\]]+/u).filter(Boolean).reduce<unknown>((value, segment) => (value === undefined ? undefined : Object(value)[segment]), spec);
+}
+
+function basesOf(kind: Kind): readonly Changes[] {
+  const rows = acceptedRows.filter((row) => row.kind === kind && row.replaces === undefined);
+  return [...richer[kind], ...rows.map(({ set }) => set)];
+}
+
+function isValid(object: PlainObject, old?: PlainObject): boolean {
+  const before = old === undefined ? undefined : validateResource(old).resource;
+  return validateResource(object, before).problems.length === 0;
+}
+
+/** The first object that can have the field at that edge, and become so by an edit; undefined when there is none. */
+function edgeAt(kind: Kind, { place }: PlacedSchema, value: unknown, bases: readonly Changes[]): Pick<FieldEdge, "base" | "edge"> | undefined {
+  const path = pathOf(place);
+  const more = [{}, ...(companions[place]?.(value) ?? [])];
+  for (const changes of bases) {
+    const base = plainObject(kind, changes);
+    for (const companion of more) {
+      const others = kind === "MetricCatalog" && place !== "spec.schemaVersion" ? { schemaVersion: "edge" } : {};
+      const edge = plainObject(kind, { ...changes, ...others, ...companion, [path]: value });
+      if (isValid(base) && isValid(edge, base) && isValid(base, edge)) return { base, edge };
+    }
+  }
+  return undefined;
+}
+
+/** Bases whose object has what the field is part of. */
+function holders(kind: Kind, place: string): readonly Changes[] {
+  const parent = pathOf(place).replace(/[.]?[^.[\]]+$|\[0\]$/u, "");
+  return basesOf(kind).filter((changes) => parent === "" || valueAt(plainObject(kind, changes).spec, parent) !== undefined);
+}
+
+function edgesAt(kind: Kind, placed: PlacedSchema): { readonly edges: readonly FieldEdge[]; readonly impossible: readonly string[] } {
+  const { place } = placed;
+  const bases = holders(kind, place);
+  const present = bases.map((changes) => valueAt(plainObject(kind, changes).spec, pathOf(place))).find((value) => value !== undefined);
+  const values = [...edgeValues(placed), ...edgeLists(placed, present)];
+  const found = values.map((value) => ({ says: saysOf(value), made: edgeAt(kind, placed, value, bases) }));
+  return {
+    edges: found.flatMap(({ says, made }) => (made === undefined ? [] : [{ kind, place, says, ...made }])),
+    impossible: found.flatMap(({ says, made }) => (made === undefined ? [`${kind} ${place} = ${says}`] : [])),
+  };
+}
+
+function saysOf(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > textShown ? `${text.slice(0, textShown)}…` : text;
+}
+
+/** Every edge of every field that an object can have, and those that none can. */
+export function allFieldEdges(): { readonly edges: readonly FieldEdge[]; readonly impossible: readonly string[]; readonly places: readonly string[] } {
+  const fields = (kind: Kind) => placedSchemas(specSchemas[kind], "spec").filter(({ schema }) => schema.type !== "object");
+  const placed = kinds.flatMap((kind) => fields(kind).map((one) => ({ kind, one })));
+  const all = placed.map(({ kind, one }) => edgesAt(kind, one));
+  return {
+    edges: all.flatMap(({ edges }) => edges),
+    impossible: all.flatMap(({ impossible }) => impossible),
+    places: placed.map(({ kind, one }) => `${kind} ${one.place}`),
+  };
+}
