@@ -13,7 +13,7 @@ import { type Operator, startOperator } from "../../operator/main.ts";
 import type { OperatorOptions } from "../../operator/options.ts";
 import { type Condition, resourceTypes, type ResourceObject, secretType, type SecretObject } from "../../operator/resource-types.ts";
 import { plainObject, type Changes } from "../crds/valid-objects.ts";
-import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
+import { type KubeApiHandle, type KubeApiOptions, startKubeApi } from "../support/kube-api.ts";
 import { waitFor } from "../support/wait.ts";
 import { TestPod } from "./test-pod.ts";
 import { type Death, WatchedClient } from "./watched-client.ts";
@@ -63,8 +63,8 @@ export class OperatorCluster {
     this.client = createKubeClient({ kubeConfig: this.kubeConfig, userAgent: "test", metrics: createKubeMetrics(new Registry()) });
   }
 
-  static async start(): Promise<OperatorCluster> {
-    const cluster = new OperatorCluster(await startKubeApi());
+  static async start(options: KubeApiOptions = {}): Promise<OperatorCluster> {
+    const cluster = new OperatorCluster(await startKubeApi(options));
     for (const file of definitionFiles) await cluster.run(["apply", "--server-side", "-f", `${definitionsFolder}/${file}.yaml`]);
     await waitFor(() => Promise.all(Object.values(resourceTypes).map((type) => cluster.client.list(type))), {
       timeoutMs: patienceMs,

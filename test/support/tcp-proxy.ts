@@ -8,6 +8,9 @@ export interface TcpProxy {
   connections(): number;
   /** Resets every connection; new ones are accepted. */
   cut(): void;
+  /** Resets every connection, and each new one at once, until it passes bytes on again. */
+  block(): void;
+  unblock(): void;
   stop(): Promise<void>;
 }
 
@@ -16,7 +19,12 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   let connections = 0;
+  let isBlocked = false;
   const server = createServer((near) => {
+    if (isBlocked) {
+      near.on("error", () => undefined).resetAndDestroy();
+      return;
+    }
     connections += 1;
     const far = connect(Number(port), hostname);
     for (const [one, other] of [[near, far], [far, near]] as const) {
@@ -40,6 +48,13 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     port: address.port,
     connections: () => connections,
     cut,
+    block: () => {
+      isBlocked = true;
+      cut();
+    },
+    unblock: () => {
+      isBlocked = false;
+    },
     stop: async () => {
       server.close();
       cut();
