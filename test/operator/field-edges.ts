@@ -141,14 +141,15 @@ function edgeLists({ place, schema }: PlacedSchema, present: unknown): readonly 
   const { minItems = 0, maxItems = 0, items } = schema;
   const [like] = Array.isArray(present) ? present : [];
   if (items.enum !== undefined) return [items.enum.slice(0, minItems), items.enum.slice(0, maxItems)];
-  const item = (index: number): unknown => itemLike(place, items, like, index);
+  const keys = schema["x-kubernetes-list-map-keys"] ?? ["clientId", "scope"];
+  const item = (index: number): unknown => itemLike(place, items, { like, keys }, index);
   return [minItems, maxItems].map((count) => Array.from({ length: count }, (_, index) => item(index)));
 }
 
-function itemLike(place: string, items: Schema, like: unknown, index: number): unknown {
+function itemLike(place: string, items: Schema, { like, keys }: { readonly like: unknown; readonly keys: readonly string[] }, index: number): unknown {
   if (items.type === "object") {
     if (index === 0) return like;
-    const names = ["name", "id", "clientId", "scope", "store"].filter((name) => Object.hasOwn(Object(like), name));
+    const names = keys.filter((name) => Object.hasOwn(Object(like), name));
     const key = Object.hasOwn(Object(like), "secretRef") ? { secretRef: { ...Reflect.get(Object(like), "secretRef"), key: `n${index}` } } : {};
     return { ...Object(like), ...Object.fromEntries(names.map((name) => [name, `n${index}`])), ...key };
   }
