@@ -20,6 +20,7 @@ import {
 } from "../../crds/shards.ts";
 import { joinShards } from "../../crds/join-shards.ts";
 import { compiled, keyOf, materialOf, resourceOf } from "./compile/resources.ts";
+import { runsOf } from "../support/soak.ts";
 
 const counts: ShardCounts = { config: 4, keys: 2 };
 
@@ -76,6 +77,7 @@ describe("splitting", () => {
         expect(canonicalJson(joined.config)).toBe(canonicalJson(config));
         expect(joined).toMatchObject({ faults: [], configzToken: "token" });
       }),
+      { numRuns: runsOf(100) },
     );
   });
 
@@ -88,6 +90,7 @@ describe("splitting", () => {
         if (last === undefined) return;
         expect(bytesOf(results.at(-1) ?? new Map())).toEqual(bytesOf(splitIntoShards(last, counts, "token")));
       }),
+      { numRuns: runsOf(100) },
     );
   });
 

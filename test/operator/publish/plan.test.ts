@@ -5,6 +5,7 @@ import { type KeyShard, shardOfMaterial, shardOfResource } from "../../../crds/s
 import { planPublish, type PublishedState } from "../../../operator/publish/plan.ts";
 import { keyOf, materialOf } from "../../crds/compile/resources.ts";
 import { configOf, counts, shardsOf, token, writtenStates } from "./configs.ts";
+import { runsOf } from "../../support/soak.ts";
 
 const plan = (published: ReadonlyMap<string, PublishedState>, config: ReturnType<typeof configOf>, configzToken = token) =>
   planPublish(published, shardsOf(config, configzToken), counts);
@@ -105,6 +106,7 @@ describe("whatever was published, and wherever it was interrupted", () => {
           }
         }
       }),
+      { numRuns: runsOf(100) },
     );
   });
 
@@ -121,6 +123,7 @@ describe("whatever was published, and wherever it was interrupted", () => {
         const hashes = [...published].map(([name, { sha256 }]) => `${name} ${sha256}`);
         expect(new Set(hashes)).toEqual(new Set([...shardsOf(last)].map(([name, { sha256 }]) => `${name} ${sha256}`)));
       }),
+      { numRuns: runsOf(100) },
     );
   });
 });
