@@ -19,7 +19,7 @@ declare module "fastify" {
   }
 }
 
-const methodsKnown = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const methodsKnown = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"] as const;
 const noBody = new Uint8Array();
 
 /** The server of both APIs: no route without a scope unless it is open to all, no body before its sender is known. */

@@ -1,4 +1,4 @@
-import type { MetricConfig } from "../../crds/config.ts";
+import { labelNames, type MetricConfig } from "../../crds/config.ts";
 import { refuseField } from "../errors/refusal.ts";
 import { accessOf, type Access } from "./access.ts";
 import type { Caller } from "./caller.ts";
@@ -6,7 +6,7 @@ import type { MetricEntry } from "./catalog-index.ts";
 import { isPastSunset } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
 import type { MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
-import { readFilters, readLabel, readOne, readWord, refuseUnknown } from "./parameters.ts";
+import { metricsMax, readFilters, readLabel, readMany, readOne, readWord, refuseUnknown } from "./parameters.ts";
 import { mayRead, requireReadScope, tenantOf } from "./policy.ts";
 import { schemaVersionOf, type World } from "./query.ts";
 import { formatTime } from "./time.ts";
@@ -31,9 +31,9 @@ export function catalogAnswer(
 ): MetricsAnswer {
   refuseUnknown(params, (name) => names.includes(name));
   const wanted = {
-    ids: params.get("metric"),
+    ids: readMany(params, "metric", metricsMax),
     category: readWord(params, "category", categories),
-    labels: (params.get("label") ?? []).map((name) => readLabel(name, "label", "invalid_request")),
+    labels: (readMany(params, "label", labelNames.length) ?? []).map((name) => readLabel(name, "label", "invalid_request")),
     state: readWord(params, "state", states),
   };
   const access = accessOf(caller, world.quotas);

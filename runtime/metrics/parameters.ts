@@ -8,7 +8,9 @@ import { parseTime } from "./time.ts";
 
 /** Source: seed "Operational Metrics API" §8. */
 export const seriesMax = 50;
-const metricsMax = 50;
+export const metricsMax = 50;
+/** No name and no value of a parameter is longer. */
+export const textLengthMax = 200;
 const pageMax = 1_000_000;
 const shownLengthMax = 80;
 
@@ -84,8 +86,23 @@ export function refuseUnknown(params: Parameters, isKnown: (name: string) => boo
 export function readOne(params: Parameters, name: string, code: ErrorCode = "invalid_request"): string | undefined {
   const values = params.get(name) ?? [];
   if (values.length > 1) throw refuseField(code, name, `${shown(name)} is given ${values.length} times`);
-  if (values[0] === "") throw refuseField(code, name, `${shown(name)} is empty`);
+  requireLength(values[0], name, code);
   return values[0];
+}
+
+/** The values of a parameter that is repeated; undefined when it is not there. @throws Refusal for too many, or an empty one */
+export function readMany(params: Parameters, name: string, most: number): readonly string[] | undefined {
+  const values = params.get(name);
+  if (values === undefined) return undefined;
+  if (values.length > most) throw refuseField("invalid_request", name, `${name} is given at most ${most} times`);
+  for (const value of values) requireLength(value, name, "invalid_request");
+  return values;
+}
+
+function requireLength(text: string | undefined, name: string, code: ErrorCode): void {
+  if (text === "") throw refuseField(code, name, `${shown(name)} is empty`);
+  if (text === undefined || text.length <= textLengthMax) return;
+  throw refuseField(code, shown(name), `${shown(name)} is longer than ${textLengthMax} characters`);
 }
 
 /** One of a closed list of words. @throws Refusal that lists them */
@@ -126,11 +143,8 @@ function readSelection(params: Parameters): Selection {
 }
 
 function readMetrics(params: Parameters): readonly string[] {
-  const metrics = [...new Set(params.get("metric"))].sort();
+  const metrics = [...new Set(readMany(params, "metric", metricsMax))].sort();
   if (metrics.length === 0) throw refuseField("invalid_request", "metric", "metric is required");
-  if (metrics.length > metricsMax) {
-    throw refuseField("invalid_request", "metric", `one request names at most ${metricsMax} metrics`);
-  }
   return metrics;
 }
 

@@ -13,7 +13,7 @@ export const commonSchemas: SchemaSet = {
         status: { type: "integer", minimum: 400, maximum: 599 },
         detail: text(),
         // Not an enumeration: a later version may add codes.
-        code: text({ pattern: "^[a-z_]+$" }),
+        code: text({ pattern: "^[a-z][a-z0-9_]*$" }),
         errors: list(object({ field: text(), code: text(), detail: text() })),
         correlation_id: ref("CorrelationId"),
       },

@@ -1,5 +1,5 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
-import { downsamples, seriesMax } from "../../metrics/parameters.ts";
+import { downsamples, metricsMax, seriesMax, textLengthMax } from "../../metrics/parameters.ts";
 import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";
 
@@ -8,13 +8,13 @@ function parameter(name: string, description: string, schema: JsonSchema, more: 
 }
 
 const time = text({ format: "date-time", pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$` });
-const name = text({ minLength: 1, maxLength: 200 });
+const name = text({ minLength: 1, maxLength: textLengthMax });
 const schemaVersion = parameter("schema_version", "`meta.schema_version` that the caller was written against; 409 when another is served", name);
 const filters = labelNames.map((label) => parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name));
 
 /** What both kinds of queries take. Source: seed "Operational Metrics API" §4.1. */
 const selection: readonly OperationParameter[] = [
-  parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: seriesMax }), { required: true }),
+  parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: metricsMax }), { required: true }),
   parameter("agg", "Aggregation. Default: the metric's own", words(aggregations)),
   ...filters,
   parameter("group_by", "Labels to group by, with commas between", list(ref("LabelName"), { minItems: 1, maxItems: 4 }), { isJoined: true }),
@@ -98,7 +98,7 @@ export const catalogOperation: Operation = {
   tag: "metrics",
   summary: "The metrics that the caller may read",
   parameters: [
-    parameter("metric", "Only these metrics", list(name, { minItems: 1, maxItems: seriesMax })),
+    parameter("metric", "Only these metrics", list(name, { minItems: 1, maxItems: metricsMax })),
     parameter("category", "Only this category", words(["slo", "kri", "business", "infrastructure", "api"])),
     parameter("label", "Only metrics with all of these labels", list(ref("LabelName"), { minItems: 1, maxItems: labelNames.length })),
     parameter("state", "Only this state", words(["Active", "Deprecated"])),

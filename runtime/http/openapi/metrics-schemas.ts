@@ -1,6 +1,6 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
 import { bulkQueriesMax } from "../../metrics/bulk/bulk-request.ts";
-import { downsamples, seriesMax } from "../../metrics/parameters.ts";
+import { downsamples, metricsMax, seriesMax } from "../../metrics/parameters.ts";
 import { closedObject, count, described, flag, list, number, object, ref, share, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 
 const numberOrNull: JsonSchema = { type: ["number", "null"] };
@@ -78,7 +78,7 @@ export const metricsSchemas: SchemaSet = {
   ),
   BulkRequest: closedObject({ queries: list(ref("BulkQuery"), { minItems: 1, maxItems: bulkQueriesMax }) }),
   BulkQuery: closedObject(
-    { id: text({ minLength: 1, maxLength: 64 }), metric: { anyOf: [text(), list(text(), { minItems: 1, maxItems: seriesMax })] } },
+    { id: text({ minLength: 1, maxLength: 64 }), metric: { anyOf: [text(), list(text(), { minItems: 1, maxItems: metricsMax })] } },
     {
       from: text(),
       to: text(),

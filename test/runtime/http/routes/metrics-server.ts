@@ -1,4 +1,4 @@
-import type { FastifyInstance, InjectOptions } from "fastify";
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from "fastify";
 import { pino } from "pino";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
@@ -15,12 +15,16 @@ import { healthyProbe, startScriptedStore, success, type ScriptedStore, type Sto
 /** The metrics routes behind the server that has them in the product, over stores of a test. */
 export interface MetricsServer {
   readonly app: FastifyInstance;
-  readonly stores: readonly ScriptedStore[];
   readonly apply: (config: RuntimeConfig) => void;
   readonly config: RuntimeConfig;
   get(url: string, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
   post(url: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
   close(): Promise<void>;
+}
+
+/** The same over scripted stores, which count what they were asked. */
+export interface ScriptedMetricsServer extends MetricsServer {
+  readonly stores: readonly ScriptedStore[];
 }
 
 /** One answer; `json` only of a body that is some. */
@@ -88,54 +92,78 @@ export const callers: Readonly<Record<string, Partial<Caller>>> = {
   nobody: { scopes: ["events:write"] },
 };
 
-/** @param replies what the store of each region says */
+/** Over stores that say what a test wants. @param replies what the store of each region says */
 export async function startMetricsServer(
   replies: Readonly<Record<string, StoreReply>>,
   options: Partial<MetricsApiOptions> = {},
-): Promise<MetricsServer> {
+): Promise<ScriptedMetricsServer> {
   const stores = await Promise.all(Object.values(replies).map((reply) => startScriptedStore(healthyProbe(reply))));
-  const configs = Object.keys(replies).map((region, index) => storeConfig({ name: region, region, url: stores[index]?.url ?? "" }));
-  const metrics = Object.entries(metricsOfServer).map(([id, metric]) => metricConfig(id, configs, metric));
-  const base = configOf(configs, metrics);
-  const config = { ...base, catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos: [objective] })) };
+  const urls = Object.keys(replies).map((region, index) => [region, stores[index]?.url ?? ""] as const);
+  const server = metricsServerOver(Object.fromEntries(urls), { now: () => nowMs, ...options });
+  return {
+    ...server,
+    stores,
+    async close() {
+      await server.close();
+      await Promise.all(stores.map((store) => store.close()));
+    },
+  };
+}
+
+/** Over any stores. @param urls of the store of each region */
+export function metricsServerOver(urls: Readonly<Record<string, string>>, options: Partial<MetricsApiOptions> & { readonly now: () => number }): MetricsServer {
+  const config = configOver(urls);
   const log = pino({ level: "silent" });
-  const api = createMetricsApi({ config, log, now: () => nowMs, ...options });
+  const api = createMetricsApi({ config, log, ...options });
   const nothing = { ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }), event: async () => undefined };
-  const routes = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...metricsRoutes(api)];
+  const described = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...metricsRoutes(api)];
   const app = createPublicServer({
     log,
     observe: () => undefined,
-    now: () => nowMs,
-    authenticate: async (authorization) => {
-      const caller = callers[authorization?.replace("Bearer ", "") ?? ""];
-      if (caller === undefined) throw new Refusal("token_missing", "Send a token.");
-      return { ...everyone, ...caller };
-    },
-    routes: [...routes, ...schemaRoutes(routes)],
+    now: options.now,
+    authenticate: async (authorization) => callerOf(authorization),
+    routes: [...metricsRoutes(api), ...schemaRoutes(described)],
   });
   const authorization = "Bearer everyone";
-  const send = async (request: InjectOptions): Promise<HttpAnswer> => {
-    const response = await app.inject(request);
-    return {
-      status: response.statusCode,
-      headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
-      text: response.body,
-      json: () => response.json<unknown>(),
-    };
-  };
+  const send = async (request: InjectOptions): Promise<HttpAnswer> => answerOf(await app.inject(request));
   return {
     app,
-    stores,
     config,
     apply: (next) => api.apply(next),
     get: (url, headers = { authorization }) => send({ url, headers: { ...headers } }),
     post: (url, body, headers = {}) =>
-      send({ method: "POST", url, payload: typeof body === "string" ? body : JSON.stringify(body), headers: { authorization, "content-type": "application/json", ...headers } }),
+      send({
+        method: "POST",
+        url,
+        payload: typeof body === "string" ? body : JSON.stringify(body),
+        headers: { authorization, "content-type": "application/json", ...headers },
+      }),
     async close() {
       await app.close();
       await api.stop();
-      await Promise.all(stores.map((store) => store.close()));
     },
+  };
+}
+
+function configOver(urls: Readonly<Record<string, string>>): RuntimeConfig {
+  const configs = Object.entries(urls).map(([region, url]) => storeConfig({ name: region, region, url }));
+  const metrics = Object.entries(metricsOfServer).map(([id, metric]) => metricConfig(id, configs, metric));
+  const base = configOf(configs, metrics);
+  return { ...base, catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos: [objective] })) };
+}
+
+function callerOf(authorization: string | undefined): Caller {
+  const caller = callers[authorization?.replace("Bearer ", "") ?? ""];
+  if (caller !== undefined) return { ...everyone, ...caller };
+  throw authorization === undefined ? new Refusal("token_missing", "Send a token.") : new Refusal("token_invalid", "Not a token.");
+}
+
+function answerOf(response: LightMyRequestResponse): HttpAnswer {
+  return {
+    status: response.statusCode,
+    headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
+    text: response.body,
+    json: () => response.json<unknown>(),
   };
 }
 

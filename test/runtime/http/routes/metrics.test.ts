@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { faultsIn } from "../openapi/strict-schema.ts";
 import { json } from "../../stores/scripted-store.ts";
-import { simulated, startMetricsServer, type HttpAnswer, type MetricsServer } from "./metrics-server.ts";
+import { simulated, startMetricsServer, type HttpAnswer, type MetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
 
 const abc = { services: ["a", "b", "c"] };
 const authorized = (token: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}`, ...more });
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => server.close());
 
 const others: MetricsServer[] = [];
-const start = async (...args: Parameters<typeof startMetricsServer>): Promise<MetricsServer> => {
+const start = async (...args: Parameters<typeof startMetricsServer>): Promise<ScriptedMetricsServer> => {
   const other = await startMetricsServer(...args);
   others.push(other);
   return other;
@@ -262,7 +262,7 @@ describe("explain=true (Operational Metrics API §6, diagnostics)", () => {
 
 describe("who may ask (Operational Metrics API §5 and §8)", () => {
   test.each([
-    ["without a token is 401", "", lag, 401, "token_missing"],
+    ["with a token that is none is 401", "other", lag, 401, "token_invalid"],
     ["without a scope to read is 403", "nobody", lag, 403, "scope_missing"],
     ["for another tenant than the token's is 403", "brandA", lag.replace("brand-a", "brand-b"), 403, "tenant_forbidden"],
     ["for another region than the token's is 403", "brandA", lag.replace("=eu", "=latam"), 403, "region_forbidden"],

@@ -1,0 +1,90 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startPrometheus, type PrometheusHandle } from "../../../support/prometheus.ts";
+import { findSchemathesis } from "../../../support/schemathesis.ts";
+import { runsOf } from "../../../support/soak.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
+import { run } from "../../../tools/run.ts";
+import { metricsOfServer, metricsServerOver, type MetricsServer } from "./metrics-server.ts";
+
+/** Fixed, so that a run can be repeated. */
+const seed = 20_260_103;
+const installMsMax = 300_000;
+const runMsMax = 1_800_000;
+const checks = [
+  "not_a_server_error",
+  "status_code_conformance",
+  "content_type_conformance",
+  "response_headers_conformance",
+  "response_schema_conformance",
+  "negative_data_rejection",
+  "unsupported_method",
+  "ignored_auth",
+];
+
+let store: PrometheusHandle;
+let server: MetricsServer;
+let url: string;
+let folder: TemporaryFolder;
+beforeAll(async () => {
+  folder = await temporaryFolder("fuzz");
+  store = await startPrometheus({ openMetrics: samples(Date.now() - 3_600_000, Date.now()) });
+  server = metricsServerOver({ eu: store.url }, { now: Date.now });
+  url = await server.app.listen({ host: "127.0.0.1", port: 0 });
+});
+afterAll(async () => {
+  await server?.close();
+  await store?.stop();
+  await folder?.remove();
+});
+
+/** Every metric of the server, every half minute. */
+function* samples(fromMs: number, toMs: number): Iterable<string> {
+  const labels = 'tenant="brand-a",env="prod",service="web"';
+  const names = ["lag", "payments_total", "latency_sum", "latency_count"].map((name) => `${name}{${labels}}`);
+  const counted = ["ok", "failed"].map((result) => `logins_total{${labels},result="${result}"}`);
+  const buckets = ["1", "10", "+Inf"].map((le) => `latency_bucket{${labels},le="${le}"}`);
+  for (const name of [...names, ...counted, ...buckets]) {
+    for (let ms = fromMs; ms < toMs; ms += 30_000) yield `${name} ${(ms - fromMs) / 1_000} ${ms / 1_000}\n`;
+  }
+  yield "# EOF\n";
+}
+
+/**
+ * A refusal is any 4xx. A query of a bulk that is not valid is refused by itself, so that the bulk is answered.
+ */
+const config = `
+[checks]
+enabled = false
+${checks.map((check) => `${check}.enabled = true`).join("\n")}
+negative_data_rejection.expected-statuses = ["4xx"]
+
+[[operations]]
+include-path = "/v1/metrics/bulk-query"
+checks.negative_data_rejection.enabled = false
+`;
+
+describe("requests made of the OpenAPI document by schemathesis", () => {
+  const rows = [
+    ["as it stands", ""],
+    [
+      "about metrics and a tenant that are there",
+      `[parameters]\n"query.metric" = [${Object.keys(metricsOfServer).map((id) => JSON.stringify(id)).join(", ")}]\n"query.filter[tenant]" = "brand-a"\n`,
+    ],
+  ] as const;
+  test.for(rows)(`find no 5xx and nothing that the document does not say, %s (${runsOf(200)} to an operation)`, { timeout: installMsMax + runMsMax }, async ([, own], { skip }) => {
+    const found = await findSchemathesis();
+    if ("missing" in found) {
+      process.stderr.write(`heliograph tests: not run: ${found.missing}\n`);
+      skip(found.missing);
+      return;
+    }
+    const configFile = join(folder.path, "schemathesis.toml");
+    await writeFile(configFile, `${config}${own}`);
+    const args = ["--config-file", configFile, "run", `${url}/v1/openapi.json`, "--include-path-regex", "^/v1/"];
+    const bounds = ["--max-examples", String(runsOf(200)), "--seed", String(seed), "--phases", "examples,coverage,fuzzing", "--generation-database", "none", "--no-color", "--continue-on-failure"];
+    const { code, stdout, stderr } = await run(found.command, [...args, ...bounds, "--header", "Authorization: Bearer explainer"], { timeoutMs: runMsMax, cwd: folder.path });
+    expect({ code, report: code === 0 ? "" : `${stdout}\n${stderr}` }).toEqual({ code: 0, report: "" });
+  });
+});
