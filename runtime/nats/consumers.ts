@@ -48,6 +48,19 @@ export function consumerInfo(
   return ifExists(() => handle.manager.consumers.info(stream, name));
 }
 
+/** Names of every consumer of the stream. */
+export async function consumerNames(handle: NatsConnectionHandle, stream: string): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (;;) {
+    const payload = await handle.requests.ask(`$JS.API.CONSUMER.NAMES.${stream}`, JSON.stringify({ offset: names.length }));
+    const page = JSON.parse(Buffer.from(payload).toString()) as { consumers?: readonly string[] | null; total?: number };
+    names.push(...(page.consumers ?? []));
+    if ((page.consumers ?? []).length === 0 || names.length >= (page.total ?? 0)) {
+      return names;
+    }
+  }
+}
+
 /** Removes the consumer if it exists. */
 export async function deleteConsumer(handle: NatsConnectionHandle, stream: string, name: string): Promise<void> {
   await ifExists(() => handle.manager.consumers.delete(stream, name));

@@ -1,7 +1,7 @@
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { millis } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "./connect.ts";
-import { consumerInfo, deleteConsumer, ensureConsumer } from "./consumers.ts";
+import { consumerInfo, consumerNames, deleteConsumer, ensureConsumer } from "./consumers.ts";
 import type { HeaderFields } from "./headers.ts";
 import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
@@ -59,9 +59,16 @@ export interface DeliveriesStream {
   /**
    * The live messages of a delivery, read from the leader: more than one only between two steps of a settlement.
    *
+   * @param lanes those in which they may be
    * @throws Unanswered
    */
-  live(lane: string, partner: string, did: string): Promise<readonly StoredMessage[]>;
+  live(lanes: readonly string[], partner: string, did: string): Promise<readonly StoredMessage[]>;
+  /**
+   * Stores a delivery, as it is, in another lane; `unexpected` as for {@link schedule}.
+   *
+   * @throws Unanswered
+   */
+  forward(delivery: DeliveryToStore, held: HeldMessage): Promise<PublishAnswer>;
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
   /** What a lane's consumer does; undefined when there is none. */
   laneState(queue: LaneQueue, lane: string): Promise<LaneState | undefined>;
@@ -73,6 +80,10 @@ export interface DeliveriesStream {
    * flight, which is left to end.
    */
   removePartner(partner: string): Promise<boolean>;
+  /** Lanes that have a consumer. */
+  lanes(): Promise<ReadonlySet<string>>;
+  /** Removes the consumers of a lane through which nothing goes any more; false when something still may. */
+  removeLane(lane: string): Promise<boolean>;
   /** Everything that waits. */
   size(): Promise<{ readonly messages: number; readonly bytes: number }>;
   /**
@@ -92,15 +103,16 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       const safeAtMs = atMs + Math.ceil(handle.clock.errorMs());
       return publish(handle, scheduled(layout, delivery, held, safeAtMs));
     },
-    live: async (lane, partner, did) => {
-      const subjects = [
+    live: async (lanes, partner, did) => {
+      const inLane = (lane: string): readonly string[] => [
         layout.firstAttempt(lane, partner, did),
         layout.retry(lane, partner, did),
-        layout.schedule(partner, did),
       ];
+      const subjects = [...lanes.flatMap(inLane), layout.schedule(partner, did)];
       const found = await Promise.all(subjects.map((subject) => readLast(handle, stream, subject)));
       return found.filter((message) => message !== undefined);
     },
+    forward: (delivery, held) => publish(handle, forwarded(layout, delivery, held)),
     ensureConsumer: async ({ queue, lane, maxAckPending, metadata }) => {
       const filter = layout.laneFilter(queue, lane);
       await ensureConsumer(handle, { stream, name: laneConsumer(queue, lane), filter, maxAckPending, metadata });
@@ -124,21 +136,44 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
       return true;
     },
+    lanes: async () => {
+      const names = await consumerNames(handle, stream);
+      return new Set(names.map((name) => name.slice(name.indexOf("-") + 1)));
+    },
+    removeLane: async (lane) => {
+      const names = laneQueues.map((queue) => laneConsumer(queue, lane));
+      const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
+      const isBusy = infos.some((info) => info !== undefined && laneState(info).messages > 0);
+      // The target of a schedule is frozen: what waits may still come through the partner's former lane.
+      if (isBusy || (await countSubjects(handle, stream, layout.schedule(lane, "*"))) > 0) {
+        return false;
+      }
+      await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
+      return true;
+    },
     size: async () => {
       const { messages, bytes } = (await handle.manager.streams.info(stream)).state;
       return { messages, bytes };
     },
-    waitingFor: async (lane, partner) => {
-      const names = laneQueues.map((queue) => laneConsumer(queue, lane));
-      const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
-      // A paused partner may have no consumer yet; then everything is counted by subject.
-      const hasAll = infos[0] !== undefined;
-      const filters = layout.partnerFilters(partner).slice(hasAll ? -1 : 0);
-      const counts = await Promise.all(filters.map((filter) => countSubjects(handle, stream, filter)));
-      const pending = infos.map((info) => (info === undefined ? 0 : laneState(info).messages));
-      return [...counts, ...pending].reduce((sum, count) => sum + count, 0);
-    },
+    waitingFor: (lane, partner) => waitingFor(handle, layout, lane, partner),
   };
+}
+
+async function waitingFor(
+  handle: NatsConnectionHandle,
+  layout: Layout,
+  lane: string,
+  partner: string,
+): Promise<number> {
+  const stream = layout.streams.deliveries;
+  const names = laneQueues.map((queue) => laneConsumer(queue, lane));
+  const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
+  // In a shared lane, or before there is a consumer, everything is counted by subject.
+  const hasAll = lane === partner && infos[0] !== undefined;
+  const filters = layout.partnerFilters(partner).slice(hasAll ? -1 : 0);
+  const counts = await Promise.all(filters.map((filter) => countSubjects(handle, stream, filter)));
+  const pending = infos.map((info) => (info === undefined || !hasAll ? 0 : laneState(info).messages));
+  return [...counts, ...pending].reduce((sum, count) => sum + count, 0);
 }
 
 /** One message per subject: the number of subjects is that of messages. */
@@ -157,6 +192,20 @@ function firstAttempt(layout: Layout, { lane, partner, did, messageId, headers, 
     subject: layout.firstAttempt(lane, partner, did),
     payload: body,
     headers: { ...headers, [publishHeader.messageId]: messageId, [publishHeader.expectedSubjectSequence]: "0" },
+  };
+}
+
+function forwarded(layout: Layout, delivery: DeliveryToStore, held: HeldMessage) {
+  const { lane, partner, did, messageId, headers, body } = delivery;
+  return {
+    subject: layout.sameQueue(held.subject, lane, partner, did),
+    payload: body,
+    headers: {
+      ...headers,
+      [publishHeader.messageId]: messageId,
+      [publishHeader.expectedSubjectSequence]: String(held.seq),
+      [publishHeader.expectedSubject]: held.subject,
+    },
   };
 }
 

@@ -29,6 +29,8 @@ export interface Layout {
     readonly pods: string;
     /** Partners that a 410 disabled, by partner token. */
     readonly disabledPartners: string;
+    /** Partners that were given a lane of their own, by partner token. */
+    readonly promotedPartners: string;
     /** Partners for whom too much waits, by partner token. */
     readonly fullPartners: string;
     /** Every partner for whom something may be stored, by partner token. */
@@ -46,6 +48,8 @@ export interface Layout {
   firstAttempt(lane: string, partner: string, did: string): string;
   retry(lane: string, partner: string, did: string): string;
   schedule(partner: string, did: string): string;
+  /** The subject in another lane, in the same queue as `subject`. */
+  sameQueue(subject: string, lane: string, partner: string, did: string): string;
   deadLetter(partner: string, reason: string): string;
   /** Filter of the consumer that pulls a lane. */
   laneFilter(queue: LaneQueue, lane: string): string;
@@ -62,14 +66,6 @@ export const layoutVersion = "1";
 
 /** Durable name of the router on `HG_EVENTS`. */
 export const routerConsumer = "router";
-
-/**
- * The lane of a partner: its own. Every place that needs a lane asks here, since partners beyond the number that a work
- * queue carries well will share hashed lanes.
- */
-export function laneOf(partner: string): string {
-  return partner;
-}
 
 /** Durable name of a lane's consumer on `HG_DELIVERIES`: `first-<lane>` or `retry-<lane>`. */
 export function laneConsumer(queue: LaneQueue, lane: string): string {
@@ -91,6 +87,7 @@ export function createLayout(prefix: string): Layout {
     buckets: {
       pods: name("PODS"),
       disabledPartners: name("DISABLED"),
+      promotedPartners: name("PROMOTED"),
       fullPartners: name("FULL"),
       partners: name("PARTNERS"),
     },
@@ -105,6 +102,10 @@ export function createLayout(prefix: string): Layout {
     firstAttempt: (lane, partner, did) => `${prefix}.dlv.${lane}.${partner}.${did}`,
     retry: (lane, partner, did) => `${prefix}.dlr.${lane}.${partner}.${did}`,
     schedule: (partner, did) => `${prefix}.sch.${partner}.${did}`,
+    sameQueue: (subject, lane, partner, did) => {
+      const queue = subject.startsWith(`${prefix}.${queueTokens.retry}.`) ? queueTokens.retry : queueTokens.first;
+      return `${prefix}.${queue}.${lane}.${partner}.${did}`;
+    },
     deadLetter: (partner, reason) => `${prefix}.dlq.${partner}.${reason}`,
     laneFilter: (queue, lane) => `${prefix}.${queueTokens[queue]}.${lane}.>`,
     partnerFilters: (partner) => [

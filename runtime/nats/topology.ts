@@ -220,7 +220,8 @@ function differs(existing: StreamConfig, wanted: NamedConfig): boolean {
 async function ensureBuckets(handle: NatsConnectionHandle, layout: Layout, replicas: number): Promise<void> {
   const kvm = new Kvm(handle.connection);
   await kvm.create(layout.buckets.pods, { replicas, history: 1, ttl: podHeartbeatAgeMs, allow_direct: true });
-  for (const bucket of [layout.buckets.disabledPartners, layout.buckets.fullPartners, layout.buckets.partners]) {
+  const { disabledPartners, promotedPartners, fullPartners, partners } = layout.buckets;
+  for (const bucket of [disabledPartners, promotedPartners, fullPartners, partners]) {
     await kvm.create(bucket, { replicas, history: 1, allow_direct: true });
   }
 }

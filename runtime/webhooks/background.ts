@@ -1,4 +1,3 @@
-import type { Backlogs } from "./backlog.ts";
 import type { Homes } from "./homes.ts";
 import { keepAliveMs } from "./in-flight.ts";
 import type { Lanes } from "./lanes.ts";
@@ -13,7 +12,8 @@ export interface BackgroundParts {
   readonly homes: Homes;
   /** Bytes that may wait for delivery. */
   readonly deliveriesBytesMax: number;
-  readonly backlogs: Backlogs;
+  /** What this pod looks at once a second. */
+  readonly looks: readonly (() => Promise<void>)[];
   /** What one pod does for all of them, made anew whenever this pod becomes the one. */
   readonly duties: readonly Duty[];
 }
@@ -27,6 +27,7 @@ export interface Duty {
 }
 
 const backlogMs = 1_000;
+const leftoversMs = 5_000;
 /** Routing resumes when this part of the room for deliveries is free again. */
 const resumeShare = 0.95;
 /** The home of this name, which is no partner's token, has the duties. */
@@ -41,7 +42,8 @@ export function startBackground(parts: BackgroundParts): () => void {
   }, keepAliveMs);
   const stops = [
     inTurns(backlogMs, sizeLook(context, router, parts.deliveriesBytesMax)),
-    inTurns(backlogMs, () => parts.backlogs.look()),
+    ...parts.looks.map((look) => inTurns(backlogMs, look)),
+    inTurns(leftoversMs, () => lanes.lookForLeftovers()),
     ...duties.map((duty) => inTurns(duty.periodMs, dutyTurn(duty, homes, context.log))),
   ];
   return () => {

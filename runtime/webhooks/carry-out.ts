@@ -154,7 +154,7 @@ async function bury(
 export async function storeDeadLetter(
   context: DeliveryContext,
   letter: DeadLetterToStore,
-  lane: LaneControl,
+  lane: Pick<LaneControl, "block">,
 ): Promise<void> {
   const store = () => untilAnswered(() => context.deadLetters.append(letter), { signal: context.ending });
   let answer = await store();

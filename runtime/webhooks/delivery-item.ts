@@ -94,3 +94,8 @@ export function attemptNumber(item: DeliveryItem): number {
 export function isLater(a: AttemptId, b: AttemptId): boolean {
   return a.generation === b.generation ? a.attempt > b.attempt : a.generation > b.generation;
 }
+
+/** Whether `a` is the same step as `b`, published again later. */
+export function isMoved(a: AttemptId, b: AttemptId): boolean {
+  return a.generation === b.generation && a.attempt === b.attempt && a.hop > b.hop;
+}

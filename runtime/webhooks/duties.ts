@@ -53,7 +53,13 @@ function partnersDuty({ context, nats, layout, partners, removedAfterMs }: Dutie
   return createKnownPartners({
     bucket: createBucket(nats, layout.buckets.partners),
     partners,
-    purge: (token) => context.deliveries.removePartner(token),
+    purge: async (token) => {
+      const isGone = await context.deliveries.removePartner(token);
+      const { promotedPartners, fullPartners, disabledPartners } = layout.buckets;
+      const marks = isGone ? [promotedPartners, fullPartners, disabledPartners] : [];
+      await Promise.all(marks.map((bucket) => createBucket(nats, bucket).drop(token)));
+      return isGone;
+    },
     now: context.now,
     log: context.log,
     ...(removedAfterMs === undefined ? {} : { patienceMs: removedAfterMs }),

@@ -12,6 +12,7 @@ import { createDeliveriesStream } from "../nats/deliveries-stream.ts";
 import { createEventsStream } from "../nats/events-stream.ts";
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
+import type { LaneRules } from "./assign-lanes.ts";
 import { createBacklogs, type Backlogs, type BacklogsDeps } from "./backlog.ts";
 import { startBackground, type Duty } from "./background.ts";
 import type { Log, Stage } from "./delivery-context.ts";
@@ -23,7 +24,8 @@ import { readHistory, type EventHistory } from "./history.ts";
 import { createHomes, type Homes } from "./homes.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
-import { compilePartners, type Partner } from "./partner.ts";
+import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
+import { createPromotions, type Promotions } from "./promotions.ts";
 import { personalDataRules } from "./personal-data.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
 import { createRoutingTable } from "./routing-table.ts";
@@ -80,11 +82,17 @@ export interface WebhookEngineDeps {
   readonly removedAfterMs?: number;
   /** Messages in work in this pod. @default 4096 */
   readonly inWorkMax?: number;
+  /** How partners are spread over lanes. @default 800 have one of their own, 200 when streams are replicated */
+  readonly laneRules?: LaneRules;
   /** Called at every stage, for fault tests. @default nothing */
   readonly onStage?: (stage: Stage, eventId: string) => void;
 }
 
 const nonceBytes = 9;
+/** Part of the lanes for one partner that may be given to those who hold up others. */
+const promotedShare = 0.25;
+/** An acknowledgement of a replicated stream costs more. Source: design §4 ("Home pod"). */
+const replicatedLaneRules: LaneRules = { ...defaultLaneRules, ownLanesMax: 200 };
 /** Heartbeats come twice a second; after this long without an answer something is wrong. */
 const silentMsMax = 10_000;
 
@@ -109,6 +117,9 @@ class Engine implements WebhookEngine {
   readonly #lanes: Lanes;
   readonly #router: Router;
   readonly #duties: readonly Duty[];
+  readonly #promotions: Promotions;
+  readonly #laneRules: LaneRules;
+  #config: RuntimeConfig;
   #partners: readonly Partner[] = [];
   #table = createRoutingTable([]);
   #stopBackground: () => void = () => undefined;
@@ -117,6 +128,8 @@ class Engine implements WebhookEngine {
   constructor(deps: WebhookEngineDeps, layout: Layout) {
     const { nats, settings, podId, log } = deps;
     this.#deps = deps;
+    this.#config = deps.config;
+    this.#laneRules = deps.laneRules ?? (settings.streams.replicas === 1 ? defaultLaneRules : replicatedLaneRules);
     setMaxListeners(0, this.#ending.signal);
     this.#context = createContext(deps, layout, this.#ending.signal, {
       partners: () => this.#partners,
@@ -126,7 +139,17 @@ class Engine implements WebhookEngine {
     const localNow = deps.now ?? Date.now;
     const onChange = (): void => this.#lanes.reconcile();
     this.#homes = createHomes({ bucket, clock: nats.clock, podId, localNow, log, onChange });
-    this.#lanes = createLanes(this.#context, this.#homes, deps.inWorkMax);
+    const { ownLanesMax } = this.#laneRules;
+    this.#promotions = createPromotions(
+      createBucket(nats, layout.buckets.promotedPartners),
+      Math.ceil(ownLanesMax * promotedShare),
+    );
+    this.#lanes = createLanes({
+      context: this.#context,
+      homes: this.#homes,
+      promotions: this.#promotions,
+      ...(deps.inWorkMax === undefined ? {} : { inWorkMax: deps.inWorkMax }),
+    });
     this.#router = createRouter(this.#context);
     const { removedAfterMs } = deps;
     this.#duties = createDuties({
@@ -159,11 +182,22 @@ class Engine implements WebhookEngine {
     this.#lanes.start();
     const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes };
     const deliveriesBytesMax = this.#deps.settings.streams.deliveries.maxBytes;
-    this.#stopBackground = startBackground({ ...parts, deliveriesBytesMax, backlogs: this.#context.backlogs, duties: this.#duties });
+    this.#stopBackground = startBackground({ ...parts, deliveriesBytesMax, looks: this.#looks(), duties: this.#duties });
+  }
+
+  /** What this pod looks at in turns. */
+  #looks(): readonly (() => Promise<void>)[] {
+    const promoted = async (): Promise<void> => {
+      if (this.#partners.some(({ lane, token }) => lane !== token) && (await this.#promotions.look())) {
+        this.apply(this.#config);
+      }
+    };
+    return [() => this.#context.backlogs.look(), promoted];
   }
 
   apply(config: RuntimeConfig): void {
-    this.#partners = compilePartners(config, this.#partners);
+    this.#config = config;
+    this.#partners = compilePartners(config, this.#partners, this.#promotions.tokens, this.#laneRules);
     this.#table = createRoutingTable(this.#partners);
     this.#router.use(this.#table);
     this.#lanes.apply(this.#partners);

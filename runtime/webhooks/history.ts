@@ -101,7 +101,7 @@ async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Promise<r
 
 async function isLive({ deliveries }: HistoryDeps, event: StoredEvent, partner: Partner): Promise<boolean> {
   const did = deliveryId(event.tenant, event.eventId, partner.config.uid);
-  const live = await deliveries.live(partner.lane, partner.token, did);
+  const live = await deliveries.live(partner.lanes, partner.token, did);
   return live.some((message) => readItem(message) !== undefined);
 }
 

@@ -1,11 +1,14 @@
+import { isSharedLane } from "./assign-lanes.ts";
 import { createBudget } from "./budget.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { Homes } from "./homes.ts";
 import type { Partner } from "./partner.ts";
 import { createPartnerWorker, type PartnerWorker } from "./partner-worker.ts";
+import type { Promotions } from "./promotions.ts";
+import { createSharedLane, type SharedLane } from "./shared-lane.ts";
 import { Slots } from "./slots.ts";
 
-/** The workers of this pod, one per partner of the configuration. */
+/** The workers of this pod: one per partner with a lane of its own, one per lane that is shared. */
 export interface Lanes {
   /** What the partners are from now on. Those that are gone are pulled no more; what waits for them stays. */
   apply(partners: readonly Partner[]): void;
@@ -13,62 +16,135 @@ export interface Lanes {
   start(): void;
   /** Compares what runs with what should, after homes changed. */
   reconcile(): void;
+  /** Finds lanes that nobody publishes to any more but that may still hold something, and empties them. */
+  lookForLeftovers(): Promise<void>;
   keepAlive(): void;
   /** Pulls nothing more; resolves when what is in work has ended, or after the bound. */
   stop(drainMs: number): Promise<void>;
 }
 
+export interface LanesDeps {
+  readonly context: DeliveryContext;
+  readonly homes: Pick<Homes, "isHome">;
+  readonly promotions: Pick<Promotions, "promote">;
+  /** Messages in work in this pod. @default 4096: with bodies of 2 KiB, 8 MiB of them */
+  readonly inWorkMax?: number;
+}
+
 /** A server that makes hundreds of consumers at once answers none of them in time. */
 const consumerChangesMax = 16;
-/** Messages in work in one pod: with bodies of 2 KiB, 8 MiB of them. */
 const inWorkMaxDefault = 4_096;
 /** Longer than the longest attempt. */
 const retireMsMax = 120_000;
 
-/**
- * Creates the workers' keeper.
- *
- * @param inWorkMax messages in work in this pod
- */
-export function createLanes(
-  context: DeliveryContext,
-  homes: Pick<Homes, "isHome">,
-  inWorkMax = inWorkMaxDefault,
-): Lanes {
-  const workers = new Map<string, PartnerWorker>();
-  const retired = new Set<PartnerWorker>();
-  const shared = { turns: new Slots(consumerChangesMax), budget: createBudget(inWorkMax) };
-  let partners = new Map<string, Partner>();
-  let isRunning = false;
-  const reconcile = (): void => {
-    for (const [token, partner] of partners) {
-      const worker = workers.get(token) ?? createPartnerWorker(context, partner, shared);
-      workers.set(token, worker);
-      worker.set(partner, isRunning && partner.config.state === "Active" && homes.isHome(partner.lane));
+type Worker = Pick<PartnerWorker | SharedLane, "keepAlive" | "stop">;
+
+/** Creates the workers' keeper. */
+export function createLanes(deps: LanesDeps): Lanes {
+  return new WorkerLanes(deps);
+}
+
+class WorkerLanes implements Lanes {
+  readonly #deps: LanesDeps;
+  readonly #workers = new Map<string, PartnerWorker>();
+  readonly #shared = new Map<string, SharedLane>();
+  readonly #retired = new Set<Worker>();
+  readonly #common: { readonly turns: Slots; readonly budget: ReturnType<typeof createBudget> };
+  #partners: ReadonlyMap<string, Partner> = new Map();
+  #leftovers: ReadonlySet<string> = new Set();
+  #isRunning = false;
+
+  constructor(deps: LanesDeps) {
+    this.#deps = deps;
+    const budget = createBudget(deps.inWorkMax ?? inWorkMaxDefault);
+    this.#common = { turns: new Slots(consumerChangesMax), budget };
+  }
+
+  apply(partners: readonly Partner[]): void {
+    this.#partners = new Map(partners.map((partner) => [partner.token, partner]));
+    for (const [token, worker] of this.#workers) {
+      if (this.#partners.get(token)?.lane !== token) {
+        this.#workers.delete(token);
+        this.#retire(worker);
+      }
     }
-  };
-  const retire = (token: string, worker: PartnerWorker): void => {
-    workers.delete(token);
-    retired.add(worker);
+    this.reconcile();
+  }
+
+  start(): void {
+    this.#isRunning = true;
+    this.reconcile();
+  }
+
+  reconcile(): void {
+    const lanes = new Set<string>();
+    for (const [token, partner] of this.#partners) {
+      if (partner.lane === token) {
+        this.#reconcileOwn(partner);
+      } else {
+        lanes.add(partner.lane);
+      }
+    }
+    this.#reconcileShared(new Set([...lanes, ...this.#leftovers]));
+  }
+
+  async lookForLeftovers(): Promise<void> {
+    const found = await this.#deps.context.deliveries.lanes();
+    const used = new Set([...this.#partners.values()].map(({ lane }) => lane));
+    // The lane of a partner that is gone is left to the duty that removes partners.
+    const isKnown = (lane: string): boolean => isSharedLane(lane) || this.#partners.has(lane);
+    this.#leftovers = new Set([...found].filter((lane) => !used.has(lane) && isKnown(lane)));
+    this.reconcile();
+    for (const lane of this.#leftovers) {
+      if (this.#deps.homes.isHome(lane)) {
+        await this.#deps.context.deliveries.removeLane(lane);
+      }
+    }
+  }
+
+  keepAlive(): void {
+    this.#all().forEach((worker) => worker.keepAlive());
+  }
+
+  async stop(drainMs: number): Promise<void> {
+    this.#isRunning = false;
+    await Promise.all(this.#all().map((worker) => worker.stop(drainMs)));
+  }
+
+  #reconcileOwn(partner: Partner): void {
+    const { context, homes } = this.#deps;
+    const worker = this.#workers.get(partner.token) ?? createPartnerWorker(context, partner, this.#common);
+    this.#workers.set(partner.token, worker);
+    worker.set(partner, this.#isRunning && partner.config.state === "Active" && homes.isHome(partner.lane));
+  }
+
+  #reconcileShared(wanted: ReadonlySet<string>): void {
+    for (const lane of wanted) {
+      const worker = this.#shared.get(lane) ?? this.#createShared(lane);
+      this.#shared.set(lane, worker);
+      worker.setPulling(this.#isRunning && this.#deps.homes.isHome(lane));
+    }
+    for (const [lane, worker] of this.#shared) {
+      if (!wanted.has(lane)) {
+        this.#shared.delete(lane);
+        this.#retire(worker);
+      }
+    }
+  }
+
+  #createShared(lane: string): SharedLane {
+    const { context, promotions } = this.#deps;
+    const partnerOf = (token: string): Partner | undefined => this.#partners.get(token);
+    return createSharedLane({ context, lane, partnerOf, promotions, ...this.#common });
+  }
+
+  #retire(worker: Worker): void {
+    this.#retired.add(worker);
     // Its attempts have their own time limit; JetStream is told of them until then.
-    void worker.stop(retireMsMax).finally(() => retired.delete(worker));
-  };
-  const all = (): readonly PartnerWorker[] => [...workers.values(), ...retired];
-  return {
-    apply: (next) => {
-      partners = new Map(next.map((partner) => [partner.token, partner]));
-      [...workers].filter(([token]) => !partners.has(token)).forEach(([token, worker]) => retire(token, worker));
-      reconcile();
-    },
-    start: () => {
-      isRunning = true;
-      reconcile();
-    },
-    reconcile,
-    keepAlive: () => all().forEach((worker) => worker.keepAlive()),
-    stop: async (drainMs) => {
-      isRunning = false;
-      await Promise.all(all().map((worker) => worker.stop(drainMs)));
-    },
-  };
+    void worker.stop(retireMsMax).finally(() => this.#retired.delete(worker));
+  }
+
+  #all(): readonly Worker[] {
+    return [...this.#workers.values(), ...this.#shared.values(), ...this.#retired];
+  }
 }

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
-import { laneOf } from "../nats/layout.ts";
+import { assignLanes, type LanePlace, type LaneRules } from "./assign-lanes.ts";
 import { partnerToken } from "./ids.ts";
 import { readSigners, type Signer } from "./signing/signers.ts";
 import { compileSubscriptions, type Matcher } from "./subscriptions.ts";
@@ -11,7 +11,10 @@ export interface Partner {
   /** `namespace/name`, for people. */
   readonly label: string;
   readonly token: string;
+  /** Where its deliveries wait: its own lane, or one that it shares. */
   readonly lane: string;
+  /** Every lane in which something of it may be. */
+  readonly lanes: readonly string[];
   /** Changes when, and only when, something about the partner does, its key bytes included. */
   readonly fingerprint: string;
   /** The keys that sign or once did, the newest first; none when the configuration does not hold the first. */
@@ -25,25 +28,46 @@ const domainPlaceholder = "{domain}";
 /** Domains come from producers; what exceeds this is parsed again. */
 const urlsMax = 256;
 
-/** Compiles the partners of a configuration; one that did not change stays the very object it was. */
-export function compilePartners(config: RuntimeConfig, previous: readonly Partner[]): readonly Partner[] {
+/** Lanes of their own for so many partners, in a stream without replicas. Source: design §4 ("Home pod"). */
+export const defaultLaneRules: LaneRules = { ownLanesMax: 800, sharedLanes: 32 };
+const nobody: ReadonlySet<string> = new Set();
+
+/**
+ * Compiles the partners of a configuration; one that did not change stays the very object it was.
+ *
+ * @param promoted tokens of partners that have a lane of their own before others
+ */
+export function compilePartners(
+  config: RuntimeConfig,
+  previous: readonly Partner[],
+  promoted: ReadonlySet<string> = nobody,
+  rules: LaneRules = defaultLaneRules,
+): readonly Partner[] {
   const known = new Map(previous.map((partner) => [partner.fingerprint, partner]));
-  return config.partners.map((partner) => {
-    const compiled = compilePartner(partner, config.material);
+  const tokens = config.partners.map(({ uid }) => partnerToken(uid));
+  const places = assignLanes(tokens, promoted, rules);
+  return config.partners.map((partner, index) => {
+    const token = tokens[index] ?? "";
+    const place = places.get(token) ?? { lane: token, lanes: [token] };
+    const compiled = compilePartner(partner, config.material, token, place);
     return known.get(compiled.fingerprint) ?? compiled;
   });
 }
 
-function compilePartner(config: PartnerConfig, material: RuntimeConfig["material"]): Partner {
+function compilePartner(
+  config: PartnerConfig,
+  material: RuntimeConfig["material"],
+  token: string,
+  place: LanePlace,
+): Partner {
   const { scheme, keys } = config.signing;
   const bytes = keys.map((key) => material[key.material] ?? null);
-  const token = partnerToken(config.uid);
   return {
     config,
-    fingerprint: hash("sha256", JSON.stringify([config, bytes]), "base64url"),
+    fingerprint: hash("sha256", JSON.stringify([config, bytes, place]), "base64url"),
     label: `${config.namespace}/${config.name}`,
     token,
-    lane: laneOf(token),
+    ...place,
     signers: readSigners(scheme, keys, material),
     wants: compileSubscriptions(config.subscriptions),
     urlFor: urlsOf(config.endpoint.url),

@@ -18,9 +18,13 @@ export interface Past {
  *
  * @throws Unanswered when the process must end first
  */
-export async function readPast(context: DeliveryContext, item: DeliveryItem, partner: Partner): Promise<Past> {
+export async function readPast(
+  context: DeliveryContext,
+  item: DeliveryItem,
+  { lanes }: Pick<Partner, "lanes">,
+): Promise<Past> {
   const { deliveries, ending: signal } = context;
-  const live = await untilAnswered(() => deliveries.live(partner.lane, item.partner, item.did), { signal });
+  const live = await untilAnswered(() => deliveries.live(lanes, item.partner, item.did), { signal });
   const attempts = await untilAnswered(() => readAttempts(context.attempts, item.tenant, item.eventId), { signal });
   return {
     attempts: attempts.filter(({ did }) => did === item.did),

@@ -1,4 +1,4 @@
-import { isLater, type DeliveryItem } from "./delivery-item.ts";
+import { isLater, isMoved, type DeliveryItem } from "./delivery-item.ts";
 import type { Past } from "./past.ts";
 import type { Settlement } from "./settle.ts";
 
@@ -22,7 +22,8 @@ export const deliveriesWithoutTraceMax = 16;
 /** Decides how to go on. Source: design §4 ("Crash path"). */
 export function resume(item: DeliveryItem, past: Past, deliveryCount: number): Resumption {
   const { attempts, live } = past;
-  if (attempts.some((record) => isLater(record, item)) || live.some((other) => isLater(other, item))) {
+  const hasGoneOn = attempts.some((record) => isLater(record, item));
+  if (hasGoneOn || live.some((other) => isLater(other, item) || isMoved(other, item))) {
     return { kind: "superseded" };
   }
   const records = attempts.filter((record) => !isLater(item, record));

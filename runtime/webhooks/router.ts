@@ -202,7 +202,7 @@ async function withoutDelivery(
   const { ending: signal } = deps;
   const isLive = async (partner: Partner): Promise<boolean> => {
     const { did } = firstItem(event, partner);
-    const live = await untilAnswered(() => deps.deliveries.live(partner.lane, partner.token, did), { signal });
+    const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
     return live.length > 0;
   };
   const areLive = await Promise.all(partners.map(isLive));

@@ -250,7 +250,7 @@ describe.concurrent("retries", () => {
     expect(await schedule("d:0:2:0")).toMatchObject({ kind: "duplicate" });
     await engine.nats.manager.streams.deleteMessage(engine.layout.streams.deliveries, held.seq);
     expect(await schedule("d:0:2:1")).toEqual({ kind: "unexpected" });
-    expect((await stream.live("l", "p", "d")).map(({ subject }) => subject)).toEqual([
+    expect((await stream.live(["l"], "p", "d")).map(({ subject }) => subject)).toEqual([
       engine.layout.schedule("p", "d"),
     ]);
   });

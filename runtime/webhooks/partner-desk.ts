@@ -1,0 +1,103 @@
+import type { Health } from "./breaker.ts";
+import type { DeliveryContext, LaneControl } from "./delivery-context.ts";
+import type { Partner } from "./partner.ts";
+import { PartnerGate } from "./partner-gate.ts";
+
+/** Why a delivery cannot be attempted now though its message is here. */
+export type HoldReason = "paused" | "disabled" | "blocked" | "keyless" | "sick" | "busy" | "rate";
+
+/** Messages of one partner that may be in work in a shared lane: a quarter of what the lane hands out. */
+const underWayMax = 64;
+
+/** One partner of a shared lane: what it allows, and what its deliveries say of it. */
+export class PartnerDesk implements LaneControl {
+  readonly gate: PartnerGate;
+  readonly #context: DeliveryContext;
+  #partner: Partner;
+  #blocks = 0;
+  #underWay = 0;
+  /** Whether a mark of some specification is stored, asked once each. */
+  #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
+
+  constructor(context: DeliveryContext, partner: Partner) {
+    this.#context = context;
+    this.#partner = partner;
+    this.gate = new PartnerGate(partner, { now: context.now, onBreaker: () => undefined });
+  }
+
+  get partner(): Partner {
+    return this.#partner;
+  }
+
+  use(partner: Partner): void {
+    if (partner !== this.#partner) {
+      this.#partner = partner;
+      this.gate.use(partner);
+    }
+  }
+
+  /** Undefined when an attempt may begin: the caller then {@link begin}s it. */
+  async holdReason(): Promise<HoldReason | undefined> {
+    const { config, signers } = this.#partner;
+    if (config.state === "Paused") {
+      return "paused";
+    }
+    if (signers.length === 0) {
+      return "keyless";
+    }
+    if (await this.#isDisabled()) {
+      return "disabled";
+    }
+    return this.#momentary();
+  }
+
+  begin(): void {
+    this.#underWay += 1;
+  }
+
+  end(): void {
+    this.#underWay -= 1;
+  }
+
+  prepareRetries(): Promise<void> {
+    // Shared lanes have both their consumers from the start.
+    return Promise.resolve();
+  }
+
+  disable(partner: Partner): void {
+    this.#disabled = { digest: partner.config.specDigest, isDisabled: Promise.resolve(true) };
+  }
+
+  observe(health: Health): void {
+    this.gate.observe(health);
+  }
+
+  block(isBlocked: boolean): void {
+    this.#blocks += isBlocked ? 1 : -1;
+  }
+
+  #momentary(): HoldReason | undefined {
+    if (this.#blocks > 0) {
+      return "blocked";
+    }
+    if (this.#underWay >= underWayMax) {
+      return "busy";
+    }
+    if (this.gate.allowance() === 0) {
+      return this.gate.breaker.kind === "closed" ? "rate" : "sick";
+    }
+    return undefined;
+  }
+
+  #isDisabled(): Promise<boolean> {
+    const digest = this.#partner.config.specDigest;
+    if (this.#disabled?.digest !== digest) {
+      this.#disabled = { digest, isDisabled: this.#context.disabled.isDisabled(this.#partner) };
+      // What could not be read is asked again.
+      this.#disabled.isDisabled.catch(() => {
+        this.#disabled = undefined;
+      });
+    }
+    return this.#disabled.isDisabled;
+  }
+}

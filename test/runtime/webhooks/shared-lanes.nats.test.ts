@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
+import { isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import { compilePartners } from "../../../runtime/webhooks/partner.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery } from "../../support/webhook-partner.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+
+let server: NatsServerHandle;
+beforeAll(async () => {
+  server = await startNatsServer();
+});
+afterAll(() => server.stop());
+
+const timeoutMs = 40_000;
+const laneRules = { ownLanesMax: 4, sharedLanes: 1 };
+let count = 0;
+
+interface Case extends TestEngine {
+  readonly layout: Layout;
+}
+
+async function caseOf(
+  { onTestFinished }: TestContext,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<Case> {
+  count += 1;
+  const prefix = `l${count}`;
+  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), laneRules, ...overrides });
+  onTestFinished(engine.stop);
+  return { ...engine, layout: createLayout(prefix) };
+}
+
+async function partnerServer({ onTestFinished }: TestContext, answer?: (delivery: ReceivedDelivery) => PartnerAnswer) {
+  const partner = await startWebhookPartner(answer);
+  onTestFinished(() => partner.close());
+  return partner;
+}
+
+const idsOf = (length: number, prefix = "e"): readonly string[] =>
+  Array.from({ length }, (_, index) => `${prefix}-${index}`);
+
+async function untilEmpty({ nats, layout }: Case): Promise<void> {
+  const look = async () => (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
+  await waitFor(look, { timeoutMs, what: "an empty queue" });
+}
+
+/** Names such that exactly these partners share the one lane of ten. */
+function sharing(url: string): readonly string[] {
+  const config = configOf(...idsOf(10, "p").map((name) => partnerConfig(name, url)));
+  const partners = compilePartners(config, [], new Set(), laneRules);
+  return partners.filter(({ lane }) => isSharedLane(lane)).map(({ config: { name } }) => name);
+}
+
+describe("partners that share a lane", () => {
+  test("all get their events once, retries too; one that is dead gets a lane of its own and is left alone", async (context) => {
+    const well = await partnerServer(context, ({ attempt, eventId }) => ({
+      status: attempt === 1 && eventId.endsWith("7") ? 500 : 200,
+    }));
+    let isSick = true;
+    const sick = await partnerServer(context, () => ({ status: isSick ? 500 : 200 }));
+    const [sickName = ""] = sharing(well.url);
+    const circuitBreaker = { failures: 5, openMs: 1_000, maxOpenMs: 1_000 };
+    const retry = { scheduleSeconds: Array.from({ length: 60 }, () => 1), maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const configs = idsOf(10, "p").map((name) =>
+      partnerConfig(name, name === sickName ? sick.url : well.url, { circuitBreaker, retry, timeoutMs: 20_000 }),
+    );
+    const engine = await caseOf(context, configOf(...configs));
+    const ids = idsOf(100);
+    await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
+    const wellDone = (): boolean => ids.every((id) => well.of(id).length >= 9 * (id.endsWith("7") ? 2 : 1));
+    await waitFor(wellDone, { timeoutMs, what: "the partners that are well" });
+    expect(ids.filter((id) => well.of(id).length !== 9 * (id.endsWith("7") ? 2 : 1))).toEqual([]);
+    const promoted = `KV_${engine.layout.buckets.promotedPartners}`;
+    await waitFor(async () => (await engine.nats.manager.streams.info(promoted)).state.messages === 1, {
+      timeoutMs,
+      what: "the promotion",
+    });
+    isSick = false;
+    await untilEmpty(engine);
+    const delivered = ids.filter((id) => sick.of(id).length > 0);
+    expect(delivered).toHaveLength(ids.length);
+  });
+
+  test("lose nothing and get nothing twice while lanes change under load", async (context) => {
+    const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
+    const retry = { scheduleSeconds: [2], maxAgeSeconds: 3_600, jitterPercent: 100 };
+    const configs = idsOf(10, "p").map((name) => partnerConfig(name, partner.url, { retry, timeoutMs: 20_000 }));
+    const few = configOf(...configs.slice(0, 3));
+    const many = configOf(...configs);
+    const engine = await caseOf(context, few);
+    for (let round = 0; round < 4; round += 1) {
+      await Promise.all(idsOf(100, `few-${round}`).map((id) => engine.ingest(eventBytes(id))));
+      engine.engine.apply(many);
+      await Promise.all(idsOf(50, `many-${round}`).map((id) => engine.ingest(eventBytes(id))));
+      await waitFor(async () => (await engine.engine.event(`many-${round}-49`, ["*"]))?.deliveries.length === 10, {
+        timeoutMs,
+        what: "routing",
+      });
+      engine.engine.apply(few);
+    }
+    engine.engine.apply(many);
+    await waitFor(() => partner.received.length >= 2 * 10 * 4 * 50, { timeoutMs, what: "most" });
+    await untilEmpty(engine);
+    const manyIds = idsOf(4, "many").flatMap((round) => idsOf(50, round));
+    expect(manyIds.filter((id) => partner.of(id).length !== 20)).toEqual([]);
+    const fewIds = idsOf(4, "few").flatMap((round) => idsOf(100, round));
+    expect(fewIds.filter((id) => partner.of(id).length % 2 !== 0 || partner.of(id).length < 6)).toEqual([]);
+  });
+});
