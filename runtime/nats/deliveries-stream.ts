@@ -6,7 +6,7 @@ import type { HeaderFields } from "./headers.ts";
 import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
-import { readLast, type StoredMessage } from "./stored-messages.ts";
+import { readAt, readBatch, readLast, type StoredMessage } from "./stored-messages.ts";
 
 /** A delivery's message for the stream. */
 export interface DeliveryToStore {
@@ -29,6 +29,8 @@ export interface HeldMessage {
 export interface LaneState {
   /** Messages that wait or are in flight. */
   readonly messages: number;
+  /** Sequence up to which everything is settled, as far as the consumer knows. */
+  readonly settledSeq: number;
   /** How much longer nothing is handed out, in milliseconds. */
   readonly pausedMs: number;
 }
@@ -80,6 +82,10 @@ export interface DeliveriesStream {
    * flight, which is left to end.
    */
   removePartner(partner: string): Promise<boolean>;
+  /** Messages of a queue, of every lane, from a sequence on, from any replica. */
+  waiting(queue: LaneQueue, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
+  /** The message with this sequence. @throws Unanswered */
+  at(seq: number): Promise<StoredMessage | undefined>;
   /** Lanes that have a consumer. */
   lanes(): Promise<ReadonlySet<string>>;
   /** Removes the consumers of a lane through which nothing goes any more; false when something still may. */
@@ -136,6 +142,8 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
       return true;
     },
+    waiting: (queue, seq, countMax) => readBatch(handle, stream, layout.laneFilter(queue, "*"), countMax, seq),
+    at: (seq) => readAt(handle, stream, seq),
     lanes: async () => {
       const names = await consumerNames(handle, stream);
       return new Set(names.map((name) => name.slice(name.indexOf("-") + 1)));
@@ -182,9 +190,9 @@ async function countSubjects(handle: NatsConnectionHandle, stream: string, filte
   return Object.keys(state.subjects ?? {}).length;
 }
 
-function laneState({ num_pending, num_ack_pending, paused, pause_remaining }: ConsumerInfo): LaneState {
+function laneState({ num_pending, num_ack_pending, ack_floor, paused, pause_remaining }: ConsumerInfo): LaneState {
   const pausedMs = paused === true ? millis(pause_remaining) : 0;
-  return { messages: num_pending + num_ack_pending, pausedMs };
+  return { messages: num_pending + num_ack_pending, settledSeq: ack_floor.stream_seq, pausedMs };
 }
 
 function firstAttempt(layout: Layout, { lane, partner, did, messageId, headers, body }: DeliveryToStore) {

@@ -3,7 +3,7 @@ import { deleteConsumer, ensureConsumer } from "./consumers.ts";
 import { routerConsumer, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
-import { readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
+import { readAt, readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
 import type { HeaderFields } from "./headers.ts";
 
 /** An event for the stream. */
@@ -26,6 +26,8 @@ export interface EventsStream {
   read(tenant: string, idhash: string): Promise<StoredMessage | undefined>;
   /** The event of one of these tenants (`*`: of any); the newest when several have it. */
   find(tenants: readonly string[], idhash: string): Promise<StoredMessage | undefined>;
+  /** The event with this sequence. @throws Unanswered */
+  at(seq: number): Promise<StoredMessage | undefined>;
   /** Makes the router's consumer and answers when that was first done, Unix milliseconds by JetStream's clock. */
   ensureRouter(maxAckPending: number): Promise<number>;
   /** Removes the router's consumer, so that every event is looked at again by the one that is made next. */
@@ -59,6 +61,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
       const found = await readLastOfEach(handle, stream, subjectsOf(layout, tenants, idhash));
       return found.reduce<StoredMessage | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
     },
+    at: (seq) => readAt(handle, stream, seq),
     ensureRouter: async (maxAckPending) => {
       const consumer = { stream, name: routerConsumer, filter: layout.filters.events, maxAckPending };
       return Date.parse((await ensureConsumer(handle, consumer)).created);

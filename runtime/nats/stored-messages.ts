@@ -61,14 +61,24 @@ export async function readLastOfEach(
   return collect(answers);
 }
 
-/** Every message of an exact subject in order, at most `countMax` (up to 1,024), from any replica. */
+/** Every message of a subject in order from a sequence on, at most `countMax` (up to 1,024), from any replica. */
 export async function readBatch(
   handle: NatsConnectionHandle,
   stream: string,
   subject: string,
   countMax: number,
+  seq = 1,
 ): Promise<readonly StoredMessage[]> {
-  return collect(await handle.manager.direct.getBatch(stream, { next_by_subj: subject, seq: 1, batch: countMax }));
+  return collect(await handle.manager.direct.getBatch(stream, { next_by_subj: subject, seq, batch: countMax }));
+}
+
+/**
+ * The message with this sequence, read from the stream's leader.
+ *
+ * @throws Unanswered
+ */
+export function readAt(handle: NatsConnectionHandle, stream: string, seq: number): Promise<StoredMessage | undefined> {
+  return askLeader(handle, stream, { seq });
 }
 
 interface DirectMessage {

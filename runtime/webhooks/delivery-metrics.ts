@@ -16,6 +16,8 @@ export interface DeliveryMetrics {
   readonly deadLetters: Counter<"state">;
   /** Partners whose deliveries stand still because the dead letter stream takes no more. */
   readonly blockedPartners: Gauge;
+  /** Messages that JetStream would not have handed out again, by `reason`: `max_deliver`, `terminated`, `orphan`. */
+  readonly rescued: Counter<"reason">;
   /** Attempts whose record could not be written. */
   readonly recordsLost: Counter;
 }
@@ -47,6 +49,10 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
       labelNames: ["state"] as const,
     }),
     blockedPartners: new Gauge(named("blocked_partners", "Partners stopped by a full dead letter stream.")),
+    rescued: new Counter({
+      ...named("rescued_total", "Messages that would not have been handed out again."),
+      labelNames: ["reason"] as const,
+    }),
     recordsLost: new Counter(named("attempt_records_lost_total", "Attempts whose record could not be written.")),
   };
 }

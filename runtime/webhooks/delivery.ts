@@ -54,7 +54,9 @@ export async function deliver(
 async function resumptionOf(context: DeliveryContext, work: Work, partner: Partner): Promise<Resumption> {
   const { item, message, suspicion } = work;
   const isFirstTime = message.deliveryCount === 1;
-  if (isFirstTime && !suspicion.isRaised) {
+  // What was published again without an attempt may have been attempted before that.
+  const isFresh = isFirstTime && item.hop === 0;
+  if (isFresh && !suspicion.isRaised) {
     return { kind: "send" };
   }
   const resumption = resume(item, await readPast(context, item, partner), message.deliveryCount);

@@ -1,4 +1,5 @@
 import type { StreamSettings } from "../config/settings.ts";
+import { createAdvisoriesStream } from "../nats/advisories-stream.ts";
 import { createBucket } from "../nats/buckets.ts";
 import type { NatsConnectionHandle } from "../nats/connect.ts";
 import type { Layout } from "../nats/layout.ts";
@@ -7,10 +8,12 @@ import type { Duty } from "./background.ts";
 import { createKnownPartners } from "./known-partners.ts";
 import type { Partner } from "./partner.ts";
 import { keepRoom } from "./room.ts";
-import type { RouterDeps } from "./router.ts";
+import { createOrphanSearch, obeyAdvisories, type RescueDeps } from "./rescue.ts";
+import type { Router, RouterDeps } from "./router.ts";
 
 export interface DutiesDeps {
   readonly context: RouterDeps;
+  readonly router: Pick<Router, "rescue">;
   readonly nats: NatsConnectionHandle;
   readonly layout: Layout;
   readonly streams: StreamSettings;
@@ -18,11 +21,15 @@ export interface DutiesDeps {
   readonly partners: () => readonly Partner[];
   /** How long a partner is gone before what waits for it goes too. @default ten minutes */
   readonly removedAfterMs?: number;
+  /** Age from which a message that nobody hands out is an orphan. @default one minute */
+  readonly orphanAgeMs?: number;
 }
 
 const roomMs = 2_000;
 const topologyMs = 2_000;
 const partnersMs = 2_000;
+const advisoriesMs = 5_000;
+const orphansMs = 2_000;
 
 /** What one pod does for all of them. */
 export function createDuties(deps: DutiesDeps): readonly Duty[] {
@@ -35,7 +42,21 @@ export function createDuties(deps: DutiesDeps): readonly Duty[] {
     },
     { name: "topology", periodMs: topologyMs, begin: () => () => repair(deps) },
     { name: "partners", periodMs: partnersMs, begin: () => partnersDuty(deps) },
+    { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(rescueDeps(deps)) },
+    { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(rescueDeps(deps)) },
   ];
+}
+
+function rescueDeps({ context, router, nats, layout, partners, orphanAgeMs }: DutiesDeps): RescueDeps {
+  return {
+    context,
+    router,
+    partners,
+    advisories: createAdvisoriesStream(nats, layout),
+    streams: layout.streams,
+    knownPartners: createBucket(nats, layout.buckets.partners),
+    ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
+  };
 }
 
 /** Makes again what somebody deleted. Deliveries that went with their stream are made again out of the events. */

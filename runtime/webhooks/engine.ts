@@ -80,6 +80,8 @@ export interface WebhookEngineDeps {
   readonly random?: () => number;
   /** How long a partner is gone from the configuration before what waits for it goes too. @default ten minutes */
   readonly removedAfterMs?: number;
+  /** Age from which a message that nobody hands out is an orphan. @default one minute */
+  readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */
   readonly inWorkMax?: number;
   /** How partners are spread over lanes. @default 800 have one of their own, 200 when streams are replicated */
@@ -151,14 +153,16 @@ class Engine implements WebhookEngine {
       ...(deps.inWorkMax === undefined ? {} : { inWorkMax: deps.inWorkMax }),
     });
     this.#router = createRouter(this.#context);
-    const { removedAfterMs } = deps;
+    const { removedAfterMs, orphanAgeMs } = deps;
     this.#duties = createDuties({
       context: this.#context,
+      router: this.#router,
       nats,
       layout,
       streams: settings.streams,
       partners: () => this.#partners,
       ...(removedAfterMs === undefined ? {} : { removedAfterMs }),
+      ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
     });
     const rules = { personalData: personalDataRules(settings.personalData) };
     this.ingest = createIngest({

@@ -26,6 +26,9 @@ export interface PartnersCare {
  */
 export const removedAfterMs = 600_000;
 
+/** What was found to be stored for somebody unknown is put into the list by others. */
+const turnsBetweenReads = 30;
+
 /** Decides about every partner that is in the configuration or in the list. */
 export function partnersCare(
   partners: readonly Partner[],
@@ -66,9 +69,12 @@ export interface KnownPartnersDeps {
  * is purged, then their consumers go. One pod does this. Each call is one turn. Source: design §4.
  */
 export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void> {
-  /** What the list says; read once, since this pod is the only one that writes it while it has this duty. */
+  /** What the list says; read rarely, since this pod is the only one that writes it while it has this duty. */
   let known: Map<string, KnownPartner> | undefined;
+  let turns = 0;
   return async () => {
+    turns += 1;
+    known = turns % turnsBetweenReads === 0 ? undefined : known;
     known ??= await readAll(deps.bucket);
     const care = partnersCare(deps.partners(), [...known.values()], deps.now(), deps.patienceMs ?? removedAfterMs);
     for (const entry of care.write) {

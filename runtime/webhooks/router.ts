@@ -23,6 +23,8 @@ export interface Router {
   start(): Promise<void>;
   /** From now on, events go to whom this table says. */
   use(table: RoutingTable): void;
+  /** Delivers what of an event was never attempted or got lost. @throws Unanswered when the process must end first */
+  rescue(event: StoredEvent): Promise<void>;
   keepAlive(): void;
   /** Stops and resumes pulling while too much waits for delivery; what cannot be routed stays in the events stream. */
   hold(isHeld: boolean): void;
@@ -68,7 +70,7 @@ export function createRouter(deps: RouterDeps): Router {
     inFlight.take(message, start, (work) => {
       const partners = table.partnersFor(event);
       return event.acceptedAtMs < consumerMadeAtMs
-        ? rescue(deps, work, partners)
+        ? rescue(deps, event, partners).then(() => work.message.ack())
         : route(deps, work, partners, suspicion);
     });
   };
@@ -84,6 +86,7 @@ export function createRouter(deps: RouterDeps): Router {
     use: (next) => {
       table = next;
     },
+    rescue: (event) => rescue(deps, event, table.partnersFor(event)),
     keepAlive: () => inFlight.keepAlive(),
     hold: (next) => {
       isHeld = next;
@@ -123,8 +126,7 @@ async function route(
  * Routes an event that was offered before, when nobody knows what became of it: what was never attempted is delivered,
  * and what waited for its next attempt and is gone goes on from there.
  */
-async function rescue(deps: RouterDeps, work: RoutingWork, partners: readonly Partner[]): Promise<void> {
-  const { event, message } = work;
+async function rescue(deps: RouterDeps, event: StoredEvent, partners: readonly Partner[]): Promise<void> {
   const found = await Promise.all(partners.map((partner) => lostItem(deps, event, partner)));
   await Promise.all(
     partners.map(async (partner, index) => {
@@ -135,7 +137,6 @@ async function rescue(deps: RouterDeps, work: RoutingWork, partners: readonly Pa
       }
     }),
   );
-  message.ack();
 }
 
 /** The step that must be stored again, if any. Live messages are read twice: one may fire between two reads. */
