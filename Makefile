@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 RUN := npm run --silent
 ARGS ?=
 
-.PHONY: help install check quick test soak image cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
+.PHONY: help install check quick test soak image api-up api-down cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ soak: test ## test with all runs of the random tests: five times as many (an hou
 
 image: install ## Build the image into dist/image.tar: make image ARGS="--tag NAME --base IMAGE"
 	@$(RUN) image -- $(ARGS)
+
+api-up: install go-ready ## Start etcd and an API server with the three kinds, and print the kubeconfig
+	@$(RUN) api -- up
+
+api-down: install ## End them and remove all of it
+	@$(RUN) api -- down
 
 cluster-up: install go-ready ## Start a real Kubernetes and print its kubeconfig: CLUSTER=kind, node (as root) or kubeconfig
 	@$(RUN) cluster -- up
