@@ -307,6 +307,10 @@ export interface ClassLimits {
   readonly burstCostUnits: number;
   /** Requests under way at once in one pod. */
   readonly maxConcurrent: number;
+  /** For how long points that no longer change are served from memory. */
+  readonly memorySeconds: number;
+  /** For how long points that may still change are; never longer. */
+  readonly hotTailSeconds: number;
 }
 
 /** What one client may ask of one metric; absent: no bound beside that of the class. */

@@ -1,4 +1,4 @@
-import type { QueryClassQuotaClient, QueryClassQuotaPerMetric } from "../types/query-class-quota.ts";
+import type { QueryClassQuotaCache, QueryClassQuotaClient, QueryClassQuotaPerMetric } from "../types/query-class-quota.ts";
 import { rulesAt, unless, type PlacedRule } from "./rule.ts";
 
 /** The CEL rules of QueryClassQuota. */
@@ -11,6 +11,13 @@ export const queryClassQuotaRules: readonly PlacedRule[] = [
     {
       message: "a client has either a clientId or a scope",
       faults: ({ clientId, scope }) => unless((clientId === undefined) !== (scope === undefined)),
+    },
+  ]),
+  ...rulesAt<QueryClassQuotaCache>("spec.cache", [
+    {
+      message: "hotTailSeconds is at most memorySeconds",
+      faults: ({ memorySeconds, hotTailSeconds }) =>
+        unless(memorySeconds === undefined || hotTailSeconds === undefined || hotTailSeconds <= memorySeconds),
     },
   ]),
   ...rulesAt<QueryClassQuotaPerMetric>("spec.perMetric[]", [

@@ -13,12 +13,16 @@ const rates = { requestsPerSecond: 10, burst: 20 };
  * and C.
  */
 export const classDefaults: Readonly<Record<QueryClass, ClassLimits>> = {
-  A: { maxSeries: 50, maxWindowSeconds: 7 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(20), maxConcurrent: 20 },
-  B: { maxSeries: 50, maxWindowSeconds: 31 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(40), maxConcurrent: 20 },
-  C: { maxSeries: 50, maxWindowSeconds: 400 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(80), maxConcurrent: 8 },
+  A: { maxSeries: 50, maxWindowSeconds: 7 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(20), maxConcurrent: 20, ...keeps(10, 5) },
+  B: { maxSeries: 50, maxWindowSeconds: 31 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(40), maxConcurrent: 20, ...keeps(30, 10) },
+  C: { maxSeries: 50, maxWindowSeconds: 400 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(80), maxConcurrent: 8, ...keeps(60, 20) },
 };
 
 /** One minute's worth at once. */
 function spends(millions: number): Pick<ClassLimits, "costUnitsPerMinute" | "burstCostUnits"> {
   return { costUnitsPerMinute: millions * million, burstCostUnits: millions * million };
+}
+
+function keeps(memorySeconds: number, hotTailSeconds: number): Pick<ClassLimits, "memorySeconds" | "hotTailSeconds"> {
+  return { memorySeconds, hotTailSeconds };
 }

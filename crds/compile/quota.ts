@@ -7,11 +7,13 @@ import { originOf } from "./origin.ts";
 
 /** One quota. A limit that it leaves open is the built-in one of its class, whatever other quotas say. */
 export function compileQuota(resource: QueryClassQuota): QuotaConfig {
-  const { class: queryClass, limits, perMetric, clients } = resource.spec;
+  const { class: queryClass, limits, cache, perMetric, clients } = resource.spec;
+  const own = { ...classDefaults[queryClass], ...limits, ...cache };
   return {
     ...originOf(resource),
     class: queryClass,
-    limits: { ...classDefaults[queryClass], ...limits },
+    // A built-in tail never outlives what the quota says of the rest.
+    limits: { ...own, hotTailSeconds: Math.min(own.hotTailSeconds, own.memorySeconds) },
     perMetric: perMetric.toSorted((one, other) => byText(one.metric, other.metric)),
     clients: clients.map(compileClient).sort((one, other) => byText(keyOf(one), keyOf(other))),
   };

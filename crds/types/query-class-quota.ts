@@ -6,6 +6,8 @@ export interface QueryClassQuotaSpec {
   readonly class: "A" | "B" | "C";
   /** Bounds of one request, and of one client in all. What is absent has the built-in value of the class. @default {} */
   readonly limits: QueryClassQuotaLimits;
+  /** For how long what stores answered is served. What is absent has the built-in value of the class. @default {} */
+  readonly cache: QueryClassQuotaCache;
   /** Bounds of each client for single metrics, beside those of the class. @default [] */
   readonly perMetric: readonly QueryClassQuotaPerMetric[];
   /** Clients and scopes that belong to the class under these limits. Without any, the limits are those of everyone in the class whom no other quota names. @default [] */
@@ -32,6 +34,14 @@ export interface QueryClassQuotaLimits {
   readonly burstCostUnits?: number;
   /** Requests of each client that may be under way at once in one pod. */
   readonly maxConcurrent?: number;
+}
+
+/** For how long what stores answered is served. What is absent has the built-in value of the class. @default {} */
+export interface QueryClassQuotaCache {
+  /** Points that no longer change; 0 keeps nothing. */
+  readonly memorySeconds?: number;
+  /** Points that are younger than the settleSeconds of their store; 0 reads them each time. */
+  readonly hotTailSeconds?: number;
 }
 
 /** One metric. A bound that is absent is only that of the class. */

@@ -1375,6 +1375,31 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
           }
         }
       },
+      "cache": {
+        "description": "For how long what stores answered is served. What is absent has the built-in value of the class.",
+        "type": "object",
+        "default": {},
+        "x-kubernetes-validations": [
+          {
+            "rule": "!has(self.memorySeconds) || !has(self.hotTailSeconds) || self.hotTailSeconds <= self.memorySeconds",
+            "message": "hotTailSeconds is at most memorySeconds"
+          }
+        ],
+        "properties": {
+          "memorySeconds": {
+            "description": "Points that no longer change; 0 keeps nothing.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 60
+          },
+          "hotTailSeconds": {
+            "description": "Points that are younger than the settleSeconds of their store; 0 reads them each time.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 60
+          }
+        }
+      },
       "perMetric": {
         "description": "Bounds of each client for single metrics, beside those of the class.",
         "type": "array",

@@ -15,8 +15,12 @@ export interface AdmittedQuery {
   readonly estimate: number;
   /** Headers of its answer, also of one that is an error. Source: seed "Operational Metrics API" §6. */
   headers(): Readonly<Record<string, string>>;
-  /** Charges what the stores really computed; without any outcome, nothing was asked of them. */
-  charge(outcomes: readonly PartOutcome[]): void;
+  /**
+   * Charges what the stores really computed; without any outcome, nothing was asked of them.
+   *
+   * @param share of the points that was not known already
+   */
+  charge(outcomes: readonly PartOutcome[], share: number): void;
   /** Gives up its place among the requests under way. */
   end(): void;
 }
@@ -49,9 +53,9 @@ export function createDoorkeeper(now: () => number): Doorkeeper {
     return {
       estimate,
       headers: () => ({ ...told, ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }), ...admission.headers() }),
-      charge(outcomes) {
+      charge(outcomes, share) {
         cardinality.saw(outcomes, query);
-        const spent = actualCosts(plan, outcomes);
+        const spent = actualCosts(plan, outcomes, share);
         actual = totalCost(spent);
         admission.settle(spent);
       },

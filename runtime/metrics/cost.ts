@@ -17,9 +17,14 @@ export function expectedCosts(
   return byMetric(parts.map((part) => [part, seriesExpected(part, query) * grid.count] as const));
 }
 
-/** What it did cost; a store that failed cost nothing that anybody knows. */
-export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[]): Costs {
-  return byMetric(outcomes.map(({ part, outcome }) => [part, outcome.ok ? seriesOf(outcome.value) * grid.count : 0] as const));
+/**
+ * What it did cost; a store that failed cost nothing that anybody knows.
+ *
+ * @param share of the points that stores had to compute
+ */
+export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[], share: number): Costs {
+  const costOf = ({ outcome }: PartOutcome): number => (outcome.ok ? Math.ceil(seriesOf(outcome.value) * grid.count * share) : 0);
+  return byMetric(outcomes.map((outcome) => [outcome.part, costOf(outcome)] as const));
 }
 
 /** Those of several queries, or of parts of one, together. */

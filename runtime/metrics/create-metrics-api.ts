@@ -5,6 +5,8 @@ import { createDoorkeeper, type AdmitQuery } from "./admission.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.ts";
 import { answerBulk } from "./bulk/answer-bulk.ts";
+import { createHitLog } from "./cache/hit-log.ts";
+import { createReadCache } from "./cache/read-cache.ts";
 import type { Caller } from "./caller.ts";
 import { catalogAnswer } from "./catalog.ts";
 import { indexCatalogs, storeKey } from "./catalog-index.ts";
@@ -38,6 +40,9 @@ export interface MetricsApiOptions {
 
 const deadlineMsDefault = 1_800;
 
+/** What stores answered of late, in memory. */
+const readCacheBytesMax = 128 * 1024 * 1024;
+
 /** Requests without a token that are answered at once. */
 const anonymousMax = 32;
 
@@ -56,6 +61,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const snapshots = createSnapshots();
   const cache = createSloCache();
   const doorkeeper = createDoorkeeper(() => performance.now());
+  const reads = createReadCache(readCacheBytesMax);
+  const hits = createHitLog(now);
   const gate = createGate(anonymousMax);
   let obeyed: Obeyed = obeyedOf(options.config);
 
@@ -77,6 +84,11 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     world: obeyed.world,
     stores,
     snapshots,
+    cache: reads,
+    looked: (counts) => {
+      hits.add(counts);
+      instruments.looked(counts);
+    },
     deadlineMs,
     admit: counted(doorkeeper.query),
     observe: observer(context),
@@ -103,7 +115,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     catalog: (params, caller, context) => catalogAnswer(params, caller, obeyed.world, context),
     health() {
       probeAll(stores);
-      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: obeyed.world.catalog });
+      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: obeyed.world.catalog, cacheHitRatio: hits.ratio() });
     },
     apply,
     stop: () => stores.stop(),

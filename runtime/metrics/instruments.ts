@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
+import type { PointCounts } from "./cache/hit-log.ts";
 import type { Plan } from "./plan.ts";
 import type { RequestOutcome } from "./request-log.ts";
 import type { PartOutcome } from "./read-stores.ts";
@@ -12,6 +13,7 @@ export interface Instruments {
   /** A query that was let in, with its expected cost in cost units. */
   planned(plan: Plan, cost: number): void;
   asked(outcomes: readonly PartOutcome[]): void;
+  looked(counts: PointCounts): void;
 }
 
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2, 5];
@@ -44,7 +46,17 @@ export function createInstruments(registry: Registry | undefined): Instruments {
     labelNames: ["store", "region", "outcome"],
     registers,
   });
+  const points = new Counter({
+    name: "heliograph_metrics_cache_points_total",
+    help: "Points that queries wanted by whether they were in memory",
+    labelNames: ["result"],
+    registers,
+  });
   return {
+    looked({ hit, miss }) {
+      points.inc({ result: "hit" }, hit);
+      points.inc({ result: "miss" }, miss);
+    },
     request: (route, outcome, durationMs) => durations.observe({ route, outcome }, durationMs / 1_000),
     planned(plan, cost) {
       const { queryClass } = plan.query.quota;

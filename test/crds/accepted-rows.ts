@@ -94,6 +94,7 @@ export const acceptedRows: readonly Row[] = [
   ]),
   ...rowsOf<Row>("QueryClassQuota", [
     { says: "has only what is required", set: { clients: undefined } },
+    { says: "serves nothing from memory", set: { cache: { memorySeconds: 0 } } },
     { says: "bounds a metric by requests alone", set: { perMetric: [{ metric: "cpu_util", requestsPerSecond: 1 }] } },
     { says: "names a client and a scope of one name", set: { "clients[1]": { scope: "dashboards" } } },
   ]),

@@ -478,6 +478,12 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
     message: "a client has either a clientId or a scope",
   },
   {
+    says: "serves what may change for longer than what may not",
+    set: { cache: { memorySeconds: 5, hotTailSeconds: 6 } },
+    field: "spec.cache",
+    message: "hotTailSeconds is at most memorySeconds",
+  },
+  {
     says: "bounds a metric by nothing",
     set: { perMetric: [{ metric: "cpu_util" }] },
     field: "spec.perMetric[0]",

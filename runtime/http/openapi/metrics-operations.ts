@@ -30,12 +30,22 @@ const selection: readonly OperationParameter[] = [
 
 const header = (description: string, schema: JsonSchema, required = true): OperationHeader => ({ description, schema, required });
 
+/** What is left of a caller's quotas. Source: seed "Operational Metrics API" §6. */
+const quotas: Readonly<Record<string, OperationHeader>> = {
+  "X-RateLimit-Limit": header("Requests that may be made at once after a pause", { type: "integer", minimum: 0 }),
+  "X-RateLimit-Remaining": header("Requests that are left", { type: "integer", minimum: 0 }),
+  "X-RateLimit-Reset": header("Seconds until all of them are back", { type: "integer", minimum: 0 }),
+  "RateLimit-Policy": header("What the quotas of the caller are (IETF draft)", text()),
+  RateLimit: header("What is left of them", text()),
+};
+
 /** Source: seed "Operational Metrics API" §6. */
 const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Data-Freshness": header("Age of the newest sample seen, of the stalest store", text({ pattern: "^[0-9]+s$" })),
   "X-Downsample": header("Downsample that was applied", text()),
   "X-Partial": header("Whether some data is missing", words(["true", "false"])),
   "X-Query-Cost-Estimate": header("Points that the stores have to compute, as estimated before", { type: "number", minimum: 0 }),
+  "X-Query-Cost": header("Points that the stores really computed", { type: "number", minimum: 0 }, false),
   "X-Query-Plan": header("Class, points, and what was asked for each metric", text()),
   "X-Query-Cache": header("Where the data is from", text()),
   "X-Query-Shards": header("Stores that were asked and that answered", text({ pattern: "^asked=[0-9]+, answered=[0-9]+$" })),
@@ -71,7 +81,7 @@ export const queryOperation: Operation = {
     parameter("to", "End of the window. Default: now", time),
     parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
   ],
-  answers: wholeOrPartial({ schema: "QueryAnswer", alsoAs: tables, headers: { ...diagnostics, ...deprecation } }),
+  answers: wholeOrPartial({ schema: "QueryAnswer", alsoAs: tables, headers: { ...diagnostics, ...quotas, ...deprecation } }),
 };
 
 /** `GET /v1/metrics/instant` */
@@ -80,7 +90,7 @@ export const instantOperation: Operation = {
   tag: "metrics",
   summary: "The value of metrics at one time",
   parameters: [...selection, parameter("ts", "Time of the value. Default: now", time)],
-  answers: wholeOrPartial({ schema: "InstantAnswer", alsoAs: tables, headers: { ...diagnostics, ...deprecation } }),
+  answers: wholeOrPartial({ schema: "InstantAnswer", alsoAs: tables, headers: { ...diagnostics, ...quotas, ...deprecation } }),
 };
 
 /** `POST /v1/metrics/bulk-query` */
@@ -89,7 +99,7 @@ export const bulkOperation: Operation = {
   tag: "metrics",
   summary: "Up to 50 queries in one request",
   bodySchema: "BulkRequest",
-  answers: wholeOrPartial({ schema: "BulkAnswer", alsoAs: ["application/x-ndjson"], headers: diagnostics }),
+  answers: wholeOrPartial({ schema: "BulkAnswer", alsoAs: ["application/x-ndjson"], headers: { ...diagnostics, ...quotas } }),
 };
 
 /** `GET /v1/metrics/catalog` */
@@ -127,5 +137,10 @@ export const sloOperation: Operation = {
     ...["region", "tenant", "environment"].map((label) => parameter(label, `Only this ${label}`, name)),
     schemaVersion,
   ],
-  answers: wholeOrPartial({ schema: "SloAnswer", headers: diagnostics }),
+  answers: wholeOrPartial({ schema: "SloAnswer", headers: { ...diagnostics, ...unlessAnonymous(quotas) } }),
 };
+
+/** Whoever sends no token has no quota of its own. */
+function unlessAnonymous(headers: Readonly<Record<string, OperationHeader>>): Readonly<Record<string, OperationHeader>> {
+  return Object.fromEntries(Object.entries(headers).map(([key, value]) => [key, { ...value, required: false }]));
+}

@@ -16,6 +16,8 @@ describe("a compiled quota", () => {
       costUnitsPerMinute: 80_000_000,
       burstCostUnits: 80_000_000,
       maxConcurrent: 8,
+      memorySeconds: 60,
+      hotTailSeconds: 20,
     });
   });
 
@@ -24,6 +26,10 @@ describe("a compiled quota", () => {
     const classQuota = resourceOf("QueryClassQuota", { clients: [], "limits.maxSeries": 1 }, { name: "two" });
     const { config } = compiled([quota, classQuota]);
     expect(config.quotas.map(({ limits }) => limits.maxSeries)).toEqual([50, 1]);
+  });
+
+  test("serves what may change no longer than what may not", () => {
+    expect(quotaWith({ class: "C", cache: { memorySeconds: 5 } }).limits).toMatchObject({ memorySeconds: 5, hotTailSeconds: 5 });
   });
 
   test("holds the bounds of single metrics by metric", () => {
@@ -56,9 +62,9 @@ describe("the configuration", () => {
       catalogs: [],
       quotas: [],
       classDefaults: {
-        A: { maxWindowSeconds: 604_800, costUnitsPerMinute: 20_000_000, burstCostUnits: 20_000_000, maxConcurrent: 20, ...shared },
-        B: { maxWindowSeconds: 2_678_400, costUnitsPerMinute: 40_000_000, burstCostUnits: 40_000_000, maxConcurrent: 20, ...shared },
-        C: { maxWindowSeconds: 34_560_000, costUnitsPerMinute: 80_000_000, burstCostUnits: 80_000_000, maxConcurrent: 8, ...shared },
+        A: { maxWindowSeconds: 604_800, costUnitsPerMinute: 20_000_000, burstCostUnits: 20_000_000, maxConcurrent: 20, memorySeconds: 10, hotTailSeconds: 5, ...shared },
+        B: { maxWindowSeconds: 2_678_400, costUnitsPerMinute: 40_000_000, burstCostUnits: 40_000_000, maxConcurrent: 20, memorySeconds: 30, hotTailSeconds: 10, ...shared },
+        C: { maxWindowSeconds: 34_560_000, costUnitsPerMinute: 80_000_000, burstCostUnits: 80_000_000, maxConcurrent: 8, memorySeconds: 60, hotTailSeconds: 20, ...shared },
       },
       material: {},
     });

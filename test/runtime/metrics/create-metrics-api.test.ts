@@ -257,7 +257,7 @@ describe("the health view (Operational Metrics API §4.4)", () => {
       cache_hit_ratio: 0,
       partial_response_rate: 0.5,
       caches: [
-        { name: "memory", state: "off", fallback: "stores" },
+        { name: "memory", state: "ok", fallback: "stores" },
         { name: "distributed", state: "off", fallback: "stores" },
       ],
       stores: [

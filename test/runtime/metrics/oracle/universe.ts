@@ -21,6 +21,8 @@ export const wideLimits: ClassLimits = {
   costUnitsPerMinute: 10_000_000_000,
   burstCostUnits: 10_000_000_000,
   maxConcurrent: 1_000,
+  memorySeconds: 0,
+  hotTailSeconds: 0,
 };
 
 const origin = { uid: "uid", namespace: "metrics", name: "generated", generation: 1, specDigest: "digest" };

@@ -1,0 +1,84 @@
+import type { PointGrid } from "../../stores/matrix.ts";
+
+/** Neighbouring points that one answer of a store held. */
+export interface Piece<Series> extends PointGrid {
+  readonly series: readonly Series[];
+  /** Unix milliseconds at which the store was asked. */
+  readonly readAtMs: number;
+  /** Points up to here no longer change in the store. */
+  readonly settledUntilMs: number;
+}
+
+/** For how long what was read is served. */
+export interface Lifetimes {
+  /** Points that no longer change, in milliseconds. */
+  readonly settledMs: number;
+  /** Points that may still change, in milliseconds; at most as long. */
+  readonly tailMs: number;
+}
+
+/** Points of a grid that come from one piece. */
+export interface Run<Series> {
+  readonly piece: Piece<Series>;
+  /** Place of the first one in the grid. */
+  readonly offset: number;
+  readonly count: number;
+}
+
+/** What pieces know of a grid. */
+export interface Coverage<Series> {
+  readonly runs: readonly Run<Series>[];
+  /** The one stretch that has to be read; undefined: nothing has to. What lies between two gaps is read again with them. */
+  readonly hole: PointGrid | undefined;
+}
+
+/**
+ * Takes each point of a grid from the newest piece that still may be served for it. All pieces are of the same query and
+ * step, so that their points are those of the grid.
+ *
+ * @param nowMs Unix milliseconds
+ */
+export function cover<Series>(pieces: readonly Piece<Series>[], grid: PointGrid, lifetimes: Lifetimes, nowMs: number): Coverage<Series> {
+  const newestFirst = pieces.toSorted((one, other) => other.readAtMs - one.readAtMs);
+  const ends = newestFirst.map((piece) => piece.startMs + servedCount(piece, lifetimes, nowMs) * piece.stepMs);
+  const taken = Array.from({ length: grid.count }, (_, index) => {
+    const timeMs = grid.startMs + index * grid.stepMs;
+    return newestFirst.find((piece, place) => piece.startMs <= timeMs && timeMs < (ends[place] ?? 0));
+  });
+  const first = taken.indexOf(undefined);
+  if (first === -1) return { runs: runsOf(taken), hole: undefined };
+  const last = taken.lastIndexOf(undefined);
+  const whole = taken.map((piece, index) => (index >= first && index <= last ? undefined : piece));
+  const hole = { startMs: grid.startMs + first * grid.stepMs, stepMs: grid.stepMs, count: last - first + 1 };
+  return { runs: runsOf(whole), hole };
+}
+
+/** Whether a piece has nothing left to give that a newer one would not. */
+export function isShadowed<Series>(piece: Piece<Series>, newer: PointGrid): boolean {
+  return newer.startMs <= piece.startMs && endOf(piece) <= endOf(newer);
+}
+
+/** Points from the first one on that may be served: all of them, those that are settled, or none. */
+function servedCount<Series>(piece: Piece<Series>, { settledMs, tailMs }: Lifetimes, nowMs: number): number {
+  const ageMs = nowMs - piece.readAtMs;
+  if (ageMs < 0 || ageMs >= settledMs) return 0;
+  if (ageMs < tailMs) return piece.count;
+  const settled = Math.floor((piece.settledUntilMs - piece.startMs) / piece.stepMs) + 1;
+  return Math.max(0, Math.min(piece.count, settled));
+}
+
+function runsOf<Series>(taken: readonly (Piece<Series> | undefined)[]): readonly Run<Series>[] {
+  const runs: Run<Series>[] = [];
+  for (let offset = 0; offset < taken.length; ) {
+    const piece = taken[offset];
+    const end = taken.findIndex((other, index) => index > offset && other !== piece);
+    const count = (end === -1 ? taken.length : end) - offset;
+    if (piece !== undefined) runs.push({ piece, offset, count });
+    offset += count;
+  }
+  return runs;
+}
+
+function endOf({ startMs, stepMs, count }: PointGrid): number {
+  return startMs + count * stepMs;
+}
