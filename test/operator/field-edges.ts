@@ -106,6 +106,7 @@ const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]
   "spec.metrics[].complianceScope.regions[]": (region) => [{ "stores[0].region": region }],
   "spec.delivery.ratePerSecond": () => [{ "delivery.burst": 10_000 }],
   "spec.retry.scheduleSeconds[]": (wait) => [{ "retry.scheduleSeconds": [wait], "retry.maxAgeSeconds": 2_592_000 }],
+  "spec.cache.hotTailSeconds": () => [{ "cache.memorySeconds": 60 }],
   "spec.circuitBreaker.openSeconds": () => [{ "circuitBreaker.maxOpenSeconds": 86_400 }],
   "spec.circuitBreaker.maxOpenSeconds": () => [{ "circuitBreaker.openSeconds": 1 }],
   "spec.networks.allowPlaintext": () => [{ "networks.allowCidrs": [] }],
