@@ -2,6 +2,7 @@ import { run } from "../tools/run.ts";
 import type { ClusterProvider } from "./cluster.ts";
 import { kindProvider } from "./kind.ts";
 import { kubeconfigProvider } from "./kubeconfig.ts";
+import { nodeLayout } from "./node/layout.ts";
 import { nodeProvider } from "./node/node-cluster.ts";
 
 /** The ways to come by a cluster: kind in Docker, a node in namespaces of this machine, or one that is there already. */
@@ -32,7 +33,7 @@ export async function clusterProvider(env: Readonly<Record<string, string | unde
     case "kind":
       return kindProvider();
     case "node":
-      return nodeProvider();
+      return nodeProvider(nodeLayout(env));
     case "kubeconfig":
       return kubeconfigProvider(env["KUBECONFIG"]);
   }

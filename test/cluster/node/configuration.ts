@@ -13,6 +13,8 @@ export interface Configuration {
   readonly containerd: string;
   readonly kubelet: string;
   readonly coredns: string;
+  /** What of the API server's audit is kept. */
+  readonly audit: string;
 }
 
 /** Writes the configuration of every server that takes it as a file. */
@@ -24,14 +26,28 @@ export async function writeConfiguration(layout: Layout, credentials: Credential
     containerd: join(layout.configuration, "containerd.toml"),
     kubelet: join(layout.configuration, "kubelet.json"),
     coredns: join(layout.configuration, "Corefile"),
+    audit: join(layout.configuration, "audit.json"),
   };
   await writeFile(join(cni, "10-pods.conflist"), JSON.stringify(podNetwork, undefined, 2));
   await writeFile(resolvConf, `nameserver ${nodeAddress}\n`);
   await writeFile(files.containerd, containerdConfig(layout, cni));
   await writeFile(files.kubelet, JSON.stringify(kubeletConfig(credentials, resolvConf), undefined, 2));
+  await writeFile(files.audit, JSON.stringify(auditPolicy));
   await writeFile(files.coredns, corefile(credentials));
   return files;
 }
+
+/** Who did what to which object, of what runs in pods and not in the system's own. */
+const auditPolicy = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [
+    { level: "None", userGroups: ["system:serviceaccounts:kube-system"] },
+    { level: "Metadata", userGroups: ["system:serviceaccounts"] },
+    { level: "None" },
+  ],
+};
 
 /** Nothing leaves the namespace, but a pod that calls its own service needs its address translated. */
 const podNetwork = {

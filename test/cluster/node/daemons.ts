@@ -76,7 +76,7 @@ function etcdArgs({ layout }: NodePlan): readonly string[] {
   ];
 }
 
-function apiServerArgs({ credentials }: NodePlan): readonly string[] {
+function apiServerArgs({ layout, credentials, configuration }: NodePlan): readonly string[] {
   return [
     `--etcd-servers=${etcdUrl}`,
     `--advertise-address=${nodeAddress}`,
@@ -96,6 +96,8 @@ function apiServerArgs({ credentials }: NodePlan): readonly string[] {
     // By name, the API server would have to look the node up.
     "--kubelet-preferred-address-types=InternalIP",
     "--allow-privileged=true",
+    `--audit-policy-file=${configuration.audit}`,
+    `--audit-log-path=${layout.audit}`,
   ];
 }
 

@@ -11,6 +11,8 @@ export interface Layout {
   readonly record: string;
   readonly kubeconfig: string;
   readonly logs: string;
+  /** What pods asked of the API server, one JSON object a line. */
+  readonly audit: string;
   readonly certificates: string;
   readonly configuration: string;
   readonly etcd: string;
@@ -44,6 +46,7 @@ export function nodeLayout(env: Readonly<Record<string, string | undefined>> = p
     record: join(root, "record.json"),
     kubeconfig: join(root, "kubeconfig"),
     logs: join(root, "logs"),
+    audit: join(root, "logs", "audit.log"),
     certificates: join(root, "certificates"),
     configuration: join(root, "configuration"),
     etcd: join(root, "etcd"),

@@ -1,0 +1,71 @@
+/**
+ * Sends events and asks for a metric at fixed rates, each request once, and prints a report as JSON: `API` is the base URL,
+ * `TOKEN` the bearer token, `PREFIX` the first part of event ids.
+ */
+export interface LoadReport {
+  /** Events that were accepted. */
+  readonly accepted: number;
+  /** Queries that were answered in full. */
+  readonly answered: number;
+  /** What else became of requests: `event: 503 not_ready`. */
+  readonly failures: Readonly<Record<string, number>>;
+}
+
+const { API: api = "", TOKEN: token = "", PREFIX: prefix = "", METRIC: metric = "" } = process.env;
+const [eventsPerSecond, queriesPerSecond, seconds] = ["EVENTS", "QUERIES", "SECONDS"].map((name) => Number(process.env[name]));
+const authorization = `Bearer ${token}`;
+const timeoutMs = 10_000;
+const report = { accepted: 0, answered: 0, failures: {} as Record<string, number> };
+
+async function send(index: number): Promise<void> {
+  const event = {
+    event_id: `${prefix}-${index}`,
+    type: "payout.processed",
+    version: "2026-01-01",
+    ts: new Date().toISOString(),
+    tenant: "lumen",
+    data: { payout_id: `p-${index}`, status: "paid", amount_minor: 100, currency: "EUR" },
+  };
+  const headers = { authorization, "content-type": "application/json" };
+  const ended = await outcome(fetch(`${api}/events`, { method: "POST", headers, body: JSON.stringify(event), signal: AbortSignal.timeout(timeoutMs) }));
+  if (ended === "202") report.accepted += 1;
+  else count(`event: ${ended}`);
+}
+
+async function ask(): Promise<void> {
+  const url = `${api}/v1/metrics/instant?metric=${metric}&filter[tenant]=lumen&filter[region]=eu`;
+  const ended = await outcome(fetch(url, { headers: { authorization }, signal: AbortSignal.timeout(timeoutMs) }));
+  if (ended === "200") report.answered += 1;
+  else count(`query: ${ended}`);
+}
+
+async function outcome(request: Promise<Response>): Promise<string> {
+  try {
+    const answer = await request;
+    const body = await answer.text();
+    return answer.ok ? String(answer.status) : `${answer.status} ${body.slice(0, 200)}`;
+  } catch (error) {
+    const { cause } = error as { readonly cause?: { readonly code?: string } };
+    return cause?.code ?? String(error);
+  }
+}
+
+function count(what: string): void {
+  report.failures[what] = (report.failures[what] ?? 0) + 1;
+}
+
+/** Starts work at a rate, whether or not the work before has ended, and resolves when all of it has. */
+async function atRate(perSecond: number, work: (index: number) => Promise<void>): Promise<void> {
+  const total = perSecond * (seconds ?? 0);
+  const startMs = performance.now();
+  const underWay: Array<Promise<void>> = [];
+  for (let index = 0; index < total; index++) {
+    const waitMs = startMs + (index * 1000) / perSecond - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    underWay.push(work(index));
+  }
+  await Promise.all(underWay);
+}
+
+await Promise.all([atRate(eventsPerSecond ?? 0, send), atRate(queriesPerSecond ?? 0, ask)]);
+process.stdout.write(`${JSON.stringify(report)}\n`);

@@ -1,0 +1,108 @@
+import { copyFile, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { buildProductImage } from "../image/build-image.ts";
+import type { Cluster, Progress } from "../cluster/cluster.ts";
+import { nodeLayout } from "../cluster/node/layout.ts";
+import { clusterProvider } from "../cluster/provider.ts";
+import { temporaryFolder } from "../support/temp-folder.ts";
+import { resolveTool } from "../tools/resolve.ts";
+import { run } from "../tools/run.ts";
+
+/** The checkout. */
+export const root = dirname(dirname(import.meta.dirname));
+/** The chart in the checkout. */
+export const chart = join(root, "charts", "heliograph");
+
+const productTag = "localhost/heliograph:e2e";
+/** The image of partner, store, load and NATS. */
+export const toolsTag = "localhost/heliograph-e2e:1";
+const helmMsMax = 5 * 60_000;
+
+/** A cluster that has the images, and the programs that a user has. */
+export interface Installation {
+  readonly cluster: Cluster;
+  /** Runs helm 3 with the cluster's kubeconfig, or another; answers what it printed. @throws Error with what it complained about */
+  readonly helm: (args: readonly string[], kubeconfig?: string) => Promise<string>;
+  /** Runs kubectl; answers what it printed. @throws Error with what it complained about */
+  readonly kubectl: (args: readonly string[], stdin?: object) => Promise<string>;
+}
+
+/** Where the suite's own node keeps its state, apart from the one that `make cluster-up` starts. */
+export const suiteEnv = { ...process.env, HELIOGRAPH_CLUSTER_HOME: `${nodeLayout().root}-of-e2e` };
+
+/** Starts the cluster and hands it the images. */
+export async function startInstallation(progress: Progress): Promise<Installation> {
+  const provider = await clusterProvider(suiteEnv);
+  const cluster = await provider.up(progress);
+  const helm = await resolveTool("helm");
+  await loadImages(cluster, progress);
+  return {
+    cluster,
+    helm: async (args, kubeconfig = cluster.kubeconfig) => {
+      const { code, stdout, stderr } = await run(helm, [...args, "--kubeconfig", kubeconfig], { timeoutMs: helmMsMax });
+      if (code !== 0) throw new Error(`helm ${args.join(" ")}: ${stderr.trim()}`);
+      return stdout;
+    },
+    kubectl: async (args, stdin) => {
+      const { code, stdout, stderr } = await cluster.kubectl(args, stdin === undefined ? "" : JSON.stringify(stdin));
+      if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr.trim()}`);
+      return stdout;
+    },
+  };
+}
+
+/** Ends what `startInstallation` started. */
+export async function endInstallation(progress: Progress): Promise<void> {
+  await (await clusterProvider(suiteEnv)).down(progress);
+}
+
+async function loadImages(cluster: Cluster, progress: Progress): Promise<void> {
+  const folder = await temporaryFolder("e2e");
+  try {
+    const product = join(folder.path, "product.tar");
+    const context = join(folder.path, "product");
+    await buildProductImage({ root, tag: productTag, context, archive: product }, (request) => cluster.buildImage(request), progress);
+    await cluster.loadImage(product);
+    const archive = join(folder.path, "tools.tar");
+    await cluster.buildImage({ dockerfile: join(import.meta.dirname, "image", "Dockerfile"), context: await toolsContext(folder.path), tag: toolsTag, archive });
+    await cluster.loadImage(archive);
+  } finally {
+    await folder.remove();
+  }
+}
+
+async function toolsContext(folder: string): Promise<string> {
+  const context = join(folder, "tools");
+  await mkdir(context);
+  for (const name of ["nats-server", "prometheus"] as const) await copyFile(await resolveTool(name), join(context, name));
+  for (const name of ["partner.ts", "load.ts"]) await copyFile(join(import.meta.dirname, "image", name), join(context, name));
+  return context;
+}
+
+/** Values of every installation of the suite: the images that the cluster has, and names for what runs beside the product. */
+export function suiteValues(namespace: string): Readonly<Record<string, unknown>> {
+  const [repository, tag] = productTag.split(":e");
+  const [natsRepository, natsTag] = toolsTag.split(":");
+  const everything = { tenants: ["*"], producers: ["*"], storeHosts: ["*"], clients: ["*"], cidrs: ["10.0.0.0/8"], plaintext: true };
+  const scopes = ["events:write", "webhooks:read", "metrics:read"];
+  return {
+    image: { repository, tag: `e${tag}`, pullPolicy: "Never" },
+    nats: { resources, image: { repository: natsRepository, tag: natsTag, pullPolicy: "Never" }, persistence: { size: "1Gi" }, maxFileStore: "1Gi" },
+    settings: { streams: smallStreams },
+    policy: { grants: [{ namespaces: [namespace], ...everything }] },
+    clusterIssuer: { grants: [{ subject: `system:serviceaccount:${namespace}:caller`, scopes, tenants: ["lumen"] }] },
+    runtime: { resources },
+    operator: { resources, leaseSeconds: 14, leaseRenewSeconds: 11, leaseRetrySeconds: 1 },
+  };
+}
+
+/** The node does not measure what pods write on its disk, and so offers none. */
+const resources = { requests: { "ephemeral-storage": null }, limits: { "ephemeral-storage": null } };
+
+const mebibyte = 1024 * 1024;
+const smallStreams = { events: { maxBytes: 200 * mebibyte }, attempts: { maxBytes: 100 * mebibyte }, deadLetters: { maxBytes: 100 * mebibyte } };
+
+/** Arguments that give helm these values, types kept. */
+export function setJson(values: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(values).flatMap(([key, value]) => ["--set-json", `${key}=${JSON.stringify(value)}`]);
+}

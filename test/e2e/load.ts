@@ -1,0 +1,76 @@
+import { waitFor } from "../support/wait.ts";
+import type { LoadReport } from "./image/load.ts";
+import { toolsTag } from "./installation.ts";
+import { metric } from "./manifests.ts";
+import type { User } from "./user.ts";
+
+/** How much of what for how long. */
+export interface LoadRequest {
+  /** First part of event ids, and part of the job's name. */
+  readonly prefix: string;
+  readonly eventsPerSecond: number;
+  readonly queriesPerSecond: number;
+  readonly seconds: number;
+}
+
+/** A load that runs. */
+export interface Load {
+  /** Waits for its end. @throws Error when it takes far longer than asked */
+  report(): Promise<LoadReport>;
+}
+
+const graceMs = 60_000;
+const settleMsMax = 90_000;
+
+/** Starts a load as a job in the user's namespace, which calls the service as any pod would. */
+export async function startLoad(user: User, service: string, request: LoadRequest): Promise<Load> {
+  const name = `load-${request.prefix}`;
+  await user.kubectl(["apply", "--filename=-"], await jobOf(user, name, service, request));
+  await user.kubectl(["wait", "--for=create", "pod", `--selector=job-name=${name}`, "--timeout=30s"]);
+  await user.kubectl(["wait", "--for=condition=Ready", "pod", `--selector=job-name=${name}`, "--timeout=60s"]);
+  return {
+    report: async () => {
+      const ended = async (): Promise<boolean> => (await user.kubectl(["get", `job/${name}`, "--output=jsonpath={.status.succeeded}"])) === "1";
+      await waitFor(ended, { timeoutMs: request.seconds * 1000 + graceMs, pollMs: 500, what: `the end of ${name}` });
+      const logs = await user.kubectl(["logs", `job/${name}`]);
+      return JSON.parse(logs.trim().split("\n").at(-1) ?? "") as LoadReport;
+    },
+  };
+}
+
+async function jobOf(user: User, name: string, service: string, { prefix, eventsPerSecond, queriesPerSecond, seconds }: LoadRequest): Promise<object> {
+  const token = (await user.kubectl(["create", "token", "caller", "--audience=heliograph"])).trim();
+  const env = { API: `http://${service}`, TOKEN: token, PREFIX: prefix, METRIC: metric.id, EVENTS: eventsPerSecond, QUERIES: queriesPerSecond, SECONDS: seconds };
+  const container = {
+    name: "load",
+    image: toolsTag,
+    imagePullPolicy: "Never",
+    command: ["node", "/e2e/load.ts"],
+    env: Object.entries(env).map(([key, value]) => ({ name: key, value: String(value) })),
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+  };
+  const securityContext = { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } };
+  const template = { spec: { restartPolicy: "Never", securityContext, containers: [container] } };
+  return { apiVersion: "batch/v1", kind: "Job", metadata: { name }, spec: { backoffLimit: 0, template } };
+}
+
+/** What became of a load's events at the partner. */
+export interface Fate {
+  readonly arrived: number;
+  /** Events that came more than once. */
+  readonly doubled: number;
+}
+
+/** Waits until as many of a load's events as were accepted have arrived. @throws Error when some do not */
+export async function fateOf(user: User, prefix: string, accepted: number): Promise<Fate> {
+  const look = async (): Promise<Fate> => {
+    const counts = Object.entries((await user.received()).events).filter(([id]) => id.startsWith(`${prefix}-`));
+    return { arrived: counts.length, doubled: counts.filter(([, count]) => count > 1).length };
+  };
+  const all = async (): Promise<Fate | undefined> => {
+    const fate = await look();
+    if (fate.arrived < accepted) throw new Error(`${fate.arrived} of ${accepted} events arrived`);
+    return fate;
+  };
+  return waitFor(all, { timeoutMs: settleMsMax, pollMs: 500, what: `the events of ${prefix}` });
+}

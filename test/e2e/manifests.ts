@@ -1,0 +1,118 @@
+import { toolsTag } from "./installation.ts";
+
+/** The metric that the suite asks for, and what its store says of it. */
+export const metric = { id: "e2e_temperature", value: 21.5 } as const;
+
+const securityContext = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
+const podSecurity = { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } };
+
+interface Program {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly port: number;
+  readonly readyPath: string;
+}
+
+/** A partner that knows these keys, and a Prometheus that scrapes it. */
+export function neighbours(keys: Readonly<Record<string, string>>): object {
+  const scrape = { job_name: "e2e", scrape_interval: "1s", honor_labels: true, static_configs: [{ targets: ["partner:8080"] }] };
+  const env = { KEYS: Object.entries(keys).map((pair) => pair.join("=")).join(",") };
+  return list([
+    ...served({ name: "partner", command: ["node", "/e2e/partner.ts"], env, port: 8080, readyPath: "/ready" }),
+    { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "store" }, data: { "prometheus.yaml": JSON.stringify({ scrape_configs: [scrape] }) } },
+    ...served({
+      name: "store",
+      command: ["prometheus", "--config.file=/config/prometheus.yaml", "--storage.tsdb.path=/data"],
+      port: 9090,
+      readyPath: "/-/ready",
+    }),
+  ]);
+}
+
+function served({ name, command, env = {}, port, readyPath }: Program): readonly object[] {
+  const labels = { app: name };
+  const config = name === "store" ? [{ name: "config", configMap: { name } }] : [];
+  const container = {
+    name,
+    image: toolsTag,
+    imagePullPolicy: "Never",
+    command,
+    env: Object.entries(env).map(([key, value]) => ({ name: key, value })),
+    readinessProbe: { httpGet: { path: readyPath, port }, periodSeconds: 1 },
+    securityContext,
+    volumeMounts: [{ name: "data", mountPath: "/data" }, ...config.map((volume) => ({ name: volume.name, mountPath: "/config" }))],
+  };
+  const volumes = [{ name: "data", emptyDir: {} }, ...config];
+  const spec = { securityContext: podSecurity, terminationGracePeriodSeconds: 1, containers: [container], volumes };
+  return [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name },
+      // Two partners at once would each tell half of what was received.
+      spec: { strategy: { type: "Recreate" }, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+    },
+    { apiVersion: "v1", kind: "Service", metadata: { name }, spec: { selector: labels, ports: [{ port, targetPort: port }] } },
+  ];
+}
+
+/** The three resources, and the Secret that the partner's key is in. */
+export function resources(namespace: string, key: { readonly id: string; readonly secret: string }): object {
+  return list([signingSecret(key), partner(namespace, [key.id]), catalog, quota]);
+}
+
+/** The Secret of one signing key. */
+export function signingSecret({ id, secret }: { readonly id: string; readonly secret: string }): object {
+  return { apiVersion: "v1", kind: "Secret", metadata: { name: `signing-${id}` }, stringData: { key: secret } };
+}
+
+/** The partner; the first of its keys signs. */
+export function partner(namespace: string, keyIds: readonly string[], path = "/webhooks/v1/payout"): object {
+  return {
+    apiVersion: "heliograph.dev/v1alpha1",
+    kind: "WebhookPartner",
+    metadata: { name: "partner" },
+    spec: {
+      endpoint: { url: `http://partner.${namespace}.svc.cluster.local:8080${path}`, timeoutSeconds: 5 },
+      signing: { keys: keyIds.map((id) => ({ id, secretRef: { name: `signing-${id}`, key: "key" } })) },
+      subscriptions: [{ name: "payouts", types: ["payout.*"], tenants: ["lumen"] }],
+      networks: { allowCidrs: ["10.0.0.0/8"], allowPlaintext: true },
+    },
+  };
+}
+
+const catalog = {
+  apiVersion: "heliograph.dev/v1alpha1",
+  kind: "MetricCatalog",
+  metadata: { name: "catalog" },
+  spec: {
+    schemaVersion: "2026-01",
+    stores: [{ name: "eu", region: "eu", settleSeconds: 30, prometheus: { url: "http://store:9090" } }],
+    metrics: [
+      {
+        id: metric.id,
+        category: "infrastructure",
+        unit: "celsius",
+        description: "Temperature of the suite.",
+        source: { gauge: { name: metric.id }, intervalSeconds: 1 },
+        labels: ["region", "tenant", "environment"],
+        aggregations: ["avg", "max"],
+        defaultAggregation: "avg",
+        queryClass: "A",
+      },
+    ],
+  },
+};
+
+const quota = {
+  apiVersion: "heliograph.dev/v1alpha1",
+  kind: "QueryClassQuota",
+  metadata: { name: "quota" },
+  spec: { class: "A", limits: { maxSeries: 50, minStepSeconds: 10 }, clients: [{ scope: "metrics:read" }] },
+};
+
+/** Objects as one. */
+export function list(items: readonly object[]): object {
+  return { apiVersion: "v1", kind: "List", items };
+}

@@ -1,0 +1,87 @@
+import type { Forward } from "../cluster/cluster.ts";
+import { waitFor } from "../support/wait.ts";
+import type { Installation } from "./installation.ts";
+import { metric } from "./manifests.ts";
+
+/** What somebody does with an installed product: kubectl and HTTP, in one namespace. */
+export interface User {
+  readonly namespace: string;
+  /** kubectl in the namespace. @throws Error with what it complained about */
+  readonly kubectl: (args: readonly string[], stdin?: object) => Promise<string>;
+  /** Sends an event; answers the status. */
+  send(eventId: string): Promise<number>;
+  /** Asks for the suite's metric; answers the status and its value. */
+  ask(): Promise<{ readonly status: number; readonly value: number | undefined }>;
+  /** What the partner has received so far. */
+  received(): Promise<Received>;
+  /** Waits until every one of the resources has the condition for its newest generation; answers how long that took. */
+  programmed(names?: readonly string[]): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** What the partner tells. */
+export interface Received {
+  readonly events: Readonly<Record<string, number>>;
+  readonly byKey: Readonly<Record<string, number>>;
+  readonly byPath: Readonly<Record<string, number>>;
+  readonly badSignatures: number;
+}
+
+/** The three resources of the suite. */
+export const resourceNames = ["webhookpartner/partner", "metriccatalog/catalog", "queryclassquota/quota"] as const;
+
+const requestMsMax = 15_000;
+const programmedMsMax = 30_000;
+
+/** A user of the release in a namespace, with the rights of the service account `caller` there. */
+export async function userOf({ cluster, kubectl }: Installation, namespace: string, service: string): Promise<User> {
+  const inNamespace = (args: readonly string[], stdin?: object): Promise<string> => kubectl(["--namespace", namespace, ...args], stdin);
+  const token = (await inNamespace(["create", "token", "caller", "--audience=heliograph"])).trim();
+  const api = await cluster.forward({ namespace, service, port: 80 });
+  const partner = await cluster.forward({ namespace, service: "partner", port: 8080 });
+  const request = (forward: Forward, path: string, init: RequestInit = {}): Promise<Response> => {
+    // A forward may lead to a pod that ends, so that no connection is kept.
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}`, connection: "close" };
+    return fetch(`${forward.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(requestMsMax) });
+  };
+  return {
+    namespace,
+    kubectl: inNamespace,
+    send: async (eventId) => (await request(api, "/events", posted(eventId))).status,
+    ask: async () => {
+      const answer = await request(api, `/v1/metrics/instant?metric=${metric.id}&filter[tenant]=lumen&filter[region]=eu`);
+      const { data } = (await answer.json()) as { readonly data?: ReadonlyArray<{ readonly value: number }> };
+      return { status: answer.status, value: data?.[0]?.value };
+    },
+    received: async () => (await (await request(partner, "/received")).json()) as Received,
+    programmed: async (names = resourceNames) => {
+      const startMs = performance.now();
+      await waitFor(() => areProgrammed(inNamespace, names), { timeoutMs: programmedMsMax, pollMs: 100, what: `${names.join(", ")} to be programmed` });
+      return performance.now() - startMs;
+    },
+    close: async () => {
+      await Promise.all([api.close(), partner.close()]);
+    },
+  };
+}
+
+function posted(eventId: string): RequestInit {
+  const data = { payout_id: "p-1", status: "paid", amount_minor: 100, currency: "EUR" };
+  const event = { event_id: eventId, type: "payout.processed", version: "2026-01-01", ts: new Date().toISOString(), tenant: "lumen", data };
+  return { method: "POST", body: JSON.stringify(event) };
+}
+
+interface Programmable {
+  readonly metadata: { readonly generation: number };
+  readonly status?: { readonly conditions?: ReadonlyArray<{ readonly type: string; readonly status: string; readonly observedGeneration: number; readonly message: string }> };
+}
+
+async function areProgrammed(kubectl: User["kubectl"], names: readonly string[]): Promise<boolean> {
+  const objects = await Promise.all(names.map(async (name) => JSON.parse(await kubectl(["get", name, "--output=json"])) as Programmable));
+  for (const [index, { metadata, status }] of objects.entries()) {
+    const condition = status?.conditions?.find(({ type }) => type === "Programmed");
+    const isProgrammed = condition?.status === "True" && condition.observedGeneration === metadata.generation;
+    if (!isProgrammed) throw new Error(`${names[index]} has ${JSON.stringify(status?.conditions ?? [])}`);
+  }
+  return true;
+}
