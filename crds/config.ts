@@ -74,6 +74,10 @@ export interface EndpointConfig {
   readonly timeoutMs: number;
   /** Fixed request headers, lowercase names; never one that a scheme sets. */
   readonly headers: Readonly<Record<string, string>>;
+  /** How long the recipient remembers event ids, in milliseconds. */
+  readonly idempotencyMs: number;
+  /** Absolute URL that is told when an event was handled by hand; absent: nobody is told. */
+  readonly ackUrl?: string;
 }
 
 export interface SigningConfig {

@@ -59,12 +59,14 @@ export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   return versionSegment.test(path) ? [] : [`the endpoint's path ${path} has no segment with a version, such as v1`];
 }
 
-function compileEndpoint({ url, timeoutSeconds, headers }: WebhookPartnerEndpoint): EndpointConfig {
+function compileEndpoint({ url, timeoutSeconds, headers, idempotencySeconds, ackUrl }: WebhookPartnerEndpoint): EndpointConfig {
   const { origin = "", path = "" } = urlParts.exec(url)?.groups ?? {};
   return {
     url: path === "" || path === "/" ? origin + defaultPath : url,
     timeoutMs: timeoutSeconds * secondMs,
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
+    idempotencyMs: idempotencySeconds * secondMs,
+    ...(ackUrl === undefined ? {} : { ackUrl }),
   };
 }
 

@@ -1664,6 +1664,20 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                 }
               }
             }
+          },
+          "idempotencySeconds": {
+            "description": "How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it has to be forced.",
+            "type": "integer",
+            "minimum": 86400,
+            "maximum": 31536000,
+            "default": 259200
+          },
+          "ackUrl": {
+            "description": "Absolute URL that is told, signed like a delivery, when an event of the partner was handled by hand: the recipient's /webhooks/ack. Without it the recipient is not told.",
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 2048,
+            "pattern": "^https?://[^/?#@{}]+(/[A-Za-z0-9\\-._~:/\\[\\]@!$&'()*+,;=%]*)?$"
           }
         }
       },

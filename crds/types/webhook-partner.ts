@@ -30,6 +30,10 @@ export interface WebhookPartnerEndpoint {
   readonly timeoutSeconds: number;
   /** Fixed headers of every request. Not for credentials, which everyone who may read this object would read, and not the headers that the signing scheme or HTTP itself sets. @default [] */
   readonly headers: readonly WebhookPartnerEndpointHeader[];
+  /** How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it has to be forced. @default 259200 */
+  readonly idempotencySeconds: number;
+  /** Absolute URL that is told, signed like a delivery, when an event of the partner was handled by hand: the recipient's /webhooks/ack. Without it the recipient is not told. */
+  readonly ackUrl?: string;
 }
 
 /** One header. */

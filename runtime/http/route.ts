@@ -39,7 +39,7 @@ export interface ApiAnswer {
 
 /** One endpoint. It answers, or throws: a `Refusal` becomes its problem document, anything else a 500. */
 export interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** Path with `:name` segments. */
   readonly path: string;
   /** The caller needs one of these. */

@@ -1,5 +1,5 @@
 import type { NatsConnectionHandle } from "./connect.ts";
-import { publish } from "./publish.ts";
+import { publish, publishHeader } from "./publish.ts";
 import { readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
 
 /** One value of a bucket. */
@@ -8,12 +8,21 @@ export interface BucketEntry {
   readonly value: string;
   /** Unix milliseconds by JetStream's clock. */
   readonly storedAtMs: number;
+  /** Names this value among all that the key ever had. */
+  readonly revision: number;
 }
 
 /** A key-value bucket, in the layout that NATS's own tools read. Keys are one subject token. Source: NATS ADR-8. */
 export interface Bucket {
   /** @throws Unanswered, or Error when the bucket refuses */
   put(key: string, value: string): Promise<void>;
+  /**
+   * Writes unless the key has another revision than `revision` (0: than none, and it was never removed).
+   *
+   * @returns whether it was written
+   * @throws Unanswered when that is not known, or Error when the bucket refuses
+   */
+  putIf(key: string, value: string, revision: number): Promise<boolean>;
   /** @throws Unanswered, or Error when the bucket refuses */
   remove(key: string): Promise<void>;
   /** From the leader. @throws Unanswered */
@@ -39,13 +48,22 @@ export function createBucket(handle: NatsConnectionHandle, name: string): Bucket
       throw new Error(`the bucket ${name} refused ${key}: ${answer.kind === "refused" ? answer.detail : answer.kind}`);
     }
   };
-  const entryOf = ({ subject, storedAtMs, headers, data }: StoredMessage): BucketEntry | undefined => {
+  const storeIf = async (key: string, value: string, revision: number): Promise<boolean> => {
+    const headers = { [publishHeader.expectedSubjectSequence]: String(revision) };
+    const answer = await publish(handle, { subject: prefix + key, payload: value, headers });
+    if (answer.kind === "refused") {
+      throw new Error(`the bucket ${name} refused ${key}: ${answer.detail}`);
+    }
+    return answer.kind === "stored";
+  };
+  const entryOf = ({ subject, seq, storedAtMs, headers, data }: StoredMessage): BucketEntry | undefined => {
     const isMarker = headers[operationHeader] !== undefined;
     const key = subject.slice(prefix.length);
-    return isMarker ? undefined : { key, value: Buffer.from(data).toString(), storedAtMs };
+    return isMarker ? undefined : { key, value: Buffer.from(data).toString(), storedAtMs, revision: seq };
   };
   return {
     put: (key, value) => store(key, value),
+    putIf: storeIf,
     remove: (key) => store(key, "", "DEL"),
     get: async (key) => {
       const message = await readLast(handle, stream, prefix + key);

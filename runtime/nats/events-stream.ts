@@ -3,7 +3,7 @@ import { deleteConsumer, ensureConsumer } from "./consumers.ts";
 import { routerConsumer, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
-import { readAt, readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
+import { readAt, readBatchFrom, readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
 import type { HeaderFields } from "./headers.ts";
 
 /** An event for the stream. */
@@ -28,6 +28,8 @@ export interface EventsStream {
   find(tenants: readonly string[], idhash: string): Promise<StoredMessage | undefined>;
   /** The event with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
+  /** Events of a tenant (`*`: of all) in order, from a sequence or a time on, as many as are quick to read. */
+  scan(tenant: string, from: { readonly seq: number } | { readonly atMs: number }, countMax: number): Promise<readonly StoredMessage[]>;
   /** Makes the router's consumer and answers when that was first done, Unix milliseconds by JetStream's clock. */
   ensureRouter(maxAckPending: number): Promise<number>;
   /** Removes the router's consumer, so that every event is looked at again by the one that is made next. */
@@ -39,6 +41,8 @@ export interface EventsStream {
   /** Removes every event before this sequence. */
   dropBefore(seq: number): Promise<void>;
 }
+
+const scanBytesMax = 4 * 1024 * 1024;
 
 /** The events stream of a connection. */
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
@@ -62,6 +66,10 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
       return found.reduce<StoredMessage | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
     },
     at: (seq) => readAt(handle, stream, seq),
+    scan: (tenant, from, countMax) => {
+      const subject = layout.event(tenant, "*");
+      return readBatchFrom(handle, stream, { subject, ...from, countMax, bytesMax: scanBytesMax });
+    },
     ensureRouter: async (maxAckPending) => {
       const consumer = { stream, name: routerConsumer, filter: layout.filters.events, maxAckPending };
       return Date.parse((await ensureConsumer(handle, consumer)).created);

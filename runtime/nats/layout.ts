@@ -9,11 +9,12 @@
  * | | `hg.sch.<partner>.<did>` | a delivery that waits for the time of its next attempt |
  * | | `hg.dlr.<lane>.<partner>.<did>` | a delivery whose next attempt is due |
  * | `HG_ATTEMPTS` | `hg.att.<tenant>.<idhash>` | every attempt for an event, of every partner |
- * | `HG_DLQ` | `hg.dlq.<partner>.<reason>` | a delivery that ended without success |
+ * | `HG_DLQ` | `hg.dlq.<partner>.<reason>.<did>` | a delivery that ended without success |
+ * | `HG_REPLAYS` | `hg.rpl.<replay>.<mark>.<did>` | how far one delivery of a replay has come |
  * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | what JetStream says of deliveries it gave up |
  *
  * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
- * `runtime/webhooks/ids.ts`; `reason` is an outcome code. A delivery has one live message, on one of its three exact
+ * `runtime/webhooks/ids.ts`; `reason` is an outcome code; `replay` is a replay id. A delivery has one live message, on one of its three exact
  * subjects: nothing on the hot path ever needs a wildcard.
  */
 export interface Layout {
@@ -22,6 +23,7 @@ export interface Layout {
     readonly deliveries: string;
     readonly attempts: string;
     readonly deadLetters: string;
+    readonly replays: string;
     readonly advisories: string;
   };
   readonly buckets: {
@@ -35,6 +37,10 @@ export interface Layout {
     readonly fullPartners: string;
     /** Every partner for whom something may be stored, by partner token. */
     readonly partners: string;
+    /** Replays that were asked for, by replay id, and their cancellations. */
+    readonly replays: string;
+    /** Outcomes of requests with an `Idempotency-Key`. */
+    readonly idempotency: string;
   };
   /** Every subject of a stream. */
   readonly filters: {
@@ -42,6 +48,7 @@ export interface Layout {
     readonly deliveries: readonly string[];
     readonly attempts: string;
     readonly deadLetters: string;
+    readonly replays: string;
   };
   event(tenant: string, idhash: string): string;
   attempts(tenant: string, idhash: string): string;
@@ -50,7 +57,10 @@ export interface Layout {
   schedule(partner: string, did: string): string;
   /** The subject in another lane, in the same queue as `subject`. */
   sameQueue(subject: string, lane: string, partner: string, did: string): string;
-  deadLetter(partner: string, reason: string): string;
+  /** In a filter, `reason` and `did` may be `*`. */
+  deadLetter(partner: string, reason: string, did: string): string;
+  /** In a filter, `did` may be `*`. */
+  replayMark(replay: string, mark: string, did: string): string;
   /** Filter of the consumer that pulls a lane. */
   laneFilter(queue: LaneQueue, lane: string): string;
   /** Filters of everything that waits for a partner, in whatever lane. With wildcards: never for the hot path. */
@@ -82,6 +92,7 @@ export function createLayout(prefix: string): Layout {
       deliveries: name("DELIVERIES"),
       attempts: name("ATTEMPTS"),
       deadLetters: name("DLQ"),
+      replays: name("REPLAYS"),
       advisories: name("ADVISORIES"),
     },
     buckets: {
@@ -90,12 +101,15 @@ export function createLayout(prefix: string): Layout {
       promotedPartners: name("PROMOTED"),
       fullPartners: name("FULL"),
       partners: name("PARTNERS"),
+      replays: name("REPLAY"),
+      idempotency: name("IDEMPOTENCY"),
     },
     filters: {
       events: `${prefix}.evt.*.*`,
       deliveries: [`${prefix}.dlv.*.*.*`, `${prefix}.dlr.*.*.*`, `${prefix}.sch.*.*`],
       attempts: `${prefix}.att.*.*`,
-      deadLetters: `${prefix}.dlq.*.*`,
+      deadLetters: `${prefix}.dlq.*.*.*`,
+      replays: `${prefix}.rpl.*.*.*`,
     },
     event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
     attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,
@@ -106,7 +120,8 @@ export function createLayout(prefix: string): Layout {
       const queue = subject.startsWith(`${prefix}.${queueTokens.retry}.`) ? queueTokens.retry : queueTokens.first;
       return `${prefix}.${queue}.${lane}.${partner}.${did}`;
     },
-    deadLetter: (partner, reason) => `${prefix}.dlq.${partner}.${reason}`,
+    deadLetter: (partner, reason, did) => `${prefix}.dlq.${partner}.${reason}.${did}`,
+    replayMark: (replay, mark, did) => `${prefix}.rpl.${replay}.${mark}.${did}`,
     laneFilter: (queue, lane) => `${prefix}.${queueTokens[queue]}.${lane}.>`,
     partnerFilters: (partner) => [
       `${prefix}.dlv.*.${partner}.*`,

@@ -7,8 +7,8 @@ export interface ServerLimits {
 
 /** A dead letter with the largest body and its last attempts; also what nats-server takes by default. */
 const payloadBytesMin = 1_048_576;
-/** Five streams and five buckets. */
-const streamsMin = 10;
+/** Six streams and seven buckets. */
+const streamsMin = 13;
 /** The router's, and two for the first partner. */
 const consumersMin = 3;
 

@@ -1,3 +1,4 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "./connect.ts";
 
 /** A message as a stream holds it. */
@@ -13,6 +14,8 @@ export interface StoredMessage {
 const leaderTimeoutMs = 2_000;
 const noMessageCode = 10037;
 const noneStatus = 404;
+/** No such sequence; no message at it. Source: nats-server `errors.json`. */
+const goneCodes: ReadonlySet<number> = new Set([10037, 10043, 10057]);
 
 /**
  * The last message of an exact subject, read from the stream's leader: a replica may lag behind what was just
@@ -79,6 +82,40 @@ export async function readBatch(
  */
 export function readAt(handle: NatsConnectionHandle, stream: string, seq: number): Promise<StoredMessage | undefined> {
   return askLeader(handle, stream, { seq });
+}
+
+/** Where to read and how much of it. */
+export interface BatchFrom {
+  /** May hold wildcards. */
+  readonly subject: string;
+  /** First sequence; or, instead of it, the time from which on, Unix milliseconds. */
+  readonly seq?: number;
+  readonly atMs?: number;
+  readonly countMax: number;
+  /** The batch ends with the message that reaches this. */
+  readonly bytesMax: number;
+}
+
+/** Messages of a subject in order, from any replica. Fewer than `countMax` does not mean that there are no more. */
+export async function readBatchFrom(
+  handle: NatsConnectionHandle,
+  stream: string,
+  { subject, seq = 1, atMs, countMax, bytesMax }: BatchFrom,
+): Promise<readonly StoredMessage[]> {
+  const start = atMs === undefined ? { seq: Math.max(1, seq) } : { start_time: new Date(atMs).toISOString() };
+  const limits = { next_by_subj: subject, batch: countMax, max_bytes: bytesMax };
+  return collect(await handle.manager.direct.getBatch(stream, { ...start, ...limits }));
+}
+
+/** Deletes one message; nothing when it is gone already. */
+export async function removeMessage(handle: NatsConnectionHandle, stream: string, seq: number): Promise<void> {
+  try {
+    await handle.manager.streams.deleteMessage(stream, seq, false);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError && goneCodes.has(error.code))) {
+      throw error;
+    }
+  }
 }
 
 interface DirectMessage {

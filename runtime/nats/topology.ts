@@ -17,6 +17,12 @@ const deliveriesDuplicateWindowMs = 120_000;
 const deadLettersDuplicateWindowMs = 3_600_000;
 const advisoriesAgeMs = 7 * 86_400_000;
 const advisoriesBytesMax = 64 * 1024 * 1024;
+const replaysAgeMs = 7 * 86_400_000;
+/** Marks of replays, about 150 bytes each; without a bound in bytes, so that nothing is set aside for them. */
+const replayMarksMax = 2_000_000;
+/** Source: wire, "`Idempotency-Key` is honoured … for 24 h". */
+const idempotencyAgeMs = 86_400_000;
+const idempotencyBytesMax = 32 * 1024 * 1024;
 /** Well above the age at which a pod counts as gone. */
 const podHeartbeatAgeMs = 10_000;
 const patienceMs = 30_000;
@@ -148,6 +154,15 @@ function streamConfigs(layout: Layout, settings: StreamSettings): readonly Named
     },
     {
       ...common,
+      name: streams.replays,
+      subjects: [filters.replays],
+      discard: "old",
+      max_msgs_per_subject: 1,
+      max_age: nanos(replaysAgeMs),
+      max_msgs: replayMarksMax,
+    },
+    {
+      ...common,
       name: streams.advisories,
       subjects: [streams.events, streams.deliveries].flatMap(advisorySubjects),
       discard: "old",
@@ -224,4 +239,7 @@ async function ensureBuckets(handle: NatsConnectionHandle, layout: Layout, repli
   for (const bucket of [disabledPartners, promotedPartners, fullPartners, partners]) {
     await kvm.create(bucket, { replicas, history: 1, allow_direct: true });
   }
+  await kvm.create(layout.buckets.replays, { replicas, history: 1, ttl: replaysAgeMs, allow_direct: true });
+  const idempotency = { ttl: idempotencyAgeMs, max_bytes: idempotencyBytesMax };
+  await kvm.create(layout.buckets.idempotency, { replicas, history: 1, ...idempotency, allow_direct: true });
 }

@@ -24,6 +24,8 @@ export interface AttemptRecord extends AttemptId {
   readonly settlement: Settlement;
   /** Who made the attempt. */
   readonly pod: string;
+  /** The replay that the attempt belongs to. */
+  readonly replayId?: string;
 }
 
 /** What came of an attempt, cut to what history needs. */
@@ -73,6 +75,7 @@ export function attemptRecord({ item, partner, startedAtMs, outcome, settlement,
     outcome: recordedOutcome(outcome),
     settlement,
     pod,
+    ...(item.replayId === undefined ? {} : { replayId: item.replayId }),
   };
 }
 

@@ -28,6 +28,7 @@ export async function carryOut(
   lane: LaneControl,
   settlement: Settlement,
 ): Promise<void> {
+  await context.onSettled({ item: work.item, partner, settlement });
   switch (settlement.kind) {
     case "delivered":
       await confirm(context, work);

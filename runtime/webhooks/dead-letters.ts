@@ -1,7 +1,7 @@
 import type { DeadLetterToStore } from "../nats/dead-letters-stream.ts";
 import type { AttemptRecord } from "./attempts.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
-import { messageId } from "./ids.ts";
+import { eventHash, messageId } from "./ids.ts";
 import type { Partner } from "./partner.ts";
 
 /** How a delivery ended without success: the partner said no, or time ran out. */
@@ -51,12 +51,13 @@ export function deadLetter(ended: EndedDelivery): DeadLetterToStore {
     attempts: attempts.slice(-attemptsMax),
     body: Buffer.from(body).toString("base64"),
   };
-  return { partner: item.partner, reason, messageId: `dlq:${messageId(item)}`, payload: JSON.stringify(letter) };
+  const { partner: token, did } = item;
+  return { partner: token, reason, did, messageId: `dlq:${messageId(item)}`, payload: JSON.stringify(letter) };
 }
 
 /** A message that is no delivery at all: kept as it is, so that nobody trips over it again. */
 export function unreadableLetter(partner: string, subject: string, seq: number, data: Uint8Array): DeadLetterToStore {
   const reason = "unreadable";
   const payload = JSON.stringify({ subject, seq, state: "dead", reason, body: Buffer.from(data).toString("base64") });
-  return { partner, reason, messageId: `dlq:${subject}:${seq}`, payload };
+  return { partner, reason, did: eventHash(`${subject}:${seq}`), messageId: `dlq:${subject}:${seq}`, payload };
 }

@@ -9,6 +9,7 @@ import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { DisabledPartners } from "./disabled-partners.ts";
 import type { Partner } from "./partner.ts";
 import type { Sender } from "./send.ts";
+import type { Settlement } from "./settle.ts";
 import type { Suspicion } from "./suspicion.ts";
 
 /** What the engine logs to. */
@@ -20,6 +21,13 @@ export type Log = Pick<BaseLogger, "info" | "warn" | "error">;
  * (the next attempt, the dead letter) is stored and nothing is acknowledged yet, `acknowledged`.
  */
 export type Stage = "routing" | "routed_one" | "loaded" | "sent" | "recorded" | "passed_on" | "acknowledged";
+
+/** What became of one attempt. */
+export interface SettledDelivery {
+  readonly item: DeliveryItem;
+  readonly partner: Partner;
+  readonly settlement: Settlement;
+}
 
 /** Everything a delivery needs besides itself and its partner. */
 export interface DeliveryContext {
@@ -41,6 +49,8 @@ export interface DeliveryContext {
   readonly metrics: DeliveryMetrics;
   /** Called at every stage; for fault tests. */
   readonly onStage: (stage: Stage, eventId: string) => void;
+  /** Told of every settlement before it is carried out, at least once each. Never rejects. */
+  readonly onSettled: (settled: SettledDelivery) => Promise<void>;
   /** Aborted when the process must end: nothing new is tried, and what is under way is left to others. */
   readonly ending: AbortSignal;
 }

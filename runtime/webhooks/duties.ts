@@ -19,6 +19,8 @@ export interface DutiesDeps {
   readonly streams: StreamSettings;
   /** Partners of the configuration. */
   readonly partners: () => readonly Partner[];
+  /** Begins to run replays, in turns. */
+  readonly replays: () => () => Promise<void>;
   /** How long a partner is gone before what waits for it goes too. @default ten minutes */
   readonly removedAfterMs?: number;
   /** Age from which a message that nobody hands out is an orphan. @default one minute */
@@ -27,6 +29,7 @@ export interface DutiesDeps {
 
 const roomMs = 2_000;
 const topologyMs = 2_000;
+const replaysMs = 500;
 const partnersMs = 2_000;
 const advisoriesMs = 5_000;
 const orphansMs = 2_000;
@@ -41,6 +44,7 @@ export function createDuties(deps: DutiesDeps): readonly Duty[] {
       begin: () => () => keepRoom(context.events, streams.events.maxBytes, context.log),
     },
     { name: "topology", periodMs: topologyMs, begin: () => () => repair(deps) },
+    { name: "replays", periodMs: replaysMs, begin: deps.replays },
     { name: "partners", periodMs: partnersMs, begin: () => partnersDuty(deps) },
     { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(rescueDeps(deps)) },
     { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(rescueDeps(deps)) },

@@ -10,6 +10,7 @@ import type { NatsConnectionHandle } from "../nats/connect.ts";
 import { createDeadLettersStream } from "../nats/dead-letters-stream.ts";
 import { createDeliveriesStream } from "../nats/deliveries-stream.ts";
 import { createEventsStream } from "../nats/events-stream.ts";
+import { createReplaysStream, type ReplaysStream } from "../nats/replays-stream.ts";
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
 import type { LaneRules } from "./assign-lanes.ts";
@@ -20,6 +21,7 @@ import { createDeliveryMetrics } from "./delivery-metrics.ts";
 import { createDisabledPartners, type DisabledMark } from "./disabled-partners.ts";
 import { createDuties } from "./duties.ts";
 import { parseEnvelope } from "./envelope.ts";
+import { listEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { readHistory, type EventHistory } from "./history.ts";
 import { createHomes, type Homes } from "./homes.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
@@ -27,6 +29,11 @@ import { createLanes, type Lanes } from "./lanes.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
 import { createPromotions, type Promotions } from "./promotions.ts";
 import { personalDataRules } from "./personal-data.ts";
+import { createSettledCounter } from "./replay/count-settled.ts";
+import { createDeadLetterBox, type DeadLetterBox } from "./replay/dead-letter-box.ts";
+import { createReplayStore } from "./replay/replay-store.ts";
+import { createReplays, type Replays } from "./replay/replays.ts";
+import { createReplayRunner } from "./replay/runner.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
 import { createRoutingTable } from "./routing-table.ts";
 import { createSender, type Sender } from "./send.ts";
@@ -41,6 +48,12 @@ export interface WebhookEngine {
    * @throws Refusal `events_unavailable`
    */
   event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
+  /** Events of some tenants, oldest first. @throws Refusal `event_not_found`, `events_unavailable` */
+  events(query: EventQuery): Promise<EventPage>;
+  /** Replays and redrives. */
+  readonly replays: Replays;
+  /** What was not delivered. */
+  readonly deadLetters: DeadLetterBox;
   /** From now on this configuration is obeyed; partners that it does not change go on undisturbed. */
   apply(config: RuntimeConfig): void;
   /** Partners that answered 410, also those that an edit has lifted since. */
@@ -112,6 +125,8 @@ export async function createWebhookEngine(deps: WebhookEngineDeps): Promise<Webh
 
 class Engine implements WebhookEngine {
   readonly ingest: Ingest;
+  readonly replays: Replays;
+  readonly deadLetters: DeadLetterBox;
   readonly #deps: WebhookEngineDeps;
   readonly #ending = new AbortController();
   readonly #context: EngineContext;
@@ -154,9 +169,14 @@ class Engine implements WebhookEngine {
     });
     this.#router = createRouter(this.#context);
     const { removedAfterMs, orphanAgeMs } = deps;
+    const replayDeps = { ...this.#context, partners: () => this.#partners };
+    const store = createReplayStore(createBucket(nats, layout.buckets.replays));
+    this.replays = createReplays(replayDeps, store);
+    this.deadLetters = createDeadLetterBox(replayDeps);
     this.#duties = createDuties({
       context: this.#context,
       router: this.#router,
+      replays: () => createReplayRunner(replayDeps, store),
       nats,
       layout,
       streams: settings.streams,
@@ -207,13 +227,16 @@ class Engine implements WebhookEngine {
     this.#lanes.apply(this.#partners);
   }
 
-  /** Reading fails for one reason only: JetStream does not answer as it should. */
-  async event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined> {
-    try {
-      return await readHistory({ ...this.#context, table: () => this.#table }, eventId, tenants);
-    } catch (cause) {
-      throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
+  event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined> {
+    return answered(() => readHistory({ ...this.#context, table: () => this.#table }, eventId, tenants));
+  }
+
+  async events(query: EventQuery): Promise<EventPage> {
+    const page = await answered(() => listEvents({ ...this.#context, table: () => this.#table }, query));
+    if (page === undefined) {
+      throw new Refusal("event_not_found", "No event of the id that bounds the list is visible to this caller.");
     }
+    return page;
   }
 
   disabledPartners(): Promise<readonly DisabledMark[]> {
@@ -247,6 +270,16 @@ class Engine implements WebhookEngine {
 
 interface EngineContext extends RouterDeps {
   readonly backlogs: Backlogs;
+  readonly replays: ReplaysStream;
+}
+
+/** Reading fails for one reason only: JetStream does not answer as it should. @throws Refusal `events_unavailable` */
+async function answered<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    throw new Refusal("events_unavailable", "The event store does not answer", { cause, retryAfterSeconds: 1 });
+  }
 }
 
 function createContext(
@@ -258,7 +291,10 @@ function createContext(
   const { nats, settings, log, podId } = deps;
   const deliveries = createDeliveriesStream(nats, layout);
   const bucket = createBucket(nats, layout.buckets.fullPartners);
+  const replays = createReplaysStream(nats, layout);
   return {
+    replays,
+    onSettled: createSettledCounter(replays, log, ending),
     backlogs: createBacklogs({ deliveries, bucket, log, ...whose }),
     events: createEventsStream(nats, layout),
     deliveries,

@@ -3,6 +3,7 @@ import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
 import type { EventsStream } from "../nats/events-stream.ts";
 import { parseAttempts, type AttemptRecord, type RecordedOutcome } from "./attempts.ts";
 import { isLater, readItem } from "./delivery-item.ts";
+import { isHandled, parseHandled, type HandledNote } from "./handled.ts";
 import { deliveryId, eventHash } from "./ids.ts";
 import type { AttemptTimings } from "./outcome.ts";
 import type { Partner } from "./partner.ts";
@@ -28,6 +29,8 @@ export interface DeliveryHistory {
   readonly reason: string | null;
   /** ISO 8601 UTC; null when no attempt is planned, or the first is about to be made. */
   readonly next_attempt_at: string | null;
+  /** `manual` when somebody handled the event by hand and said so. */
+  readonly handled: "manual" | null;
   readonly attempts: readonly AttemptHistory[];
 }
 
@@ -45,6 +48,8 @@ export interface AttemptHistory {
   readonly error: { readonly reason: string; readonly detail: string } | null;
   /** The beginning of the answer; null without one. */
   readonly response: ResponseHistory | null;
+  /** The replay that the attempt belongs to; null for none. */
+  readonly replay_id: string | null;
 }
 
 export interface PhasesHistory {
@@ -81,57 +86,89 @@ export async function readHistory(
   }
   const waiting = await waitingPartners(deps, event);
   // Read last: what is not live any more by then has left its attempt.
-  const attempts = parseAttempts(await deps.attempts.list(event.tenant, eventHash(eventId)));
+  const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
   return {
     event: JSON.parse(Buffer.from(event.body).toString()) as object,
-    deliveries: deliveryHistories(attempts, waiting),
+    deliveries: deliveryHistories(parseAttempts(stored), waiting, parseHandled(stored)),
   };
 }
 
-/** Partners that want the event and whose delivery is on its way, or will be as soon as the event is routed. */
-async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Promise<readonly string[]> {
+/**
+ * Partners that want the event and whose delivery is on its way, or will be as soon as the event is routed, with the
+ * generation that is.
+ */
+export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
   const wanting = deps.table().partnersFor(event);
   if (wanting.length === 0) {
-    return [];
+    return new Map();
   }
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
-  const areWaiting = await Promise.all(wanting.map(async (partner) => !isRouted || isLive(deps, event, partner)));
-  return wanting.filter((_, index) => areWaiting[index]).map(({ label }) => label);
+  const find = async (partner: Partner): Promise<readonly [string, number | undefined]> => {
+    const generation = await liveGeneration(deps, event, partner);
+    return [partner.label, generation ?? (isRouted ? undefined : 0)];
+  };
+  const found = await Promise.all(wanting.map(find));
+  return new Map(found.flatMap(([label, generation]) => (generation === undefined ? [] : [[label, generation] as const])));
 }
 
-async function isLive({ deliveries }: HistoryDeps, event: StoredEvent, partner: Partner): Promise<boolean> {
+async function liveGeneration({ deliveries }: HistoryDeps, event: StoredEvent, partner: Partner): Promise<number | undefined> {
   const did = deliveryId(event.tenant, event.eventId, partner.config.uid);
   const live = await deliveries.live(partner.lanes, partner.token, did);
-  return live.some((message) => readItem(message) !== undefined);
+  const generations = live.flatMap((message) => readItem(message)?.generation ?? []);
+  return generations.length === 0 ? undefined : Math.max(...generations);
 }
+
+/** Generations on their way, by `namespace/name` of the partner. */
+export type Waiting = ReadonlyMap<string, number>;
 
 /** Histories by partner, of attempts in any order and of partners that may have none yet. */
 export function deliveryHistories(
   attempts: readonly AttemptRecord[],
-  waiting: readonly string[],
+  waiting: Waiting,
+  handled: readonly HandledNote[] = [],
 ): readonly DeliveryHistory[] {
-  const byPartner = new Map<string, AttemptRecord[]>(waiting.map((label) => [label, []]));
+  const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys()].map((label) => [label, []]));
   for (const record of attempts) {
     const label = `${record.partner.namespace}/${record.partner.name}`;
     byPartner.set(label, [...(byPartner.get(label) ?? []), record]);
   }
   const labels = [...byPartner.keys()].sort();
-  return labels.map((partner) => deliveryHistory(partner, byPartner.get(partner) ?? []));
+  return labels.map((partner) => deliveryHistory(partner, byPartner.get(partner) ?? [], waiting.get(partner), handled));
 }
 
-function deliveryHistory(partner: string, records: readonly AttemptRecord[]): DeliveryHistory {
+function deliveryHistory(
+  partner: string,
+  records: readonly AttemptRecord[],
+  waiting: number | undefined,
+  handled: readonly HandledNote[],
+): DeliveryHistory {
   const ordered = records.toSorted((a, b) => compareAttempts(a, b));
-  return { partner, ...standingOf(lastSettlement(ordered)), attempts: ordered.map(attemptHistory) };
+  return { partner, ...standing(ordered, waiting, handled), attempts: ordered.map(attemptHistory) };
+}
+
+type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled">;
+
+/** A generation that is on its way and was not attempted yet comes before what became of those before it. */
+function standing(ordered: readonly AttemptRecord[], waiting: number | undefined, handled: readonly HandledNote[]): Standing {
+  const last = ordered.at(-1);
+  if (waiting !== undefined && waiting > (last?.generation ?? -1)) {
+    return { state: "in_delivery", reason: null, next_attempt_at: null, handled: null };
+  }
+  if (last !== undefined && isHandled(last, handled)) {
+    return { state: "delivered", reason: null, next_attempt_at: null, handled: "manual" };
+  }
+  return { ...standingOf(lastSettlement(ordered)), handled: null };
 }
 
 /** Of the last step; when two pods made the same attempt, the one that succeeded counts. */
-function lastSettlement(ordered: readonly AttemptRecord[]): Settlement | undefined {
+export function lastSettlement(ordered: readonly AttemptRecord[]): Settlement | undefined {
   const last = ordered.at(-1);
   const lastStep = ordered.filter((record) => last !== undefined && !isLater(last, record));
   return (lastStep.find(({ settlement }) => settlement.kind === "delivered") ?? last)?.settlement;
 }
 
-function compareAttempts(a: AttemptRecord, b: AttemptRecord): number {
+/** Orders attempts by step, then by time. */
+export function compareAttempts(a: AttemptRecord, b: AttemptRecord): number {
   if (isLater(a, b)) {
     return 1;
   }
@@ -160,8 +197,8 @@ function standingOf(settlement: Settlement | undefined): Pick<DeliveryHistory, "
   }
 }
 
-function attemptHistory({ number, at, durationMs, timings, outcome }: AttemptRecord): AttemptHistory {
-  const made = { attempt: number, at, duration_ms: durationMs, phases_ms: phasesHistory(timings) };
+function attemptHistory({ number, at, durationMs, timings, outcome, replayId }: AttemptRecord): AttemptHistory {
+  const made = { attempt: number, at, duration_ms: durationMs, phases_ms: phasesHistory(timings), replay_id: replayId ?? null };
   if (outcome.kind === "failure") {
     const { reason, detail } = outcome;
     return { ...made, status: null, error: { reason, detail }, response: null };

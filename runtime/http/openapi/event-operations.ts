@@ -1,4 +1,16 @@
-import type { Operation } from "./operation.ts";
+import { words } from "./json-schema.ts";
+import type { Operation, OperationParameter } from "./operation.ts";
+
+const text = (name: string, description: string, example?: string): OperationParameter => {
+  const parameter = { name, in: "query", description, schema: { type: "string", minLength: 1 } } as const;
+  return example === undefined ? parameter : { ...parameter, example };
+};
+const eventId = { name: "id", in: "path", description: "Event id", schema: { type: "string", minLength: 1 } } as const;
+const replayId = { name: "id", in: "path", description: "Replay id", schema: { type: "string", minLength: 1 } } as const;
+const paging: readonly OperationParameter[] = [
+  text("cursor", "Where to go on: `meta.cursor` of the page before"),
+  { name: "limit", in: "query", description: "Items of a page", schema: { type: "integer", minimum: 1, maximum: 200, default: 50 } },
+];
 
 /** `POST /events` */
 export const ingestOperation: Operation = {
@@ -14,6 +26,91 @@ export const historyOperation: Operation = {
   id: "readEvent",
   tag: "webhooks",
   summary: "The original package of an event and every attempt to deliver it",
-  parameters: [{ name: "id", in: "path", description: "Event id", schema: { type: "string", minLength: 1 } }],
+  parameters: [eventId],
   answers: { "200": { description: "The event", schema: "EventHistory" } },
+};
+
+/** `GET /webhooks/events` */
+export const listOperation: Operation = {
+  id: "listEvents",
+  tag: "webhooks",
+  summary: "Events of the caller's tenants and where their deliveries stand, oldest first",
+  parameters: [
+    text("from", "Accepted at or after this time; a day ago without it", "2026-01-31T00:00:00.000Z"),
+    text("to", "Accepted before this time"),
+    text("after_id", "Begin after this event"),
+    text("before_id", "End before this event"),
+    text("type", "Event type, or a pattern of them", "payout.*"),
+    text("partner", "Only events with a delivery to this partner", "default/acme"),
+    { name: "state", in: "query", description: "Only events with a delivery in this state", schema: words(["in_delivery", "delivered", "rejected", "dead"]) },
+    ...paging,
+  ],
+  answers: { "200": { description: "Events", schema: "EventPage" } },
+};
+
+/** `POST /webhooks/replay` */
+export const replayOperation: Operation = {
+  id: "startReplay",
+  tag: "webhooks",
+  summary: "Deliver events again, by their ids or by a window of time",
+  bodySchema: "ReplayRequest",
+  bodyExample: { from: "2026-01-31T00:00:00.000Z", to: "2026-01-31T12:00:00.000Z", partners: ["default/acme"], only_failed: true },
+  answers: {
+    "200": { description: "What a dry run counted", schema: "DryRun" },
+    "202": { description: "The replay is taken in", schema: "Replay" },
+  },
+};
+
+/** `GET /webhooks/replay/:id` */
+export const readReplayOperation: Operation = {
+  id: "readReplay",
+  tag: "webhooks",
+  summary: "How far a replay has come",
+  parameters: [replayId],
+  answers: { "200": { description: "The replay", schema: "Replay" } },
+};
+
+/** `DELETE /webhooks/replay/:id` */
+export const cancelReplayOperation: Operation = {
+  id: "cancelReplay",
+  tag: "webhooks",
+  summary: "Publish nothing more of a replay",
+  parameters: [replayId],
+  answers: { "200": { description: "The replay as it ended", schema: "Replay" } },
+};
+
+/** `GET /webhooks/dead-letters` */
+export const deadLettersOperation: Operation = {
+  id: "listDeadLetters",
+  tag: "webhooks",
+  summary: "Deliveries to a partner that ended without success, oldest first",
+  parameters: [
+    { ...text("partner", "Partner", "default/acme"), required: true },
+    text("reason", "Only letters of this reason", "status_404"),
+    ...paging,
+  ],
+  answers: { "200": { description: "Dead letters", schema: "DeadLetterPage" } },
+};
+
+/** `POST /webhooks/dead-letters/redrive` */
+export const redriveOperation: Operation = {
+  id: "redriveDeadLetters",
+  tag: "webhooks",
+  summary: "Deliver the dead letters of a partner again",
+  bodySchema: "RedriveRequest",
+  bodyExample: { partner: "default/acme", reason: "status_404", rate_per_second: 50 },
+  answers: {
+    "200": { description: "What a dry run counted", schema: "DryRun" },
+    "202": { description: "The redrive is taken in, as a replay", schema: "Replay" },
+  },
+};
+
+/** `POST /webhooks/ack` */
+export const ackOperation: Operation = {
+  id: "acknowledgeDeadLetter",
+  tag: "webhooks",
+  summary: "Say that an event was handled by hand",
+  bodySchema: "AckRequest",
+  bodyExample: { event_id: "evt-1", partner: "default/acme", note: "booked by hand" },
+  answers: { "200": { description: "The dead letter is closed", schema: "Ack" } },
 };

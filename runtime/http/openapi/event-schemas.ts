@@ -1,6 +1,11 @@
-import { flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
+import { count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 
 const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: "null" }] });
+
+const states = ["in_delivery", "delivered", "rejected", "dead"] as const;
+const duration: JsonSchema = { type: "number", minimum: 0 };
+const met = { matched: count, in_progress: count, too_old: count, missing: count };
+const pace = { dry_run: flag, rate_per_second: { type: "integer", minimum: 1, maximum: 10_000 } } satisfies Readonly<Record<string, JsonSchema>>;
 
 /** What is sent to and answered by the sender of webhooks. Source: seed "Webhook Event Delivery" §2 and §4.2. */
 export const eventSchemas: SchemaSet = {
@@ -22,9 +27,10 @@ export const eventSchemas: SchemaSet = {
   EventHistory: object({ event: { type: "object" }, deliveries: list(ref("DeliveryHistory")) }),
   DeliveryHistory: object({
     partner: text(),
-    state: words(["in_delivery", "delivered", "rejected", "dead"]),
+    state: words(states),
     reason: nullable(text()),
     next_attempt_at: nullable(ref("Time")),
+    handled: nullable(words(["manual"])),
     attempts: list(ref("AttemptHistory")),
   }),
   AttemptHistory: object({
@@ -32,7 +38,64 @@ export const eventSchemas: SchemaSet = {
     at: text({ format: "date-time" }),
     status: { type: ["integer", "null"] },
     duration_ms: { type: "number", minimum: 0 },
+    phases_ms: object({ dns: nullable(duration), connect: nullable(duration), tls: nullable(duration), first_byte: nullable(duration) }),
     error: nullable(object({ reason: text(), detail: text() })),
     response: nullable(object({ headers: { type: "object", additionalProperties: text() }, body: text(), body_truncated: flag })),
+    replay_id: nullable(text()),
+  }),
+  EventPage: object({ data: list(ref("EventSummary")), meta: ref("CursorMeta") }),
+  CursorMeta: object({ cursor: nullable(text({ description: "For the next page; null at the end" })) }),
+  EventSummary: object({
+    event_id: text(),
+    type: text(),
+    tenant: text(),
+    accepted_at: ref("Time"),
+    deliveries: list(object({ partner: text(), state: words(states), reason: nullable(text()) })),
+  }),
+  ReplayRequest: object(
+    {},
+    {
+      event_ids: list(text(), { minItems: 1, maxItems: 1000 }),
+      from: text({ format: "date-time" }),
+      to: text({ format: "date-time" }),
+      after_id: text(),
+      before_id: text(),
+      partners: list(text()),
+      types: list(text()),
+      only_failed: flag,
+      force: flag,
+      ...pace,
+    },
+  ),
+  RedriveRequest: object({ partner: text() }, { reason: text(), event_ids: list(text(), { minItems: 1, maxItems: 1000 }), types: list(text()), ...pace }),
+  Replay: object({
+    replay_id: text(),
+    status: words(["queued", "running", "completed", "cancelled", "failed"]),
+    created_at: ref("Time"),
+    ...met,
+    published: count,
+    delivered: count,
+    failed: count,
+  }),
+  DryRun: object({ dry_run: flag, ...met, complete: flag }),
+  DeadLetterPage: object({ data: list(ref("DeadLetter")), meta: ref("CursorMeta") }),
+  DeadLetter: object({
+    event_id: text(),
+    tenant: text(),
+    type: text(),
+    partner: text(),
+    state: words(["rejected", "dead"]),
+    reason: text(),
+    attempts: count,
+    ended_at: ref("Time"),
+    replay_id: nullable(text()),
+  }),
+  AckRequest: object({ event_id: text(), partner: text() }, { note: text({ maxLength: 1024 }), tenant: text() }),
+  Ack: object({
+    event_id: text(),
+    partner: text(),
+    state: words(["delivered"]),
+    handled: words(["manual"]),
+    recipient: nullable(object({ status: { type: ["integer", "null"] }, error: nullable(text()) })),
   }),
 };

@@ -32,6 +32,7 @@ describe("a compiled partner", () => {
           url: "https://partner.example/webhooks/v1/payments",
           timeoutMs: 3_000,
           headers: { "x-team": "Payments" },
+          idempotencyMs: 259_200_000,
         },
         signing: {
           scheme: "HmacV1",
@@ -82,6 +83,7 @@ describe("a compiled partner", () => {
   test.each<[string, Readonly<Record<string, unknown>>, object]>([
     ["a rate, with a second's worth for a burst", { "delivery.ratePerSecond": 7 }, { delivery: { rate: { perSecond: 7, burst: 7 } } }],
     ["a rate and a burst", { "delivery.ratePerSecond": 7, "delivery.burst": 1 }, { delivery: { rate: { perSecond: 7, burst: 1 } } }],
+    ["whom to tell what was handled by hand", { "endpoint.ackUrl": "https://partner.example/webhooks/ack" }, { endpoint: { ackUrl: "https://partner.example/webhooks/ack" } }],
     ["keys that sign side by side", { "signing.sideBySide": true }, { signing: { scheme: "HmacV1", sideBySide: true } }],
     ["dead letters of its own age", { "deadLetter.retainSeconds": 60 }, { deadLetterSeconds: 60 }],
   ])("has %s", (_, changes, expected) => {

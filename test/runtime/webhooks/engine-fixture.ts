@@ -22,7 +22,7 @@ export type PartnerOverrides = Partial<Pick<PartnerConfig, "subscriptions" | "re
 export function partnerConfig(name: string, url: string, overrides: PartnerOverrides = {}): PartnerConfig {
   const { timeoutMs = 2_000, uid = `uid-of-${name}`, ...rest } = overrides;
   const spec = {
-    endpoint: { url, timeoutMs, headers: {} },
+    endpoint: { url, timeoutMs, headers: {}, idempotencyMs: 86_400_000 },
     signing: { scheme: "HmacV1" as const, keys: [{ id: "k1", material: materialId }] },
     subscriptions: [{ name: "all", types: ["**"], tenants: ["*"], producers: [] }],
     delivery: { maxInFlight: 64 },

@@ -125,7 +125,7 @@ describe.concurrent("a message that is no delivery", () => {
     await engine.ingest(eventBytes("e-1"));
     await untilState(engine, "e-1", "delivered");
     const letter = async () => {
-      const last_by_subj = engine.layout.deadLetter(token, "unreadable");
+      const last_by_subj = engine.layout.deadLetter(token, "unreadable", "*");
       return engine.nats.manager.streams.getMessage(engine.layout.streams.deadLetters, { last_by_subj });
     };
     const kept = await waitFor(letter, { timeoutMs, what: "the dead letter" });

@@ -84,21 +84,21 @@ describe("the history of a delivery", () => {
       { state: "delivered" },
     ],
   ] as const)("%s", (_sentence, attempts, waiting, expected) => {
-    const histories = deliveryHistories(attempts, waiting);
+    const histories = deliveryHistories(attempts, new Map(waiting.map((label) => [label, 0])));
     expect(histories).toHaveLength(1);
     expect(histories[0]).toMatchObject({ partner: "shop/one", ...expected });
   });
 
   test("lists attempts by generation and number, whatever their order in the stream", () => {
     const attempts = [record(1, retry, { generation: 1, number: 3 }), record(2, retry), record(1, retry)];
-    expect(deliveryHistories(attempts, [])[0]?.attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    expect(deliveryHistories(attempts, new Map())[0]?.attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
   });
 
   test("shows what came of an attempt", () => {
     const timings = { dnsMs: 1, connectMs: 2.31, firstByteMs: 4, totalMs: 12 };
     const attempts = [record(1, retry, { outcome: refused }), record(2, retry, { timings })];
     const none = { dns: null, connect: null, tls: null, first_byte: null };
-    expect(deliveryHistories(attempts, [])[0]?.attempts).toEqual([
+    expect(deliveryHistories(attempts, new Map())[0]?.attempts).toEqual([
       {
         attempt: 1,
         at: "2026-01-01T00:00:01.000Z",
@@ -107,6 +107,7 @@ describe("the history of a delivery", () => {
         phases_ms: none,
         error: { reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" },
         response: null,
+        replay_id: null,
       },
       {
         attempt: 2,
@@ -116,13 +117,25 @@ describe("the history of a delivery", () => {
         phases_ms: { dns: 1, connect: 2.3, tls: null, first_byte: 4 },
         error: null,
         response: { headers: { "x-trace-id": "t-1" }, body: "text", body_truncated: true },
+        replay_id: null,
       },
     ]);
   });
 
+  test.each([
+    ["waits for a replay that was not attempted yet", new Map([["shop/one", 1]]), [], { state: "in_delivery", reason: null, handled: null }],
+    ["stays what it was while its last message is still there", new Map([["shop/one", 0]]), [], { state: "dead", handled: null }],
+    ["was handled by hand", new Map(), [0], { state: "delivered", reason: null, handled: "manual" }],
+    ["was handled in a generation before", new Map(), [-1], { state: "dead", handled: null }],
+  ])("%s", (_sentence, waiting, handled, expected) => {
+    const notes = handled.map((generation) => ({ kind: "handled", did: "did-1", generation, at: "2026-01-02T00:00:00.000Z", by: "support" }) as const);
+    const attempts = [record(1, { kind: "dead", reason: "status_503" })];
+    expect(deliveryHistories(attempts, waiting, notes)).toMatchObject([expected]);
+  });
+
   test("is one per partner, by name", () => {
     const other = record(1, retry, { did: "did-2", partner: { uid: "v", namespace: "shop", name: "another" } });
-    const labels = deliveryHistories([record(1, retry), other], ["shop/third"]).map(({ partner }) => partner);
+    const labels = deliveryHistories([record(1, retry), other], new Map([["shop/third", 0]])).map(({ partner }) => partner);
     expect(labels).toEqual(["shop/another", "shop/one", "shop/third"]);
   });
 });

@@ -92,6 +92,8 @@ export const callers: Readonly<Record<string, Partial<Caller>>> = {
   nobody: { scopes: ["events:write"] },
 };
 
+const absent = (): Promise<never> => Promise.reject(new Refusal("not_found", "There are no webhooks here."));
+
 /** Over stores that say what a test wants. @param replies what the store of each region says */
 export async function startMetricsServer(
   replies: Readonly<Record<string, StoreReply>>,
@@ -115,7 +117,13 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
   const config = configOver(urls);
   const log = pino({ level: "silent" });
   const api = createMetricsApi({ config, log, ...options });
-  const nothing = { ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }), event: async () => undefined };
+  const nothing = {
+    ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }),
+    event: async () => undefined,
+    events: async () => ({ items: [] }),
+    replays: { replay: absent, redrive: absent, get: absent, cancel: absent },
+    deadLetters: { list: async () => ({ items: [] }), ack: absent },
+  };
   const described = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...metricsRoutes(api)];
   const app = createPublicServer({
     log,

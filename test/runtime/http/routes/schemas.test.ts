@@ -11,7 +11,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  * line here.
  */
 const digests: Readonly<Record<string, string>> = {
-  "2026-11-21": "50b95b7f0ca76fe6",
+  "2026-11-21": "59818ba09108b96c",
 };
 
 let server: MetricsServer;

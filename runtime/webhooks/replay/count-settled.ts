@@ -1,0 +1,27 @@
+import { untilAnswered } from "../../nats/persistence.ts";
+import type { ReplaysStream } from "../../nats/replays-stream.ts";
+import type { Log, SettledDelivery } from "../delivery-context.ts";
+
+const patienceMs = 5_000;
+
+/**
+ * Counts the ends of deliveries that belong to a replay. A count that cannot be stored holds no delivery up for longer than
+ * its patience: the figure is then too low. Never rejects.
+ */
+export function createSettledCounter(
+  replays: ReplaysStream,
+  log: Log,
+  signal: AbortSignal,
+): (settled: SettledDelivery) => Promise<void> {
+  return async ({ item: { replayId, did }, settlement }) => {
+    if (replayId === undefined || settlement.kind === "retry") {
+      return;
+    }
+    const mark = settlement.kind === "delivered" ? "delivered" : "failed";
+    try {
+      await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs: patienceMs, signal });
+    } catch (error) {
+      log.warn({ err: error, replayId }, "the end of a replayed delivery is not counted");
+    }
+  };
+}

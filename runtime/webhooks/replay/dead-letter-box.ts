@@ -1,0 +1,170 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { StoredMessage } from "../../nats/stored-messages.ts";
+import type { DeadLetter } from "../dead-letters.ts";
+import type { HandledNote } from "../handled.ts";
+import { deliveryId, eventHash } from "../ids.ts";
+import type { Partner } from "../partner.ts";
+import type { RouterDeps } from "../router.ts";
+import { readEvent } from "../stored-event.ts";
+import { mayName, parseLetter } from "./read-chunk.ts";
+import { parseAckRequest, type AckRequest } from "./replay-request.ts";
+import { partnerNamed, type ReplayCaller } from "./replays.ts";
+import { tellRecipient, type RecipientTold } from "./tell-recipient.ts";
+
+/** Which dead letters to list. */
+export interface DeadLetterQuery {
+  /** `namespace/name`. */
+  readonly partner: string;
+  /** @default every reason */
+  readonly reason?: string;
+  /** Sequence of the last letter that was seen. @default none was */
+  readonly afterSeq: number;
+  readonly limit: number;
+}
+
+/** One dead letter, without its body. */
+export interface DeadLetterSummary {
+  readonly event_id: string;
+  readonly tenant: string;
+  readonly type: string;
+  readonly partner: string;
+  readonly state: "rejected" | "dead";
+  readonly reason: string;
+  /** Attempts so far, over all replays. */
+  readonly attempts: number;
+  /** ISO 8601 UTC. */
+  readonly ended_at: string;
+  readonly replay_id: string | null;
+}
+
+export interface DeadLetterPage {
+  readonly items: readonly DeadLetterSummary[];
+  /** Sequence to go on after; undefined at the end. */
+  readonly nextSeq?: number;
+}
+
+export interface AckAnswer {
+  readonly event_id: string;
+  readonly partner: string;
+  readonly state: "delivered";
+  readonly handled: "manual";
+  /** What the recipient said to being told; null when it is not told. */
+  readonly recipient: RecipientTold | null;
+}
+
+/** What was not delivered, as callers see it. */
+export interface DeadLetterBox {
+  /** Oldest first. @throws Refusal `partner_not_found` */
+  list(query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage>;
+  /** Closes what was handled by hand. @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found` */
+  ack(body: Uint8Array, caller: ReplayCaller): Promise<AckAnswer>;
+}
+
+/** What a box needs. */
+export interface DeadLetterDeps extends RouterDeps {
+  readonly partners: () => readonly Partner[];
+}
+
+const batchMax = 64;
+/** Letters of other tenants that one request goes past at most; the page then ends early and says where to go on. */
+const lookedAtMax = 1_024;
+
+/** Creates what the routes call. */
+export function createDeadLetterBox(deps: DeadLetterDeps): DeadLetterBox {
+  return {
+    list: (query, caller) => listLetters(deps, query, caller),
+    ack: async (body, caller) => acknowledge(deps, parseAckRequest(body), caller),
+  };
+}
+
+async function listLetters(deps: DeadLetterDeps, query: DeadLetterQuery, { tenants }: ReplayCaller): Promise<DeadLetterPage> {
+  const { token, label } = partnerNamed(deps.partners(), query.partner);
+  const items: DeadLetterSummary[] = [];
+  let lastSeq = query.afterSeq;
+  for (let lookedAt = 0; lookedAt < lookedAtMax;) {
+    const messages = await deps.deadLetters.list(token, query.reason ?? "*", lastSeq + 1, batchMax);
+    if (messages.length === 0) {
+      return { items };
+    }
+    for (const message of messages) {
+      const letter = parseLetter(message.data);
+      if (letter !== undefined && mayName(tenants, letter.tenant)) {
+        items.push(summaryOf(letter, label));
+      }
+      lastSeq = message.seq;
+      if (items.length === query.limit) {
+        return { items, nextSeq: lastSeq };
+      }
+    }
+    lookedAt += messages.length;
+  }
+  return { items, nextSeq: lastSeq };
+}
+
+function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
+  const { eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = letter;
+  const attempts = attemptsBefore + attempt;
+  return { event_id: eventId, tenant, type, partner, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
+}
+
+async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckAnswer> {
+  const partner = partnerNamed(deps.partners(), request.partner);
+  const tenants = await tenantsOf(deps, request, caller);
+  const found = await Promise.all(tenants.map((tenant) => lettersOf(deps, partner, tenant, request.eventId)));
+  const letters = found.flat();
+  const [last] = letters.toSorted((a, b) => b.letter.generation - a.letter.generation);
+  if (last === undefined) {
+    throw new Refusal("dead_letter_not_found", "No dead letter of this event and partner is visible to this caller.");
+  }
+  // The note first: a letter that is gone without one would be lost.
+  await keepNote(deps, last.letter, request, caller);
+  await Promise.all(letters.map(({ message }) => deps.deadLetters.remove(message.seq)));
+  const recipient = await tellRecipient(deps, partner, last.letter, request.note);
+  return { event_id: request.eventId, partner: partner.label, state: "delivered", handled: "manual", recipient };
+}
+
+/** A token for every tenant names none: then the stored event tells, or the request. */
+async function tenantsOf(deps: DeadLetterDeps, { eventId, tenant }: AckRequest, { tenants }: ReplayCaller): Promise<readonly string[]> {
+  if (tenant !== undefined) {
+    if (!mayName(tenants, tenant)) {
+      throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
+    }
+    return [tenant];
+  }
+  if (!tenants.includes("*")) {
+    return tenants;
+  }
+  const message = await deps.events.find(tenants, eventHash(eventId));
+  const event = message === undefined ? undefined : readEvent(message);
+  if (event === undefined) {
+    throw new Refusal("tenant_required", "The event itself is not stored any more: name its tenant.");
+  }
+  return [event.tenant];
+}
+
+async function lettersOf(
+  { deadLetters }: DeadLetterDeps,
+  partner: Partner,
+  tenant: string,
+  eventId: string,
+): Promise<readonly { readonly message: StoredMessage; readonly letter: DeadLetter }[]> {
+  const messages = await deadLetters.of(partner.token, deliveryId(tenant, eventId, partner.config.uid));
+  return messages.flatMap((message) => {
+    const letter = parseLetter(message.data);
+    return letter === undefined ? [] : [{ message, letter }];
+  });
+}
+
+async function keepNote(
+  { attempts, now }: DeadLetterDeps,
+  { did, generation, tenant, eventId }: DeadLetter,
+  { note }: AckRequest,
+  { client }: ReplayCaller,
+): Promise<void> {
+  const at = new Date(now()).toISOString();
+  const text: HandledNote = { kind: "handled", did, generation, at, by: client, ...(note === undefined ? {} : { note }) };
+  const answer = await attempts.append(tenant, eventHash(eventId), JSON.stringify(text));
+  if (answer.kind === "refused") {
+    throw new Refusal("events_unavailable", "The acknowledgement cannot be stored now", { cause: answer.detail, retryAfterSeconds: 1 });
+  }
+}

@@ -1,0 +1,176 @@
+import type { StoredMessage } from "../../nats/stored-messages.ts";
+import type { DeadLetter } from "../dead-letters.ts";
+import { deliveryId, eventHash } from "../ids.ts";
+import type { Partner } from "../partner.ts";
+import type { RouterDeps } from "../router.ts";
+import { readEvent, type StoredEvent } from "../stored-event.ts";
+import { compileSubscriptions, type Matcher } from "../subscriptions.ts";
+import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
+
+/** One delivery that a replay may concern. */
+export interface ReplayUnit {
+  readonly did: string;
+  readonly partner: Partner;
+  readonly tenant: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly producer?: string;
+  readonly acceptedAtMs: number;
+  readonly body: Uint8Array;
+  /** Whether the router has made the deliveries of the event. */
+  readonly isRouted: boolean;
+  /** The dead letter it comes from. */
+  readonly letter?: { readonly seq: number; readonly generation: number; readonly number: number };
+}
+
+/** The next part of what a replay concerns. */
+export interface ReplayChunk {
+  readonly units: readonly ReplayUnit[];
+  /** Named event ids of which nothing is stored. */
+  readonly missing: number;
+  /** Where the next part begins. */
+  readonly cursor: number;
+  readonly isEnd: boolean;
+}
+
+/** What reading needs. */
+export type ReadDeps = Pick<RouterDeps, "events" | "deadLetters"> & {
+  /** Partners of the configuration. */
+  readonly partners: () => readonly Partner[];
+};
+
+type Place = Pick<ReplayJob, "source" | "filter" | "tenants" | "cursor">;
+
+/** Reads the next part, of at most `countMax` events. */
+export async function readChunk(deps: ReadDeps, job: Place, countMax: number): Promise<ReplayChunk> {
+  const { source } = job;
+  switch (source.kind) {
+    case "ids":
+      return readIds(deps, job, source, countMax);
+    case "window":
+      return readWindow(deps, job, source, countMax);
+    case "dead_letters":
+      return readLetters(deps, job, source, countMax);
+    default:
+      throw new Error(`unknown source ${String(source satisfies never)}`);
+  }
+}
+
+/** Whether a caller of these tenants may see events of the tenant. */
+export function mayName(tenants: readonly string[], tenant: string): boolean {
+  return tenants.includes("*") || tenants.includes(tenant);
+}
+
+async function readIds(
+  deps: ReadDeps,
+  job: Place,
+  { eventIds }: Extract<ReplaySource, { kind: "ids" }>,
+  countMax: number,
+): Promise<ReplayChunk> {
+  const ids = eventIds.slice(job.cursor, job.cursor + countMax);
+  const routedUpTo = await deps.events.routedUpTo();
+  const found = await Promise.all(ids.map((id) => deps.events.find(job.tenants, eventHash(id))));
+  const events = found.flatMap((message) => (message === undefined ? [] : (readEvent(message) ?? [])));
+  const cursor = job.cursor + ids.length;
+  return {
+    units: unitsOf(deps, job, events, routedUpTo),
+    missing: ids.length - events.length,
+    cursor,
+    isEnd: cursor >= eventIds.length,
+  };
+}
+
+async function readWindow(
+  deps: ReadDeps,
+  job: Place,
+  source: Extract<ReplaySource, { kind: "window" }>,
+  countMax: number,
+): Promise<ReplayChunk> {
+  const { fromMs, toMs, afterSeq, beforeSeq = Number.POSITIVE_INFINITY } = source;
+  const firstSeq = Math.max(job.cursor, (afterSeq ?? 0) + 1);
+  const start = job.cursor === 0 && afterSeq === undefined ? { atMs: fromMs } : { seq: firstSeq };
+  const [only = "*", ...more] = job.tenants;
+  const routedUpTo = await deps.events.routedUpTo();
+  const messages = await deps.events.scan(more.length === 0 ? only : "*", start, countMax);
+  const isInside = ({ seq, storedAtMs }: StoredMessage): boolean => storedAtMs < toMs && seq < beforeSeq;
+  const inside = messages.filter((message) => isInside(message) && message.storedAtMs >= fromMs);
+  return {
+    units: unitsOf(deps, job, inside.flatMap((message) => readEvent(message) ?? []), routedUpTo),
+    missing: 0,
+    cursor: (messages.at(-1)?.seq ?? job.cursor) + 1,
+    isEnd: messages.length === 0 || !messages.every(isInside),
+  };
+}
+
+function unitsOf(deps: ReadDeps, job: Place, events: readonly StoredEvent[], routedUpTo: number): readonly ReplayUnit[] {
+  const matches = matcherOf(job);
+  return events.filter(matches).flatMap((event) => {
+    const wanting = deps.partners().filter((partner) => isMeant(job, partner) && partner.wants(event));
+    return wanting.map((partner): ReplayUnit => {
+      const { tenant, eventId, type, producer, acceptedAtMs, body } = event;
+      const did = deliveryId(tenant, eventId, partner.config.uid);
+      const unit = { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted: event.seq <= routedUpTo };
+      return producer === undefined ? unit : { ...unit, producer };
+    });
+  });
+}
+
+async function readLetters(
+  deps: ReadDeps,
+  job: Place,
+  source: Extract<ReplaySource, { kind: "dead_letters" }>,
+  countMax: number,
+): Promise<ReplayChunk> {
+  const partner = deps.partners().find(({ token }) => token === source.partner);
+  const messages = await deps.deadLetters.list(source.partner, source.reason, job.cursor, countMax);
+  const meant = messages.filter(({ seq }) => seq <= source.lastSeq);
+  const matches = matcherOf(job);
+  const letters = meant.flatMap((message) => letterUnit(message, partner) ?? []);
+  const { eventIds } = source;
+  return {
+    units: letters.filter((unit) => matches(unit) && (eventIds === undefined || eventIds.includes(unit.eventId))),
+    missing: 0,
+    cursor: (messages.at(-1)?.seq ?? job.cursor) + 1,
+    isEnd: messages.length === 0 || meant.length < messages.length,
+  };
+}
+
+/** Undefined for a letter of what was no delivery, and for a partner that is gone. */
+function letterUnit({ seq, data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
+  const letter = parseLetter(data);
+  if (letter === undefined || partner === undefined) {
+    return undefined;
+  }
+  const { did, tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = letter;
+  const unit = {
+    did,
+    partner,
+    tenant,
+    eventId,
+    type,
+    acceptedAtMs: Date.parse(endedAt),
+    body: Buffer.from(letter.body, "base64"),
+    isRouted: true,
+    letter: { seq, generation, number: attemptsBefore + attempt },
+  };
+  return producer === undefined ? unit : { ...unit, producer };
+}
+
+/** The dead letter of a message; undefined when it holds what was no delivery. */
+export function parseLetter(data: Uint8Array): DeadLetter | undefined {
+  try {
+    const value = JSON.parse(Buffer.from(data).toString()) as Partial<DeadLetter> | null;
+    return value?.did !== undefined && value.eventId !== undefined ? (value as DeadLetter) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function matcherOf({ filter, tenants }: Pick<ReplaySpec, "filter" | "tenants">): Matcher {
+  const types = filter.types.length === 0 ? ["**"] : filter.types;
+  return compileSubscriptions([{ name: "replay", types, tenants, producers: [] }]);
+}
+
+function isMeant({ filter }: Pick<ReplaySpec, "filter">, { label }: Partner): boolean {
+  return filter.partners.length === 0 || filter.partners.includes(label);
+}

@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { eventHash } from "../ids.ts";
+import type { Partner } from "../partner.ts";
+import { mayName, readChunk } from "./read-chunk.ts";
+import { isOver, noTally, sumOf, type ReplayJob, type ReplaySource, type ReplaySpec } from "./replay-job.ts";
+import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./replay-request.ts";
+import type { ReplayStore } from "./replay-store.ts";
+import { countChunk, type ReplayDeps } from "./run-chunk.ts";
+
+/** Who asks. */
+export interface ReplayCaller {
+  readonly client: string;
+  /** `*` is every one. */
+  readonly tenants: readonly string[];
+}
+
+/** How far a replay has come. Source: wire, "Webhooks". */
+export interface ReplayAnswer {
+  readonly replay_id: string;
+  readonly status: ReplayJob["status"];
+  readonly created_at: string;
+  /** Deliveries that the request means; grows while it runs. */
+  readonly matched: number;
+  /** Of these, deliveries on their way before, and left alone. */
+  readonly in_progress: number;
+  /** Of these, too old to be repeated without `force`. */
+  readonly too_old: number;
+  /** Event ids of which nothing is stored. */
+  readonly missing: number;
+  readonly published: number;
+  readonly delivered: number;
+  readonly failed: number;
+}
+
+/** What a replay would come to. */
+export interface DryRunAnswer extends Pick<ReplayAnswer, "matched" | "in_progress" | "too_old" | "missing"> {
+  readonly dry_run: true;
+  /** Whether everything was looked at; false when that took too long, and there is more. */
+  readonly complete: boolean;
+}
+
+/** Replays and redrives, as callers see them. */
+export interface Replays {
+  /** Takes a replay in, or counts what it would come to. @throws Refusal */
+  replay(body: Uint8Array, caller: ReplayCaller): Promise<ReplayAnswer | DryRunAnswer>;
+  /** The same for dead letters of one partner. @throws Refusal */
+  redrive(body: Uint8Array, caller: ReplayCaller): Promise<ReplayAnswer | DryRunAnswer>;
+  /** @throws Refusal `replay_not_found` */
+  get(id: string, caller: ReplayCaller): Promise<ReplayAnswer>;
+  /** Nothing more is published; what was is delivered all the same. @throws Refusal `replay_not_found` */
+  cancel(id: string, caller: ReplayCaller): Promise<ReplayAnswer>;
+}
+
+/** Replays that are not over, of the whole installation. */
+export const openReplaysMax = 64;
+/** Replays that are remembered; with their cancellations fewer than can be listed at once. */
+const keptReplaysMax = 400;
+const dryRunMs = 10_000;
+const dryRunEventsMax = 256;
+const busySeconds = 30;
+const idForm = /^[\w-]{1,64}$/u;
+
+/** Creates what the routes call. */
+export function createReplays(deps: ReplayDeps, store: ReplayStore): Replays {
+  const take = async (spec: ReplaySpec, isDryRun: boolean): Promise<ReplayAnswer | DryRunAnswer> => {
+    const job = newJob(spec, deps.now());
+    if (isDryRun) {
+      return count(deps, job);
+    }
+    await makeRoom(store);
+    await store.save(job);
+    return answerOf(deps, job);
+  };
+  const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
+    const job = idForm.test(id) ? await store.get(id) : undefined;
+    if (job === undefined || !job.tenants.every((tenant) => mayName(caller.tenants, tenant))) {
+      throw new Refusal("replay_not_found", "No such replay is visible to this caller.");
+    }
+    return !isOver(job) && (await store.isCancelled(id)) ? { ...job, status: "cancelled" } : job;
+  };
+  return {
+    replay: async (body, caller) => {
+      const request = parseReplayRequest(body);
+      const source = await sourceOf(deps, request, caller);
+      return take(specOf(request, source, caller), request.dryRun);
+    },
+    redrive: async (body, caller) => {
+      const request = parseRedriveRequest(body);
+      const partner = partnerNamed(deps.partners(), request.partner);
+      const { reason = "*", eventIds } = request;
+      const lastSeq = await deps.deadLetters.lastSeq();
+      const ids = eventIds === undefined ? {} : { eventIds };
+      const source = { kind: "dead_letters", partner: partner.token, reason, lastSeq, ...ids } as const;
+      const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
+      return take(spec, request.dryRun);
+    },
+    get: async (id, caller) => answerOf(deps, await visible(id, caller)),
+    cancel: async (id, caller) => {
+      const job = await visible(id, caller);
+      if (isOver(job)) {
+        return answerOf(deps, job);
+      }
+      await store.cancel(id);
+      return answerOf(deps, { ...job, status: "cancelled" });
+    },
+  };
+}
+
+/** @throws Refusal `partner_not_found` */
+export function partnerNamed(partners: readonly Partner[], label: string): Partner {
+  const partner = partners.find((one) => one.label === label);
+  if (partner === undefined) {
+    throw new Refusal("partner_not_found", `There is no partner ${label}.`);
+  }
+  return partner;
+}
+
+function newJob(spec: ReplaySpec, nowMs: number): ReplayJob {
+  const createdAt = new Date(nowMs).toISOString();
+  const cursor = spec.source.kind === "dead_letters" ? 1 : 0;
+  return { ...spec, id: randomUUID(), createdAt, status: "queued", cursor, tally: noTally };
+}
+
+function specOf(
+  { types, partners, onlyFailed, ratePerSecond, force }: Pick<ReplayRequest, "types" | "partners" | "onlyFailed" | "ratePerSecond" | "force">,
+  source: ReplaySource,
+  { tenants }: ReplayCaller,
+): ReplaySpec {
+  return { source, filter: { partners, types, onlyFailed }, ratePerSecond, force, tenants: [...new Set(tenants)] };
+}
+
+async function sourceOf(deps: ReplayDeps, request: ReplayRequest, caller: ReplayCaller): Promise<ReplaySource> {
+  const { eventIds, fromMs = 0, toMs, afterId, beforeId } = request;
+  if (eventIds !== undefined) {
+    return { kind: "ids", eventIds: [...new Set(eventIds)] };
+  }
+  const nowMs = deps.now();
+  const afterSeq = await seqOf(deps, "after_id", afterId, caller);
+  const beforeSeq = await seqOf(deps, "before_id", beforeId, caller);
+  return {
+    kind: "window",
+    fromMs,
+    // A window that were open at its end would meet its own future.
+    toMs: Math.min(toMs ?? nowMs, nowMs),
+    ...(afterSeq === undefined ? {} : { afterSeq }),
+    ...(beforeSeq === undefined ? {} : { beforeSeq }),
+  };
+}
+
+async function seqOf(
+  { events }: ReplayDeps,
+  field: string,
+  eventId: string | undefined,
+  { tenants }: ReplayCaller,
+): Promise<number | undefined> {
+  if (eventId === undefined) {
+    return undefined;
+  }
+  const message = await events.find(tenants, eventHash(eventId));
+  if (message === undefined) {
+    throw refuseField("invalid_request", field, `${field} names no event that is visible to this caller`);
+  }
+  return message.seq;
+}
+
+async function makeRoom(store: ReplayStore): Promise<void> {
+  const { jobs, cancelled } = await store.list();
+  const open = jobs.filter((job) => !isOver(job) && !cancelled.has(job.id));
+  if (open.length >= openReplaysMax) {
+    throw new Refusal("too_many_requests", `${openReplaysMax} replays are under way`, { retryAfterSeconds: busySeconds });
+  }
+  const over = jobs.filter(isOver).toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
+  const surplus = Math.max(0, jobs.length + 1 - keptReplaysMax);
+  await Promise.all(over.slice(0, surplus).map(({ id }) => store.drop(id)));
+}
+
+async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunAnswer> {
+  const endMs = performance.now() + dryRunMs;
+  let { cursor, tally } = job;
+  let isEnd = false;
+  while (!isEnd && performance.now() < endMs) {
+    const chunk = await readChunk(deps, { ...job, cursor }, dryRunEventsMax);
+    tally = sumOf(tally, await countChunk(deps, job, chunk));
+    ({ cursor, isEnd } = chunk);
+  }
+  const { matched, inProgress, tooOld, missing } = tally;
+  return { dry_run: true, matched, in_progress: inProgress, too_old: tooOld, missing, complete: isEnd };
+}
+
+async function answerOf({ replays }: ReplayDeps, { id, status, createdAt, tally }: ReplayJob): Promise<ReplayAnswer> {
+  const marks = (["published", "delivered", "failed"] as const).map((mark) => replays.count(id, mark));
+  const [published = 0, delivered = 0, failed = 0] = status === "queued" ? [] : await Promise.all(marks);
+  const { matched, inProgress, tooOld, missing } = tally;
+  const met = { matched, in_progress: inProgress, too_old: tooOld, missing };
+  return { replay_id: id, status, created_at: createdAt, ...met, published, delivered, failed };
+}

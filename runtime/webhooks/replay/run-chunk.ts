@@ -1,0 +1,166 @@
+import { untilAnswered } from "../../nats/persistence.ts";
+import type { PublishAnswer } from "../../nats/publish.ts";
+import type { ReplaysStream } from "../../nats/replays-stream.ts";
+import { parseAttempts } from "../attempts.ts";
+import { itemHeaders, readItem, type DeliveryItem } from "../delivery-item.ts";
+import { parseHandled } from "../handled.ts";
+import { eventHash, messageId } from "../ids.ts";
+import type { RouterDeps } from "../router.ts";
+import { decideReplay, type DeliveryPast, type ReplayCandidate, type ReplayDecision } from "./decide.ts";
+import { parseLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
+import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
+
+export interface ReplayDeps extends RouterDeps, ReadDeps {
+  readonly replays: ReplaysStream;
+}
+
+/** Deliveries of a part that are looked at at once. */
+const unitsAtOnceMax = 16;
+const hopsMax = 8;
+
+/**
+ * Carries a part of a replay out. Doing the same part again changes nothing: what was published is found.
+ *
+ * @throws Error when a delivery cannot be stored now; the part is to be done again
+ */
+export async function runChunk(
+  deps: ReplayDeps,
+  job: ReplayJob,
+  { units, missing }: ReplayChunk,
+): Promise<{ readonly tally: ReplayTally; readonly published: number }> {
+  let tally: ReplayTally = { ...noTally, missing };
+  let published = 0;
+  for (let start = 0; start < units.length; start += unitsAtOnceMax) {
+    const kinds = await Promise.all(units.slice(start, start + unitsAtOnceMax).map((unit) => replayOne(deps, job, unit)));
+    tally = kinds.map(tallyOf).reduce(sumOf, tally);
+    published += kinds.filter((kind) => kind === "publish").length;
+  }
+  return { tally, published };
+}
+
+/** What a part would come to, without doing anything. */
+export async function countChunk(deps: ReplayDeps, job: ReplayJob, { units, missing }: ReplayChunk): Promise<ReplayTally> {
+  let tally: ReplayTally = { ...noTally, missing };
+  for (let start = 0; start < units.length; start += unitsAtOnceMax) {
+    const some = units.slice(start, start + unitsAtOnceMax);
+    const kinds = await Promise.all(some.map(async (unit) => (await decide(deps, job, unit)).kind));
+    tally = kinds.map(tallyOf).reduce(sumOf, tally);
+  }
+  return tally;
+}
+
+function tallyOf(kind: ReplayDecision["kind"]): ReplayTally {
+  switch (kind) {
+    case "unmatched":
+      return noTally;
+    case "in_progress":
+      return tallied(noTally, "matched", "inProgress");
+    case "too_old":
+      return tallied(noTally, "matched", "tooOld");
+    case "done":
+    case "publish":
+      return tallied(noTally, "matched");
+    default:
+      throw new Error(`unknown decision ${String(kind satisfies never)}`);
+  }
+}
+
+async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<ReplayDecision> {
+  if (!unit.isRouted) {
+    return { kind: job.filter.onlyFailed ? "unmatched" : "in_progress" };
+  }
+  return decideReplay(candidateOf(deps, job, unit), await readPastOf(deps, unit));
+}
+
+function candidateOf({ now }: ReplayDeps, job: ReplayJob, { letter, acceptedAtMs, partner }: ReplayUnit): ReplayCandidate {
+  return {
+    replayId: job.id,
+    onlyFailed: job.filter.onlyFailed,
+    force: job.force,
+    acceptedAtMs,
+    idempotencyMs: partner.config.endpoint.idempotencyMs,
+    nowMs: now(),
+    ...(letter === undefined ? {} : { letterGeneration: letter.generation, letterNumber: letter.number }),
+  };
+}
+
+/** From the leaders of the streams; live messages first, since what is gone from there has left an attempt. */
+async function readPastOf(deps: ReplayDeps, { did, partner, tenant, eventId }: ReplayUnit): Promise<DeliveryPast> {
+  const { ending: signal } = deps;
+  const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
+  const stored = await untilAnswered(() => deps.attempts.read(tenant, eventHash(eventId)), { signal });
+  return {
+    live: live.map(readItem).filter((item) => item !== undefined),
+    attempts: parseAttempts(stored).filter((attempt) => attempt.did === did),
+    handled: parseHandled(stored).filter((note) => note.did === did),
+  };
+}
+
+async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<ReplayDecision["kind"]> {
+  for (let hop = 0; hop < hopsMax; hop += 1) {
+    const decision = await decide(deps, job, unit);
+    if (decision.kind === "publish") {
+      const item = itemOf(deps, job, unit, decision, hop);
+      const answer = await untilAnswered(() => publishItem(deps, unit, item), { signal: deps.ending });
+      if (answer.kind === "refused") {
+        throw new Error(`a delivery of the replay is not stored: ${answer.detail}`);
+      }
+      if (answer.kind !== "stored") {
+        // Another replay was first, or the id was used and nothing of it is left: the next look tells.
+        continue;
+      }
+    }
+    if (decision.kind === "publish" || decision.kind === "done") {
+      await settlePublished(deps, job, unit);
+    }
+    return decision.kind;
+  }
+  throw new Error(`a delivery of the replay finds no free step: ${unit.did}`);
+}
+
+function itemOf(
+  { now }: ReplayDeps,
+  job: ReplayJob,
+  unit: ReplayUnit,
+  { generation, attemptsBefore }: Extract<ReplayDecision, { kind: "publish" }>,
+  hop: number,
+): DeliveryItem {
+  const { did, partner, tenant, eventId, type, producer } = unit;
+  return {
+    did,
+    partner: partner.token,
+    tenant,
+    eventId,
+    type,
+    acceptedAtMs: now(),
+    generation,
+    attempt: 1,
+    hop,
+    attemptsBefore,
+    replayId: job.id,
+    ...(producer === undefined ? {} : { producer }),
+  };
+}
+
+function publishItem(deps: ReplayDeps, { partner, body }: ReplayUnit, item: DeliveryItem): Promise<PublishAnswer> {
+  return deps.deliveries.publishFirst({
+    lane: partner.lane,
+    partner: item.partner,
+    did: item.did,
+    messageId: messageId(item),
+    headers: itemHeaders(item),
+    body,
+  });
+}
+
+/** Counts the delivery, and takes the dead letters out that it makes good for. */
+async function settlePublished(deps: ReplayDeps, job: ReplayJob, { did, partner }: ReplayUnit): Promise<void> {
+  const { ending: signal } = deps;
+  await untilAnswered(() => deps.replays.mark(job.id, "published", did), { signal });
+  for (const { seq, data } of await deps.deadLetters.of(partner.token, did)) {
+    // What this very replay came to may be a dead letter already.
+    if (parseLetter(data)?.replayId !== job.id) {
+      await deps.deadLetters.remove(seq);
+    }
+  }
+}

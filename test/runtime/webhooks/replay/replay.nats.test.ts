@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letter-box.ts";
+import type { DryRunAnswer, ReplayAnswer } from "../../../../runtime/webhooks/replay/replays.ts";
+import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery, type WebhookPartnerServer } from "../../../support/webhook-partner.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type PartnerOverrides, type TestEngine } from "../engine-fixture.ts";
+
+let server: NatsServerHandle;
+beforeAll(async () => {
+  server = await startNatsServer();
+});
+afterAll(async () => server.stop());
+
+const timeoutMs = 15_000;
+const everyone = { client: "support", tenants: ["*"] };
+const ofAcme = { client: "acme-support", tenants: ["acme"] };
+const ofOther = { client: "other-support", tenants: ["other"] };
+let prefixes = 0;
+
+type Cleanup = Pick<TestContext, "onTestFinished">;
+const json = (body: object): Buffer => Buffer.from(JSON.stringify(body));
+
+interface Case extends TestEngine {
+  readonly partner: WebhookPartnerServer;
+}
+
+/** An engine with one partner, `default/one`. */
+async function caseOf(
+  { onTestFinished }: Cleanup,
+  answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
+  overrides: PartnerOverrides = {},
+): Promise<Case> {
+  prefixes += 1;
+  const prefix = `r${prefixes}`;
+  const partner = await startWebhookPartner(answer);
+  onTestFinished(() => partner.close());
+  const config = configOf(partnerConfig("one", partner.url, overrides));
+  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix) });
+  onTestFinished(engine.stop);
+  return { ...engine, partner };
+}
+
+async function untilState({ engine }: TestEngine, eventId: string, state: string): Promise<void> {
+  const look = async () => (await engine.event(eventId, ["*"]))?.deliveries[0]?.state === state || undefined;
+  await waitFor(look, { timeoutMs, what: `${eventId} ${state}` });
+}
+
+/** A letter is stored a moment after the attempt that ended its delivery. */
+async function untilLetters({ engine }: TestEngine, count: number): Promise<void> {
+  const look = async () => (await engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, everyone)).items.length === count || undefined;
+  await waitFor(look, { timeoutMs, what: `${count} dead letters` });
+}
+
+function replayed(answer: ReplayAnswer | DryRunAnswer): ReplayAnswer {
+  if ("dry_run" in answer) throw new Error("a dry run");
+  return answer;
+}
+
+function untilReplay({ engine }: TestEngine, id: string, wanted: Partial<ReplayAnswer>): Promise<ReplayAnswer> {
+  const look = async () => {
+    const answer = await engine.replays.get(id, everyone);
+    return Object.entries(wanted).every(([name, value]) => answer[name as keyof ReplayAnswer] === value) ? answer : undefined;
+  };
+  return waitFor(look, { timeoutMs, what: `the replay ${JSON.stringify(wanted)}` });
+}
+
+describe.concurrent("a replay by ids", () => {
+  test("delivers again under the same event id, marks itself and counts on (Webhook Event Delivery §4.2)", async (context) => {
+    const it = await caseOf(context);
+    await it.ingest(eventBytes("e-1"));
+    await untilState(it, "e-1", "delivered");
+    const { replay_id: id, status } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1", "e-2", "e-1"] }), ofAcme));
+    expect(status).toBe("queued");
+    const done = await untilReplay(it, id, { status: "completed", delivered: 1 });
+    expect(done).toMatchObject({ matched: 1, missing: 1, published: 1, failed: 0, in_progress: 0, too_old: 0 });
+    const [first, second] = it.partner.of("e-1");
+    expect([first?.attempt, second?.attempt]).toEqual([1, 2]);
+    expect(second?.headers).toMatchObject({ "x-webhook-replay": id, "x-event-id": "e-1", "x-attempt": "2" });
+    const history = await it.engine.event("e-1", ["acme"]);
+    expect(history?.deliveries[0]?.attempts.map(({ attempt, replay_id }) => [attempt, replay_id])).toEqual([[1, null], [2, id]]);
+  });
+
+  test("is never swallowed as a duplicate, however often it is asked for", async (context) => {
+    const it = await caseOf(context);
+    await it.ingest(eventBytes("e-1"));
+    await untilState(it, "e-1", "delivered");
+    for (let times = 1; times <= 3; times += 1) {
+      const { replay_id: id } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"] }), ofAcme));
+      await untilReplay(it, id, { status: "completed", published: 1, delivered: 1 });
+    }
+    expect(it.partner.of("e-1").map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4]);
+  });
+
+  test("leaves alone what is on its way", async (context) => {
+    const it = await caseOf(context, () => ({ status: 503 }), { retry: { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 } });
+    await it.ingest(eventBytes("e-1"));
+    await waitFor(() => it.partner.of("e-1")[0], { timeoutMs, what: "the attempt" });
+    const { replay_id: id } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"] }), ofAcme));
+    expect(await untilReplay(it, id, { status: "completed" })).toMatchObject({ matched: 1, in_progress: 1, published: 0 });
+    expect(it.partner.of("e-1")).toHaveLength(1);
+  });
+
+  test("takes events of the caller's tenants only, and is visible to those who may see all of it", async (context) => {
+    const it = await caseOf(context);
+    await it.ingest(eventBytes("e-1"));
+    await untilState(it, "e-1", "delivered");
+    const { replay_id: id } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"] }), ofOther));
+    expect(await untilReplay(it, id, { status: "completed" })).toMatchObject({ matched: 0, missing: 1, published: 0 });
+    await expect(it.engine.replays.get(id, ofAcme)).rejects.toMatchObject({ code: "replay_not_found" });
+    await expect(it.engine.replays.cancel(id, ofAcme)).rejects.toMatchObject({ code: "replay_not_found" });
+    expect((await it.engine.replays.get(id, ofOther)).replay_id).toBe(id);
+  });
+});
+
+describe.concurrent("a replay of a window", () => {
+  test("counts without doing, then does only what failed, at its rate", async (context) => {
+    const healed = new Set<string>();
+    const it = await caseOf(context, (delivery) => (healed.size > 0 || delivery.eventId.startsWith("good") ? {} : { status: 404 }));
+    const failed = Array.from({ length: 6 }, (_, index) => `bad-${index}`);
+    for (const id of ["good-1", ...failed, "good-2"]) await it.ingest(eventBytes(id));
+    await untilLetters(it, failed.length);
+    await untilState(it, "good-2", "delivered");
+    healed.add("all");
+    const window = { from: new Date(Date.now() - 60_000).toISOString(), only_failed: true };
+    const dry = await it.engine.replays.replay(json({ ...window, dry_run: true }), ofAcme);
+    expect(dry).toEqual({ dry_run: true, matched: 6, in_progress: 0, too_old: 0, missing: 0, complete: true });
+    expect(it.partner.received).toHaveLength(8);
+    const startedAtMs = performance.now();
+    const { replay_id: id } = replayed(await it.engine.replays.replay(json({ ...window, rate_per_second: 4 }), ofAcme));
+    expect(await untilReplay(it, id, { status: "completed", delivered: 6 })).toMatchObject({ matched: 6, published: 6, failed: 0 });
+    // One at once and four a second after it.
+    expect(performance.now() - startedAtMs).toBeGreaterThan(750);
+    expect(it.partner.of("good-1")).toHaveLength(1);
+    const left = await it.engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, ofAcme);
+    expect(left.items).toEqual([]);
+  });
+
+  test("keeps to types, partners and ids that bound it", async (context) => {
+    const it = await caseOf(context);
+    for (const [id, type] of [["e-1", "a.b"], ["e-2", "a.c"], ["e-3", "a.b"], ["e-4", "a.b"]] as const) await it.ingest(eventBytes(id, { type }));
+    await untilState(it, "e-4", "delivered");
+    const count = async (body: object) => (await it.engine.replays.replay(json({ ...body, dry_run: true }), ofAcme)).matched;
+    const from = new Date(0).toISOString();
+    expect(await count({ from })).toBe(4);
+    expect(await count({ from, types: ["a.b"] })).toBe(3);
+    expect(await count({ after_id: "e-1", before_id: "e-4" })).toBe(2);
+    expect(await count({ after_id: "e-1", types: ["*.b"] })).toBe(2);
+    expect(await count({ from, partners: ["default/two"] })).toBe(0);
+    expect(await count({ from, to: new Date(1).toISOString() })).toBe(0);
+    await expect(count({ after_id: "e-9" })).rejects.toMatchObject({ code: "invalid_request", errors: [{ field: "after_id" }] });
+  });
+
+  test("ends where it is cancelled", async (context) => {
+    const it = await caseOf(context);
+    for (let index = 0; index < 40; index += 1) await it.ingest(eventBytes(`e-${index}`));
+    await untilState(it, "e-39", "delivered");
+    const { replay_id: id } = replayed(await it.engine.replays.replay(json({ from: new Date(0).toISOString(), rate_per_second: 2 }), ofAcme));
+    await waitFor(() => it.partner.received.length > 40 || undefined, { timeoutMs, what: "the first replayed delivery" });
+    expect(await it.engine.replays.cancel(id, ofAcme)).toMatchObject({ status: "cancelled" });
+    const { published } = await untilReplay(it, id, { status: "cancelled" });
+    expect(published).toBeGreaterThan(0);
+    expect(published).toBeLessThan(40);
+  });
+});
+
+describe.concurrent("dead letters", () => {
+  test("are listed by partner and reason in pages, to their own tenant only", async (context) => {
+    const it = await caseOf(context, refusedBy({ "e-1": 404, "e-2": 422, "e-3": 404 }));
+    for (const id of ["e-1", "e-2", "e-3"]) await it.ingest(eventBytes(id));
+    await untilLetters(it, 3);
+    const list = (more: object, caller = ofAcme): Promise<DeadLetterPage> =>
+      it.engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50, ...more }, caller);
+    const ids = ({ items }: DeadLetterPage): readonly string[] => items.map(({ event_id }) => event_id).toSorted();
+    expect(ids(await list({}))).toEqual(["e-1", "e-2", "e-3"]);
+    expect((await list({ reason: "status_422" })).items).toMatchObject([
+      { event_id: "e-2", tenant: "acme", partner: "default/one", state: "rejected", reason: "status_422", attempts: 1, replay_id: null },
+    ]);
+    expect(ids(await list({}, ofOther))).toEqual([]);
+    const first = await list({ limit: 2 });
+    const second = await list({ limit: 2, afterSeq: first.nextSeq });
+    expect([...ids(first), ...ids(second)].toSorted()).toEqual(["e-1", "e-2", "e-3"]);
+    await expect(list({ partner: "default/nobody" })).rejects.toMatchObject({ code: "partner_not_found" });
+  });
+
+  test("are redriven, and leave the list", async (context) => {
+    const healed = new Set<string>();
+    const it = await caseOf(context, (delivery) => (healed.has(delivery.eventId) ? {} : { status: 404 }));
+    for (const id of ["e-1", "e-2"]) await it.ingest(eventBytes(id));
+    await untilLetters(it, 2);
+    healed.add("e-1");
+    const { replay_id: id } = replayed(await it.engine.replays.redrive(json({ partner: "default/one" }), ofAcme));
+    await untilReplay(it, id, { status: "completed", matched: 2, published: 2, delivered: 1, failed: 1 });
+    await untilState(it, "e-1", "delivered");
+    const look = async () => {
+      const { items } = await it.engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, ofAcme);
+      return items.length === 1 && items[0]?.replay_id === id ? items : undefined;
+    };
+    expect(await waitFor(look, { timeoutMs, what: "the letter of the second end" })).toMatchObject([{ event_id: "e-2", attempts: 2 }]);
+  });
+
+  test("are closed by hand once, with a note in the history and word to the recipient", async (context) => {
+    const it = await caseOf(context, ({ path }) => (path === "/webhooks/ack" ? { status: 204 } : { status: 404 }));
+    const ackUrl = new URL("/webhooks/ack", it.partner.url).href;
+    it.engine.apply(configOf(withAck(partnerConfig("one", it.partner.url), ackUrl)));
+    await it.ingest(eventBytes("e-1"));
+    await untilLetters(it, 1);
+    const ack = json({ event_id: "e-1", partner: "default/one", note: "booked by hand" });
+    await expect(it.engine.deadLetters.ack(ack, ofOther)).rejects.toMatchObject({ code: "dead_letter_not_found" });
+    const answer = await it.engine.deadLetters.ack(ack, ofAcme);
+    expect(answer).toEqual({ event_id: "e-1", partner: "default/one", state: "delivered", handled: "manual", recipient: { status: 204, error: null } });
+    expect((await it.engine.event("e-1", ["acme"]))?.deliveries).toMatchObject([{ state: "delivered", handled: "manual", reason: null }]);
+    const told = it.partner.received.find(({ path }) => path === "/webhooks/ack");
+    expect(JSON.parse(told?.body.toString() ?? "")).toMatchObject({ event_id: "e-1", note: "booked by hand" });
+    expect(told?.headers).toMatchObject({ "x-event-id": "e-1", "x-signature": expect.stringMatching(/^v1=/u) as string });
+    await expect(it.engine.deadLetters.ack(ack, ofAcme)).rejects.toMatchObject({ code: "dead_letter_not_found" });
+  });
+});
+
+describe.concurrent("the list of events", () => {
+  test("is bounded, in order, filtered, and of the caller's tenants", async (context) => {
+    const it = await caseOf(context, refusedBy({ "e-2": 404 }));
+    for (const id of ["e-1", "e-2", "e-3"]) await it.ingest(eventBytes(id));
+    await it.ingest(eventBytes("e-4", { tenant: "other" }));
+    await untilState(it, "e-2", "rejected");
+    for (const id of ["e-1", "e-3", "e-4"]) await untilState(it, id, "delivered");
+    const all = { tenants: ["acme"], fromMs: 0, toMs: Number.POSITIVE_INFINITY, limit: 50 };
+    const ids = async (more: object) => (await it.engine.events({ ...all, ...more })).items.map(({ event_id }) => event_id);
+    expect(await ids({})).toEqual(["e-1", "e-2", "e-3"]);
+    expect(await ids({ tenants: ["*"] })).toEqual(["e-1", "e-2", "e-3", "e-4"]);
+    expect(await ids({ tenants: ["other", "acme"], afterId: "e-2" })).toEqual(["e-3", "e-4"]);
+    expect(await ids({ beforeId: "e-3" })).toEqual(["e-1", "e-2"]);
+    expect(await ids({ state: "rejected" })).toEqual(["e-2"]);
+    expect(await ids({ state: "delivered", partner: "default/one" })).toEqual(["e-1", "e-3"]);
+    expect(await ids({ type: "payment.*" })).toEqual([]);
+    const first = await it.engine.events({ ...all, limit: 2 });
+    expect(first.items.map(({ event_id }) => event_id)).toEqual(["e-1", "e-2"]);
+    expect(await ids({ afterSeq: first.nextSeq })).toEqual(["e-3"]);
+    await expect(ids({ afterId: "e-4" })).rejects.toMatchObject({ code: "event_not_found" });
+  });
+});
+
+function refusedBy(statuses: Readonly<Record<string, number>>): (delivery: ReceivedDelivery) => PartnerAnswer {
+  return ({ eventId }) => ({ status: statuses[eventId] ?? 200 });
+}
+
+function withAck(partner: ReturnType<typeof partnerConfig>, ackUrl: string): ReturnType<typeof partnerConfig> {
+  return { ...partner, specDigest: `${partner.specDigest}-ack`, endpoint: { ...partner.endpoint, ackUrl } };
+}
