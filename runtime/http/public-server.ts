@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from "fastify";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
+import { answerInTime } from "./answer-in-time.ts";
 import type { Authenticate } from "./authenticate.ts";
+import { httpLimits } from "./limits.ts";
 import { queryParameters } from "./query-string.ts";
-import { anonymous, type ApiRequest, type Route } from "./route.ts";
+import { anonymous, type ApiAnswer, type ApiRequest, type Route } from "./route.ts";
 import { createHttpServer, type ServerOptions } from "./server.ts";
 
 export interface PublicServerOptions extends ServerOptions {
@@ -32,7 +34,8 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
   return app;
 }
 
-function addRoute(app: FastifyInstance, route: Route, { authenticate, now }: PublicServerOptions): void {
+function addRoute(app: FastifyInstance, route: Route, { authenticate, now, limits }: PublicServerOptions): void {
+  const { answerTimeoutMs = httpLimits.answerTimeoutMs } = limits ?? {};
   const settings: RouteShorthandOptions = {
     config: { scopes: route.scopes },
     exposeHeadRoute: route.method === "GET",
@@ -48,7 +51,9 @@ function addRoute(app: FastifyInstance, route: Route, { authenticate, now }: Pub
     method: route.method,
     url: route.path,
     handler: async (request, reply) => {
-      const { status, headers = {}, body } = await route.answer(apiRequest(request, now()));
+      const answer = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, signal, now()));
+      const hasBody = route.bodyBytesMax !== undefined;
+      const { status, headers = {}, body } = await (hasBody ? answerInTime(reply, answerTimeoutMs, answer) : answer(request.signal));
       return reply.code(status).headers(headers).send(body);
     },
   });
@@ -66,13 +71,13 @@ function refuseEncodedBody(encoding: string | undefined): void {
   throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
 }
 
-function apiRequest(request: FastifyRequest, nowMs: number): ApiRequest {
+function apiRequest(request: FastifyRequest, signal: AbortSignal, nowMs: number): ApiRequest {
   if (request.caller === undefined) throw new Error("a route ran without authentication");
   return {
     caller: request.caller,
     correlationId: request.id,
     nowMs,
-    signal: request.signal,
+    signal,
     path: request.params as Readonly<Record<string, string>>,
     query: queryParameters(request.url),
     accept: request.headers.accept,

@@ -6,6 +6,8 @@ import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPublicServer } from "../../../runtime/http/public-server.ts";
 import { stopServer } from "../../../runtime/http/stop-server.ts";
+import type { HttpLimits } from "../../../runtime/http/limits.ts";
+import type { Route } from "../../../runtime/http/route.ts";
 import type { RequestOutcome } from "../../../runtime/http/request-metrics.ts";
 import { waitFor } from "../../support/wait.ts";
 
@@ -16,28 +18,26 @@ const gate: { release?: () => void } = {};
 const shutGate = () => delete gate.release;
 let aborted = 0;
 
-const makeServer = () =>
+const wait: Route["answer"] = ({ signal }) =>
+  new Promise((resolve, reject) => {
+    gate.release = () => resolve({ status: 200, body: { waited: true } });
+    signal.addEventListener("abort", () => {
+      aborted += 1;
+      reject(new Error("hung up"));
+    });
+  });
+
+const makeServer = (limits: Partial<HttpLimits> = {}) =>
   createPublicServer({
     log: pino({ level: "silent" }),
     observe: (outcome) => outcomes.push(outcome),
     now: Date.now,
-    limits: { headersTimeoutMs: 200, requestTimeoutMs: 400, timeoutCheckMs: 50 },
+    limits: { headersTimeoutMs: 200, requestTimeoutMs: 400, timeoutCheckMs: 50, ...limits },
     authenticate: async () => caller,
     routes: [
       { method: "POST", path: "/take", scopes: ["s"], bodyBytesMax: 1024, answer: async () => ({ status: 202, body: {} }) },
-      {
-        method: "GET",
-        path: "/wait",
-        scopes: ["s"],
-        answer: ({ signal }) =>
-          new Promise((resolve, reject) => {
-            gate.release = () => resolve({ status: 200, body: { waited: true } });
-            signal.addEventListener("abort", () => {
-              aborted += 1;
-              reject(new Error("hung up"));
-            });
-          }),
-      },
+      { method: "GET", path: "/wait", scopes: ["s"], answer: wait },
+      { method: "POST", path: "/wait-posted", scopes: ["s"], bodyBytesMax: 1024, answer: wait },
     ],
   });
 
@@ -117,6 +117,39 @@ describe("over a real connection", () => {
     // One more round trip, after which a second count would have come.
     await (await request(`${url}/nowhere`)).body.dump();
     expect(outcomes.filter(({ route }) => route === "/wait")).toMatchObject([{ status: 499 }]);
+  });
+});
+
+describe("work for a request with a body", () => {
+  const posted = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" } as const;
+
+  test("goes on after the body was read to its end", async () => {
+    shutGate();
+    const pending = request(`${url}/wait-posted`, posted);
+    await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
+    // Two more round trips, in which the end of the body would have been told.
+    for (const _ of [1, 2]) await (await request(`${url}/nowhere`)).body.dump();
+    gate.release?.();
+    const response = await pending;
+    expect([response.statusCode, await response.body.json()]).toEqual([200, { waited: true }]);
+  });
+
+  test("ends when the caller hangs up", async () => {
+    const before = aborted;
+    const hangUp = new AbortController();
+    shutGate();
+    const pending = request(`${url}/wait-posted`, { ...posted, signal: hangUp.signal });
+    await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
+    hangUp.abort();
+    await expect(pending).rejects.toThrow(/abort/iu);
+    await waitFor(() => aborted > before, { timeoutMs: 5000, what: "the signal to abort" });
+  });
+
+  test("is answered 503 when it takes too long", async () => {
+    const other = makeServer({ answerTimeoutMs: 200 });
+    const response = await request(`${await other.listen({ host: "127.0.0.1", port: 0 })}/wait-posted`, posted);
+    expect([response.statusCode, await response.body.json()]).toMatchObject([503, { code: "answer_timeout" }]);
+    await stopServer(other, 1000);
   });
 });
 

@@ -184,6 +184,14 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
     expect(body.meta).toMatchObject({ queries: 2, failed: 1, partial: false });
   });
 
+  test("is answered over a connection, whose request ends before its answer begins", async () => {
+    const listening = await start({ eu: simulated(() => abc) });
+    const url = await listening.app.listen({ host: "127.0.0.1", port: 0 });
+    const headers = authorized("everyone", { "content-type": "application/json" });
+    const response = await fetch(`${url}/v1/metrics/bulk-query`, { method: "POST", headers, body: JSON.stringify({ queries: [{ id: "1", ...query }] }) });
+    expect([response.status, await response.json()]).toMatchObject([200, { results: [{ id: "1", status: 200 }] }]);
+  });
+
   test("takes 50 queries and no more (§8), each with an id of its own", async () => {
     const queries = Array.from({ length: 51 }, (_, index) => ({ id: `q${index}`, ...query }));
     expect((await bulk(server, queries.slice(0, 50))).body.results).toHaveLength(50);
