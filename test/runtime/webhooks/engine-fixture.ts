@@ -116,7 +116,7 @@ export async function startEngine(
   config: RuntimeConfig,
   overrides: Partial<WebhookEngineDeps> = {},
 ): Promise<TestEngine> {
-  const nats = await connectNats(typeof access === "string" ? { servers: [access] } : access);
+  const nats = await connectNats(typeof access === "string" ? { servers: [access] } : access, overrides.now);
   const { log, lines } = memoryLog();
   const deps = { nats, settings: testSettings, config, log, podId: "pod-1", random: () => 0, ...overrides };
   const engine = await createWebhookEngine(deps);

@@ -1,17 +1,10 @@
-import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { Registry } from "prom-client";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
-import { createEventsStream } from "../../../runtime/nats/events-stream.ts";
 import { ensureTopology } from "../../../runtime/nats/topology.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
-import { parseEnvelope } from "../../../runtime/webhooks/envelope.ts";
 import { homeOf } from "../../../runtime/webhooks/homes.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
-import { createIngest } from "../../../runtime/webhooks/ingest.ts";
-import { personalDataRules } from "../../../runtime/webhooks/personal-data.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import {
@@ -20,8 +13,8 @@ import {
   type ReceivedDelivery,
   type WebhookPartnerServer,
 } from "../../support/webhook-partner.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, testSettings } from "./engine-fixture.ts";
-import type { WorkerOrder } from "./worker-process.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
+import { idsOf, killWorker, producer, startWorker } from "./fault-fixture.ts";
 
 const timeoutMs = 30_000;
 let server: NatsServerHandle;
@@ -36,48 +29,11 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Tests that run side by side each clean up their own. */
-type Cleanup = TestContext["onTestFinished"];
-
-async function startWorker(order: WorkerOrder, atEnd: Cleanup = onTestFinished): Promise<ChildProcess> {
-  const worker = fork(new URL("worker-process.ts", import.meta.url), [JSON.stringify(order)]);
-  atEnd(() => kill(worker));
-  const [message] = (await Promise.race([once(worker, "message"), once(worker, "exit")])) as [unknown];
-  if (message !== "ready") {
-    throw new Error(`the worker ended with ${String(message)} before it was ready`);
-  }
-  return worker;
-}
-
-async function kill(worker: ChildProcess): Promise<void> {
-  if (worker.exitCode === null && worker.signalCode === null) {
-    const gone = once(worker, "exit");
-    worker.kill("SIGKILL");
-    await gone;
-  }
-}
-
 async function partnerServer(answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> {
   const partner = await startWebhookPartner(answer);
   onTestFinished(() => partner.close());
   return partner;
 }
-
-/** Stores events without an engine. */
-async function producer(prefix: string, handle = nats): Promise<(eventId: string) => Promise<unknown>> {
-  const layout = await ensureTopology(handle, streamsOf(prefix).streams);
-  let count = 0;
-  const ingest = createIngest({
-    events: createEventsStream(handle, layout),
-    parse: (bytes) => parseEnvelope(bytes, { personalData: personalDataRules(testSettings.personalData) }),
-    isConnected: () => handle.isConnected(),
-    nonce: () => `producer.${(count += 1)}`,
-    metrics: createDeliveryMetrics(new Registry()),
-  });
-  return (eventId) => ingest(eventBytes(eventId), { tenants: ["*"] });
-}
-
-const idsOf = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `e-${index}`);
 
 interface Fault {
   readonly stage: Stage;
@@ -117,7 +73,7 @@ describe("a worker killed", () => {
     const order = { url: server.url, prefix, podId: "pod-1", config };
     const first = await startWorker({ ...order, fault: { stage, eventId: killed, count: 1 } }, context.onTestFinished);
     const gone = once(first, "exit");
-    const produce = await producer(prefix);
+    const produce = await producer(prefix, nats);
     await Promise.all(idsOf(eventCount).map(produce));
     await gone;
     await startWorker({ ...order, podId: "pod-2" }, context.onTestFinished);
@@ -138,12 +94,12 @@ describe("a worker killed", () => {
     const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
     const config = configOf(...partners.map(({ url }, index) => partnerConfig(`p${index}`, url)));
     const order = { url: server.url, prefix: "fan", podId: "pod-1", config };
-    const first = await startWorker({ ...order, fault: { stage: "routed_one", eventId: "e-7", count: 3 } });
+    const first = await startWorker({ ...order, fault: { stage: "routed_one", eventId: "e-7", count: 3 } }, onTestFinished);
     const gone = once(first, "exit");
-    const produce = await producer("fan");
+    const produce = await producer("fan", nats);
     await Promise.all(idsOf(20).map(produce));
     await gone;
-    await startWorker({ ...order, podId: "pod-2" });
+    await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
     await waitFor(() => partners.every(({ received }) => new Set(received.map(({ eventId }) => eventId)).size === 20), {
       timeoutMs,
       what: "every event at every partner",
@@ -162,7 +118,7 @@ describe("two pods", () => {
   test("share partners: when a home is killed, the other sends within three seconds, nothing twice", async () => {
     const partner = await partnerServer();
     const config = configOf(partnerConfig("one", partner.url, { uid }));
-    const home = await startWorker({ url: server.url, prefix: "pods", podId: "pod-1", config });
+    const home = await startWorker({ url: server.url, prefix: "pods", podId: "pod-1", config }, onTestFinished);
     const other = await startEngine(server.url, config, { settings: streamsOf("pods"), podId: "pod-2" });
     onTestFinished(other.stop);
     await other.ingest(eventBytes("before"));
@@ -171,7 +127,7 @@ describe("two pods", () => {
     await waitFor(isRecorded, { timeoutMs, what: "the first delivery" });
     // It was not this pod, which is not the home.
     expect(other.lines.filter(({ message }) => message === "attempt")).toEqual([]);
-    await kill(home);
+    await killWorker(home);
     const killedAt = performance.now();
     await other.ingest(eventBytes("after"));
     await waitFor(() => partner.of("after").length === 1, { timeoutMs, what: "the delivery from the new home" });
@@ -235,15 +191,15 @@ describe("a nats-server killed under load", () => {
     const maxInFlight = 8;
     const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight } }));
     const order = { url: own.url, prefix: "both", config };
-    const worker = await startWorker({ ...order, podId: "pod-1" });
+    const worker = await startWorker({ ...order, podId: "pod-1" }, onTestFinished);
     const handle = await connectNats({ servers: [own.url] });
     onTestFinished(() => handle.drain());
     const produce = await producer("both", handle);
     await Promise.all(idsOf(300).map(produce));
     await waitFor(() => partner.received.length > 100, { timeoutMs, what: "load" });
-    await Promise.all([own.kill9(), kill(worker)]);
+    await Promise.all([own.kill9(), killWorker(worker)]);
     await own.restart();
-    await startWorker({ ...order, podId: "pod-2" });
+    await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
     const missing = (): readonly string[] => idsOf(300).filter((id) => partner.of(id).length === 0);
     await waitFor(() => missing().length === 0, { timeoutMs, what: "every accepted event" });
     const doubled = idsOf(300).filter((id) => partner.of(id).length > 1);

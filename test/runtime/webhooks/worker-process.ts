@@ -8,8 +8,8 @@ export interface WorkerOrder {
   readonly prefix: string;
   readonly podId: string;
   readonly config: RuntimeConfig;
-  /** Where the process kills itself, as a crash would: at this stage of this event, the n-th time. @default never */
-  readonly fault?: { readonly stage: Stage; readonly eventId: string; readonly count: number };
+  /** Where the process kills itself, as a crash would: at this stage of this event (or of any), the n-th time. @default never */
+  readonly fault?: { readonly stage: Stage; readonly eventId?: string; readonly count: number };
 }
 
 /** An engine in a process of its own, for tests that kill it. It says `ready` to its parent. */
@@ -17,7 +17,7 @@ const { url, prefix, podId, config, fault } = JSON.parse(process.argv[2] ?? "") 
 let left = fault?.count ?? 0;
 
 function onStage(stage: Stage, eventId: string): void {
-  if (stage === fault?.stage && eventId === fault.eventId) {
+  if (stage === fault?.stage && (fault.eventId ?? eventId) === eventId) {
     left -= 1;
     if (left === 0) {
       process.kill(process.pid, "SIGKILL");

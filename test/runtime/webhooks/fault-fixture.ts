@@ -1,0 +1,112 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { Registry } from "prom-client";
+import type { NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
+import { createEventsStream } from "../../../runtime/nats/events-stream.ts";
+import { ensureTopology } from "../../../runtime/nats/topology.ts";
+import { parseAttempts } from "../../../runtime/webhooks/attempts.ts";
+import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
+import { parseEnvelope } from "../../../runtime/webhooks/envelope.ts";
+import { eventHash } from "../../../runtime/webhooks/ids.ts";
+import { createIngest } from "../../../runtime/webhooks/ingest.ts";
+import { personalDataRules } from "../../../runtime/webhooks/personal-data.ts";
+import { createAttemptsStream } from "../../../runtime/nats/attempts-stream.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import type { WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import { waitFor } from "../../support/wait.ts";
+import { eventBytes, streamsOf, testSettings } from "./engine-fixture.ts";
+import type { WorkerOrder } from "./worker-process.ts";
+
+/** Called with what cleans up after a test. */
+export type Cleanup = (clean: () => Promise<void>) => void;
+
+/** Starts an engine in a process of its own; resolves when it pulls. */
+export async function startWorker(order: WorkerOrder, atEnd: Cleanup): Promise<ChildProcess> {
+  const worker = fork(new URL("worker-process.ts", import.meta.url), [JSON.stringify(order)]);
+  atEnd(() => killWorker(worker));
+  const [message] = (await Promise.race([once(worker, "message"), once(worker, "exit")])) as [unknown];
+  if (message !== "ready") {
+    throw new Error(`the worker ended with ${String(message)} before it was ready`);
+  }
+  return worker;
+}
+
+/** Ends a worker as a crash would. */
+export async function killWorker(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode === null && worker.signalCode === null) {
+    const gone = once(worker, "exit");
+    worker.kill("SIGKILL");
+    await gone;
+  }
+}
+
+/** Stores events without an engine. */
+export async function producer(prefix: string, handle: NatsConnectionHandle): Promise<(id: string) => Promise<unknown>> {
+  const layout = await ensureTopology(handle, streamsOf(prefix).streams);
+  let count = 0;
+  const ingest = createIngest({
+    events: createEventsStream(handle, layout),
+    parse: (bytes) => parseEnvelope(bytes, { personalData: personalDataRules(testSettings.personalData) }),
+    isConnected: () => handle.isConnected(),
+    nonce: () => `producer.${(count += 1)}`,
+    metrics: createDeliveryMetrics(new Registry()),
+  });
+  return (eventId) => ingest(eventBytes(eventId), { tenants: ["*"] });
+}
+
+/** `e-0`, `e-1`, … */
+export function idsOf(count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => `e-${index}`);
+}
+
+const producersAtOnce = 64;
+
+/** Brings every event, a few at once; whoever is not answered brings it again, as producers do. */
+export async function produceAll(ids: readonly string[], produce: (id: string) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const one = async (): Promise<void> => {
+    for (let id = ids[next++]; id !== undefined; id = ids[next++]) {
+      const eventId = id;
+      await waitFor(async () => (await produce(eventId), true), { timeoutMs: 60_000, what: eventId, pollMs: 50 });
+    }
+  };
+  await Promise.all(Array.from({ length: producersAtOnce }, one));
+}
+
+/** What became of events at one partner. */
+export interface FaultCount {
+  /** Events that never came. */
+  readonly lost: number;
+  /** Attempts that came more than once. */
+  readonly doubled: number;
+  /** Of those, attempts of which every POST left a record: nobody had to make them again. */
+  readonly needless: number;
+}
+
+/** Counts by what the partner received and what is recorded. */
+export async function countFaults(
+  partner: WebhookPartnerServer,
+  ids: readonly string[],
+  handle: NatsConnectionHandle,
+  prefix: string,
+): Promise<FaultCount> {
+  const attempts = createAttemptsStream(handle, createLayout(prefix));
+  const lost = ids.filter((id) => partner.of(id).length === 0).length;
+  const doubled = ids.flatMap((id) => {
+    const numbers = partner.of(id).map(({ attempt }) => attempt);
+    return [...new Set(numbers)].filter((n) => numbers.filter((m) => m === n).length > 1).map((n) => [id, n] as const);
+  });
+  let needless = 0;
+  for (const [id, number] of doubled) {
+    const records = parseAttempts(await attempts.list("acme", eventHash(id))).filter((record) => record.number === number);
+    needless += records.length >= partner.of(id).filter(({ attempt }) => attempt === number).length ? 1 : 0;
+  }
+  return { lost, doubled: doubled.length, needless };
+}
+
+/** Resolves when nothing waits for delivery any more. */
+export async function untilDrained(handle: NatsConnectionHandle, prefix: string, timeoutMs: number): Promise<void> {
+  const stream = createLayout(prefix).streams.deliveries;
+  const look = async (): Promise<boolean> => (await handle.manager.streams.info(stream)).state.messages === 0;
+  await waitFor(look, { timeoutMs, what: "an empty queue" });
+}
