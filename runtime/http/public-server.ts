@@ -81,8 +81,14 @@ function apiRequest(request: FastifyRequest, signal: AbortSignal, nowMs: number)
     path: request.params as Readonly<Record<string, string>>,
     query: queryParameters(request.url),
     accept: request.headers.accept,
+    acceptEncoding: headerOf(request.headers["accept-encoding"]),
+    ifNoneMatch: request.headers["if-none-match"],
     body: request.body instanceof Uint8Array ? request.body : noBody,
   };
+}
+
+function headerOf(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === "object" ? value.join(",") : value;
 }
 
 /** A path that exists answers 405 with `Allow` to every other method. Source: RFC 9110 §15.5.6. */

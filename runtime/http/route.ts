@@ -26,6 +26,10 @@ export interface ApiRequest {
   readonly query: Parameters;
   /** The `Accept` header; undefined when there was none. */
   readonly accept: string | undefined;
+  /** The `Accept-Encoding` header. */
+  readonly acceptEncoding: string | undefined;
+  /** The `If-None-Match` header. */
+  readonly ifNoneMatch: string | undefined;
   /** Exactly as received; empty when there was none. */
   readonly body: Uint8Array;
 }

@@ -3,21 +3,23 @@ import { createByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import type { AdmitQuery, AdmittedQuery } from "./admission.ts";
 import { instantAnswer, queryAnswer } from "./answer.ts";
+import type { Answers } from "./cache/answers.ts";
 import { cachedStores, type CachedStores } from "./cache/cached-stores.ts";
 import type { PointCounts } from "./cache/hit-log.ts";
-import type { Lifetimes } from "./cache/pieces.ts";
 import type { ReadCache } from "./cache/read-cache.ts";
 import type { Caller } from "./caller.ts";
 import { refuseSunset } from "./deprecation.ts";
 import { explanationOf, recordReads, takeExplain, type RecordedStores } from "./explain.ts";
+import { findAnswer, keepAnswer, lifetimesOf, newAnswerHeaders } from "./kept-answers.ts";
 import type { MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
 import { makePlan, type Plan } from "./plan.ts";
 import { makeInstant, makeQuery, type Query, type World } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
 import { runPlan, type Result } from "./result.ts";
-import { createServerTiming } from "./server-timing.ts";
+import { createServerTiming, type ServerTiming } from "./server-timing.ts";
 import { requireSnapshot, snapshotOf } from "./snapshot.ts";
 import type { Snapshots } from "./snapshots.ts";
+import { pointCount } from "./window.ts";
 
 const routes = {
   query: { make: makeQuery, answer: queryAnswer },
@@ -41,6 +43,7 @@ export interface QuerySources {
   readonly stores: StoreSet;
   readonly snapshots: Snapshots;
   readonly cache: ReadCache;
+  readonly answers: Answers;
   /** Told how much of what was wanted was known. */
   readonly looked: (counts: PointCounts) => void;
   /** Bound on all stores together. */
@@ -76,24 +79,10 @@ export async function answerQuery(route: QueryRoute, request: QueryRequest, sour
   refuseSunset(query.metrics.map(({ entry }) => entry.metric), context.nowMs);
   const plan = makePlan(query, asOfMs);
   const admitted = sources.admit(plan, caller);
-  timing.step("stores");
-  const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
-  const cached = cachedStores(recorded.stores, sources.cache, lifetimesOf(query), context.nowMs);
+  const answering = { route, plan, admitted, explain, timing };
   try {
-    const observe = observed(sources, admitted, () => shareRead(cached));
-    const found = await find(plan, request, { ...sources, stores: cached.stores, observe });
-    if (found.source === "snapshot") admitted.charge([], 0);
-    else sources.looked(cached.counts());
-    timing.step("answer");
-    const { correlationId } = context;
-    const { status, headers, body } = routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot });
-    const own = { "X-Query-Cache": cacheVerdict(found, cached), "Server-Timing": timing.header() };
-    const { estimate } = admitted;
-    return {
-      status,
-      headers: { ...headers, ...admitted.headers(), ...own },
-      body: explain ? { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: estimate }) } : body,
-    };
+    const { status, headers, body } = known(answering, request, sources) ?? (await answerAnew(answering, request, sources));
+    return { status, headers: { ...headers, ...admitted.headers() }, body };
   } catch (error) {
     throw error instanceof Refusal ? error.with(admitted.headers()) : error;
   } finally {
@@ -101,8 +90,41 @@ export async function answerQuery(route: QueryRoute, request: QueryRequest, sour
   }
 }
 
-function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
-  return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000 };
+interface Answering {
+  readonly route: QueryRoute;
+  readonly plan: Plan;
+  readonly admitted: AdmittedQuery;
+  readonly explain: boolean;
+  readonly timing: ServerTiming;
+}
+
+/** What an equal query was answered of late. */
+function known({ route, plan, admitted, explain }: Answering, { context }: QueryRequest, sources: QuerySources): MetricsAnswer | undefined {
+  const kept = explain ? undefined : findAnswer(sources.answers, route, plan, context.nowMs);
+  if (kept === undefined) return undefined;
+  const { window, metrics } = plan.query;
+  admitted.charge([], 0);
+  sources.looked({ hit: pointCount(window) * metrics.length, miss: 0 });
+  return kept;
+}
+
+async function answerAnew(answering: Answering, request: QueryRequest, sources: QuerySources): Promise<MetricsAnswer> {
+  const { route, plan, admitted, explain, timing } = answering;
+  const { nowMs, correlationId } = request.context;
+  timing.step("stores");
+  const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
+  const cached = cachedStores(recorded.stores, sources.cache, lifetimesOf(plan.query), nowMs);
+  const observe = observed(sources, admitted, () => shareRead(cached));
+  const found = await find(plan, request, { ...sources, stores: cached.stores, observe });
+  if (found.source === "snapshot") admitted.charge([], 0);
+  else sources.looked(cached.counts());
+  timing.step("answer");
+  const { status, headers, body } = routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot });
+  const own = { ...newAnswerHeaders(plan, status), "X-Query-Cache": cacheVerdict(found, cached), "Server-Timing": timing.header() };
+  const answer = { status, headers: { ...headers, ...own }, body };
+  if (explain) return { ...answer, body: { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate }) } };
+  if (found.source === "store") keepAnswer(sources.answers, route, plan, { answer, nowMs });
+  return answer;
 }
 
 /** Share of the points that a store had to compute. */

@@ -5,6 +5,7 @@ import { createDoorkeeper, type AdmitQuery } from "./admission.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.ts";
 import { answerBulk } from "./bulk/answer-bulk.ts";
+import { createAnswers } from "./cache/answers.ts";
 import { createHitLog } from "./cache/hit-log.ts";
 import { createReadCache } from "./cache/read-cache.ts";
 import type { Caller } from "./caller.ts";
@@ -62,6 +63,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const cache = createSloCache();
   const doorkeeper = createDoorkeeper(() => performance.now());
   const reads = createReadCache(readCacheBytesMax);
+  const answers = createAnswers();
   const hits = createHitLog(now);
   const gate = createGate(anonymousMax);
   let obeyed: Obeyed = obeyedOf(options.config);
@@ -85,6 +87,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     stores,
     snapshots,
     cache: reads,
+    answers,
     looked: (counts) => {
       hits.add(counts);
       instruments.looked(counts);

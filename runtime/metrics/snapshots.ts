@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { Query } from "./query.ts";
+import { identityOf } from "./query-identity.ts";
 import type { Result } from "./result.ts";
 
 /** How long pages can be cut from the data of the first one. */
@@ -81,19 +81,4 @@ function bytesOf({ series }: Result): number {
     const arrays = bounds === undefined ? 1 : 3;
     return sum + values.byteLength * arrays + seriesBytes;
   }, 0);
-}
-
-/** Everything of a query that its data depends on: all but what cuts the page. */
-function identityOf(query: Query): string {
-  const identity = JSON.stringify({
-    tenant: query.tenant,
-    environments: query.environments === "every" ? "every" : [...query.environments].sort(),
-    metrics: query.metrics.map(({ entry, aggregation, stores }) => [entry.metric, aggregation, stores]),
-    filters: [...query.filters],
-    groupBy: query.groupBy,
-    window: query.window,
-    exemplars: query.exemplars,
-    schemaVersion: query.schemaVersion,
-  });
-  return createHash("sha256").update(identity).digest("base64url");
 }

@@ -14,8 +14,10 @@ import {
   sloOperation,
 } from "../openapi/metrics-operations.ts";
 import type { Operation } from "../openapi/operation.ts";
+import { chooseCoding } from "../content-coding.ts";
 import { chooseMediaType } from "../media-type.ts";
 import { nextPageLink } from "../next-page.ts";
+import { hasBytes, type Representations, createRepresentations } from "../representations.ts";
 import type { ApiAnswer, ApiRequest, Route } from "../route.ts";
 import { bulkBody } from "./bulk-body.ts";
 
@@ -32,6 +34,8 @@ const notInTables = ["exemplars", "explain"] as const;
 
 /** `/v1/metrics/…`. Source: seed "Operational Metrics API" §4. */
 export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
+  const representations = createRepresentations();
+  const series = (name: string, operation: Operation, answer: Answering): Route => seriesRoute({ name, operation, answer, representations });
   return [
     series("query", queryOperation, ({ query, caller, signal, correlationId, nowMs }) =>
       metrics.query(query, caller, signal, { correlationId, nowMs }),
@@ -67,8 +71,17 @@ function read(name: string, operation: Operation, answer: (request: ApiRequest) 
   };
 }
 
+type Answering = (request: ApiRequest) => Promise<MetricsAnswer>;
+
+interface SeriesRoute {
+  readonly name: string;
+  readonly operation: Operation;
+  readonly answer: Answering;
+  readonly representations: Representations;
+}
+
 /** A route that answers series, in the format that the caller likes best. */
-function series(name: string, operation: Operation, answer: (request: ApiRequest) => Promise<MetricsAnswer>): Route {
+function seriesRoute({ name, operation, answer, representations }: SeriesRoute): Route {
   return {
     method: "GET",
     path: `/v1/metrics/${name}`,
@@ -80,26 +93,36 @@ function series(name: string, operation: Operation, answer: (request: ApiRequest
       const { status, headers, body } = await answer(request);
       const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
-      return { status, ...encodeSeries(format, body as QueryBody, { ...headers, Vary: "Accept", ...link }) };
+      const told = { ...headers, ...saidBeside(format, body as QueryBody), ...link, Vary: "Authorization, Accept, Accept-Encoding" };
+      const coding = chooseCoding(request.acceptEncoding);
+      const { bytes, etag, coding: used } = await representations.of(body, format, coding, () => written(format, body as QueryBody));
+      const tagged = { ...told, ETag: etag };
+      if (status === 200 && hasBytes(request.ifNoneMatch, etag)) return { status: 304, headers: tagged, body: Buffer.alloc(0) };
+      const coded = used === "identity" ? {} : { "Content-Encoding": used };
+      return { status, headers: { ...tagged, ...coded, "Content-Type": contentTypes[format] }, body: bytes };
     },
   };
 }
 
-function encodeSeries(
-  format: (typeof seriesFormats)[number],
-  body: QueryBody,
-  headers: Readonly<Record<string, string>>,
-): Pick<ApiAnswer, "headers" | "body"> {
+const contentTypes: Readonly<Record<(typeof seriesFormats)[number], string>> = {
+  [json]: "application/json; charset=utf-8",
+  [csvMediaType]: "text/csv; charset=utf-8; header=present",
+  [ndjsonMediaType]: ndjsonMediaType,
+};
+
+/** A table has no place for what is said of it. */
+function saidBeside(format: string, { meta }: QueryBody): Readonly<Record<string, string>> {
+  return format === csvMediaType ? { "X-Query-Meta": JSON.stringify(meta) } : {};
+}
+
+function written(format: (typeof seriesFormats)[number], body: QueryBody): Uint8Array {
   switch (format) {
     case json:
-      return { headers, body };
-    case csvMediaType: {
-      // A table has no place for what is said of it.
-      const said = { "Content-Type": "text/csv; charset=utf-8; header=present", "X-Query-Meta": JSON.stringify(body.meta) };
-      return { headers: { ...headers, ...said }, body: Buffer.from(csvOf(body)) };
-    }
+      return Buffer.from(JSON.stringify(body));
+    case csvMediaType:
+      return Buffer.from(csvOf(body));
     case ndjsonMediaType:
-      return { headers: { ...headers, "Content-Type": ndjsonMediaType }, body: Buffer.from(ndjsonOf({ ...body }, "data")) };
+      return Buffer.from(ndjsonOf({ ...body }, "data"));
     default:
       return format satisfies never;
   }

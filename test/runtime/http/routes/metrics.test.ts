@@ -79,7 +79,7 @@ describe("headers of every answer of series (Operational Metrics API §6)", () =
 describe("a format is chosen by Accept", () => {
   test("JSON without one", async () => {
     const { headers } = await server.get(lag);
-    expect([headers["content-type"], headers["vary"]]).toEqual(["application/json; charset=utf-8", "Accept"]);
+    expect([headers["content-type"], headers["vary"]]).toEqual(["application/json; charset=utf-8", "Authorization, Accept, Accept-Encoding"]);
   });
 
   test("CSV has a row for each point, and its metadata in a header", async () => {

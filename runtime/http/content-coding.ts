@@ -1,0 +1,40 @@
+import { promisify } from "node:util";
+import { gzip, zstdCompress } from "node:zlib";
+
+/** How bytes may be sent. */
+export type ContentCoding = "zstd" | "gzip" | "identity";
+
+/** The preferred one first. */
+const offered: readonly ContentCoding[] = ["zstd", "gzip"];
+/** Below this a coding saves nothing that a packet would show. */
+const codedBytesMin = 1_024;
+
+const elementPattern = /^(?<coding>[\w!#$&^.+*-]+)(?:;q=(?<weight>0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/iu;
+
+/**
+ * The coding that a caller accepts and likes best; of several that it likes equally, the one that is smallest. Identity
+ * where it accepts no other, whatever it says of that. Source: RFC 9110 §12.5.3.
+ */
+export function chooseCoding(acceptEncoding: string | undefined): ContentCoding {
+  const weights = new Map<string, number>();
+  for (const element of (acceptEncoding ?? "").split(",")) {
+    const { coding, weight } = elementPattern.exec(element.replaceAll(/\s/gu, ""))?.groups ?? {};
+    if (coding !== undefined) weights.set(coding.toLowerCase(), Number(weight ?? 1));
+  }
+  const [best] = offered
+    .map((coding) => ({ coding, weight: weights.get(coding) ?? weights.get("*") ?? 0 }))
+    .filter(({ weight }) => weight > 0)
+    .sort((one, other) => other.weight - one.weight);
+  return best?.coding ?? "identity";
+}
+
+const encoders: Readonly<Record<Exclude<ContentCoding, "identity">, (bytes: Uint8Array) => Promise<Uint8Array>>> = {
+  gzip: promisify<Uint8Array, Uint8Array>(gzip),
+  zstd: promisify<Uint8Array, Uint8Array>(zstdCompress),
+};
+
+/** The bytes in a coding; small ones as they are. */
+export async function encodeBytes(bytes: Uint8Array, coding: ContentCoding): Promise<{ readonly coding: ContentCoding; readonly bytes: Uint8Array }> {
+  if (coding === "identity" || bytes.length < codedBytesMin) return { coding: "identity", bytes };
+  return { coding, bytes: await encoders[coding](bytes) };
+}

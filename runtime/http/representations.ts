@@ -1,0 +1,44 @@
+import { hash } from "node:crypto";
+import { encodeBytes, type ContentCoding } from "./content-coding.ts";
+
+/** Bytes of one body in one format and one coding. */
+export interface Representation {
+  readonly bytes: Uint8Array;
+  readonly coding: ContentCoding;
+  /** Strong: equal tags are equal bytes. Source: RFC 9110 §8.8.3. */
+  readonly etag: string;
+}
+
+/** The representations of bodies that are kept elsewhere, made once each and gone with their body. */
+export interface Representations {
+  /** @param write the body in this format */
+  of(body: object, format: string, coding: ContentCoding, write: () => Uint8Array): Promise<Representation>;
+}
+
+const tagLength = 22;
+
+/** None yet. */
+export function createRepresentations(): Representations {
+  const known = new WeakMap<object, Map<string, Promise<Representation>>>();
+  const make = async (coding: ContentCoding, write: () => Uint8Array): Promise<Representation> => {
+    const encoded = await encodeBytes(write(), coding);
+    return { ...encoded, etag: `"${hash("sha256", encoded.bytes, "base64url").slice(0, tagLength)}"` };
+  };
+  return {
+    of(body, format, coding, write) {
+      const own = known.get(body) ?? new Map<string, Promise<Representation>>();
+      known.set(body, own);
+      const key = `${format} ${coding}`;
+      const made = own.get(key) ?? make(coding, write);
+      own.set(key, made);
+      return made;
+    },
+  };
+}
+
+/** Whether a caller has these bytes already. Source: RFC 9110 §13.1.2. */
+export function hasBytes(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  const tags = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//u, ""));
+  return tags.includes(etag) || tags.includes("*");
+}

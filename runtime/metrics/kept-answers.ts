@@ -1,0 +1,67 @@
+import type { QueryRoute } from "./answer-query.ts";
+import { lifetimeMsOf, type Answers } from "./cache/answers.ts";
+import type { Lifetimes } from "./cache/pieces.ts";
+import type { MetricsAnswer } from "./metrics-api.ts";
+import type { Plan } from "./plan.ts";
+import type { Query } from "./query.ts";
+import { identityOf } from "./query-identity.ts";
+import { pointCount } from "./window.ts";
+
+/** What an answer takes in memory with its representations, roughly. */
+const answerBytes = 4_096;
+const seriesBytes = 1_024;
+const pointBytes = 256;
+
+/** For how long the class of a query lets be served what is known. */
+export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
+  return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000 };
+}
+
+/** The answer to an equal query of late, as old as it is now. Its body is the very same object. */
+export function findAnswer(answers: Answers, route: QueryRoute, { query }: Plan, nowMs: number): MetricsAnswer | undefined {
+  if (query.snapshot !== undefined) return undefined;
+  const lifetimes = lifetimesOf(query);
+  const kept = answers.find(keyOf(route, query), lifetimes, nowMs);
+  if (kept === undefined) return undefined;
+  const ageMs = nowMs - kept.madeAtMs;
+  const { headers, ...rest } = kept.answer;
+  const freshness = Number.parseInt(headers["X-Data-Freshness"] ?? "0", 10) + Math.ceil(ageMs / 1_000);
+  return {
+    ...rest,
+    headers: {
+      ...headers,
+      ...cacheControl(lifetimeMsOf(kept, lifetimes) - ageMs),
+      "X-Data-Freshness": `${freshness}s`,
+      "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
+      "Server-Timing": "cache;desc=answer",
+    },
+  };
+}
+
+/** Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has. */
+export function keepAnswer(answers: Answers, route: QueryRoute, plan: Plan, { answer, nowMs }: { readonly answer: MetricsAnswer; readonly nowMs: number }): void {
+  const { query } = plan;
+  if (answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0) return;
+  const { data } = answer.body as { readonly data: readonly object[] };
+  const bytes = answerBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
+  answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), bytes });
+}
+
+/** How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all. */
+export function newAnswerHeaders(plan: Plan, status: number): Readonly<Record<string, string>> {
+  const lifetimeMs = lifetimeMsOf({ isSettled: isSettled(plan) }, lifetimesOf(plan.query));
+  return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : {};
+}
+
+function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
+  return { "Cache-Control": `private, max-age=${Math.max(0, Math.floor(lifetimeMs / 1_000))}` };
+}
+
+function keyOf(route: QueryRoute, query: Query): string {
+  return `${route} ${query.page} ${query.limit} ${identityOf(query)}`;
+}
+
+/** Whether no store changes any point of the window any more. */
+function isSettled({ parts }: Plan): boolean {
+  return parts.every(({ newest }) => newest === undefined);
+}
