@@ -83,6 +83,7 @@ function apiRequest(request: FastifyRequest, signal: AbortSignal, nowMs: number)
     accept: request.headers.accept,
     acceptEncoding: headerOf(request.headers["accept-encoding"]),
     ifNoneMatch: request.headers["if-none-match"],
+    idempotencyKey: headerOf(request.headers["idempotency-key"]),
     body: request.body instanceof Uint8Array ? request.body : noBody,
   };
 }

@@ -30,6 +30,8 @@ export interface ApiRequest {
   readonly acceptEncoding: string | undefined;
   /** The `If-None-Match` header. */
   readonly ifNoneMatch: string | undefined;
+  /** The `Idempotency-Key` header; undefined when there was none. */
+  readonly idempotencyKey: string | undefined;
   /** Exactly as received; empty when there was none. */
   readonly body: Uint8Array;
 }

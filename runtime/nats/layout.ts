@@ -50,6 +50,8 @@ export interface Layout {
     readonly deadLetters: string;
     readonly replays: string;
   };
+  /** Producers publish on this and a tenant, outside every stream. */
+  readonly ingestSubject: string;
   event(tenant: string, idhash: string): string;
   attempts(tenant: string, idhash: string): string;
   firstAttempt(lane: string, partner: string, did: string): string;
@@ -111,6 +113,7 @@ export function createLayout(prefix: string): Layout {
       deadLetters: `${prefix}.dlq.*.*.*`,
       replays: `${prefix}.rpl.*.*.*`,
     },
+    ingestSubject: `${prefix}.in`,
     event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
     attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,
     firstAttempt: (lane, partner, did) => `${prefix}.dlv.${lane}.${partner}.${did}`,

@@ -24,7 +24,10 @@ import { parseEnvelope } from "./envelope.ts";
 import { listEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { readHistory, type EventHistory } from "./history.ts";
 import { createHomes, type Homes } from "./homes.ts";
+import { createFullness, type Fullness } from "./fullness.ts";
+import { createIdempotencyKeys, type IdempotencyKeys } from "./idempotency.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
+import { serveIngestSubject } from "./ingest-subject.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
 import { createPromotions, type Promotions } from "./promotions.ts";
@@ -54,6 +57,8 @@ export interface WebhookEngine {
   readonly replays: Replays;
   /** What was not delivered. */
   readonly deadLetters: DeadLetterBox;
+  /** Outcomes of requests by their `Idempotency-Key`. */
+  readonly idempotencyKeys: IdempotencyKeys;
   /** From now on this configuration is obeyed; partners that it does not change go on undisturbed. */
   apply(config: RuntimeConfig): void;
   /** Partners that answered 410, also those that an edit has lifted since. */
@@ -127,6 +132,9 @@ class Engine implements WebhookEngine {
   readonly ingest: Ingest;
   readonly replays: Replays;
   readonly deadLetters: DeadLetterBox;
+  readonly idempotencyKeys: IdempotencyKeys;
+  readonly #layout: Layout;
+  readonly #fullness: Fullness;
   readonly #deps: WebhookEngineDeps;
   readonly #ending = new AbortController();
   readonly #context: EngineContext;
@@ -140,11 +148,14 @@ class Engine implements WebhookEngine {
   #partners: readonly Partner[] = [];
   #table = createRoutingTable([]);
   #stopBackground: () => void = () => undefined;
+  #stopSubject: () => Promise<void> = () => Promise.resolve();
   #stopped: Promise<void> | undefined;
 
   constructor(deps: WebhookEngineDeps, layout: Layout) {
     const { nats, settings, podId, log } = deps;
     this.#deps = deps;
+    this.#layout = layout;
+    this.idempotencyKeys = createIdempotencyKeys(createBucket(nats, layout.buckets.idempotency), () => nats.clock.now());
     this.#config = deps.config;
     this.#laneRules = deps.laneRules ?? (settings.streams.replicas === 1 ? defaultLaneRules : replicatedLaneRules);
     setMaxListeners(0, this.#ending.signal);
@@ -185,8 +196,10 @@ class Engine implements WebhookEngine {
       ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
     });
     const rules = { personalData: personalDataRules(settings.personalData) };
+    this.#fullness = createFullness(this.#context.events, settings.streams.events.maxBytes, log);
     this.ingest = createIngest({
       events: this.#context.events,
+      isFull: () => this.#fullness.isFull,
       parse: (bytes) => parseEnvelope(bytes, rules),
       isConnected: () => nats.isConnected(),
       nonce: createNonce(),
@@ -207,6 +220,8 @@ class Engine implements WebhookEngine {
     const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes };
     const deliveriesBytesMax = this.#deps.settings.streams.deliveries.maxBytes;
     this.#stopBackground = startBackground({ ...parts, deliveriesBytesMax, looks: this.#looks(), duties: this.#duties });
+    const { nats, log } = this.#deps;
+    this.#stopSubject = serveIngestSubject({ nats, layout: this.#layout, ingest: this.ingest, log });
   }
 
   /** What this pod looks at in turns. */
@@ -216,7 +231,7 @@ class Engine implements WebhookEngine {
         this.apply(this.#config);
       }
     };
-    return [() => this.#context.backlogs.look(), promoted];
+    return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted];
   }
 
   apply(config: RuntimeConfig): void {
@@ -260,6 +275,7 @@ class Engine implements WebhookEngine {
   }
 
   async #stop(drainMs: number): Promise<void> {
+    await this.#stopSubject();
     // Others take the lanes over at once, while what is under way here may end.
     await Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs), this.#homes.leave()]);
     this.#ending.abort();

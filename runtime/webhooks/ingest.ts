@@ -27,6 +27,8 @@ export interface IngestDeps {
   /** @throws Refusal */
   readonly parse: (bytes: Uint8Array) => ValidEnvelope;
   readonly isConnected: () => boolean;
+  /** Whether the stream has little room left. @default never */
+  readonly isFull?: () => boolean;
   /** A text that no other request of any pod has. */
   readonly nonce: () => string;
   readonly metrics: DeliveryMetrics;
@@ -52,7 +54,7 @@ const retryAfterFullSeconds = 30;
 
 /** Creates the way in. */
 export function createIngest(deps: IngestDeps): Ingest {
-  const gate = createGate(deps.isConnected);
+  const gate = createGate(deps.isConnected, deps.isFull ?? (() => false));
   const { metrics } = deps;
   return async (bytes, caller) => {
     try {
@@ -143,12 +145,15 @@ interface Gate {
  * Bounds what waits for an answer. While the store does not answer, one event at a time finds out whether it does again
  * and the others are refused without waiting.
  */
-function createGate(isConnected: () => boolean): Gate {
+function createGate(isConnected: () => boolean, isFull: () => boolean): Gate {
   const waiting = { events: 0, bytes: 0 };
   let isSilent = false;
   const admit = (bytes: number): void => {
     if (!isConnected() || (isSilent && waiting.events > 0)) {
       throw unavailable("The event store does not answer", retryAfterSeconds);
+    }
+    if (isFull()) {
+      throw unavailable("The event store is nearly full", retryAfterFullSeconds);
     }
     if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax) {
       throw unavailable("Too many events at once", retryAfterSeconds);

@@ -16,9 +16,12 @@ const paging: readonly OperationParameter[] = [
 export const ingestOperation: Operation = {
   id: "acceptEvent",
   tag: "webhooks",
-  summary: "Store an event and deliver it to every partner that subscribes to it",
-  bodySchema: "EventEnvelope",
-  answers: { "202": { description: "The event is stored", schema: "EventAccepted" } },
+  summary: "Store an event, or a list of events, and deliver each to every partner that subscribes to it",
+  bodySchema: "EventOrBatch",
+  answers: {
+    "202": { description: "The event is stored, or every event of the list", schema: "EventAnswer" },
+    "207": { description: "Some events of the list are refused", schema: "BatchAnswer" },
+  },
 };
 
 /** `GET /webhooks/events/:id` */

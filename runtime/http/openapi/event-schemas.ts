@@ -23,6 +23,10 @@ export const eventSchemas: SchemaSet = {
       data: { type: "object" },
     },
   ),
+  EventOrBatch: { anyOf: [ref("EventEnvelope"), list(ref("EventEnvelope"), { minItems: 1, maxItems: 500 })] },
+  EventAnswer: { anyOf: [ref("EventAccepted"), ref("BatchAnswer")] },
+  BatchAnswer: object({ results: list({ anyOf: [ref("EventVerdict"), object({ status: count, error: ref("Problem") })] }) }),
+  EventVerdict: object({ status: count, event_id: text(), tenant: text(), duplicate: flag }),
   EventAccepted: object({ event_id: text(), tenant: text(), duplicate: flag }),
   EventHistory: object({ event: { type: "object" }, deliveries: list(ref("DeliveryHistory")) }),
   DeliveryHistory: object({

@@ -1,34 +1,52 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { IdempotencyKeys } from "../../webhooks/idempotency.ts";
+import type { Ingest, IngestAnswer } from "../../webhooks/ingest.ts";
+import { ingestBatch, isBatch, splitBatch, type BatchVerdict } from "../../webhooks/ingest-batch.ts";
+import { idempotent } from "../idempotent.ts";
 import { ingestOperation } from "../openapi/event-operations.ts";
-import type { Route } from "../route.ts";
+import { problemOf } from "../problem.ts";
+import type { ApiAnswer, Route } from "../route.ts";
 
 /** What the route needs of the webhook engine. */
 export interface EventIntake {
-  /**
-   * Stores one event and resolves when it is durable.
-   * @throws Refusal for an envelope or tenant that is not accepted, and when events cannot be stored
-   */
-  ingest(
-    bytes: Uint8Array,
-    caller: { readonly tenants: readonly string[] },
-  ): Promise<{ readonly eventId: string; readonly tenant: string; readonly duplicate: boolean }>;
+  readonly ingest: Ingest;
+  readonly idempotencyKeys: IdempotencyKeys;
 }
 
-/** Largest event, in bytes. */
-export const eventBytesMax = 256 * 1024;
+/** Largest body, in bytes: a batch. One event is bounded by itself. */
+export const batchBytesMax = 1024 * 1024;
 
 /** `POST /events`: 202 only after the event is stored. Source: seed "Webhook Event Delivery" §1 and §2.1. */
-export function eventRoutes(intake: EventIntake): readonly Route[] {
+export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly Route[] {
   return [
-    {
+    idempotent(idempotencyKeys, {
       method: "POST",
       path: "/events",
       scopes: ["events:write"],
       operation: ingestOperation,
-      bodyBytesMax: eventBytesMax,
-      answer: async ({ body, caller }) => {
-        const { eventId, tenant, duplicate } = await intake.ingest(body, { tenants: caller.tenants });
-        return { status: 202, body: { event_id: eventId, tenant, duplicate } };
+      bodyBytesMax: batchBytesMax,
+      answer: async ({ body, caller: { tenants }, correlationId }) => {
+        if (!isBatch(body)) return { status: 202, body: acceptedBody(await ingest(body, { tenants })) };
+        return batchAnswer(await ingestBatch(ingest, splitBatch(body), { tenants }), correlationId);
       },
-    },
+    }),
   ];
+}
+
+/** 202 when every event is stored, 207 when some are; when none is for want of a store, that is the answer. */
+function batchAnswer(verdicts: readonly BatchVerdict[], correlationId: string): ApiAnswer {
+  const refusals = verdicts.flatMap((verdict) => ("refusal" in verdict ? [verdict.refusal] : []));
+  const [first] = refusals;
+  if (first !== undefined && refusals.length === verdicts.length && refusals.every(({ code }) => code === "events_unavailable")) {
+    throw new Refusal(first.code, first.message, { cause: first.cause, retryAfterSeconds: first.retryAfterSeconds ?? 1 });
+  }
+  const results = verdicts.map((verdict) => {
+    if ("answer" in verdict) return { status: 202, ...acceptedBody(verdict.answer) };
+    return { status: verdict.refusal.status, error: problemOf(verdict.refusal, correlationId) };
+  });
+  return { status: refusals.length === 0 ? 202 : 207, body: { results } };
+}
+
+function acceptedBody({ eventId, tenant, duplicate }: IngestAnswer): object {
+  return { event_id: eventId, tenant, duplicate };
 }

@@ -5,6 +5,8 @@ import type { DeliveryState } from "../../webhooks/history.ts";
 import type { DeadLetterBox } from "../../webhooks/replay/dead-letter-box.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
 import * as operations from "../openapi/event-operations.ts";
+import type { IdempotencyKeys } from "../../webhooks/idempotency.ts";
+import { idempotent } from "../idempotent.ts";
 import type { Route } from "../route.ts";
 
 /** What the routes need of the webhook engine. */
@@ -15,6 +17,7 @@ export interface WebhookService {
   events(query: EventQuery): Promise<EventPage>;
   readonly replays: Replays;
   readonly deadLetters: DeadLetterBox;
+  readonly idempotencyKeys: IdempotencyKeys;
 }
 
 /** Largest body that asks for a replay: a thousand event ids. */
@@ -58,17 +61,17 @@ function historyRoutes(service: WebhookService): readonly Route[] {
   ];
 }
 
-function replayRoutes({ replays }: WebhookService): readonly Route[] {
+function replayRoutes({ replays, idempotencyKeys }: WebhookService): readonly Route[] {
   const scopes = ["webhooks:replay"];
   return [
-    {
+    idempotent(idempotencyKeys, {
       method: "POST",
       path: "/webhooks/replay",
       scopes,
       operation: operations.replayOperation,
       bodyBytesMax: replayBytesMax,
       answer: async ({ body, caller }) => taken(await replays.replay(body, caller)),
-    },
+    }),
     {
       method: "GET",
       path: "/webhooks/replay/:id",
@@ -83,18 +86,18 @@ function replayRoutes({ replays }: WebhookService): readonly Route[] {
       operation: operations.cancelReplayOperation,
       answer: async ({ path, caller }) => ({ status: 200, body: await replays.cancel(path["id"] ?? "", caller) }),
     },
-    {
+    idempotent(idempotencyKeys, {
       method: "POST",
       path: "/webhooks/dead-letters/redrive",
       scopes,
       operation: operations.redriveOperation,
       bodyBytesMax: replayBytesMax,
       answer: async ({ body, caller }) => taken(await replays.redrive(body, caller)),
-    },
+    }),
   ];
 }
 
-function deadLetterRoutes({ deadLetters }: WebhookService): readonly Route[] {
+function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): readonly Route[] {
   return [
     {
       method: "GET",
@@ -111,14 +114,14 @@ function deadLetterRoutes({ deadLetters }: WebhookService): readonly Route[] {
         return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq) } } };
       },
     },
-    {
+    idempotent(idempotencyKeys, {
       method: "POST",
       path: "/webhooks/ack",
       scopes: ["webhooks:ack"],
       operation: operations.ackOperation,
       bodyBytesMax: ackBytesMax,
       answer: async ({ body, caller }) => ({ status: 200, body: await deadLetters.ack(body, caller) }),
-    },
+    }),
   ];
 }
 

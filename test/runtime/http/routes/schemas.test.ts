@@ -11,7 +11,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  * line here.
  */
 const digests: Readonly<Record<string, string>> = {
-  "2026-11-21": "59818ba09108b96c",
+  "2026-11-21": "e6ced658c79ea09d",
 };
 
 let server: MetricsServer;

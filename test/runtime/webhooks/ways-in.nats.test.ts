@@ -1,0 +1,139 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PartnerConfig } from "../../../crds/config.ts";
+import { createPublicServer } from "../../../runtime/http/public-server.ts";
+import { anonymous } from "../../../runtime/http/route.ts";
+import { eventRoutes } from "../../../runtime/http/routes/events.ts";
+import { webhookRoutes } from "../../../runtime/http/routes/webhooks.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner } from "../../support/webhook-partner.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+
+let server: NatsServerHandle;
+beforeAll(async () => {
+  server = await startNatsServer();
+});
+afterAll(async () => server.stop());
+
+const timeoutMs = 10_000;
+let prefixes = 0;
+interface Cleanup {
+  readonly onTestFinished: (cleanup: () => Promise<void>) => void;
+}
+
+async function caseOf({ onTestFinished }: Cleanup, partners: readonly PartnerConfig[] = []): Promise<TestEngine & { readonly prefix: string }> {
+  prefixes += 1;
+  const prefix = `w${prefixes}`;
+  const engine = await startEngine(server.url, configOf(...partners), { settings: streamsOf(prefix) });
+  onTestFinished(engine.stop);
+  return { ...engine, prefix };
+}
+
+/** Posts as a client of tenant acme. */
+function poster({ onTestFinished }: Cleanup, { engine }: TestEngine) {
+  const app = createPublicServer({
+    log: pino({ level: "silent" }),
+    observe: () => undefined,
+    now: Date.now,
+    authenticate: async (authorization) => ({ ...anonymous, client: authorization ?? "", tenants: ["acme"], scopes: ["events:write", "webhooks:replay"] }),
+    routes: [...eventRoutes(engine), ...webhookRoutes(engine)],
+  });
+  onTestFinished(async () => app.close());
+  return async (url: string, payload: string, headers: Readonly<Record<string, string>> = {}) => {
+    const answer = await app.inject({ method: "POST", url, payload, headers: { "content-type": "application/json", authorization: "a", ...headers } });
+    return { status: answer.statusCode, headers: answer.headers, body: answer.json<Readonly<Record<string, unknown>>>() };
+  };
+}
+
+describe.concurrent("a batch over HTTP", () => {
+  test("has a verdict per event, stores what is good and byte for byte", async (context) => {
+    const it = await caseOf(context);
+    const post = poster(context, it);
+    const odd = '{ "event_id":"e-2","type":"a.b" , "version":"2026-01-01","ts":"2026-01-01T00:00:00.000Z","tenant":"acme","data":{"n":1.50}}';
+    const batch = `[${eventBytes("e-1").toString()}, ${odd} ,{"event_id":"e-3"},${eventBytes("e-4", { tenant: "other" }).toString()},${eventBytes("e-5", { data: { email: "a@b.example" } }).toString()}]`;
+    const { status, body } = await post("/events", batch);
+    expect(status).toBe(207);
+    expect(body).toMatchObject({
+      results: [
+        { status: 202, event_id: "e-1", tenant: "acme", duplicate: false },
+        { status: 202, event_id: "e-2", duplicate: false },
+        { status: 422, error: { code: "invalid_envelope" } },
+        { status: 403, error: { code: "tenant_forbidden" } },
+        { status: 422, error: { code: "personal_data", errors: [{ field: "data.email" }] } },
+      ],
+    });
+    const stored = await it.nats.manager.streams.getMessage(`${it.prefix.toUpperCase()}_EVENTS`, { seq: 2 });
+    expect([odd, eventBytes("e-1").toString()]).toContain(Buffer.from(stored?.data ?? []).toString());
+    expect(await post("/events", `[${eventBytes("e-1").toString()}]`)).toMatchObject({ status: 202, body: { results: [{ status: 202, duplicate: true }] } });
+  });
+
+  test.each([
+    ["no end", "[{}", "invalid_json"],
+    ["nothing in it", "[]", "invalid_request"],
+  ])("with %s is refused", async (_, text, code) => {
+    const cleanups: (() => Promise<void>)[] = [];
+    const context = { onTestFinished: (cleanup: () => Promise<void>) => void cleanups.push(cleanup) };
+    const it = await caseOf(context);
+    expect(await poster(context, it)("/events", text)).toMatchObject({ status: 400, body: { code } });
+    await Promise.all(cleanups.map((cleanup) => cleanup()));
+  });
+});
+
+describe.concurrent("an Idempotency-Key", () => {
+  test("gives the same request the same outcome, once, and refuses another body", async (context) => {
+    const it = await caseOf(context);
+    const post = poster(context, it);
+    const replay = JSON.stringify({ event_ids: ["e-1"] });
+    const key = { "idempotency-key": "k-1" };
+    const first = await post("/webhooks/replay", replay, key);
+    const again = await post("/webhooks/replay", replay, key);
+    expect([first.status, again.status]).toEqual([202, 202]);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers["idempotency-replayed"]).toBe("true");
+    expect(await post("/webhooks/replay", JSON.stringify({ event_ids: ["e-2"] }), key)).toMatchObject({ status: 422, body: { code: "idempotency_key_reused" } });
+    const other = await post("/webhooks/replay", replay, { ...key, authorization: "b" });
+    expect(other.body["replay_id"]).not.toBe(first.body["replay_id"]);
+  });
+
+  test("of a request that is running is 409, and of one that was refused is free again", async (context) => {
+    const it = await caseOf(context);
+    const post = poster(context, it);
+    const body = Buffer.from('{"event_ids":["e-1"]}');
+    expect(await it.engine.idempotencyKeys.claim("a\nPOST\n/webhooks/replay\nk-2", body)).toEqual({ kind: "first" });
+    const busy = await post("/webhooks/replay", body.toString(), { "idempotency-key": "k-2" });
+    expect([busy.status, busy.body["code"], busy.headers["retry-after"]]).toEqual([409, "idempotency_key_in_use", "1"]);
+    const key = { "idempotency-key": "k-3" };
+    expect((await post("/webhooks/replay", "{}", key)).status).toBe(400);
+    expect((await post("/webhooks/replay", body.toString(), key)).status).toBe(202);
+    expect((await post("/webhooks/replay", body.toString(), { "idempotency-key": "two words" })).status).toBe(400);
+  });
+});
+
+describe.concurrent("an event on a NATS subject", () => {
+  test("is stored, answered and delivered as over HTTP, for the tenant of its subject alone", async (context) => {
+    const partner = await startWebhookPartner();
+    context.onTestFinished(() => partner.close());
+    const it = await caseOf(context, [partnerConfig("one", partner.url)]);
+    const ask = async (tenant: string, payload: Buffer | string): Promise<unknown> => {
+      const answer = await it.nats.connection.request(`${it.prefix}.in.${tenant}`, payload, { timeout: timeoutMs });
+      return answer.json();
+    };
+    expect(await ask("acme", eventBytes("e-1"))).toEqual({ status: 202, event_id: "e-1", tenant: "acme", duplicate: false });
+    expect(await ask("acme", eventBytes("e-1"))).toMatchObject({ status: 202, duplicate: true });
+    expect(await ask("acme", eventBytes("e-1", { data: {} }))).toMatchObject({ status: 409, error: { code: "event_id_reused" } });
+    expect(await ask("other", eventBytes("e-2"))).toMatchObject({ status: 403, error: { code: "tenant_forbidden" } });
+    expect(await ask("acme", eventBytes("e-3", { data: { iban: "x" } }))).toMatchObject({ status: 422, error: { code: "personal_data", errors: [{ field: "data.iban" }] } });
+    expect(await ask("acme", `[${eventBytes("e-4").toString()},{}]`)).toMatchObject({ results: [{ status: 202 }, { status: 422 }] });
+    it.nats.connection.publish(`${it.prefix}.in.acme`, eventBytes("e-5"));
+    for (const id of ["e-1", "e-4", "e-5"]) await waitFor(() => partner.of(id)[0], { timeoutMs, what: id });
+    expect(partner.of("e-2")).toEqual([]);
+  });
+
+  test("that is refused and asks for no answer is told in the log", async (context) => {
+    const it = await caseOf(context);
+    it.nats.connection.publish(`${it.prefix}.in.acme`, "{}");
+    const told = await waitFor(() => it.lines.find(({ message }) => message.includes("nobody waits")), { timeoutMs, what: "the line" });
+    expect(told.fields).toMatchObject({ code: "invalid_envelope", tenant: "acme" });
+  });
+});
