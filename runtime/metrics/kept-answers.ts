@@ -1,4 +1,3 @@
-import type { QueryRoute } from "./answer-query.ts";
 import { lifetimeMsOf, type Answers } from "./cache/answers.ts";
 import type { Lifetimes } from "./cache/pieces.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
@@ -18,7 +17,7 @@ export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
 }
 
 /** The answer to an equal query of late, as old as it is now. Its body is the very same object. */
-export function findAnswer(answers: Answers, route: QueryRoute, { query }: Plan, nowMs: number): MetricsAnswer | undefined {
+export function findAnswer(answers: Answers, route: string, { query }: Plan, nowMs: number): MetricsAnswer | undefined {
   if (query.snapshot !== undefined) return undefined;
   const lifetimes = lifetimesOf(query);
   const kept = answers.find(keyOf(route, query), lifetimes, nowMs);
@@ -39,7 +38,7 @@ export function findAnswer(answers: Answers, route: QueryRoute, { query }: Plan,
 }
 
 /** Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has. */
-export function keepAnswer(answers: Answers, route: QueryRoute, plan: Plan, { answer, nowMs }: { readonly answer: MetricsAnswer; readonly nowMs: number }): void {
+export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer, nowMs }: { readonly answer: MetricsAnswer; readonly nowMs: number }): void {
   const { query } = plan;
   if (answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0) return;
   const { data } = answer.body as { readonly data: readonly object[] };
@@ -57,7 +56,7 @@ function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
   return { "Cache-Control": `private, max-age=${Math.max(0, Math.floor(lifetimeMs / 1_000))}` };
 }
 
-function keyOf(route: QueryRoute, query: Query): string {
+function keyOf(route: string, query: Query): string {
   return `${route} ${query.page} ${query.limit} ${identityOf(query)}`;
 }
 

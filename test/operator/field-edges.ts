@@ -115,7 +115,7 @@ const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]
 /** Texts that the shortest and longest letter `a` are none of. */
 function textsAt(place: string, { format, minLength = 0, maxLength = 0 }: Schema): readonly string[] {
   if (format === "date-time") return ["2029-01-01T00:00:00Z", "2099-12-31T23:59:59.999Z"];
-  if (place.endsWith("url")) return ["https://a/v1", `https://a/v1/${"a".repeat(maxLength - "https://a/v1/".length)}`];
+  if (/url$/iu.test(place)) return ["https://a/v1", `https://a/v1/${"a".repeat(maxLength - "https://a/v1/".length)}`];
   if (place.endsWith("allowCidrs[]")) return ["1::/8", "2001:0db8:1111:2222:3333:4444:5555:6666/128"];
   return [...new Set(["a".repeat(minLength), "a".repeat(maxLength)])];
 }
