@@ -76,8 +76,29 @@ export interface EndpointConfig {
   readonly headers: Readonly<Record<string, string>>;
   /** How long the recipient remembers event ids, in milliseconds. */
   readonly idempotencyMs: number;
+  /** Certificates that are trusted and shown; absent: the system's roots, and none. */
+  readonly tls?: EndpointTlsConfig;
+  /** How to get the token that is sent with every delivery; absent: none is. */
+  readonly oauth2?: OAuth2Config;
   /** Absolute URL that is told when an event was handled by hand; absent: nobody is told. */
   readonly ackUrl?: string;
+}
+
+/** PEM texts by their keys in {@link RuntimeConfig.material}. */
+export interface EndpointTlsConfig {
+  readonly ca?: string;
+  readonly client?: { readonly certificate: string; readonly key: string };
+}
+
+/** Client credentials. Source: RFC 6749 §4.4, RFC 9449. */
+export interface OAuth2Config {
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  /** Key of {@link RuntimeConfig.material}. */
+  readonly secret: string;
+  readonly scopes: readonly string[];
+  /** Present when tokens are bound to a key. */
+  readonly dpop?: true;
 }
 
 export interface SigningConfig {

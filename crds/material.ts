@@ -11,7 +11,11 @@ export function storeMaterialIdsOf({ auth, tls }: PrometheusConfig): readonly st
   return [...credentials, tls?.ca, tls?.client?.certificate, tls?.client?.key].filter((id) => id !== undefined);
 }
 
+function endpointMaterialIdsOf({ endpoint: { tls, oauth2 } }: PartnerConfig): readonly string[] {
+  return [tls?.ca, tls?.client?.certificate, tls?.client?.key, oauth2?.secret].filter((id) => id !== undefined);
+}
+
 function namedBy(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
-  if ("signing" in config) return config.signing.keys.map(({ material }) => material);
+  if ("signing" in config) return [...config.signing.keys.map(({ material }) => material), ...endpointMaterialIdsOf(config)];
   return "stores" in config ? config.stores.flatMap(({ prometheus }) => storeMaterialIdsOf(prometheus)) : [];
 }

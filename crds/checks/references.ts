@@ -1,6 +1,7 @@
 import type { Resource, WebhookPartner } from "../resource.ts";
 import { readSigningKey } from "../signing-key.ts";
 import { findEntry, materialOf, type EntryReference, type Material, type ReferenceProblem, type Secrets } from "./secret-entry.ts";
+import { endpointReferences, resolveEndpoint, type EndpointEntry } from "./endpoint-references.ts";
 import { resolveStores, storeReferences, type StoreEntry } from "./store-references.ts";
 
 /** One signing key whose bytes were found. */
@@ -15,22 +16,26 @@ export interface References {
   readonly keys: readonly ResolvedKey[];
   /** Credentials and certificates for the stores of a catalog. */
   readonly entries: readonly StoreEntry[];
+  /** Certificates and credentials for the endpoint of a partner. */
+  readonly endpoint: readonly EndpointEntry[];
   readonly problems: readonly ReferenceProblem[];
   readonly warnings: readonly string[];
 }
 
 /** What an object without references refers to. */
-export const noReferences: References = { keys: [], entries: [], problems: [], warnings: [] };
+export const noReferences: References = { keys: [], entries: [], endpoint: [], problems: [], warnings: [] };
 
 /** Looks up what a resource refers to. */
 export function resolveReferences(resource: Resource, secrets: Secrets): References {
   switch (resource.kind) {
     case "WebhookPartner": {
       const found = resource.spec.signing.keys.map((_key, index) => resolveKey(resource, index, secrets));
+      const { endpoint, problems } = resolveEndpoint(resource, secrets);
       return {
         ...noReferences,
+        endpoint,
         keys: found.flatMap(({ keys }) => keys),
-        problems: found.flatMap(({ problems }) => problems),
+        problems: [...found.flatMap((one) => one.problems), ...problems],
         warnings: found.flatMap(({ warnings }) => warnings),
       };
     }
@@ -45,7 +50,10 @@ export function resolveReferences(resource: Resource, secrets: Secrets): Referen
 export function secretNamesOf(resource: Resource): readonly string[] {
   switch (resource.kind) {
     case "WebhookPartner":
-      return resource.spec.signing.keys.map((_key, index) => keyReference(resource, index).secret);
+      return [
+        ...resource.spec.signing.keys.map((_key, index) => keyReference(resource, index).secret),
+        ...endpointReferences(resource).map(({ secret }) => secret),
+      ];
     case "MetricCatalog":
       return storeReferences(resource).map(({ secret }) => secret);
     case "QueryClassQuota":

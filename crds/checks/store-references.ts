@@ -11,7 +11,7 @@ import {
 } from "./secret-entry.ts";
 
 /** What an entry is for. */
-type Use = "user name" | "password" | "token" | "trusted certificates" | "certificate" | "private key";
+export type Use = "user name" | "password" | "token" | "trusted certificates" | "certificate" | "private key";
 
 /** Which store needs something, by its place in `spec.stores`, and what for. */
 interface Need {
@@ -30,6 +30,20 @@ const pemBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/gu;
 /** All entries of Secrets that the stores of a catalog need, in their order. */
 export function storeReferences({ metadata, spec }: MetricCatalog): readonly StoreReference[] {
   return spec.stores.flatMap((store, index) => referencesOf(store, index, metadata.namespace));
+}
+
+/** An entry of a Secret that is used for something, whose bytes were found and can be; or why not. */
+export function resolveUse(
+  reference: EntryReference & { readonly use: Use },
+  secrets: Secrets,
+): { readonly material: Material; readonly problem?: undefined } | { readonly material?: undefined; readonly problem: ReferenceProblem } {
+  const { bytes, problem } = findEntry(reference, secrets);
+  if (problem !== undefined) return { problem };
+  const { use, fields, entry, secret } = reference;
+  const sent = uses[use].isText ? withoutLineEnd(bytes) : bytes;
+  if (uses[use].isUsable(sent)) return { material: materialOf(reference, sent) };
+  const message = `the entry ${entry} of the Secret ${secret} cannot be used as ${use}`;
+  return { problem: { field: fields.entry, reason: uses[use].isText ? "CredentialInvalid" : "CertificateInvalid", message } };
 }
 
 /** Looks up what the stores of a catalog need. */
@@ -96,13 +110,9 @@ function resolveEntry(
   reference: StoreReference,
   secrets: Secrets,
 ): { readonly entry?: StoreEntry; readonly problem?: ReferenceProblem } {
-  const { bytes, problem } = findEntry(reference, secrets);
-  if (problem !== undefined) return { problem };
-  const { store, use, fields, entry, secret } = reference;
-  const sent = uses[use].isText ? withoutLineEnd(bytes) : bytes;
-  if (uses[use].isUsable(sent)) return { entry: { store, use, ...materialOf(reference, sent) } };
-  const message = `the entry ${entry} of the Secret ${secret} cannot be used as ${use}`;
-  return { problem: { field: fields.entry, reason: uses[use].isText ? "CredentialInvalid" : "CertificateInvalid", message } };
+  const { material, problem } = resolveUse(reference, secrets);
+  const { store, use } = reference;
+  return problem === undefined ? { entry: { store, use, ...material } } : { problem };
 }
 
 /** What each entry must be. A header holds no control characters, a user name no colon. Source: RFC 7617 §2, RFC 6750 §2.1. */
@@ -146,7 +156,8 @@ function mismatches(entries: readonly StoreEntry[]): readonly ReferenceProblem[]
   });
 }
 
-function belongTogether(certificate: Material, key: Material): boolean {
+/** Whether a private key is the one of a certificate. */
+export function belongTogether(certificate: Material, key: Material): boolean {
   const [pem, keyPem] = [certificate, key].map(({ base64 }) => Buffer.from(base64, "base64"));
   return new X509Certificate(pem ?? "").checkPrivateKey(createPrivateKey(keyPem ?? ""));
 }

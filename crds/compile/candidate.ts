@@ -55,11 +55,11 @@ export function withPart(candidate: Candidate, part: ConfigPart): Candidate {
   return { ...candidate, part, claims: claimsOfPart(candidate.resource, part) };
 }
 
-function partOf(resource: Resource, { keys, entries }: References): ConfigPart {
-  const material = Object.fromEntries([...keys, ...entries].map((one) => [one.material, one.base64]));
+function partOf(resource: Resource, { keys, entries, endpoint }: References): ConfigPart {
+  const material = Object.fromEntries([...keys, ...entries, ...endpoint].map((one) => [one.material, one.base64]));
   switch (resource.kind) {
     case "WebhookPartner":
-      return { kind: resource.kind, config: compilePartner(resource, keys), material };
+      return { kind: resource.kind, config: compilePartner(resource, keys, endpoint), material };
     case "MetricCatalog":
       return { kind: resource.kind, config: compileCatalog(resource, entries), material };
     case "QueryClassQuota":

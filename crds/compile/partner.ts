@@ -1,3 +1,4 @@
+import type { EndpointEntry, EndpointUse } from "../checks/endpoint-references.ts";
 import type { ResolvedKey } from "../checks/references.ts";
 import type {
   CircuitBreakerConfig,
@@ -12,6 +13,7 @@ import type {
   WebhookPartnerCircuitBreaker,
   WebhookPartnerDelivery,
   WebhookPartnerEndpoint,
+  WebhookPartnerEndpointOauth2,
   WebhookPartnerSigningKey,
   WebhookPartnerSubscription,
 } from "../types/webhook-partner.ts";
@@ -27,12 +29,12 @@ const urlParts = /^(?<origin>https?:\/\/[^/]*)(?<path>.*)$/u;
 const versionSegment = /\/v[0-9]+(\/|$)/u;
 
 /** One partner whose keys were all found, in the order of its spec. */
-export function compilePartner(resource: WebhookPartner, keys: readonly ResolvedKey[]): PartnerConfig {
+export function compilePartner(resource: WebhookPartner, keys: readonly ResolvedKey[], entries: readonly EndpointEntry[]): PartnerConfig {
   const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, deadLetter, networks, state } = resource.spec;
   const { retainSeconds } = deadLetter;
   return {
     ...originOf(resource),
-    endpoint: compileEndpoint(endpoint),
+    endpoint: compileEndpoint(endpoint, (use) => entries.find((entry) => entry.use === use)?.material),
     signing: {
       scheme: signing.scheme,
       ...(signing.sideBySide ? { sideBySide: true } : {}),
@@ -54,20 +56,40 @@ export function compilePartner(resource: WebhookPartner, keys: readonly Resolved
 
 /** What is legal and yet probably not meant. Source: wire, "a path without a version raises a warning event". */
 export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
-  const { url } = compileEndpoint(spec.endpoint);
+  const { url } = compileEndpoint(spec.endpoint, () => undefined);
   const path = urlParts.exec(url)?.groups?.["path"] ?? "";
   return versionSegment.test(path) ? [] : [`the endpoint's path ${path} has no segment with a version, such as v1`];
 }
 
-function compileEndpoint({ url, timeoutSeconds, headers, idempotencySeconds, ackUrl }: WebhookPartnerEndpoint): EndpointConfig {
+type MaterialFor = (use: EndpointUse) => string | undefined;
+
+function compileEndpoint(endpoint: WebhookPartnerEndpoint, material: MaterialFor): EndpointConfig {
+  const { url, timeoutSeconds, headers, idempotencySeconds, ackUrl, oauth2 } = endpoint;
   const { origin = "", path = "" } = urlParts.exec(url)?.groups ?? {};
   return {
     url: path === "" || path === "/" ? origin + defaultPath : url,
     timeoutMs: timeoutSeconds * secondMs,
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
     idempotencyMs: idempotencySeconds * secondMs,
+    ...compileTls(material),
+    ...(oauth2 === undefined ? {} : compileOAuth2(oauth2, material)),
     ...(ackUrl === undefined ? {} : { ackUrl }),
   };
+}
+
+function compileTls(material: MaterialFor): Pick<EndpointConfig, "tls"> {
+  const [ca, certificate, key] = [material("trusted certificates"), material("certificate"), material("private key")];
+  const client = certificate === undefined || key === undefined ? {} : { client: { certificate, key } };
+  const tls = { ...(ca === undefined ? {} : { ca }), ...client };
+  return Object.keys(tls).length === 0 ? {} : { tls };
+}
+
+function compileOAuth2(
+  { tokenUrl, clientId, scopes, dpop }: WebhookPartnerEndpointOauth2,
+  material: MaterialFor,
+): Pick<EndpointConfig, "oauth2"> {
+  const secret = material("password") ?? "";
+  return { oauth2: { tokenUrl, clientId, secret, scopes: scopes.toSorted(byText), ...(dpop ? { dpop: true } : {}) } };
 }
 
 /** Without a burst, one second's worth may begin at once. */

@@ -1665,6 +1665,114 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               }
             }
           },
+          "caBundleRef": {
+            "description": "The entry of a Secret in the same namespace that holds the certificates, in PEM, that are trusted for the endpoint instead of the system's roots.",
+            "type": "object",
+            "required": [
+              "name"
+            ],
+            "properties": {
+              "name": {
+                "description": "Name of the Secret.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253,
+                "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+              },
+              "key": {
+                "description": "Name of the entry in the Secret.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253,
+                "pattern": "^[A-Za-z0-9._-]+$",
+                "default": "ca.crt"
+              }
+            }
+          },
+          "clientCertificateRef": {
+            "description": "A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the endpoint.",
+            "type": "object",
+            "required": [
+              "name"
+            ],
+            "properties": {
+              "name": {
+                "description": "Name of the Secret.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 253,
+                "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+              }
+            }
+          },
+          "oauth2": {
+            "description": "OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One that the endpoint answers 401 to is fetched anew, once in an attempt.",
+            "type": "object",
+            "required": [
+              "tokenUrl",
+              "clientId",
+              "clientSecretRef"
+            ],
+            "properties": {
+              "tokenUrl": {
+                "description": "Absolute URL of the token endpoint; it is guarded like the endpoint itself.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 2048,
+                "pattern": "^https?://[^/?#@{}]+(/[A-Za-z0-9\\-._~:/\\[\\]@!$&'()*+,;=%]*)?$"
+              },
+              "clientId": {
+                "description": "Client id, visible ASCII.",
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 256,
+                "pattern": "^[!-~]+$"
+              },
+              "clientSecretRef": {
+                "description": "The entry of a Secret in the same namespace that holds the client secret.",
+                "type": "object",
+                "required": [
+                  "name",
+                  "key"
+                ],
+                "properties": {
+                  "name": {
+                    "description": "Name of the Secret.",
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 253,
+                    "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                  },
+                  "key": {
+                    "description": "Name of the entry in the Secret.",
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 253,
+                    "pattern": "^[A-Za-z0-9._-]+$"
+                  }
+                }
+              },
+              "scopes": {
+                "description": "Scopes to ask for.",
+                "type": "array",
+                "maxItems": 16,
+                "default": [],
+                "x-kubernetes-list-type": "set",
+                "items": {
+                  "description": "One scope.",
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 128,
+                  "pattern": "^[!#-\\[\\]-~]+$"
+                }
+              },
+              "dpop": {
+                "description": "Bind the token to a key of the sending pod and prove the key with every request (RFC 9449).",
+                "type": "boolean",
+                "default": false
+              }
+            }
+          },
           "idempotencySeconds": {
             "description": "How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it has to be forced.",
             "type": "integer",

@@ -30,6 +30,12 @@ export interface WebhookPartnerEndpoint {
   readonly timeoutSeconds: number;
   /** Fixed headers of every request. Not for credentials, which everyone who may read this object would read, and not the headers that the signing scheme or HTTP itself sets. @default [] */
   readonly headers: readonly WebhookPartnerEndpointHeader[];
+  /** The entry of a Secret in the same namespace that holds the certificates, in PEM, that are trusted for the endpoint instead of the system's roots. */
+  readonly caBundleRef?: WebhookPartnerEndpointCaBundleRef;
+  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the endpoint. */
+  readonly clientCertificateRef?: WebhookPartnerEndpointClientCertificateRef;
+  /** OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One that the endpoint answers 401 to is fetched anew, once in an attempt. */
+  readonly oauth2?: WebhookPartnerEndpointOauth2;
   /** How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it has to be forced. @default 259200 */
   readonly idempotencySeconds: number;
   /** Absolute URL that is told, signed like a delivery, when an event of the partner was handled by hand: the recipient's /webhooks/ack. Without it the recipient is not told. */
@@ -42,6 +48,42 @@ export interface WebhookPartnerEndpointHeader {
   readonly name: string;
   /** Value of the header, visible ASCII. */
   readonly value: string;
+}
+
+/** The entry of a Secret in the same namespace that holds the certificates, in PEM, that are trusted for the endpoint instead of the system's roots. */
+export interface WebhookPartnerEndpointCaBundleRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry in the Secret. @default "ca.crt" */
+  readonly key: string;
+}
+
+/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the endpoint. */
+export interface WebhookPartnerEndpointClientCertificateRef {
+  /** Name of the Secret. */
+  readonly name: string;
+}
+
+/** OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One that the endpoint answers 401 to is fetched anew, once in an attempt. */
+export interface WebhookPartnerEndpointOauth2 {
+  /** Absolute URL of the token endpoint; it is guarded like the endpoint itself. */
+  readonly tokenUrl: string;
+  /** Client id, visible ASCII. */
+  readonly clientId: string;
+  /** The entry of a Secret in the same namespace that holds the client secret. */
+  readonly clientSecretRef: WebhookPartnerEndpointOauth2ClientSecretRef;
+  /** Scopes to ask for. @default [] */
+  readonly scopes: readonly string[];
+  /** Bind the token to a key of the sending pod and prove the key with every request (RFC 9449). @default false */
+  readonly dpop: boolean;
+}
+
+/** The entry of a Secret in the same namespace that holds the client secret. */
+export interface WebhookPartnerEndpointOauth2ClientSecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry in the Secret. */
+  readonly key: string;
 }
 
 /** How deliveries prove who sent them. */

@@ -4,6 +4,7 @@ import type { DeadLettersStream } from "../nats/dead-letters-stream.ts";
 import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
 import type { Health } from "./breaker.ts";
+import type { Tokens } from "./authorize/tokens.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { DisabledPartners } from "./disabled-partners.ts";
@@ -36,6 +37,7 @@ export interface DeliveryContext {
   readonly deadLetters: DeadLettersStream;
   readonly disabled: DisabledPartners;
   readonly sender: Sender;
+  readonly tokens: Tokens;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   /** [0, 1) */

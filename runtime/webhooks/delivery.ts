@@ -3,6 +3,7 @@ import { pauseAfter } from "../nats/persistence.ts";
 import { Unanswered } from "../nats/requests.ts";
 import { attemptRecord, type MadeAttempt } from "./attempts.ts";
 import { healthOf } from "./breaker.ts";
+import { sendAuthorized } from "./authorize/send-authorized.ts";
 import { carryOut } from "./carry-out.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryHeaders } from "./delivery-headers.ts";
@@ -15,6 +16,7 @@ import { readPast } from "./past.ts";
 import { resume, type Resumption } from "./resume.ts";
 import { settle, type Settlement } from "./settle.ts";
 import { signersAt } from "./signing/signers.ts";
+import { traceparentOf } from "./trace.ts";
 
 /** Answers that refuse a record, and silences while there is a connection, before the delivery goes on without it. */
 const recordTriesMax = 5;
@@ -100,10 +102,11 @@ function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: 
     producer: item.producer ?? context.installation,
     sentAtMs,
     version: context.version,
+    traceparent: traceparentOf(item.did, number),
     endpointHeaders: endpoint.headers,
     ...(item.replayId === undefined ? {} : { replayId: item.replayId }),
   });
-  return context.sender.send({ url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
+  return sendAuthorized(context, partner, { url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
 }
 
 /** Writes the record, and only then does what was settled. */

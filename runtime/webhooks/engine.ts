@@ -14,6 +14,7 @@ import { createReplaysStream, type ReplaysStream } from "../nats/replays-stream.
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
 import type { LaneRules } from "./assign-lanes.ts";
+import { createTokens } from "./authorize/tokens.ts";
 import { createBacklogs, type Backlogs, type BacklogsDeps } from "./backlog.ts";
 import { startBackground, type Duty } from "./background.ts";
 import type { Log, Stage } from "./delivery-context.ts";
@@ -40,6 +41,7 @@ import { createReplayRunner } from "./replay/runner.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
 import { createRoutingTable } from "./routing-table.ts";
 import { createSender, type Sender } from "./send.ts";
+import { publicKeySet, type PublicKeySet } from "./signing/jwk.ts";
 
 /** The webhook half: takes events in and delivers them until every partner that wants them has answered for good. */
 export interface WebhookEngine {
@@ -53,6 +55,8 @@ export interface WebhookEngine {
   event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
   /** Events of some tenants, oldest first. @throws Refusal `event_not_found`, `events_unavailable` */
   events(query: EventQuery): Promise<EventPage>;
+  /** The public keys that sign for a partner (`namespace/name`); none for a partner that has none or does not exist. */
+  publicKeys(partner: string): PublicKeySet;
   /** Replays and redrives. */
   readonly replays: Replays;
   /** What was not delivered. */
@@ -254,6 +258,10 @@ class Engine implements WebhookEngine {
     return page;
   }
 
+  publicKeys(partner: string): PublicKeySet {
+    return publicKeySet(this.#partners.find(({ label }) => label === partner)?.signers ?? []);
+  }
+
   disabledPartners(): Promise<readonly DisabledMark[]> {
     return this.#context.disabled.list();
   }
@@ -308,6 +316,7 @@ function createContext(
   const deliveries = createDeliveriesStream(nats, layout);
   const bucket = createBucket(nats, layout.buckets.fullPartners);
   const replays = createReplaysStream(nats, layout);
+  const sender = deps.sender ?? createSender();
   return {
     replays,
     onSettled: createSettledCounter(replays, log, ending),
@@ -317,7 +326,8 @@ function createContext(
     attempts: createAttemptsStream(nats, layout),
     deadLetters: createDeadLettersStream(nats, layout),
     disabled: createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners)),
-    sender: deps.sender ?? createSender(),
+    sender,
+    tokens: createTokens(sender, () => nats.clock.now()),
     now: () => nats.clock.now(),
     random: deps.random ?? Math.random,
     podId,

@@ -10,6 +10,7 @@
  * - `first_byte_timeout`: the request was sent, the head of the answer did not come in time.
  * - `timeout`: the time of the attempt ended before the request could be sent.
  * - `response_invalid`: what came back is not HTTP/1.1, or its head is too large.
+ * - `token`: the token endpoint gave no token for the request; nothing was sent to the endpoint itself.
  * - `internal`: this side could not make the request, for example because of a header that HTTP does not allow.
  * - `backlog_full`: as much as may wait for the partner waits already; nothing was sent.
  * - `aborted`: this side gave up, for example because the pod stops; the partner may have received the request.
@@ -24,6 +25,7 @@ export const failureReasons = [
   "first_byte_timeout",
   "timeout",
   "response_invalid",
+  "token",
   "internal",
   "backlog_full",
   "aborted",

@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
-import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
+import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
+import { materialIdsOf } from "../../crds/material.ts";
 import { assignLanes, type LanePlace, type LaneRules } from "./assign-lanes.ts";
+import type { TlsIdentity } from "./connect.ts";
 import { partnerToken } from "./ids.ts";
 import { readSigners, type Signer } from "./signing/signers.ts";
 import { compileSubscriptions, type Matcher } from "./subscriptions.ts";
@@ -19,6 +21,10 @@ export interface Partner {
   readonly fingerprint: string;
   /** The keys that sign or once did, the newest first; none when the configuration does not hold the first. */
   readonly signers: readonly Signer[];
+  /** What TLS trusts and shows; absent: the system's roots, and nothing. */
+  readonly tls?: TlsIdentity;
+  /** Secret of the OAuth 2.0 client, when there is one. */
+  readonly clientSecret?: string;
   readonly wants: Matcher;
   /** Where events of this type go. */
   urlFor(type: string): URL;
@@ -61,7 +67,7 @@ function compilePartner(
   place: LanePlace,
 ): Partner {
   const { scheme, keys } = config.signing;
-  const bytes = keys.map((key) => material[key.material] ?? null);
+  const bytes = materialIdsOf(config).map((id) => material[id] ?? null);
   return {
     config,
     fingerprint: hash("sha256", JSON.stringify([config, bytes, place]), "base64url"),
@@ -69,8 +75,27 @@ function compilePartner(
     token,
     ...place,
     signers: readSigners(scheme, keys, material),
+    ...endpointSecrets(config.endpoint, material),
     wants: compileSubscriptions(config.subscriptions),
     urlFor: urlsOf(config.endpoint.url),
+  };
+}
+
+function endpointSecrets(
+  { tls, oauth2 }: PartnerConfig["endpoint"],
+  material: RuntimeConfig["material"],
+): Pick<Partner, "tls" | "clientSecret"> {
+  const text = (id: string): string => Buffer.from(material[id] ?? "", "base64").toString();
+  return {
+    ...(tls === undefined ? {} : { tls: identityOf(tls, text) }),
+    ...(oauth2 === undefined ? {} : { clientSecret: text(oauth2.secret) }),
+  };
+}
+
+function identityOf({ ca, client }: EndpointTlsConfig, text: (id: string) => string): TlsIdentity {
+  return {
+    ...(ca === undefined ? {} : { ca: text(ca) }),
+    ...(client === undefined ? {} : { cert: text(client.certificate), key: text(client.key) }),
   };
 }
 

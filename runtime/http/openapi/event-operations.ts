@@ -117,3 +117,15 @@ export const ackOperation: Operation = {
   bodyExample: { event_id: "evt-1", partner: "default/acme", note: "booked by hand" },
   answers: { "200": { description: "The dead letter is closed", schema: "Ack" } },
 };
+
+/** `GET /webhooks/partners/:namespace/:name/jwks.json` */
+export const keysOperation: Operation = {
+  id: "readPublicKeys",
+  tag: "webhooks",
+  summary: "The public keys that sign deliveries to a partner, without a token",
+  parameters: [
+    { name: "namespace", in: "path", description: "Namespace of the partner", schema: { type: "string", minLength: 1 } },
+    { name: "name", in: "path", description: "Name of the partner", schema: { type: "string", minLength: 1 } },
+  ],
+  answers: { "200": { description: "The keys, by the thumbprint that `keyid` is", schema: "PublicKeySet" } },
+};

@@ -94,6 +94,9 @@ export const eventSchemas: SchemaSet = {
     ended_at: ref("Time"),
     replay_id: nullable(text()),
   }),
+  PublicKeySet: object({
+    keys: list(object({ kty: words(["OKP", "EC"]), crv: text(), x: text(), kid: text(), alg: words(["EdDSA", "ES256", "ES384"]), use: words(["sig"]) }, { y: text() })),
+  }),
   AckRequest: object({ event_id: text(), partner: text() }, { note: text({ maxLength: 1024 }), tenant: text() }),
   Ack: object({
     event_id: text(),

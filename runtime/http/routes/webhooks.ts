@@ -18,11 +18,14 @@ export interface WebhookService {
   readonly replays: Replays;
   readonly deadLetters: DeadLetterBox;
   readonly idempotencyKeys: IdempotencyKeys;
+  publicKeys(partner: string): object;
 }
 
 /** Largest body that asks for a replay: a thousand event ids. */
 const replayBytesMax = 192 * 1024;
 const ackBytesMax = 8 * 1024;
+/** A key that is put first in a rotation is known at every recipient after this, if it asks when it meets a new `keyid`. */
+const keysCacheControl = "public, max-age=60";
 const pageDefault = 50;
 const pageMax = 200;
 const dayMs = 86_400_000;
@@ -31,7 +34,22 @@ const cursorForm = /^\d{1,16}$/u;
 
 /** Events, replays and dead letters. Source: seed "Webhook Event Delivery" §4.2, wire "Webhooks". */
 export function webhookRoutes(service: WebhookService): readonly Route[] {
-  return [...historyRoutes(service), ...replayRoutes(service), ...deadLetterRoutes(service)];
+  return [...historyRoutes(service), ...replayRoutes(service), ...deadLetterRoutes(service), keysRoute(service)];
+}
+
+/** Whoever verifies has no token here; a partner that is not there has no keys, so that nobody learns which there are. */
+function keysRoute(service: WebhookService): Route {
+  return {
+    method: "GET",
+    path: "/webhooks/partners/:namespace/:name/jwks.json",
+    scopes: [],
+    isOpen: true,
+    operation: operations.keysOperation,
+    answer: async ({ path }) => {
+      const { namespace = "", name = "" } = path;
+      return { status: 200, headers: { "cache-control": keysCacheControl }, body: service.publicKeys(`${namespace}/${name}`) };
+    },
+  };
 }
 
 function historyRoutes(service: WebhookService): readonly Route[] {

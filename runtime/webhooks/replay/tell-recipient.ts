@@ -1,3 +1,4 @@
+import { sendAuthorized } from "../authorize/send-authorized.ts";
 import type { DeadLetter } from "../dead-letters.ts";
 import type { DeliveryContext } from "../delivery-context.ts";
 import { deliveryHeaders } from "../delivery-headers.ts";
@@ -13,18 +14,20 @@ export interface RecipientTold {
   readonly error: string | null;
 }
 
-type TellDeps = Pick<DeliveryContext, "sender" | "now" | "installation" | "version">;
+type TellDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
 
 /**
  * Tells the recipient's `/webhooks/ack`, once and signed like a delivery, that an event was handled by hand; null when the
  * partner has no such endpoint. Source: seed "Webhook Event Delivery" §4.3.
  */
 export async function tellRecipient(
-  { sender, now, installation, version }: TellDeps,
-  { config, signers }: Partner,
+  context: TellDeps,
+  partner: Partner,
   { eventId, attemptsBefore, attempt, producer }: DeadLetter,
   note: string | undefined,
 ): Promise<RecipientTold | null> {
+  const { now, installation, version } = context;
+  const { config, signers } = partner;
   const { endpoint, signing, networks } = config;
   const sentAtMs = now();
   const keys = signersAt(signers, signing.sideBySide === true, sentAtMs);
@@ -45,6 +48,6 @@ export async function tellRecipient(
     version,
     endpointHeaders: endpoint.headers,
   });
-  const outcome = await sender.send({ url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
+  const outcome = await sendAuthorized(context, partner, { url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
   return outcome.kind === "response" ? { status: outcome.status, error: null } : { status: null, error: outcomeCode(outcome) };
 }

@@ -37,6 +37,11 @@ export function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   return { kty, ...point, kid: thumbprintOf(publicKey), alg: joseNames[algorithm], use: "sig" };
 }
 
+/** The public halves of keys that sign; shared keys have none. */
+export function publicKeySet(signers: readonly { readonly algorithm: string; readonly privateKey?: KeyObject }[]): PublicKeySet {
+  return { keys: signers.flatMap(({ privateKey }) => (privateKey === undefined ? [] : (publicJwkOf(privateKey) ?? []))) };
+}
+
 /** SHA-256 thumbprint of a public key, base64url: the same for the same key, wherever it is stored. Source: RFC 7638 §3. */
 export function thumbprintOf(publicKey: KeyObject): string {
   const { crv, kty, x, y } = publicKey.export({ format: "jwk" });

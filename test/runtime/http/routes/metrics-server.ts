@@ -122,6 +122,7 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
     event: async () => undefined,
     events: async () => ({ items: [] }),
     replays: { replay: absent, redrive: absent, get: absent, cancel: absent },
+    publicKeys: () => ({ keys: [] }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
     deadLetters: { list: async () => ({ items: [] }), ack: absent },
   };

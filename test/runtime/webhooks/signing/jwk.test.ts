@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { publicJwkOf, publicKeysOf, thumbprintOf } from "../../../../runtime/webhooks/signing/jwk.ts";
+import { publicJwkOf, publicKeySet, publicKeysOf, thumbprintOf } from "../../../../runtime/webhooks/signing/jwk.ts";
 import { privateKeyOf, publicKeyOf, rfcEd25519, rfcP256 } from "./key-material.ts";
 
 describe("the JWK of a key", () => {
@@ -28,4 +28,15 @@ test("the keys of a set are read back, others are passed over", () => {
   const keys = publicKeysOf({ keys: [ed25519 ?? {}, nameless, { kty: "oct", k: "AAAA", kid: "x" }, { kty: "OKP", kid: "y" }] });
   expect(keys.map(({ id }) => id)).toEqual([ed25519?.kid]);
   expect(keys[0]?.publicKey.equals(publicKeyOf(rfcEd25519))).toBe(true);
+});
+
+test("the key set of a partner holds public halves only, and nothing of shared keys", () => {
+  const signers = [
+    { algorithm: "ed25519", privateKey: privateKeyOf(rfcEd25519) },
+    { algorithm: "hmac-sha256" },
+    { algorithm: "ecdsa-p256-sha256", privateKey: privateKeyOf(rfcP256) },
+  ];
+  const { keys } = publicKeySet(signers);
+  expect(keys.map(({ kid }) => kid)).toEqual([thumbprintOf(publicKeyOf(rfcEd25519)), thumbprintOf(publicKeyOf(rfcP256))]);
+  expect(JSON.stringify(keys)).not.toContain('"d"');
 });

@@ -1,0 +1,46 @@
+import type { WebhookPartner } from "../resource.ts";
+import type { EntryReference, Material, ReferenceProblem, Secrets } from "./secret-entry.ts";
+import { belongTogether, resolveUse, type Use } from "./store-references.ts";
+
+/** What an endpoint needs an entry of a Secret for. */
+export type EndpointUse = Extract<Use, "trusted certificates" | "certificate" | "private key" | "password">;
+
+/** An entry that an endpoint needs, whose bytes were found and can be used. */
+export type EndpointEntry = Material & { readonly use: EndpointUse };
+
+type EndpointReference = EntryReference & { readonly use: EndpointUse };
+
+/** All entries of Secrets that the endpoint of a partner needs besides its keys. */
+export function endpointReferences({ metadata: { namespace }, spec: { endpoint } }: WebhookPartner): readonly EndpointReference[] {
+  const { caBundleRef, clientCertificateRef, oauth2 } = endpoint;
+  const reference = (use: EndpointUse, field: string, name: string, entry: string, entryField: string): EndpointReference => {
+    const at = `spec.endpoint.${field}`;
+    return { use, secret: `${namespace}/${name}`, entry, fields: { secret: `${at}.name`, entry: `${at}.${entryField}` } };
+  };
+  const shown = clientCertificateRef?.name;
+  const secret = oauth2?.clientSecretRef;
+  return [
+    ...(caBundleRef === undefined ? [] : [reference("trusted certificates", "caBundleRef", caBundleRef.name, caBundleRef.key, "key")]),
+    ...(shown === undefined ? [] : [reference("certificate", "clientCertificateRef", shown, "tls.crt", "name")]),
+    ...(shown === undefined ? [] : [reference("private key", "clientCertificateRef", shown, "tls.key", "name")]),
+    ...(secret === undefined ? [] : [reference("password", "oauth2.clientSecretRef", secret.name, secret.key, "key")]),
+  ];
+}
+
+/** Looks up what the endpoint of a partner needs. */
+export function resolveEndpoint(
+  partner: WebhookPartner,
+  secrets: Secrets,
+): { readonly endpoint: readonly EndpointEntry[]; readonly problems: readonly ReferenceProblem[] } {
+  const found = endpointReferences(partner).map((reference) => ({ ...resolveUse(reference, secrets), use: reference.use }));
+  const endpoint = found.flatMap(({ material, use }) => (material === undefined ? [] : [{ ...material, use }]));
+  const problems = [...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values()];
+  return { endpoint, problems: problems.length > 0 ? problems : mismatch(endpoint) };
+}
+
+function mismatch(entries: readonly EndpointEntry[]): readonly ReferenceProblem[] {
+  const [certificate, key] = (["certificate", "private key"] as const).map((use) => entries.find((entry) => entry.use === use));
+  if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
+  const message = "tls.key is not the key of the certificate in tls.crt";
+  return [{ field: "spec.endpoint.clientCertificateRef.name", reason: "CertificateInvalid", message }];
+}
