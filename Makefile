@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 RUN := npm run --silent
 ARGS ?=
 
-.PHONY: help install check quick test soak image api-up api-down cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
+.PHONY: help install check quick test e2e soak image api-up api-down cluster-up cluster-test cluster-down demo bench generate clean node-ready go-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ test: check ## Everything, also the suite with a real Kubernetes API server (bui
 	@echo "== tools: nats-server, Prometheus and Kubernetes" && \
 		$(RUN) tools -- nats-server prometheus promtool etcd kube-apiserver
 	@echo "== suites with servers" && $(RUN) test -- --project nats --project store --project kube
+	@echo "== suites in a real cluster (skipped, and counted so, where there can be none)" && $(RUN) test -- --project cluster
+
+e2e: install go-ready ## The product in a real cluster, as a user installs it (ten minutes, as root on Linux)
+	@$(RUN) test -- --project cluster test/e2e
 
 soak: export HELIOGRAPH_SOAK = 1
 soak: test ## test with all runs of the random tests: five times as many (an hour)

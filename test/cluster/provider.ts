@@ -26,10 +26,17 @@ export function chooseProvider(asked: string | undefined, dockerWorks: boolean):
   return found;
 }
 
-/** The provider for an environment. */
-export async function clusterProvider(env: Readonly<Record<string, string | undefined>> = process.env): Promise<ClusterProvider> {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The name of the provider for an environment. */
+export async function providerName(env: Environment = process.env): Promise<ProviderName> {
   const asked = env["CLUSTER"];
-  switch (chooseProvider(asked, !asked && (await dockerAnswers()))) {
+  return chooseProvider(asked, !asked && (await dockerAnswers()));
+}
+
+/** The provider for an environment. */
+export async function clusterProvider(env: Environment = process.env): Promise<ClusterProvider> {
+  switch (await providerName(env)) {
     case "kind":
       return kindProvider();
     case "node":

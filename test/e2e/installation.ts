@@ -21,11 +21,16 @@ const helmMsMax = 5 * 60_000;
 /** A cluster that has the images, and the programs that a user has. */
 export interface Installation {
   readonly cluster: Cluster;
-  /** Runs helm 3 with the cluster's kubeconfig, or another; answers what it printed. @throws Error with what it complained about */
-  readonly helm: (args: readonly string[], kubeconfig?: string) => Promise<string>;
+  /** Runs helm 3; answers what it printed. @throws Error with what it complained about */
+  readonly helm: (args: readonly string[]) => Promise<string>;
+  /** The same with helm 4. */
+  readonly helm4: (args: readonly string[]) => Promise<string>;
   /** Runs kubectl; answers what it printed. @throws Error with what it complained about */
   readonly kubectl: (args: readonly string[], stdin?: object) => Promise<string>;
 }
+
+/** The chart as it was before, from which installations upgrade. */
+export const previousChart = join(import.meta.dirname, "previous-chart");
 
 /** Where the suite's own node keeps its state, apart from the one that `make cluster-up` starts. */
 export const suiteEnv = { ...process.env, HELIOGRAPH_CLUSTER_HOME: `${nodeLayout().root}-of-e2e` };
@@ -34,21 +39,58 @@ export const suiteEnv = { ...process.env, HELIOGRAPH_CLUSTER_HOME: `${nodeLayout
 export async function startInstallation(progress: Progress): Promise<Installation> {
   const provider = await clusterProvider(suiteEnv);
   const cluster = await provider.up(progress);
-  const helm = await resolveTool("helm");
   await loadImages(cluster, progress);
+  return installationOf(cluster, undefined);
+}
+
+/** @param identity the cluster's administrator when undefined */
+async function installationOf(cluster: Cluster, identity: Identity | undefined): Promise<Installation> {
+  const [helm, helm4] = await Promise.all([resolveTool("helm"), resolveTool("helm4")]);
+  const runHelm = (command: string) => async (args: readonly string[]): Promise<string> => {
+    const flags = ["--kubeconfig", cluster.kubeconfig, ...(identity === undefined ? [] : [`--kube-as-user=${identity.user}`, ...identity.groups.map((group) => `--kube-as-group=${group}`)])];
+    const { code, stdout, stderr } = await run(command, [...args, ...flags], { timeoutMs: helmMsMax });
+    if (code !== 0) throw new Error(`helm ${args.slice(0, 2).join(" ")}: ${stderr.trim()}`);
+    return stdout;
+  };
+  const flags = identity === undefined ? [] : [`--as=${identity.user}`, ...identity.groups.map((group) => `--as-group=${group}`)];
   return {
     cluster,
-    helm: async (args, kubeconfig = cluster.kubeconfig) => {
-      const { code, stdout, stderr } = await run(helm, [...args, "--kubeconfig", kubeconfig], { timeoutMs: helmMsMax });
-      if (code !== 0) throw new Error(`helm ${args.join(" ")}: ${stderr.trim()}`);
-      return stdout;
-    },
+    helm: runHelm(helm),
+    helm4: runHelm(helm4),
     kubectl: async (args, stdin) => {
-      const { code, stdout, stderr } = await cluster.kubectl(args, stdin === undefined ? "" : JSON.stringify(stdin));
+      const { code, stdout, stderr } = await cluster.kubectl([...flags, ...args], stdin === undefined ? "" : JSON.stringify(stdin));
       if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr.trim()}`);
       return stdout;
     },
   };
+}
+
+/** Somebody as whom helm and kubectl act. */
+interface Identity {
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+/**
+ * Makes a namespace and somebody who may do in it what its administrators do, and with the product's resources what its operator
+ * does, and nothing elsewhere.
+ */
+export async function memberOf({ cluster, kubectl }: Installation, namespace: string): Promise<Installation> {
+  const user = `member-of-${namespace}`;
+  await kubectl(["create", "namespace", namespace]);
+  await kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
+  const inNamespace = ["--namespace", namespace];
+  await kubectl([...inNamespace, "create", "rolebinding", "admins", "--clusterrole=admin", `--user=${user}`]);
+  const rules = [
+    { apiGroups: ["heliograph.dev"], resources: ["*"], verbs: ["*"] },
+    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+    // Nobody may grant what they have not.
+    { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create", "get", "update"] },
+    { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["get", "list", "watch"] },
+  ];
+  await kubectl([...inNamespace, "apply", "--filename=-"], { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name: "members" }, rules });
+  await kubectl([...inNamespace, "create", "rolebinding", "members", "--role=members", `--user=${user}`]);
+  return installationOf(cluster, { user, groups: ["system:authenticated"] });
 }
 
 /** Ends what `startInstallation` started. */
@@ -92,6 +134,7 @@ export function suiteValues(namespace: string): Readonly<Record<string, unknown>
     policy: { grants: [{ namespaces: [namespace], ...everything }] },
     clusterIssuer: { grants: [{ subject: `system:serviceaccount:${namespace}:caller`, scopes, tenants: ["lumen"] }] },
     runtime: { resources },
+    tests: { resources },
     operator: { resources, leaseSeconds: 14, leaseRenewSeconds: 11, leaseRetrySeconds: 1 },
   };
 }

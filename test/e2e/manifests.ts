@@ -88,7 +88,7 @@ const catalog = {
   metadata: { name: "catalog" },
   spec: {
     schemaVersion: "2026-01",
-    stores: [{ name: "eu", region: "eu", settleSeconds: 30, prometheus: { url: "http://store:9090" } }],
+    stores: [{ name: "eu", region: "eu", settleSeconds: 30, prometheus: { url: "http://store:9090", timeoutSeconds: 10 } }],
     metrics: [
       {
         id: metric.id,
@@ -109,7 +109,7 @@ const quota = {
   apiVersion: "heliograph.dev/v1alpha1",
   kind: "QueryClassQuota",
   metadata: { name: "quota" },
-  spec: { class: "A", limits: { maxSeries: 50, minStepSeconds: 10 }, clients: [{ scope: "metrics:read" }] },
+  spec: { class: "A", limits: { requestsPerSecond: 500, burst: 1000, costUnitsPerMinute: 10_000_000, burstCostUnits: 10_000_000, maxConcurrent: 100 }, clients: [{ scope: "metrics:read" }] },
 };
 
 /** Objects as one. */

@@ -1,8 +1,9 @@
 import { globSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { version } from "../../runtime/version.ts";
+import { describeOnNode } from "../cluster/describe-on-cluster.ts";
 import { buildWithBuildah } from "../cluster/images.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { run } from "../tools/run.ts";
@@ -52,7 +53,7 @@ async function fileIn(archive: string, path: string): Promise<string> {
   return stdout;
 }
 
-describe("the image", () => {
+describeOnNode("the image", () => {
   test("is the same when it is built again", async () => {
     const [first, second] = await Promise.all(archives.map(configOf));
     expect(first?.digest).toMatch(/^[0-9a-f]{64}/u);

@@ -1,12 +1,15 @@
 import type { TestProject } from "vitest/node";
+import { nodeLayout } from "../cluster/node/layout.ts";
+import { machineFacts, nodeProblems } from "../cluster/node/preflight.ts";
+import { providerName } from "../cluster/provider.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import type { ToolName } from "../tools/tool-table.ts";
 
 const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
   nats: ["nats-server"],
   store: ["prometheus", "promtool", "victoria-metrics"],
-  kube: ["etcd", "kube-apiserver"],
-  cluster: ["kubelet", "kubectl", "coredns"],
+  kube: ["etcd", "kube-apiserver", "helm", "helm4", "helm-unittest", "helm-docs", "kubeconform", "kube-score"],
+  cluster: ["kubelet", "kubectl", "coredns", "helm", "helm4", "nats-server", "prometheus"],
 };
 
 /**
@@ -14,5 +17,14 @@ const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
  * limit allows for, and its progress is seen here.
  */
 export async function setup(project: TestProject): Promise<void> {
+  if (project.name === "cluster" && !(await canRunClusters())) return;
   for (const name of toolsBySuite[project.name] ?? []) await resolveTool(name);
+}
+
+/** Says loudly what is skipped, and why. */
+async function canRunClusters(): Promise<boolean> {
+  const missing = (await providerName()) === "node" ? nodeProblems(machineFacts(nodeLayout())) : [];
+  if (missing.length === 0) return true;
+  process.stderr.write(["", "SKIPPED: every test that needs a cluster.", ...missing.map((sentence) => `  ${sentence}`), "", ""].join("\n"));
+  return false;
 }

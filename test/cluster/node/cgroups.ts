@@ -10,6 +10,8 @@ export interface Hierarchy {
 }
 
 const removeTimeoutMs = 10_000;
+/** That of eight processes, by the first version's file and the second's. */
+const shares = { "cpu.shares": 8 * 1024, "cpu.weight": 8 * 100 };
 const controllers = ["cpu", "cpuset", "memory", "pids"];
 
 /** The hierarchies in a list of mounts. Source: proc_pid_mounts(5). */
@@ -34,6 +36,15 @@ export async function createCgroups(name: string): Promise<void> {
   for (const { path, version } of hierarchies()) {
     if (version === 2) await hand(path, readControllers(path));
     await mkdir(join(path, name), { recursive: true });
+    await weigh(join(path, name));
+  }
+}
+
+/** All pods together would else have the share of one process beside each other one of the machine. Source: cgroups(7). */
+async function weigh(group: string): Promise<void> {
+  for (const [file, share] of Object.entries(shares)) {
+    const path = join(group, file);
+    if (existsSync(path)) await writeFile(path, String(share));
   }
 }
 

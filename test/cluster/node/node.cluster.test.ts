@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { existsSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../support/wait.ts";
 import type { Forward } from "../cluster.ts";
+import { describeOnNode } from "../describe-on-cluster.ts";
 import { kubeconfigProvider } from "../kubeconfig.ts";
 import { nodeLayout } from "./layout.ts";
 import { leftBehind, type MachineSnapshot, machineSnapshot } from "./machine-snapshot.ts";
@@ -62,7 +63,7 @@ async function expectNothingLeft(): Promise<void> {
   expect([existsSync(layout.root), existsSync(layout.lock)]).toEqual([false, false]);
 }
 
-describe("a node that is up", () => {
+describeOnNode("a node that is up", () => {
   test("was so within a minute", () => {
     expect(upMs).toBeLessThan(upMsMax);
   });
@@ -73,7 +74,7 @@ describe("a node that is up", () => {
   });
 });
 
-describe("pods", () => {
+describeOnNode("pods", () => {
   beforeAll(async () => {
     const here = fileURLToPath(new URL("../echo", import.meta.url));
     const archive = join(layout.root, "echo.tar");
@@ -177,7 +178,7 @@ describe("pods", () => {
   }
 });
 
-describe("a node that ends", () => {
+describeOnNode("a node that ends", () => {
   test("leaves no process, mount, network, control group, link, setting or file", async () => {
     expect(Object.keys(leftBehind(before, machineSnapshot(layout.root))).sort()).toEqual(["cgroups", "networkNamespaces", "processes"]);
     await provider.down(progress);

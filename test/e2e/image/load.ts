@@ -1,8 +1,11 @@
 /**
  * Sends events and asks for a metric at fixed rates, each request once, and prints a report as JSON: `API` is the base URL,
- * `TOKEN` the bearer token, `PREFIX` the first part of event ids.
+ * `TOKEN` the bearer token, `PREFIX` the first part of event ids. On a machine that cannot keep up it sends fewer, never more at
+ * once.
  */
 export interface LoadReport {
+  readonly events: number;
+  readonly queries: number;
   /** Events that were accepted. */
   readonly accepted: number;
   /** Queries that were answered in full. */
@@ -14,8 +17,9 @@ export interface LoadReport {
 const { API: api = "", TOKEN: token = "", PREFIX: prefix = "", METRIC: metric = "" } = process.env;
 const [eventsPerSecond, queriesPerSecond, seconds] = ["EVENTS", "QUERIES", "SECONDS"].map((name) => Number(process.env[name]));
 const authorization = `Bearer ${token}`;
-const timeoutMs = 10_000;
-const report = { accepted: 0, answered: 0, failures: {} as Record<string, number> };
+const timeoutMs = 20_000;
+const underWayMax = 32;
+const report = { events: 0, queries: 0, accepted: 0, answered: 0, failures: {} as Record<string, number> };
 
 async function send(index: number): Promise<void> {
   const event = {
@@ -43,7 +47,7 @@ async function outcome(request: Promise<Response>): Promise<string> {
   try {
     const answer = await request;
     const body = await answer.text();
-    return answer.ok ? String(answer.status) : `${answer.status} ${body.slice(0, 200)}`;
+    return answer.ok ? String(answer.status) : `${answer.status} ${(/"code":"\w+"/u.exec(body)?.[0] ?? "")}`;
   } catch (error) {
     const { cause } = error as { readonly cause?: { readonly code?: string } };
     return cause?.code ?? String(error);
@@ -54,18 +58,22 @@ function count(what: string): void {
   report.failures[what] = (report.failures[what] ?? 0) + 1;
 }
 
-/** Starts work at a rate, whether or not the work before has ended, and resolves when all of it has. */
-async function atRate(perSecond: number, work: (index: number) => Promise<void>): Promise<void> {
-  const total = perSecond * (seconds ?? 0);
-  const startMs = performance.now();
-  const underWay: Array<Promise<void>> = [];
-  for (let index = 0; index < total; index++) {
-    const waitMs = startMs + (index * 1000) / perSecond - performance.now();
+/** Starts work at a rate for the time given, resolves when all of it has ended, and answers how often it was started. */
+async function atRate(perSecond: number, work: (index: number) => Promise<void>): Promise<number> {
+  const endMs = performance.now() + (seconds ?? 0) * 1000;
+  const underWay = new Set<Promise<void>>();
+  let index = 0;
+  for (let dueMs = performance.now(); dueMs < endMs && performance.now() < endMs; dueMs += 1000 / perSecond) {
+    const waitMs = dueMs - performance.now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    underWay.push(work(index));
+    if (underWay.size >= underWayMax) await Promise.race(underWay);
+    const one = work(index).finally(() => underWay.delete(one));
+    underWay.add(one);
+    index += 1;
   }
   await Promise.all(underWay);
+  return index;
 }
 
-await Promise.all([atRate(eventsPerSecond ?? 0, send), atRate(queriesPerSecond ?? 0, ask)]);
+[report.events, report.queries] = await Promise.all([atRate(eventsPerSecond ?? 0, send), atRate(queriesPerSecond ?? 0, ask)]);
 process.stdout.write(`${JSON.stringify(report)}\n`);

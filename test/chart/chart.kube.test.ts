@@ -1,0 +1,108 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
+import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
+import { copiedChart, judged, rendered, variants } from "./judges.ts";
+import { type Swagger, writeSchemas } from "./schemas.ts";
+import { chartFolder } from "./values-schema.ts";
+
+/** Kinds that other projects define; nothing here knows their schemas. */
+const foreign = ["ServiceMonitor", "PodMonitor", "PrometheusRule", "ScaledObject", "HTTPRoute", "Certificate"];
+
+/** What kube-score would have otherwise, and why it is not. */
+const waived: Readonly<Record<string, string>> = {
+  "container-image-pull-policy": "tags are versions that never move, and a node that cannot reach the registry still starts a pod",
+  "container-resources": "a limit on CPU throttles what a request on it already shares out; memory is limited",
+  "networkpolicy-targets-pod": "policies of parts that are elsewhere or not running select no pod of the rendered ones",
+};
+
+let folder: TemporaryFolder;
+let api: KubeApiHandle;
+
+beforeAll(async () => {
+  folder = await temporaryFolder("chart");
+  api = await startKubeApi();
+});
+
+afterAll(async () => {
+  await api?.stop();
+  await folder?.remove();
+});
+
+describe("the chart passes", () => {
+  test.each(["helm", "helm4"] as const)("the lint of %s, strictly", async (tool) => {
+    expect(await judged(tool, ["lint", "--strict", "."])).toBe("good");
+  });
+
+  test("its unit tests", async () => {
+    expect(await judged("helm-unittest", ["--strict", "--file", "unittest/*_test.yaml", "."])).toBe("good");
+  });
+
+  test("kubeconform, with the schemas of the real API server", async () => {
+    const { code, stdout } = await api.kubectl(["get", "--raw=/openapi/v2"]);
+    expect(code).toBe(0);
+    const schemas = join(folder.path, "schemas");
+    await writeSchemas(JSON.parse(stdout) as Swagger, schemas);
+    for (const [name, values] of Object.entries(variants)) {
+      const file = await written(`${name.replaceAll(" ", "-")}.yaml`, await rendered("helm", values));
+      const location = join(schemas, "{{.ResourceKind}}{{.KindSuffix}}.json");
+      const verdict = await judged("kubeconform", ["-summary", "-schema-location", location, "-skip", foreign.join(","), file]);
+      expect({ name, verdict }).toEqual({ name, verdict: "good" });
+    }
+  });
+
+  test("the API server's own check of every object, without making one", async () => {
+    await api.kubectl(["create", "namespace", "demo"]);
+    for (const name of ["as it comes", "with a cluster of NATS and everything that only needs Kubernetes"]) {
+      const file = await written("apply.yaml", await rendered("helm", variants[name] ?? []));
+      const { code, stderr } = await api.kubectl(["apply", "--dry-run=server", "--namespace=demo", `--filename=${file}`]);
+      expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: "" });
+    }
+  });
+
+  test.each(Object.keys(variants))("kube-score, %s", async (name) => {
+    const file = await written("score.yaml", await rendered("helm", variants[name] ?? []));
+    const flags = Object.keys(waived).map((check) => `--ignore-test=${check}`);
+    expect(await judged("kube-score", ["score", "--output-format=ci", ...flags, file])).toBe("good");
+  });
+});
+
+describe("the chart", () => {
+  test("is rendered alike by helm 3 and helm 4, but for what is made at random", async () => {
+    for (const values of Object.values(variants)) {
+      const [three, four] = await Promise.all([rendered("helm", values), rendered("helm4", values)]);
+      expect(sorted(four)).toEqual(sorted(three));
+    }
+  });
+
+  test("has the page that helm-docs writes", async () => {
+    const copy = await copiedChart(join(folder.path, "docs"));
+    expect(await judged("helm-docs", ["--chart-search-root", copy])).toBe("good");
+    expect(await readFile(join(chartFolder, "README.md"), "utf8")).toBe(await readFile(join(copy, "README.md"), "utf8"));
+  });
+
+  test.each([
+    ["a value that there is not", "runtime.replica=2", "replica"],
+    ["a value of a wrong type", "runtime.replicas=many", "replicas"],
+    ["two servers of NATS", "nats.replicas=2", "replicas"],
+    ["credentials in a URL", "externalNats.url=tls://user:secret@nats:4222", "url"],
+    ["a setting that there is not", "settings.stream.prefix=hg", "stream"],
+    ["no NATS at all", "nats.enabled=false", "externalNats.url has to name a NATS"],
+  ])("refuses %s by its name", async (_what, value, named) => {
+    await expect(rendered("helm", [value])).rejects.toThrow(named);
+  });
+});
+
+async function written(name: string, text: string): Promise<string> {
+  await mkdir(folder.path, { recursive: true });
+  const file = join(folder.path, name);
+  await writeFile(file, text);
+  return file;
+}
+
+/** The documents without order, since the two sort kinds differently, and without passwords and certificates. */
+function sorted(manifests: string): readonly string[] {
+  const documents = manifests.split(/^---$/mu).map((document) => document.replaceAll(/^ {2}(?:\S+\.(?:crt|key)|runtime|backup|system): \S{20,}$/gmu, "").trim());
+  return documents.filter((document) => document !== "").sort();
+}

@@ -1,0 +1,111 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parse } from "yaml";
+import { settingsSchema } from "../../runtime/config/settings-schema.ts";
+import { policySchema } from "../../operator/policy/policy-schema.ts";
+
+/** The chart in the checkout. */
+export const chartFolder = join(dirname(dirname(import.meta.dirname)), "charts", "heliograph");
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const text = { type: "string" };
+const logLevel = { enum: ["debug", "info", "warn", "error"] };
+const seconds = (minimum: number): Schema => ({ type: "integer", minimum, maximum: 3600 });
+const count = (minimum: number): Schema => ({ type: "integer", minimum, maximum: 1000 });
+const quantity = { type: "string", pattern: "^[0-9]+(?:\\.[0-9]+)?(?:[kMGTPE]i?)?$" };
+const kubernetesNames = { type: "array", items: { type: "string", pattern: "^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$" } };
+/** What Kubernetes itself checks when it is applied. */
+const kubernetesObject = { type: "object" };
+const kubernetesObjects = { type: "array", items: { type: "object" } };
+const textMap = { type: "object", additionalProperties: text };
+const grant = {
+  type: "object",
+  additionalProperties: false,
+  required: ["subject", "scopes", "tenants"],
+  properties: { subject: text, scopes: { type: "array", items: text }, tenants: { type: "array", items: text }, roles: { type: "array", items: text } },
+};
+
+/** What cannot be read off the defaults, by the last names of a value's path. */
+const known: Readonly<Record<string, Schema>> = {
+  fullnameOverride: { type: "string", maxLength: 40 },
+  "image.digest": { type: "string", pattern: "^(?:sha256:[0-9a-f]{64})?$" },
+  pullPolicy: { enum: ["Always", "IfNotPresent", "Never"] },
+  imagePullSecrets: kubernetesNames,
+  "watch.namespaces": kubernetesNames,
+  "policy.grants": policySchema.properties.grants,
+  settings: withoutHead(settingsSchema),
+  settingsFiles: textMap,
+  "clusterIssuer.audiences": { type: "array", minItems: 1, items: text },
+  "clusterIssuer.grants": { type: "array", items: grant },
+  "operator.replicas": count(1),
+  "runtime.replicas": count(0),
+  "nats.replicas": { enum: [1, 3] },
+  logLevel,
+  leaseSeconds: seconds(3),
+  leaseRenewSeconds: seconds(2),
+  leaseRetrySeconds: seconds(1),
+  unreadySeconds: seconds(0),
+  drainSeconds: seconds(1),
+  minReplicas: count(1),
+  maxReplicas: count(1),
+  targetCPUUtilizationPercentage: { type: "integer", minimum: 1, maximum: 100 },
+  maxUnavailable: { type: ["integer", "string"] },
+  "service.type": { enum: ["ClusterIP", "NodePort", "LoadBalancer"] },
+  syncInterval: { type: "string", pattern: "^(?:always|[0-9]+(?:ms|s|m))$" },
+  maxFileStore: quantity,
+  maxMemoryStore: quantity,
+  "persistence.size": quantity,
+  "externalNats.url": { type: "string", pattern: "^(?:(?:nats|tls)://[^@]+)?$" },
+  "externalNats.ports": { type: "array", items: { type: "integer", minimum: 1, maximum: 65_535 } },
+  apiServerPorts: { type: "array", items: { type: "integer", minimum: 1, maximum: 65_535 } },
+  "issuerRef.kind": text,
+  "tests.cidrs": { type: "array", minItems: 1, items: text },
+  hostnames: { type: "array", items: text },
+  "serviceMonitor.interval": { type: "string", pattern: "^[0-9]+(?:ms|s|m|h)$" },
+  resources: kubernetesObject,
+  affinity: kubernetesObject,
+  tolerations: kubernetesObjects,
+  topologySpreadConstraints: kubernetesObjects,
+  parentRefs: kubernetesObjects,
+  apiFrom: kubernetesObjects,
+  metricsFrom: kubernetesObjects,
+  nodeSelector: textMap,
+  commonLabels: textMap,
+  podAnnotations: textMap,
+  podLabels: textMap,
+  annotations: textMap,
+  labels: textMap,
+};
+
+/** Schema of the chart's values: what the defaults hold and nothing else. */
+export function valuesSchema(values: unknown): Schema {
+  return { $schema: "http://json-schema.org/draft-07/schema#", title: "Values of the Heliograph chart", ...schemaOf(values, []) };
+}
+
+function schemaOf(value: unknown, path: readonly string[]): Schema {
+  const special = known[path.slice(-2).join(".")] ?? known[path.at(-1) ?? ""];
+  if (special !== undefined) return special;
+  if (typeof value === "string") return text;
+  if (typeof value === "boolean") return { type: "boolean" };
+  if (typeof value === "number") return { type: "integer" };
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return objectSchema(value, path);
+  throw new Error(`what ${path.join(".")} may hold has to be said in values-schema.ts`);
+}
+
+function objectSchema(value: object, path: readonly string[]): Schema {
+  // Charts that contain this one set global.
+  const outer = path.length === 0 ? { global: { type: "object" } } : {};
+  const properties = Object.entries(value).map(([name, inner]) => [name, schemaOf(inner, [...path, name])] as const);
+  return { type: "object", additionalProperties: false, properties: { ...outer, ...Object.fromEntries(properties) } };
+}
+
+function withoutHead(schema: object): Schema {
+  const { $schema: _draft, title: _title, ...rest } = schema as Schema;
+  return rest;
+}
+
+/** The schema's file as it should be. */
+export function valuesSchemaText(): string {
+  return `${JSON.stringify(valuesSchema(parse(readFileSync(join(chartFolder, "values.yaml"), "utf8"))), undefined, 1)}\n`;
+}

@@ -1,0 +1,176 @@
+{{- define "heliograph.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* First part of every name, of the shards and of the Lease. */}}
+{{- define "heliograph.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else if contains (include "heliograph.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "heliograph.name" .) | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Labels of every object. */}}
+{{- define "heliograph.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/part-of: heliograph
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels by which the pods of one part are selected: (list root part). */}}
+{{- define "heliograph.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ include "heliograph.name" $root }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "heliograph.image" -}}
+{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ $tag }}
+{{- end -}}
+{{- end -}}
+
+{{/* Where a pod may run, from the values of its part. */}}
+{{- define "heliograph.placement" -}}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* Keeps pods of a part apart where there is more than one host: (list root part affinity). */}}
+{{- define "heliograph.affinity" -}}
+{{- $affinity := index . 2 -}}
+affinity:
+  {{- if $affinity }}
+  {{- toYaml $affinity | nindent 2 }}
+  {{- else }}
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- include "heliograph.selector" (list (index . 0) (index . 1)) | nindent 14 }}
+  {{- end }}
+{{- end -}}
+
+{{/* What the restricted Pod Security standard asks of a pod. */}}
+{{- define "heliograph.podSecurity" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "heliograph.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Namespaces whose resources are obeyed, as a comma-separated list. */}}
+{{- define "heliograph.watched" -}}
+{{- default (list .Release.Namespace) .Values.watch.namespaces | uniq | sortAlpha | join "," -}}
+{{- end -}}
+
+{{- define "heliograph.nats.authSecret" -}}
+{{- if .Values.nats.enabled -}}
+{{- default (printf "%s-nats-auth" (include "heliograph.fullname" .)) .Values.nats.authSecret -}}
+{{- else -}}
+{{- .Values.externalNats.authSecret -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "heliograph.nats.tlsSecret" -}}
+{{- if .Values.nats.enabled -}}
+{{- default (printf "%s-nats-tls" (include "heliograph.fullname" .)) .Values.nats.tls.existingSecret -}}
+{{- else -}}
+{{- .Values.externalNats.tlsSecret -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Every name under which a NATS server is called, as a YAML list. */}}
+{{- define "heliograph.nats.hosts" -}}
+{{- $name := printf "%s-nats" (include "heliograph.fullname" .) -}}
+{{- $headless := printf "%s-pods" $name -}}
+{{- range $service := list $name $headless }}
+- {{ $service }}
+- {{ $service }}.{{ $.Release.Namespace }}
+- {{ $service }}.{{ $.Release.Namespace }}.svc
+- {{ $service }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
+{{- end }}
+{{- range $index := until (int .Values.nats.replicas) }}
+- {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc
+- {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
+{{- end }}
+{{- end -}}
+
+{{/* What the runtime reads at its start: settings with the cluster as an issuer. */}}
+{{- define "heliograph.settings" -}}
+{{- $settings := deepCopy .Values.settings -}}
+{{- $issuers := default list $settings.issuers -}}
+{{- with .Values.clusterIssuer -}}
+{{- if .enabled -}}
+{{- $grants := default list .grants -}}
+{{- if $.Values.tests.enabled -}}
+{{- $subject := printf "system:serviceaccount:%s:%s-test" $.Release.Namespace (include "heliograph.fullname" $) -}}
+{{- $grants = append $grants (dict "subject" $subject "scopes" (list "events:write" "webhooks:read" "metrics:read") "tenants" (list $.Values.tests.tenant)) -}}
+{{- end -}}
+{{- $own := dict "issuer" .issuer "audiences" .audiences "jwksUrl" "https://kubernetes.default.svc/openid/v1/jwks" -}}
+{{- $_ := set $own "jwksCaFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" -}}
+{{- $_ := set $own "jwksTokenFile" "/var/run/secrets/kubernetes.io/serviceaccount/token" -}}
+{{- if $grants -}}{{- $_ := set $own "grants" $grants -}}{{- end -}}
+{{- $issuers = append $issuers $own -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $settings "issuers" $issuers -}}
+{{- toYaml $settings -}}
+{{- end -}}
+
+{{- define "heliograph.policy" -}}
+{{- $grants := .Values.policy.grants -}}
+{{- if .Values.tests.enabled -}}
+{{- $grants = append $grants (dict "namespaces" (list .Release.Namespace) "tenants" (list .Values.tests.tenant) "producers" (list "*") "storeHosts" (list (printf "%s-test.%s.svc.%s" (include "heliograph.fullname" .) .Release.Namespace .Values.clusterDomain)) "clients" (list "*") "cidrs" .Values.tests.cidrs "plaintext" true) -}}
+{{- end -}}
+{{- toYaml (dict "grants" $grants) -}}
+{{- end -}}
+
+{{/* Head of the NetworkPolicy of a part: (list root part). */}}
+{{- define "heliograph.policyHead" -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ include "heliograph.fullname" (index . 0) }}-{{ index . 1 }}
+  labels:
+    {{- include "heliograph.labels" (index . 0) | nindent 4 }}
+    {{- include "heliograph.selector" . | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "heliograph.selector" . | nindent 6 }}
+  policyTypes: [Ingress, Egress]
+{{- end -}}

@@ -1,0 +1,68 @@
+{{- define "heliograph.nats.tlsBlock" -}}
+tls {
+  cert_file: "/etc/nats-tls/tls.crt"
+  key_file: "/etc/nats-tls/tls.key"
+  ca_file: "/etc/nats-tls/ca.crt"
+}
+{{- end -}}
+
+{{- define "heliograph.nats.conf" -}}
+{{- $name := printf "%s-nats" (include "heliograph.fullname" .) -}}
+{{- with .Values.nats -}}
+server_name: $POD_NAME
+port: 4222
+# Probes and Prometheus; everything else is closed by the NetworkPolicy.
+http_port: 8222
+pid_file: "/var/run/nats/nats.pid"
+{{ include "heliograph.nats.tlsBlock" $ }}
+jetstream {
+  store_dir: "/data"
+  max_file_store: {{ .maxFileStore }}
+  max_memory_store: {{ .maxMemoryStore }}
+  sync_interval: {{ .syncInterval | quote }}
+}
+# An account of the runtime's own: nothing else can see its subjects, and it sees nobody else's.
+accounts {
+  HELIOGRAPH {
+    jetstream: enabled
+    users: [{
+      user: runtime
+      password: $NATS_RUNTIME_PASSWORD
+      permissions {
+        publish {
+          allow: [{{ printf "%s.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, "$KV.>", "$JS.API.>", "$JS.ACK.>"]
+          # What is kept is never thrown away as a whole, and the cluster is not the runtime's to change.
+          deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
+        }
+        subscribe { allow: ["_INBOX.>"] }
+      }
+    }, {
+      # For backups and for people: nats --user backup.
+      user: backup
+      password: $NATS_BACKUP_PASSWORD
+      permissions {
+        publish { allow: ["$JS.API.>", "$JS.SNAPSHOT.>", "$JS.ACK.>"] }
+        subscribe { allow: ["_INBOX.>"] }
+      }
+    }]
+  }
+  SYS { users: [{ user: system, password: $NATS_SYSTEM_PASSWORD }] }
+}
+system_account: SYS
+{{- if gt (int .replicas) 1 }}
+lame_duck_grace_period: 5s
+lame_duck_duration: 30s
+# Servers prove themselves to each other with certificates that name their pods.
+cluster {
+  name: {{ $name | quote }}
+  port: 6222
+  {{ include "heliograph.nats.tlsBlock" $ | replace "\n}" "\n  verify_cert_and_check_known_urls: true\n}" | nindent 2 | trim }}
+  routes: [
+    {{- range $index := until (int .replicas) }}
+    "nats://{{ $name }}-{{ $index }}.{{ $name }}-pods.{{ $.Release.Namespace }}.svc:6222"
+    {{- end }}
+  ]
+}
+{{- end }}
+{{- end -}}
+{{- end -}}
