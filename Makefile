@@ -28,7 +28,6 @@ test: check ## Everything, also the suite with a real Kubernetes API server (bui
 	@echo "== tools: nats-server, Prometheus and Kubernetes" && \
 		$(RUN) tools -- nats-server prometheus promtool etcd kube-apiserver
 	@echo "== suites with servers" && $(RUN) test -- --project nats --project store --project kube
-	@echo "== suites in a real cluster (skipped, and counted so, where there can be none)" && $(RUN) test -- --project cluster
 
 e2e: install go-ready ## The product in a real cluster, as a user installs it (ten minutes, as root on Linux)
 	@$(RUN) test -- --project cluster test/e2e

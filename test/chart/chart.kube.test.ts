@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
@@ -69,6 +70,16 @@ describe("the chart passes", () => {
 });
 
 describe("the chart", () => {
+  test.each(["small", "production", "multi-region", "external-nats"])("takes the values of docs/recipes/values-%s.yaml", async (name) => {
+    const values = fileURLToPath(new URL(`../../docs/recipes/values-${name}.yaml`, import.meta.url));
+    expect(await judged("helm", ["lint", "--strict", "--values", values, "."])).toBe("good");
+  });
+
+  test("has alerts that Prometheus takes, the first of them for dead letters of every reason", async () => {
+    expect(await judged("promtool", ["check", "rules", "--lint=all", "--lint-fatal", "files/rules.yaml"])).toBe("good");
+    expect(await judged("promtool", ["test", "rules", "unittest/rules_promtool.yaml"])).toBe("good");
+  });
+
   test("is rendered alike by helm 3 and helm 4, but for what is made at random", async () => {
     for (const values of Object.values(variants)) {
       const [three, four] = await Promise.all([rendered("helm", values), rendered("helm4", values)]);
