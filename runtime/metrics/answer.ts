@@ -143,8 +143,10 @@ function errorBounds(values: Float64Array, { low, high }: ErrorBounds): readonly
 }
 
 function points(times: readonly string[], values: Float64Array): readonly Point[] {
-  return times.flatMap((time, index): readonly Point[] => {
+  const there: Point[] = [];
+  for (const [index, time] of times.entries()) {
     const value = values[index] ?? Number.NaN;
-    return Number.isNaN(value) ? [] : [[time, value]];
-  });
+    if (!Number.isNaN(value)) there.push([time, value]);
+  }
+  return there;
 }

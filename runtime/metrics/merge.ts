@@ -83,14 +83,13 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
     });
     return mergeScalars(points, merge, count);
   });
-  const values = merged.map(() => Number.NaN);
-  return new Float64Array(count).map((_, index) => {
-    for (const [statistic, points] of merged.entries()) {
-      if (points.present[index] !== 1) return Number.NaN;
-      values[statistic] = points.values[index] ?? Number.NaN;
-    }
-    return recipe.finish(values, plan.query.window.stepSeconds);
-  });
+  const finished = new Float64Array(count);
+  for (let index = 0; index < count; index += 1) {
+    const isWhole = merged.every(({ present }) => present[index] === 1);
+    const values = isWhole ? merged.map((points) => points.values[index] ?? Number.NaN) : [];
+    finished[index] = isWhole ? recipe.finish(values, plan.query.window.stepSeconds) : Number.NaN;
+  }
+  return finished;
 }
 
 function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: number): Quantiles {
@@ -155,5 +154,5 @@ function weightsOf(answers: readonly PartAnswer[]): Weights {
 
 /** One NaN for every gap, so that equal answers are equal bytes. */
 function finite(values: Float64Array): Float64Array {
-  return values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
+  return values.every((value) => Number.isFinite(value)) ? values : values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
 }
