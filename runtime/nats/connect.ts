@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { AuthorizationError, connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
+import { createOutbox, type Outbox } from "./outbox.ts";
 import { createRequests, type Requests } from "./requests.ts";
 import { createStreamClock, type StreamClock } from "./stream-clock.ts";
 
@@ -26,6 +27,8 @@ export interface NatsConnectionHandle {
   /** For this folder only. */
   readonly manager: JetStreamManager;
   readonly requests: Requests;
+  /** For this folder only. */
+  readonly outbox: Outbox;
   readonly clock: StreamClock;
   isConnected(): boolean;
   /** Calls the listener after every lost connection that came back; answers how to stop that. */
@@ -59,13 +62,15 @@ export async function connectNats(
   const listeners = new Set<() => void>();
   const state = { connected: true };
   const isConnected = (): boolean => state.connected && !connection.isClosed();
-  const requests = createRequests(connection, isConnected);
+  const outbox = createOutbox(connection, isConnected);
+  const requests = createRequests(connection, outbox, isConnected);
   void follow(connection, requests, state, listeners);
   let drained: Promise<void> | undefined;
   return {
     connection,
     manager,
     requests,
+    outbox,
     clock: createStreamClock(localNow),
     isConnected,
     onReconnect: (listener) => {
@@ -73,6 +78,7 @@ export async function connectNats(
       return () => void listeners.delete(listener);
     },
     drain: () => {
+      outbox.flush();
       drained ??= drainBounded(connection);
       return drained;
     },

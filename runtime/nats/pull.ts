@@ -101,7 +101,7 @@ class RunningPull implements Pull {
       idle_heartbeat: nanos(heartbeatMs),
     };
     this.#asked = wanted;
-    this.#handle.connection.publish(this.#nextSubject, JSON.stringify(request), { reply: this.#inbox });
+    this.#handle.outbox.publish(this.#nextSubject, JSON.stringify(request), { reply: this.#inbox });
   }
 
   async stop(): Promise<void> {

@@ -40,9 +40,7 @@ export function pulledMessage(handle: NatsConnectionHandle, message: Msg): Pulle
   const start = tokens.length > 9 ? 6 : 4;
   const number = (index: number): number => Number(tokens[start + index]);
   const say = (word: string): void => {
-    if (!handle.connection.isClosed()) {
-      handle.connection.publish(reply, word);
-    }
+    handle.outbox.publish(reply, word);
   };
   return {
     subject: message.subject,

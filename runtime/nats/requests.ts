@@ -1,4 +1,5 @@
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
+import type { Outbox } from "./outbox.ts";
 
 /** Why there is no answer. Only after `no_responders` is it certain that nothing was done. */
 export type UnansweredReason = "timeout" | "disconnected" | "closed" | "no_responders";
@@ -52,7 +53,7 @@ const noRespondersCode = 503;
  * Requests over one inbox with one timer for all of them. The client's own `request` makes two promises, a timer and a
  * random inbox per call and costs about four times as much.
  */
-export function createRequests(connection: NatsConnection, isConnected: () => boolean): Requests {
+export function createRequests(connection: NatsConnection, outbox: Outbox, isConnected: () => boolean): Requests {
   const inbox = createInbox();
   const waiting = new Map<string, Waiting>();
   let lastToken = 0;
@@ -77,7 +78,7 @@ export function createRequests(connection: NatsConnection, isConnected: () => bo
         const deadlineMs = performance.now() + (options.timeoutMs ?? timeoutMsDefault);
         const reply = `${inbox}.${token}`;
         const { headers } = options;
-        connection.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
+        outbox.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
         waiting.set(token, { subject, deadlineMs, resolve, reject });
         sweep();
       }),

@@ -95,6 +95,11 @@ export function createOrphanSearch(deps: RescueDeps): () => Promise<void> {
 async function searchFrom(deps: RescueDeps, queue: LaneQueue, seq: number): Promise<number> {
   const { context, partners } = deps;
   const youngestMs = context.now() - (deps.orphanAgeMs ?? orphanAgeMsDefault);
+  // Most of the time the oldest is young, and its successors are not worth reading.
+  const [oldest] = await context.deliveries.waiting(queue, seq, 1);
+  if (oldest === undefined || oldest.storedAtMs > youngestMs) {
+    return 1;
+  }
   const messages = (await context.deliveries.waiting(queue, seq, batchMax)).filter(
     ({ storedAtMs }) => storedAtMs <= youngestMs,
   );

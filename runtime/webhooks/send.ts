@@ -81,8 +81,23 @@ export function createSender(options: SenderOptions = {}): Sender {
   };
 }
 
+/** Of networks without TLS identity: the configuration's own objects, which live as long as it does. */
+const plainKeys = new WeakMap<NetworksConfig, string>();
+
 /** Partners share connections only if they trust, show and may reach the same. */
-function laneKey({ networks, tls }: SendRequest): string {
+function laneKey(request: SendRequest): string {
+  const known = request.tls === undefined ? plainKeys.get(request.networks) : undefined;
+  if (known !== undefined) {
+    return known;
+  }
+  const key = freshLaneKey(request);
+  if (request.tls === undefined) {
+    plainKeys.set(request.networks, key);
+  }
+  return key;
+}
+
+function freshLaneKey({ networks, tls }: SendRequest): string {
   const identity = tls === undefined ? "" : hash("sha256", JSON.stringify([tls.ca, tls.cert, tls.key]), "hex");
   return `${networks.allowPlaintext}|${networks.allowCidrs.join(",")}|${identity}`;
 }

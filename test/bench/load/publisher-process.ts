@@ -60,7 +60,7 @@ async function publishAll(order: PublishOrder): Promise<PublishResult> {
       const n = next;
       next += 1;
       if (order.ratePerSecond > 0) {
-        await sleep(startedAtMs + ((n - order.first) * 1_000) / order.ratePerSecond - sharedNowMs());
+        await sleep(Math.max(0, startedAtMs + ((n - order.first) * 1_000) / order.ratePerSecond - sharedNowMs()));
       }
       const body = eventText(n, order);
       const atMs = sharedNowMs();
