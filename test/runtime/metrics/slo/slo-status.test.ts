@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import type { SloConfig } from "../../../../crds/config.ts";
+import { assessSlo, type CountsByWindow, type SloStatus } from "../../../../runtime/metrics/slo/slo-status.ts";
+import { burnTiers, windowsOf } from "../../../../runtime/metrics/slo/slo-windows.ts";
+
+const slo: SloConfig = {
+  name: "login",
+  domain: "auth",
+  metric: "auth_success_rate",
+  objective: 0.99,
+  counts: "Good",
+  windowDays: 30,
+  minimumEvents: 100,
+  burnRates: [14.4, 6, 3, 1],
+  public: false,
+};
+const hour = 3_600;
+const stepMin = 60;
+
+/** Events of every window: 10,000, of which so many per cent are bad; some windows otherwise. */
+function counts(badPercent: number, others: Readonly<Record<number, number>> = {}, total = 10_000): CountsByWindow {
+  return new Map(windowsOf(slo, stepMin).map((seconds) => [seconds, { total, good: total * (1 - (others[seconds] ?? badPercent) / 100) }]));
+}
+
+describe("the windows of an objective", () => {
+  test("are those of 30 days, and shrink with the objective's own", () => {
+    const windows = (windowDays: number): readonly (readonly [number, number])[] =>
+      burnTiers({ ...slo, windowDays }, stepMin).map(({ longSeconds, shortSeconds }) => [longSeconds / 60, shortSeconds / 60]);
+    expect(windows(30)).toEqual([[60, 5], [360, 30], [1_440, 120], [4_320, 360]]);
+    expect(windows(3)).toEqual([[6, 1], [36, 3], [144, 12], [432, 36]]);
+  });
+
+  test("are each read once", () => {
+    expect(windowsOf(slo, stepMin).map((seconds) => seconds / hour)).toEqual([5 / 60, 0.5, 1, 2, 6, 24, 72, 720]);
+  });
+});
+
+describe("the status of an objective (Operational Metrics API §2.5)", () => {
+  const rows: readonly (readonly [sentence: string, counted: CountsByWindow, status: SloStatus])[] = [
+    ["ok when hardly anything is bad", counts(0.1), "ok"],
+    ["critical when the fastest tier burns in both windows", counts(0.1, { [hour]: 20, [hour / 12]: 20 }), "critical"],
+    ["critical when the budget is spent", counts(0.1, { [720 * hour]: 1.5 }), "critical"],
+    ["increasing when only a slow tier burns in both windows", counts(0.1, { [72 * hour]: 2, [6 * hour]: 2 }), "increasing"],
+    ["recovering when the long window still burns and the short one does not", counts(0.1, { [hour]: 20 }), "recovering"],
+    ["not known without enough events", counts(50, {}, 99), "insufficient_data"],
+    ["not known without any", new Map(), "insufficient_data"],
+  ];
+  test.each(rows)("is %s", (_sentence, counted, status) => {
+    expect(assessSlo(slo, counted, stepMin).status).toBe(status);
+  });
+
+  test("comes with the budget that is spent and left", () => {
+    const { sli, budget, burns } = assessSlo(slo, counts(0.25), stepMin);
+    expect(sli).toBeCloseTo(0.9975, 12);
+    expect(budget.total).toBe(0.01);
+    expect([budget.spent, budget.remaining].map((share) => share?.toFixed(6))).toEqual(["0.002500", "0.007500"]);
+    expect(burns[0]?.longRate).toBeCloseTo(0.25, 9);
+  });
+
+  test("concludes nothing from a window with too few events", () => {
+    const few = new Map([...counts(0.1), [hour, { total: 10, good: 0 }], [hour / 12, { total: 10, good: 0 }]]);
+    expect(assessSlo(slo, few, stepMin).status).toBe("ok");
+  });
+});
