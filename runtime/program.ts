@@ -217,7 +217,7 @@ async function connect<State extends ConfigState>(setting: Setting<State>, acces
 }
 
 async function servePublic<State extends ConfigState>(
-  { plan, settings, prepared, observe, closing }: Setting<State>,
+  { plan, settings, prepared, observe, closing, status }: Setting<State>,
   engine: WebhookEngine,
   metrics: MetricsApi,
 ): Promise<string> {
@@ -232,6 +232,7 @@ async function servePublic<State extends ConfigState>(
     authenticate: createAuthenticate([...prepared.issuers, ...configured], settings.claims, Date.now),
     routes: [...routes, ...schemaRoutes(routes)],
     now: Date.now,
+    isEnding: () => status.draining,
   });
   closing.add("public server", (remainingMs) => stopServer(app, remainingMs));
   return startStep("port", "the port cannot be opened", () => listenServer(app, plan.host, plan.port));

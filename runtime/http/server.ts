@@ -15,6 +15,8 @@ export interface ServerOptions {
   readonly observe: (outcome: RequestOutcome) => void;
   /** @default {@link httpLimits} */
   readonly limits?: Partial<HttpLimits>;
+  /** Whether each connection is to end with its next answer, because the server soon will. @default never */
+  readonly isEnding?: () => boolean;
 }
 
 declare module "fastify" {
@@ -47,7 +49,7 @@ const hungUpStatus = 499;
  * A server without routes that bounds what it takes, answers every error as a problem document, puts a correlation id
  * on every answer and writes one log line per request.
  */
-export function createHttpServer({ log, observe, limits: given }: ServerOptions): FastifyInstance {
+export function createHttpServer({ log, observe, limits: given, isEnding = () => false }: ServerOptions): FastifyInstance {
   const limits = { ...httpLimits, ...given };
   // With the narrower type, Fastify would infer an instance that fits nothing else.
   const loggerInstance: FastifyBaseLogger = log;
@@ -76,6 +78,10 @@ export function createHttpServer({ log, observe, limits: given }: ServerOptions)
     throw new Refusal("not_found", "No endpoint has this path.");
   });
   addHooks(app, limits, observe);
+  // Else a kept connection is closed while its caller sends the next request on it, who then cannot know what became of that.
+  app.addHook("onSend", async (_request, reply) => {
+    if (isEnding()) reply.header("connection", "close");
+  });
   return app;
 }
 

@@ -17,6 +17,7 @@ const outcomes: RequestOutcome[] = [];
 const gate: { release?: () => void } = {};
 const shutGate = () => delete gate.release;
 let aborted = 0;
+let ending = false;
 
 const wait: Route["answer"] = ({ signal }) =>
   new Promise((resolve, reject) => {
@@ -32,6 +33,7 @@ const makeServer = (limits: Partial<HttpLimits> = {}) =>
     log: pino({ level: "silent" }),
     observe: (outcome) => outcomes.push(outcome),
     now: Date.now,
+    isEnding: () => ending,
     limits: { headersTimeoutMs: 200, requestTimeoutMs: 400, timeoutCheckMs: 50, ...limits },
     authenticate: async () => caller,
     routes: [
@@ -66,6 +68,19 @@ async function raw(...parts: string[]): Promise<string> {
 const problemIn = (response: string): unknown => JSON.parse(response.slice(response.indexOf("\r\n\r\n")));
 
 describe("over a real connection", () => {
+  test("an answer ends its connection only when the server is about to end", async () => {
+    const ask = "POST /take HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    const kept = await raw(ask, ask.replace("host: x", "host: x\r\nconnection: close"));
+    expect(kept.match(/HTTP\/1.1 202/gu)).toHaveLength(2);
+    ending = true;
+    try {
+      const closed = await raw(ask);
+      expect(closed).toMatch(/^connection: close\r$/imu);
+    } finally {
+      ending = false;
+    }
+  });
+
   test.each([
     ["with its length said", true],
     ["in chunks", false],
