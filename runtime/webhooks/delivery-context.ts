@@ -53,6 +53,8 @@ export interface DeliveryContext {
   readonly onStage: (stage: Stage, eventId: string) => void;
   /** Told of every settlement before it is carried out, at least once each. Never rejects. */
   readonly onSettled: (settled: SettledDelivery) => Promise<void>;
+  /** Told when deliveries to a partner begin to rest. Never rejects. */
+  readonly onBreakerOpen: (partner: Partner, restMs: number) => Promise<void>;
   /** Aborted when the process must end: nothing new is tried, and what is under way is left to others. */
   readonly ending: AbortSignal;
 }

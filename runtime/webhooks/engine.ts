@@ -31,6 +31,7 @@ import { createIngest, type Ingest } from "./ingest.ts";
 import { serveIngestSubject } from "./ingest-subject.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
+import { createOperationalEvents } from "./operational-events.ts";
 import { createPromotions, type Promotions } from "./promotions.ts";
 import { personalDataRules } from "./personal-data.ts";
 import { createSettledCounter } from "./replay/count-settled.ts";
@@ -39,7 +40,7 @@ import { createReplayStore } from "./replay/replay-store.ts";
 import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
-import { createRoutingTable } from "./routing-table.ts";
+import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 import { createSender, type Sender } from "./send.ts";
 import { publicKeySet, type PublicKeySet } from "./signing/jwk.ts";
 
@@ -165,6 +166,7 @@ class Engine implements WebhookEngine {
     setMaxListeners(0, this.#ending.signal);
     this.#context = createContext(deps, layout, this.#ending.signal, {
       partners: () => this.#partners,
+      table: () => this.#table,
       isOwn: ({ lane }) => this.#homes.isHome(lane),
     });
     const bucket = createBucket(nats, layout.buckets.pods);
@@ -310,18 +312,32 @@ function createContext(
   deps: WebhookEngineDeps,
   layout: Layout,
   ending: AbortSignal,
-  whose: Pick<BacklogsDeps, "partners" | "isOwn">,
+  whose: Pick<BacklogsDeps, "partners" | "isOwn"> & { readonly table: () => RoutingTable },
 ): EngineContext {
   const { nats, settings, log, podId } = deps;
   const deliveries = createDeliveriesStream(nats, layout);
   const bucket = createBucket(nats, layout.buckets.fullPartners);
   const replays = createReplaysStream(nats, layout);
   const sender = deps.sender ?? createSender();
+  const events = createEventsStream(nats, layout);
+  const count = createSettledCounter(replays, log, ending);
+  const operational = createOperationalEvents({
+    events,
+    table: whose.table,
+    now: () => nats.clock.now(),
+    installation: settings.name,
+    nonce: createNonce(),
+    log,
+    signal: ending,
+  });
   return {
     replays,
-    onSettled: createSettledCounter(replays, log, ending),
+    onSettled: async (settled) => {
+      await Promise.all([count(settled), operational.settled(settled)]);
+    },
+    onBreakerOpen: (partner, restMs) => operational.breakerOpened(partner, restMs),
     backlogs: createBacklogs({ deliveries, bucket, log, ...whose }),
-    events: createEventsStream(nats, layout),
+    events,
     deliveries,
     attempts: createAttemptsStream(nats, layout),
     deadLetters: createDeadLettersStream(nats, layout),

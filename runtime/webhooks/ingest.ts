@@ -6,6 +6,7 @@ import { Unanswered } from "../nats/requests.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { Envelope, ValidEnvelope } from "./envelope.ts";
 import { eventHash } from "./ids.ts";
+import { isOwnType, ownDomain } from "./operational-events.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "./stored-event.ts";
 
 /** Who brings an event. */
@@ -72,7 +73,11 @@ export function createIngest(deps: IngestDeps): Ingest {
 
 function parsedFor({ parse }: IngestDeps, bytes: Uint8Array, { tenants }: EventCaller): ValidEnvelope {
   const valid = parse(bytes);
-  const { tenant } = valid.envelope;
+  const { tenant, type } = valid.envelope;
+  if (isOwnType(type)) {
+    const detail = `types that begin with ${ownDomain} are made by the sender itself`;
+    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: [{ field: "type", code: "not_allowed", detail }] });
+  }
   if (!tenants.includes("*") && !tenants.includes(tenant)) {
     throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
   }

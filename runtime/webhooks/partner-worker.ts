@@ -249,6 +249,9 @@ class Worker implements PartnerWorker, LaneControl {
 
   #onBreaker(state: BreakerState): void {
     const isOpen = state.kind === "open";
+    if (isOpen) {
+      void this.#context.onBreakerOpen(this.#partner, state.restMs);
+    }
     const partner = this.#partner.label;
     this.#context.log.warn(
       isOpen ? { partner, restMs: state.restMs } : { partner },

@@ -67,6 +67,7 @@ function compilePartner(
   place: LanePlace,
 ): Partner {
   const { scheme, keys } = config.signing;
+  const subscribes = compileSubscriptions(config.subscriptions);
   const bytes = materialIdsOf(config).map((id) => material[id] ?? null);
   return {
     config,
@@ -76,7 +77,7 @@ function compilePartner(
     ...place,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
-    wants: compileSubscriptions(config.subscriptions),
+    wants: (event) => event.about !== token && subscribes(event),
     urlFor: urlsOf(config.endpoint.url),
   };
 }

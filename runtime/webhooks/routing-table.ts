@@ -10,12 +10,12 @@ export interface RoutingTable {
 /** Producers choose types and tenants, so what is remembered is bounded; beyond it, everything is matched again. */
 const rememberedMax = 4_096;
 
-/** Builds the table of one configuration. Matching is done once per type, tenant and producer. */
+/** Builds the table of one configuration. Matching is done once per type, tenant, producer and partner that an event is about. */
 export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
   const remembered = new Map<string, readonly Partner[]>();
   return {
     partnersFor: (event) => {
-      const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}`;
+      const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}`;
       const known = remembered.get(key);
       if (known !== undefined) {
         return known;

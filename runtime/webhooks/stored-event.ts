@@ -21,11 +21,16 @@ interface EventMessage {
   readonly data: Uint8Array;
 }
 
-const header = { eventId: "Hg-Event", type: "Hg-Type", producer: "Hg-Producer", nonce: "Hg-Nonce" } as const;
+const header = { eventId: "Hg-Event", type: "Hg-Type", producer: "Hg-Producer", nonce: "Hg-Nonce", about: "Hg-About" } as const;
 
-/** Headers that {@link readEvent} reads back. The tenant is in the subject. */
-export function eventHeaders({ eventId, type, producer }: Envelope, nonce: string): HeaderFields {
-  return { [header.eventId]: eventId, [header.type]: type, [header.producer]: producer, [header.nonce]: nonce };
+/**
+ * Headers that {@link readEvent} reads back. The tenant is in the subject.
+ *
+ * @param about token of the partner that an event about a delivery is about
+ */
+export function eventHeaders({ eventId, type, producer }: Envelope, nonce: string, about?: string): HeaderFields {
+  const { eventId: id, type: typeName, producer: producerName, nonce: nonceName, about: aboutName } = header;
+  return { [id]: eventId, [typeName]: type, [producerName]: producer, [nonceName]: nonce, [aboutName]: about };
 }
 
 /** The event of a message; undefined when something else wrote the message. */
@@ -36,6 +41,8 @@ export function readEvent({ subject, seq, storedAtMs, headers, data }: EventMess
     return undefined;
   }
   const nonce = headers[header.nonce] ?? "";
-  const facts = { tenant, eventId, type, seq, acceptedAtMs: storedAtMs, body: data, nonce };
+  const about = headers[header.about];
+  const known = { tenant, eventId, type, seq, acceptedAtMs: storedAtMs, body: data, nonce };
+  const facts = about === undefined ? known : { ...known, about };
   return producer === undefined ? facts : { ...facts, producer };
 }

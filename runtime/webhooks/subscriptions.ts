@@ -6,6 +6,8 @@ export interface EventFacts {
   /** `-` for none. */
   readonly tenant: string;
   readonly producer?: string;
+  /** Token of the partner that an event about a delivery is about: it never gets the event. */
+  readonly about?: string;
 }
 
 /** Whether an event is wanted. */
