@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
 import { Registry } from "prom-client";
@@ -90,6 +91,14 @@ export class OperatorCluster {
     const { code, stdout, stderr } = await this.kube.kubectl(args, stdin);
     if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr}`);
     return stdout;
+  }
+
+  /** Path of a kubeconfig that reaches the API server through another port of this machine. */
+  async kubeconfigAt(port: number): Promise<string> {
+    const path = `${this.kube.kubeconfig}-${port}`;
+    const text = await readFile(this.kube.kubeconfig, "utf8");
+    await writeFile(path, text.replaceAll(this.kube.url, `https://127.0.0.1:${port}`));
+    return path;
   }
 
   /** A namespace of a test's own. */

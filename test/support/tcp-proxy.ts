@@ -6,6 +6,8 @@ export interface TcpProxy {
   readonly port: number;
   /** Connections accepted so far. */
   connections(): number;
+  /** Bytes that clients sent so far. */
+  bytesSent(): number;
   /** Resets every connection; new ones are accepted. */
   cut(): void;
   /** Resets every connection, and each new one at once, until it passes bytes on again. */
@@ -20,6 +22,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let connections = 0;
   let isBlocked = false;
+  let bytesSent = 0;
   const server = createServer((near) => {
     if (isBlocked) {
       near.on("error", () => undefined).resetAndDestroy();
@@ -27,6 +30,9 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     }
     connections += 1;
     const far = connect(Number(port), hostname);
+    near.on("data", (bytes) => {
+      bytesSent += bytes.length;
+    });
     for (const [one, other] of [[near, far], [far, near]] as const) {
       sockets.add(one);
       one.on("error", () => other.destroy());
@@ -47,6 +53,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   return {
     port: address.port,
     connections: () => connections,
+    bytesSent: () => bytesSent,
     cut,
     block: () => {
       isBlocked = true;

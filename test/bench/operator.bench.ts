@@ -1,0 +1,256 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import { shardCountsDefault } from "../../crds/shards.ts";
+import { Informer } from "../../operator/kube/informer.ts";
+import { createKubeMetrics } from "../../operator/kube/metrics.ts";
+import { resourceTypes, type ResourceObject } from "../../operator/resource-types.ts";
+import { OperatorCluster } from "../operator/operator-cluster.ts";
+import { TestPod } from "../operator/test-pod.ts";
+import { freePort } from "../support/free-port.ts";
+import { startProgram, type Program } from "../support/heliograph-process.ts";
+import { startNatsServer, type NatsServerHandle } from "../support/nats-server.ts";
+import { startServerProcess, type ServerProcess } from "../support/server-process.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { waitFor } from "../support/wait.ts";
+
+/**
+ * How long it takes until many partners are Ready, and an edit of one is, while others are edited; what that costs the API server
+ * and the operator. The operator is a process of its own, and so are the two pods of the runtime (`model`: two followers of
+ * the shards in this process instead). Reference: how long the API server takes to make the objects, and to answer one edit.
+ */
+const partnerCount = Number(process.argv[2] ?? 1_000);
+const podKind = process.argv[3] ?? "runtime";
+const editSeconds = Number(process.argv[4] ?? 30);
+const idleSeconds = Number(process.argv[5] ?? 30);
+const editsPerSecond = 20;
+const callsAtOnce = 8;
+const patience = { timeoutMs: 1_200_000, pollMs: 50 };
+const program = fileURLToPath(new URL("../../operator/cli/heliograph-operator.ts", import.meta.url));
+const ns = "bench";
+
+interface Stage {
+  readonly cluster: OperatorCluster;
+  readonly partners: Partners;
+  readonly proxy: TcpProxy;
+  readonly operator: ServerProcess;
+  readonly metricsUrl: string;
+}
+
+/** The partners as a client sees them: which generation is Ready since when. */
+class Partners {
+  readonly #informer: Informer<ResourceObject>;
+  readonly #ready = new Map<string, number>();
+  readonly #waiting = new Map<string, () => void>();
+
+  constructor({ client }: OperatorCluster) {
+    const parts = { client, log: pino({ level: "silent" }), metrics: createKubeMetrics(new Registry()) };
+    this.#informer = new Informer<ResourceObject>({ ...parts, type: resourceTypes.WebhookPartner, namespace: ns });
+    this.#informer.onChange(({ object: { metadata, status } }) => {
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      if (ready?.status !== "True" || ready.observedGeneration === undefined) return;
+      this.#ready.set(metadata.name, ready.observedGeneration);
+      for (let generation = ready.observedGeneration; generation > 0; generation -= 1) {
+        const key = `${metadata.name}@${generation}`;
+        if (!this.#waiting.has(key)) break;
+        this.#waiting.get(key)?.();
+        this.#waiting.delete(key);
+      }
+    });
+    this.#informer.start();
+  }
+
+  get readyCount(): number {
+    return this.#ready.size;
+  }
+
+  /** Resolves when that generation, or a later one, is Ready. */
+  ready(name: string, generation: number): Promise<void> {
+    if ((this.#ready.get(name) ?? 0) >= generation) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.set(`${name}@${generation}`, resolve));
+  }
+
+  async stop(): Promise<void> {
+    await this.#informer.stop();
+  }
+}
+
+const nameOf = (index: number): string => `partner-${index}`;
+
+async function make(cluster: OperatorCluster, index: number): Promise<void> {
+  await cluster.secret(ns, nameOf(index), { hmac: `${index}`.padEnd(32, "k") });
+  await cluster.put(ns, "WebhookPartner", nameOf(index), { "signing.keys[0].secretRef.name": nameOf(index) });
+}
+
+async function each(count: number, call: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let index = next; index < count; index = next) {
+      next += 1;
+      await call(index);
+    }
+  };
+  await Promise.all(Array.from({ length: callsAtOnce }, work));
+}
+
+async function measureStart({ cluster, partners, metricsUrl, proxy }: Stage): Promise<void> {
+  const [before, startedMs] = [await costs(metricsUrl, proxy), performance.now()];
+  await each(partnerCount, (index) => make(cluster, index));
+  const madeMs = performance.now() - startedMs;
+  await waitFor(() => partners.readyCount === partnerCount, { ...patience, what: "every partner to be Ready" });
+  const readyMs = performance.now() - startedMs;
+  console.log(`${partnerCount} partners and their Secrets made in ${seconds(madeMs)} (reference), all Ready in ${seconds(readyMs)}: ratio ${(readyMs / madeMs).toFixed(2)}`);
+  const after = await costs(metricsUrl, proxy);
+  console.log(`per partner: ${perChange(before, after, partnerCount)}`);
+  console.log(`operator: ${(after.residentBytes / 1e6).toFixed(0)} MB resident`);
+}
+
+async function measureEdits({ cluster, partners, metricsUrl, proxy }: Stage): Promise<void> {
+  const writes: number[] = [];
+  const obeyed: number[] = [];
+  const before = await costs(metricsUrl, proxy);
+  const startedMs = performance.now();
+  const running: Promise<void>[] = [];
+  const total = editSeconds * editsPerSecond;
+  for (let edit = 0; edit < total; edit += 1) {
+    await sleep(Math.max(0, startedMs + (edit * 1000) / editsPerSecond - performance.now()));
+    running.push(measureOne(cluster, partners, edit, { writes, obeyed }));
+  }
+  await Promise.all(running);
+  const tookSeconds = (performance.now() - startedMs) / 1000;
+  const after = await costs(metricsUrl, proxy);
+  console.log(`${total} edits at ${editsPerSecond} a second`);
+  show("edit answered (reference)", writes);
+  show("edit Ready, so obeyed by every pod", obeyed);
+  console.log(`ratio of the medians: ${(quantile(obeyed, 0.5) / quantile(writes, 0.5)).toFixed(1)}`);
+  console.log(`per edit: ${perChange(before, after, total)}`);
+  console.log(`sent to the API server: ${((after.bytesSent - before.bytesSent) / tookSeconds / 1e6).toFixed(2)} MB/s; operator: ${(after.residentBytes / 1e6).toFixed(0)} MB resident`);
+}
+
+interface Samples {
+  readonly writes: number[];
+  readonly obeyed: number[];
+}
+
+async function measureOne(cluster: OperatorCluster, partners: Partners, edit: number, { writes, obeyed }: Samples): Promise<void> {
+  const name = nameOf((edit * 7_919) % partnerCount);
+  const startedMs = performance.now();
+  const changes = { "signing.keys[0].secretRef.name": name, "delivery.maxInFlight": 1 + (edit % 1_000) };
+  const { metadata } = await cluster.put(ns, "WebhookPartner", name, changes);
+  writes.push(performance.now() - startedMs);
+  await partners.ready(name, metadata.generation);
+  obeyed.push(performance.now() - startedMs);
+}
+
+async function measureIdle({ metricsUrl, proxy }: Stage): Promise<void> {
+  // Events of the last edits are still to be written.
+  await sleep(5_000);
+  const before = await costs(metricsUrl, proxy);
+  await sleep(idleSeconds * 1000);
+  const after = await costs(metricsUrl, proxy);
+  console.log(`idle: ${((after.requests - before.requests) / idleSeconds).toFixed(2)} requests a second, ${after.statuses - before.statuses} statuses and ${after.shards - before.shards} shards written`);
+}
+
+interface Costs {
+  readonly requests: number;
+  readonly statuses: number;
+  readonly shards: number;
+  readonly events: number;
+  readonly residentBytes: number;
+  readonly bytesSent: number;
+}
+
+async function costs(metricsUrl: string, proxy: TcpProxy): Promise<Costs> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const sum = (start: string): number => {
+    return text.split("\n").filter((line) => line.startsWith(start)).reduce((total, line) => total + Number(line.split(" ").at(-1)), 0);
+  };
+  return {
+    requests: sum("rest_client_requests_total{"),
+    statuses: sum("heliograph_status_writes_total{"),
+    shards: sum("heliograph_shard_writes_total{"),
+    events: sum('heliograph_kube_events_total{result="written"}'),
+    residentBytes: sum("process_resident_memory_bytes "),
+    bytesSent: proxy.bytesSent(),
+  };
+}
+
+function perChange(before: Costs, after: Costs, changes: number): string {
+  const per = (name: "statuses" | "shards" | "events" | "requests"): string => ((after[name] - before[name]) / changes).toFixed(2);
+  return `${per("statuses")} statuses, ${per("shards")} shards and ${per("events")} events written, ${per("requests")} requests in all`;
+}
+
+function show(what: string, values: readonly number[]): void {
+  const [p50, p99] = [0.5, 0.99].map((rank) => quantile(values, rank).toFixed(0));
+  console.log(`${what}: p50 ${p50} ms, p99 ${p99} ms, slowest ${Math.max(...values).toFixed(0)} ms`);
+}
+
+function quantile(values: readonly number[], rank: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(rank * sorted.length))] ?? Number.NaN;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+interface Pods {
+  readonly urls: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** Two processes of the runtime on one NATS. */
+async function startRuntimes(cluster: OperatorCluster): Promise<Pods> {
+  const nats: NatsServerHandle = await startNatsServer();
+  const ports = [await freePort(), await freePort()];
+  const programs = ports.map((port, index): Program => {
+    const flags = ["--config=kubernetes", `--namespace=${ns}`, `--kubeconfig=${cluster.kube.kubeconfig}`, `--nats=${nats.url}`];
+    return startProgram(["runtime", ...flags, "--port=0", `--admin-port=${port}`, "--host=127.0.0.1", `--pod-name=rt-${index}`, "--log-level=error"]);
+  });
+  return {
+    urls: ports.map((port) => `http://127.0.0.1:${port}`),
+    stop: async () => {
+      for (const one of programs) {
+        one.signal("SIGKILL");
+        await one.ended();
+      }
+      await nats.stop();
+    },
+  };
+}
+
+async function startModels({ client }: OperatorCluster): Promise<Pods> {
+  const options = { client, namespace: ns, prefix: "heliograph", counts: shardCountsDefault };
+  const pods = [await TestPod.start({ ...options, name: "rt-0" }), await TestPod.start({ ...options, name: "rt-1" })];
+  return { urls: pods.map(({ url }) => url), stop: async () => void (await Promise.all(pods.map((pod) => pod.stop()))) };
+}
+
+async function startOperator(cluster: OperatorCluster, pods: Pods, proxy: TcpProxy): Promise<{ operator: ServerProcess; metricsUrl: string }> {
+  const port = await freePort();
+  const metricsUrl = `http://127.0.0.1:${port}`;
+  const kubeconfig = await cluster.kubeconfigAt(proxy.port);
+  const flags = [`--namespace=${ns}`, ...pods.urls.map((url) => `--runtime-url=${url}`), `--metrics-port=${port}`, "--host=127.0.0.1", `--kubeconfig=${kubeconfig}`];
+  const ready = async (): Promise<boolean> => (await fetch(`${metricsUrl}/readyz`)).status === 200;
+  return { metricsUrl, operator: await startServerProcess({ name: "heliograph-operator", command: process.execPath, args: [program, ...flags, "--log-level=warn"], ready }) };
+}
+
+const cluster = await OperatorCluster.start();
+await cluster.client.create({ group: "", version: "v1", kind: "Namespace", plural: "namespaces" }, { metadata: { name: ns } });
+const proxy = await startTcpProxy(cluster.kube.url);
+const partners = new Partners(cluster);
+const pods = podKind === "model" ? await startModels(cluster) : await startRuntimes(cluster);
+const { operator, metricsUrl } = await startOperator(cluster, pods, proxy);
+try {
+  const stage: Stage = { cluster, partners, proxy, operator, metricsUrl };
+  console.log(`two pods (${podKind}), ${shardCountsDefault.config} shards of resources and ${shardCountsDefault.keys} of keys`);
+  await measureStart(stage);
+  await measureEdits(stage);
+  await measureIdle(stage);
+} finally {
+  await operator.stop();
+  await pods.stop();
+  await partners.stop();
+  await proxy.stop();
+  await cluster.stop();
+}
