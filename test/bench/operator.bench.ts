@@ -103,7 +103,7 @@ async function measureStart({ cluster, partners, metricsUrl, proxy }: Stage): Pr
   console.log(`${partnerCount} partners and their Secrets made in ${seconds(madeMs)} (reference), all Ready in ${seconds(readyMs)}: ratio ${(readyMs / madeMs).toFixed(2)}`);
   const after = await costs(metricsUrl, proxy);
   console.log(`per partner: ${perChange(before, after, partnerCount)}`);
-  console.log(`operator: ${(after.residentBytes / 1e6).toFixed(0)} MB resident`);
+  console.log(`operator: ${memoryText(after)}`);
 }
 
 async function measureEdits({ cluster, partners, metricsUrl, proxy }: Stage): Promise<void> {
@@ -125,7 +125,7 @@ async function measureEdits({ cluster, partners, metricsUrl, proxy }: Stage): Pr
   show("edit Ready, so obeyed by every pod", obeyed);
   console.log(`ratio of the medians: ${(quantile(obeyed, 0.5) / quantile(writes, 0.5)).toFixed(1)}`);
   console.log(`per edit: ${perChange(before, after, total)}`);
-  console.log(`sent to the API server: ${((after.bytesSent - before.bytesSent) / tookSeconds / 1e6).toFixed(2)} MB/s; operator: ${(after.residentBytes / 1e6).toFixed(0)} MB resident`);
+  console.log(`sent to the API server: ${((after.bytesSent - before.bytesSent) / tookSeconds / 1e6).toFixed(2)} MB/s; operator: ${memoryText(after)}`);
 }
 
 interface Samples {
@@ -158,6 +158,8 @@ interface Costs {
   readonly shards: number;
   readonly events: number;
   readonly residentBytes: number;
+  readonly heapBytes: number;
+  readonly externalBytes: number;
   readonly bytesSent: number;
 }
 
@@ -172,8 +174,15 @@ async function costs(metricsUrl: string, proxy: TcpProxy): Promise<Costs> {
     shards: sum("heliograph_shard_writes_total{"),
     events: sum('heliograph_kube_events_total{result="written"}'),
     residentBytes: sum("process_resident_memory_bytes "),
+    heapBytes: sum("nodejs_heap_size_used_bytes "),
+    externalBytes: sum("nodejs_external_memory_bytes "),
     bytesSent: proxy.bytesSent(),
   };
+}
+
+function memoryText({ residentBytes, heapBytes, externalBytes }: Costs): string {
+  const [resident, heap, external] = [residentBytes, heapBytes, externalBytes].map((bytes) => (bytes / 1e6).toFixed(0));
+  return `${resident} MB resident, of it ${heap} MB heap in use and ${external} MB outside it`;
 }
 
 function perChange(before: Costs, after: Costs, changes: number): string {
