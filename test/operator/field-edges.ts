@@ -37,6 +37,11 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
       circuitBreaker: { failures: 5, openSeconds: 60, maxOpenSeconds: 600 },
     },
     { "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2030-01-01T00:00:00Z" } },
+    {
+      "endpoint.caBundleRef": { name: "ca" },
+      "endpoint.clientCertificateRef": { name: "client" },
+      "endpoint.oauth2": { tokenUrl: "https://id.example/token", clientId: "heliograph", clientSecretRef: { name: "store", key: "token" }, scopes: ["hooks"] },
+    },
   ],
   MetricCatalog: [
     {
