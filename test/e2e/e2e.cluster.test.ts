@@ -240,7 +240,7 @@ describeOnCluster("rights", () => {
   });
 
   test.each([
-    "runtime may get secrets/hg-heliograph-config-00",
+    "runtime may list secrets/hg-heliograph-config-00",
     "runtime may watch secrets/hg-heliograph-keys-07",
     "runtime may not get secrets/hg-heliograph-nats-auth",
     "runtime may not get secrets/signing-first",
