@@ -5,7 +5,7 @@ import type { QuantileRecipe, Recipe, ScalarRecipe } from "./kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "./labels.ts";
 import { bucketsOf, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
 import { nativeQuantile } from "./merge-native.ts";
-import { mergeScalars, type WeightedPoints } from "./merge-scalars.ts";
+import { mergeScalars, type Points, type WeightedPoints } from "./merge-scalars.ts";
 import type { NativeLayout } from "./native-layout.ts";
 import { labelSourceOf, type PlannedPart, type Plan } from "./plan.ts";
 import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantiles.ts";
@@ -84,12 +84,22 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
     return mergeScalars(points, merge, count);
   });
   const finished = new Float64Array(count);
+  // Nothing is allocated for a point: there may be half a million of them.
+  const values = merged.map(() => Number.NaN);
   for (let index = 0; index < count; index += 1) {
-    const isWhole = merged.every(({ present }) => present[index] === 1);
-    const values = isWhole ? merged.map((points) => points.values[index] ?? Number.NaN) : [];
-    finished[index] = isWhole ? recipe.finish(values, plan.query.window.stepSeconds) : Number.NaN;
+    finished[index] = takePoint(merged, index, values) ? recipe.finish(values, plan.query.window.stepSeconds) : Number.NaN;
   }
   return finished;
+}
+
+/** Puts one point of every statistic into `values`; false when one of them has none. */
+function takePoint(merged: readonly Points[], index: number, values: number[]): boolean {
+  for (let statistic = 0; statistic < merged.length; statistic += 1) {
+    const points = merged[statistic];
+    if (points?.present[index] !== 1) return false;
+    values[statistic] = points.values[index] ?? Number.NaN;
+  }
+  return true;
 }
 
 function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: number): Quantiles {

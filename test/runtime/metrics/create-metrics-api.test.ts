@@ -96,7 +96,8 @@ describe("a store that fails (Operational Metrics API §7)", () => {
     ["answers after the deadline", silent, "late"],
   ];
   test.each(rows)("and %s leaves a partial answer of the others", async (_sentence, behaviour, state) => {
-    const running = await run({ eu: answering(5), latam: behaviour }, gauge, { deadlineMs });
+    // Only silence has to be waited for; a busy machine may take long for everything else.
+    const running = await run({ eu: answering(5), latam: behaviour }, gauge, { deadlineMs: state === "late" ? deadlineMs : 10 * deadlineMs });
     const answer = await ask(running);
     expect([answer.status, answer.headers["X-Partial"], statesOf(answer)]).toEqual([206, "true", `eu=ok latam=${state}`]);
     expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 1]] }]);
