@@ -6,7 +6,7 @@ import type { HeaderFields } from "./headers.ts";
 import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
-import { readAt, readBatch, readLast, type StoredMessage } from "./stored-messages.ts";
+import { readAt, readBatch, readBatchFrom, readLast, type StoredMessage } from "./stored-messages.ts";
 
 /** A delivery's message for the stream. */
 export interface DeliveryToStore {
@@ -84,6 +84,8 @@ export interface DeliveriesStream {
   removePartner(partner: string): Promise<boolean>;
   /** Messages of a queue, of every lane, from a sequence on, from any replica. */
   waiting(queue: LaneQueue, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
+  /** The oldest message of a partner (`*`: of all) in a queue, whatever lane it is in. Never for the hot path. */
+  oldest(queue: LaneQueue, partner: string): Promise<StoredMessage | undefined>;
   /** The message with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
   /** Lanes that have a consumer. */
@@ -98,6 +100,9 @@ export interface DeliveriesStream {
    */
   waitingFor(lane: string, partner: string): Promise<number>;
 }
+
+/** The largest event and its headers. */
+const oneMessageBytes = 1024 * 1024;
 
 /** The deliveries stream of a connection. */
 export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Layout): DeliveriesStream {
@@ -143,6 +148,10 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       return true;
     },
     waiting: (queue, seq, countMax) => readBatch(handle, stream, layout.laneFilter(queue, "*"), countMax, seq),
+    oldest: async (queue, partner) => {
+      const subject = queue === "first" ? layout.firstAttempt("*", partner, "*") : layout.retry("*", partner, "*");
+      return (await readBatchFrom(handle, stream, { subject, countMax: 1, bytesMax: oneMessageBytes }))[0];
+    },
     at: (seq) => readAt(handle, stream, seq),
     lanes: async () => {
       const names = await consumerNames(handle, stream);

@@ -9,6 +9,7 @@ import type { DeliveryItem } from "./delivery-item.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { DisabledPartners } from "./disabled-partners.ts";
 import type { Partner } from "./partner.ts";
+import type { PartnerMetrics } from "./partner-metrics.ts";
 import type { Sender } from "./send.ts";
 import type { Settlement } from "./settle.ts";
 import type { Suspicion } from "./suspicion.ts";
@@ -49,6 +50,7 @@ export interface DeliveryContext {
   readonly version: string;
   readonly log: Log;
   readonly metrics: DeliveryMetrics;
+  readonly partnerMetrics: PartnerMetrics;
   /** Called at every stage; for fault tests. */
   readonly onStage: (stage: Stage, eventId: string) => void;
   /** Told of every settlement before it is carried out, at least once each. Never rejects. */

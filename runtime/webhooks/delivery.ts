@@ -158,9 +158,11 @@ async function recordOnce(
   }
 }
 
-function report({ log, metrics, now }: DeliveryContext, { item, partner, outcome, settlement }: MadeAttempt): void {
+function report({ log, metrics, partnerMetrics, now }: DeliveryContext, { item, partner, outcome, settlement }: MadeAttempt): void {
   const { totalMs } = outcome.timings;
   metrics.attempts.inc({ outcome: settlement.kind });
+  partnerMetrics.answered(partner.label, outcome);
+  partnerMetrics.ended(partner.label, item, settlement, now());
   metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000);
   if (settlement.kind === "delivered") {
     metrics.deliverySeconds.observe(Math.max(0, now() - item.acceptedAtMs) / 1_000);

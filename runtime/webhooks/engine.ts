@@ -31,7 +31,9 @@ import { createIngest, type Ingest } from "./ingest.ts";
 import { serveIngestSubject } from "./ingest-subject.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
+import { createOldestDue } from "./oldest-due.ts";
 import { createOperationalEvents } from "./operational-events.ts";
+import { createPartnerMetrics } from "./partner-metrics.ts";
 import { createPromotions, type Promotions } from "./promotions.ts";
 import { personalDataRules } from "./personal-data.ts";
 import { createSettledCounter } from "./replay/count-settled.ts";
@@ -237,7 +239,13 @@ class Engine implements WebhookEngine {
         this.apply(this.#config);
       }
     };
-    return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted];
+    return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted, this.#oldestDue()];
+  }
+
+  #oldestDue(): () => Promise<void> {
+    const { deliveries, partnerMetrics: metrics, now } = this.#context;
+    const own = (): readonly Partner[] => this.#partners.filter(({ lane }) => this.#homes.isHome(lane));
+    return createOldestDue({ deliveries, own, metrics, now });
   }
 
   apply(config: RuntimeConfig): void {
@@ -317,6 +325,7 @@ function createContext(
   const { nats, settings, log, podId } = deps;
   const deliveries = createDeliveriesStream(nats, layout);
   const bucket = createBucket(nats, layout.buckets.fullPartners);
+  const registry = deps.registry ?? new Registry();
   const replays = createReplaysStream(nats, layout);
   const sender = deps.sender ?? createSender();
   const events = createEventsStream(nats, layout);
@@ -350,7 +359,8 @@ function createContext(
     installation: settings.name,
     version: deps.version ?? "dev",
     log,
-    metrics: createDeliveryMetrics(deps.registry ?? new Registry()),
+    metrics: createDeliveryMetrics(registry),
+    partnerMetrics: createPartnerMetrics(registry),
     onStage: deps.onStage ?? (() => undefined),
     ending,
   };

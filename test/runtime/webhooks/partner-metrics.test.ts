@@ -1,0 +1,78 @@
+import { Registry } from "prom-client";
+import { describe, expect, test } from "vitest";
+import type { DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
+import { createOldestDue } from "../../../runtime/webhooks/oldest-due.ts";
+import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
+import { boundedLabels, createPartnerMetrics } from "../../../runtime/webhooks/partner-metrics.ts";
+import { compilePartners } from "../../../runtime/webhooks/partner.ts";
+import { configOf, partnerConfig } from "./engine-fixture.ts";
+
+const partners = compilePartners(configOf(partnerConfig("one", "https://one.example/v1"), partnerConfig("two", "https://two.example/v1")), []);
+const [partner] = partners;
+if (partner === undefined) throw new Error("no partner");
+const item: DeliveryItem = { did: "d", generation: 0, attempt: 4, hop: 0, partner: partner.token, tenant: "t", eventId: "e", type: "a.b", acceptedAtMs: 1_000, attemptsBefore: 0 };
+const response = (status: number): Outcome => ({ kind: "response", status, headers: {}, body: "", bodyTruncated: false, timings: { totalMs: 1 } });
+
+/** `name{labels} value` of every figure without buckets. */
+async function figures(registry: Registry): Promise<readonly string[]> {
+  const lines = (await registry.metrics()).split("\n").filter((line) => line.startsWith("heliograph_webhook_") && !line.includes("_bucket"));
+  return lines.map((line) => line.slice("heliograph_webhook_".length));
+}
+
+describe("the sender's figures by partner (Webhook Event Delivery §6)", () => {
+  test("are the shares of answers, the ends of deliveries, their times and attempts", async () => {
+    const registry = new Registry();
+    const metrics = createPartnerMetrics(registry);
+    for (const status of [204, 503, 429]) metrics.answered("default/one", response(status));
+    metrics.answered("default/one", { kind: "failure", reason: "dns", detail: "", timings: { totalMs: 1 } });
+    metrics.ended("default/one", item, { kind: "retry", atMs: 0, reason: "dns" }, 9_000);
+    metrics.ended("default/one", item, { kind: "delivered" }, 3_500);
+    metrics.ended("default/one", item, { kind: "disabled", reason: "status_410" }, 9_000);
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining([
+        'partner_responses_total{partner="default/one",class="2xx"} 1',
+        'partner_responses_total{partner="default/one",class="5xx"} 1',
+        'partner_responses_total{partner="default/one",class="4xx"} 1',
+        'partner_responses_total{partner="default/one",class="none"} 1',
+        'partner_deliveries_total{partner="default/one",state="delivered"} 1',
+        'partner_deliveries_total{partner="default/one",state="rejected"} 1',
+        'partner_delivery_duration_seconds_sum{partner="default/one"} 2.5',
+        "delivery_attempts_sum 8",
+        "delivery_attempts_count 2",
+      ]),
+    );
+  });
+
+  test("have a bounded number of labels", () => {
+    const label = boundedLabels(2);
+    expect(["a", "b", "c", "a", "d", "b"].map(label)).toEqual(["a", "b", "other", "a", "other", "b"]);
+  });
+});
+
+describe("the age of what has been due for longest", () => {
+  const stored = (storedAtMs: number) => ({ subject: "", seq: 1, storedAtMs, headers: {}, data: new Uint8Array() });
+
+  test("is that of the oldest first attempt or retry, of all and of each partner", async () => {
+    const registry = new Registry();
+    const times: Readonly<Record<string, number>> = { "first *": 8_000, "retry *": 4_000, [`retry ${partner.token}`]: 4_000, [`first ${partners[1]?.token ?? ""}`]: 8_000 };
+    const oldest = async (queue: string, token: string) => {
+      const at = times[`${queue} ${token}`];
+      return at === undefined ? undefined : stored(at);
+    };
+    await createOldestDue({ deliveries: { oldest }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 })();
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining(["oldest_due_seconds 6", 'partner_oldest_due_seconds{partner="default/one"} 6', 'partner_oldest_due_seconds{partner="default/two"} 2']),
+    );
+  });
+
+  test("is nothing while nothing waits, and then no partner is looked at", async () => {
+    const registry = new Registry();
+    const asked: string[] = [];
+    const oldest = async (queue: string, token: string) => void asked.push(`${queue} ${token}`);
+    const look = createOldestDue({ deliveries: { oldest }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 });
+    await look();
+    await look();
+    expect(asked).toEqual(["first *", "retry *"]);
+    expect(await figures(registry)).toContain("oldest_due_seconds 0");
+  });
+});
