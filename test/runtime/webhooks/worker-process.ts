@@ -1,8 +1,9 @@
+import { readFileSync } from "node:fs";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
 import { startEngine, streamsOf } from "./engine-fixture.ts";
 
-/** What a worker process is told when it starts, as JSON in its first argument. */
+/** What a worker process is told when it starts, as JSON in its first argument, or in the file that it names after `@`. */
 export interface WorkerOrder {
   readonly url: string;
   readonly prefix: string;
@@ -13,7 +14,7 @@ export interface WorkerOrder {
 }
 
 /** An engine in a process of its own, for tests that kill it. It says `ready` to its parent. */
-const { url, prefix, podId, config, fault } = JSON.parse(process.argv[2] ?? "") as WorkerOrder;
+const { url, prefix, podId, config, fault } = JSON.parse(orderText(process.argv[2] ?? "")) as WorkerOrder;
 let left = fault?.count ?? 0;
 
 function onStage(stage: Stage, eventId: string): void {
@@ -27,3 +28,8 @@ function onStage(stage: Stage, eventId: string): void {
 
 await startEngine(url, config, { settings: streamsOf(prefix), podId, onStage });
 process.send?.("ready");
+
+/** An order for thousands of partners is longer than an argument may be. */
+function orderText(argument: string): string {
+  return argument.startsWith("@") ? readFileSync(argument.slice(1), "utf8") : argument;
+}
