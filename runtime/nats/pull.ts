@@ -28,7 +28,7 @@ export interface Pull {
 /** How long one request for messages stands at the server. */
 const requestExpiresMs = 30_000;
 /** How often the server says that a standing request is still known. */
-const heartbeatMs = 2_000;
+const heartbeatMs = 5_000;
 const silenceMaxMs = 2 * heartbeatMs + 1_000;
 /** Pause before asking again after an error, so that a server that starts is not flooded. */
 const errorPauseMs = 250;

@@ -28,7 +28,7 @@ export interface DutiesDeps {
 }
 
 const roomMs = 2_000;
-const topologyMs = 2_000;
+const topologyMs = 5_000;
 const replaysMs = 500;
 const partnersMs = 2_000;
 const advisoriesMs = 5_000;
