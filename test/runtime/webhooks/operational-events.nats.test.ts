@@ -1,3 +1,4 @@
+import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -57,4 +58,23 @@ describe.concurrent("events about deliveries", () => {
     expect((await it.nats.manager.streams.info("O2_EVENTS")).state.messages).toBe(1);
     await expect(it.ingest(eventBytes("e-2", { type: "heliograph.delivery.failing" }))).rejects.toMatchObject({ code: "invalid_envelope", errors: [{ field: "type" }] });
   });
+});
+
+test("the age of what is due counts what a rate holds back, and falls to nothing", async ({ onTestFinished }) => {
+  const slow = await startWebhookPartner();
+  onTestFinished(() => slow.close());
+  const registry = new Registry();
+  const config = configOf(partnerConfig("slow", slow.url, { delivery: { maxInFlight: 4, rate: { perSecond: 2, burst: 1 } } }));
+  const it = await startEngine(server.url, config, { settings: streamsOf("o3"), registry });
+  onTestFinished(it.stop);
+  const gauge = async (name: string): Promise<number> => {
+    const line = (await registry.metrics()).split("\n").find((one) => one.startsWith(`heliograph_webhook_${name} `) || one.startsWith(`heliograph_webhook_${name}{`));
+    return Number(line?.split(" ").at(-1) ?? Number.NaN);
+  };
+  for (let index = 0; index < 16; index += 1) await it.ingest(eventBytes(`e-${index}`));
+  await waitFor(async () => (await gauge("oldest_due_seconds")) > 1 || undefined, { timeoutMs, what: "a delivery that is due" });
+  await waitFor(async () => (await gauge("partner_oldest_due_seconds")) > 1 || undefined, { timeoutMs, what: "the partner's figure" });
+  await waitFor(() => slow.received.length === 16 || undefined, { timeoutMs, what: "all deliveries" });
+  const isOver = async () => ((await gauge("oldest_due_seconds")) === 0 && (await gauge("partner_oldest_due_seconds")) === 0) || undefined;
+  await waitFor(isOver, { timeoutMs, what: "nothing due" });
 });
