@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** Figures of the webhook half. Labels come from closed lists: no partner, tenant or event ever is one. */
+/** Figures of the webhook half. Labels come from closed lists; those by partner, whose number is bounded, are apart. */
 export interface DeliveryMetrics {
   /** Requests to store an event, by `outcome`: `stored`, `duplicate`, `reused`, `refused`, `unavailable`. */
   readonly ingested: Counter<"outcome">;

@@ -291,7 +291,7 @@ describe.concurrent("events while NATS is away", () => {
 });
 
 describe.concurrent("metrics", () => {
-  test("count by what became of it and never by partner, tenant or event", async (context) => {
+  test("count by what became of it, by partner where that is bounded, and never by tenant or event", async (context) => {
     const partner = await partnerServer(context, ({ eventId }) => ({ status: eventId === "bad" ? 404 : 200 }));
     const registry = new Registry();
     const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)), { registry });
@@ -311,7 +311,9 @@ describe.concurrent("metrics", () => {
     expect(text).toMatch(/^heliograph_webhook_attempts_total\{outcome="rejected"\} 1$/mu);
     expect(text).toMatch(/^heliograph_webhook_dead_letters_total\{state="rejected"\} 1$/mu);
     expect(text).toMatch(/^heliograph_webhook_in_flight 0$/mu);
-    expect(text).not.toMatch(/acme|default\/one|good|payout/u);
+    expect(text).toMatch(/^heliograph_webhook_partner_responses_total\{partner="default\/one",class="4xx"\} 1$/mu);
+    expect(text.replaceAll(/^heliograph_webhook_partner_.*$/gmu, "")).not.toMatch(/default\/one/u);
+    expect(text).not.toMatch(/acme|good|payout/u);
   });
 });
 
