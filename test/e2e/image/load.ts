@@ -1,5 +1,6 @@
 /**
- * Sends events and asks for a metric at fixed rates, each request once, and prints a report as JSON: `API` is the base URL,
+ * Sends events and asks for a metric at fixed rates and prints a report as JSON. A query is asked once. An event whose connection
+ * ends without an answer is sent again under its id, as producers do, who cannot know what became of it: `API` is the base URL,
  * `TOKEN` the bearer token, `PREFIX` the first part of event ids. On a machine that cannot keep up it sends fewer, never more at
  * once.
  */
@@ -8,6 +9,8 @@ export interface LoadReport {
   readonly queries: number;
   /** Events that were accepted. */
   readonly accepted: number;
+  /** Requests with an event that ended without an answer and were repeated. */
+  readonly resent: number;
   /** Queries that were answered in full. */
   readonly answered: number;
   /** What else became of requests: `event: 503 not_ready`. */
@@ -19,7 +22,9 @@ const [eventsPerSecond, queriesPerSecond, seconds] = ["EVENTS", "QUERIES", "SECO
 const authorization = `Bearer ${token}`;
 const timeoutMs = 20_000;
 const underWayMax = 32;
-const report = { events: 0, queries: 0, accepted: 0, answered: 0, failures: {} as Record<string, number> };
+const sendsMax = 3;
+const resendPauseMs = 250;
+const report = { events: 0, queries: 0, accepted: 0, resent: 0, answered: 0, failures: {} as Record<string, number> };
 
 async function send(index: number): Promise<void> {
   const event = {
@@ -31,7 +36,13 @@ async function send(index: number): Promise<void> {
     data: { payout_id: `p-${index}`, status: "paid", amount_minor: 100, currency: "EUR" },
   };
   const headers = { authorization, "content-type": "application/json" };
-  const ended = await outcome(fetch(`${api}/events`, { method: "POST", headers, body: JSON.stringify(event), signal: AbortSignal.timeout(timeoutMs) }));
+  const once = (): Promise<string> => outcome(fetch(`${api}/events`, { method: "POST", headers, body: JSON.stringify(event), signal: AbortSignal.timeout(timeoutMs) }));
+  let ended = await once();
+  for (let sends = 1; sends < sendsMax && !/^\d/u.test(ended); sends++) {
+    report.resent += 1;
+    await new Promise((resolve) => setTimeout(resolve, resendPauseMs));
+    ended = await once();
+  }
   if (ended === "202") report.accepted += 1;
   else count(`event: ${ended}`);
 }
