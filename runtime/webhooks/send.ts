@@ -6,6 +6,7 @@ import type { NetworksConfig } from "../../crds/config.ts";
 import { guardedConnector, type ConnectionTrace, type TlsIdentity } from "./connect.ts";
 import { Exchange } from "./exchange.ts";
 import { createGuard, urlFault, type Guard } from "./guard.ts";
+import { maskOutcome } from "./mask.ts";
 import type { Outcome } from "./outcome.ts";
 import { createResolver, type Resolver } from "./resolve.ts";
 
@@ -71,7 +72,10 @@ export function createSender(options: SenderOptions = {}): Sender {
   };
   let isClosed = false;
   return {
-    send: async (request) => (isClosed ? givenUp() : await send(laneOf(request), traces, request)),
+    send: async (request) => {
+      const outcome = isClosed ? givenUp() : await send(laneOf(request), traces, request);
+      return maskOutcome(outcome, request.headers);
+    },
     close: async () => {
       isClosed = true;
       const agents = [...lanes.values()].map(({ agent }) => agent.destroy());
