@@ -42,7 +42,8 @@ describe("an event is refused", () => {
   test.each([
     ["that is empty", "", 400, "invalid_json"],
     ["that is not JSON", "{", 400, "invalid_json"],
-    ["that is no object", "[]", 422, "invalid_envelope"],
+    ["that is no object", "1", 422, "invalid_envelope"],
+    ["that is an empty list of events", "[]", 400, "invalid_request"],
     ["without a type", eventText("evt-typeless", { type: undefined }), 422, "invalid_envelope"],
     ["with a card number", eventText("evt-card", { data: { note: "4111 1111 1111 1111" } }), 422, "personal_data"],
   ])("%s", async (_name, body, status, code) => {
