@@ -74,8 +74,9 @@ export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void
   let turns = 0;
   return async () => {
     turns += 1;
-    known = turns % turnsBetweenReads === 0 ? undefined : known;
-    known ??= await readAll(deps.bucket);
+    if (known === undefined || turns % turnsBetweenReads === 0) {
+      known = await readAll(deps.bucket, known);
+    }
     const care = partnersCare(deps.partners(), [...known.values()], deps.now(), deps.patienceMs ?? removedAfterMs);
     for (const entry of care.write) {
       await deps.bucket.put(entry.token, JSON.stringify(entry));
@@ -91,9 +92,10 @@ export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void
   };
 }
 
-async function readAll(bucket: Bucket): Promise<Map<string, KnownPartner>> {
-  const known = new Map<string, KnownPartner>();
-  for (const key of await bucket.keys()) {
+/** Entries that were read before are not read again. */
+async function readAll(bucket: Bucket, before?: Map<string, KnownPartner>): Promise<Map<string, KnownPartner>> {
+  const known = new Map(before);
+  for (const key of (await bucket.keys()).filter((token) => !known.has(token))) {
     const entry = await bucket.get(key);
     if (entry !== undefined) {
       known.set(key, JSON.parse(entry.value) as KnownPartner);
