@@ -77,4 +77,5 @@ test("the age of what is due counts what a rate holds back, and falls to nothing
   await waitFor(() => slow.received.length === 16 || undefined, { timeoutMs, what: "all deliveries" });
   const isOver = async () => ((await gauge("oldest_due_seconds")) === 0 && (await gauge("partner_oldest_due_seconds")) === 0) || undefined;
   await waitFor(isOver, { timeoutMs, what: "nothing due" });
+  expect(new Set(slow.received.map(({ headers }) => headers["x-event-id"])).size).toBe(16);
 });
