@@ -141,7 +141,7 @@ async function bury(
   const body = message.data;
   const letter = deadLetter({ item, partner, state, reason, endedAtMs: context.now(), attempts, body });
   await storeDeadLetter(context, letter, lane);
-  context.metrics.deadLetters.inc({ state });
+  context.metrics.deadLetters.inc({ state, reason });
   context.onStage("passed_on", item.eventId);
   work.message.ack();
   context.onStage("acknowledged", item.eventId);

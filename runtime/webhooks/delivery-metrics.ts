@@ -13,7 +13,7 @@ export interface DeliveryMetrics {
   readonly deliverySeconds: Histogram;
   readonly inFlight: Gauge;
   /** By `state`: `rejected` or `dead`. Any growth is worth an alert. */
-  readonly deadLetters: Counter<"state">;
+  readonly deadLetters: Counter<"state" | "reason">;
   /** Partners whose deliveries stand still because the dead letter stream takes no more. */
   readonly blockedPartners: Gauge;
   /** Messages that JetStream would not have handed out again, by `reason`: `max_deliver`, `terminated`, `orphan`. */
@@ -46,7 +46,7 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
     inFlight: new Gauge(named("in_flight", "Attempts under way.")),
     deadLetters: new Counter({
       ...named("dead_letters_total", "Deliveries that ended without success."),
-      labelNames: ["state"] as const,
+      labelNames: ["state", "reason"] as const,
     }),
     blockedPartners: new Gauge(named("blocked_partners", "Partners stopped by a full dead letter stream.")),
     rescued: new Counter({

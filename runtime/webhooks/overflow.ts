@@ -38,6 +38,6 @@ export async function overflow(
   }
   const text = JSON.stringify(record);
   await untilAnswered(() => context.attempts.append(item.tenant, eventHash(item.eventId), text), { signal });
-  context.metrics.deadLetters.inc({ state: "dead" });
+  context.metrics.deadLetters.inc({ state: "dead", reason: outcome.reason });
   return true;
 }

@@ -309,7 +309,7 @@ describe.concurrent("metrics", () => {
     expect(text).toMatch(/^heliograph_webhook_routed_total 2$/mu);
     expect(text).toMatch(/^heliograph_webhook_attempts_total\{outcome="delivered"\} 1$/mu);
     expect(text).toMatch(/^heliograph_webhook_attempts_total\{outcome="rejected"\} 1$/mu);
-    expect(text).toMatch(/^heliograph_webhook_dead_letters_total\{state="rejected"\} 1$/mu);
+    expect(text).toMatch(/^heliograph_webhook_dead_letters_total\{state="rejected",reason="status_4\d\d"\} 1$/mu);
     expect(text).toMatch(/^heliograph_webhook_in_flight 0$/mu);
     expect(text).toMatch(/^heliograph_webhook_partner_responses_total\{partner="default\/one",class="4xx"\} 1$/mu);
     expect(text.replaceAll(/^heliograph_webhook_partner_.*$/gmu, "")).not.toMatch(/default\/one/u);
