@@ -139,7 +139,7 @@ function objects(): ReadonlyMap<string, Json> {
       object("WebhookPartner", {
         endpoint: { url: `${host}/webhooks/v1/test` },
         signing: { keys: [{ id: "test", secretRef: { name, key: "key" } }] },
-        subscriptions: [{ name: "test", types: ["heliograph.test"], tenants: [tenant] }],
+        subscriptions: [{ name: "test", types: ["installation.tested"], tenants: [tenant] }],
         networks: { allowCidrs: (process.env["CIDRS"] ?? "").split(","), allowPlaintext: true },
       }),
     ],
@@ -175,7 +175,7 @@ async function call(path: string, init: RequestInit = {}): Promise<Json> {
 }
 
 function sendEvent(eventId: string): Promise<Json> {
-  const event = { event_id: eventId, type: "heliograph.test", version: "2026-01-01", ts: new Date().toISOString(), tenant, data: { run } };
+  const event = { event_id: eventId, type: "installation.tested", version: "2026-01-01", ts: new Date().toISOString(), tenant, data: { run } };
   return call("/events", { method: "POST", body: JSON.stringify(event) });
 }
 
