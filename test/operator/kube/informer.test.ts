@@ -389,6 +389,8 @@ describe("stopping", () => {
     const { informer } = start();
     await waitFor(() => api.requests().length > 0, { ...patience, what: "the first request" });
     await informer.stop();
+    // What was sent before may still be on its way.
+    await settle();
     const asked = api.requests().length;
     expect(clock.waiting).toBe(0);
     clock.advance(3_600_000);
