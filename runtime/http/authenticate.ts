@@ -1,4 +1,5 @@
 import { decodeJwt, errors, jwtVerify } from "jose";
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { ClaimSettings, IssuerSettings } from "../config/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
@@ -37,7 +38,7 @@ export function createAuthenticate(
   now: () => number,
 ): Authenticate {
   const byName = new Map(issuers.map((issuer) => [issuer.settings.issuer, issuer]));
-  const verified = new Map<string, Verified>();
+  const verified = new BoundedMap<string, Verified>(verifiedEntriesMax);
   return async (authorization) => {
     const token = bearerToken(authorization);
     const known = verified.get(token);
@@ -45,9 +46,6 @@ export function createAuthenticate(
     const claims = await verifiedClaims(token, byName, now());
     const grants = byName.get(String(claims["iss"]))?.settings.grants ?? [];
     const caller = withGrant(callerOf(claims, claimNames), grants.find(({ subject }) => subject === claims["sub"]));
-    // Insertion order is age: the oldest entry goes first.
-    if (verified.size >= verifiedEntriesMax) verified.delete(verified.keys().next().value ?? "");
-    verified.delete(token);
     verified.set(token, { caller, untilMs: Math.min(now() + verifiedMs, Number(claims["exp"]) * 1000) });
     return caller;
   };

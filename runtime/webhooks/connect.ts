@@ -2,6 +2,7 @@ import type { AsyncLocalStorage } from "node:async_hooks";
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { buildConnector } from "undici";
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import { addressFault, type Guard } from "./guard.ts";
 import type { FailureReason } from "./outcome.ts";
 import { codeOf, type Resolver } from "./resolve.ts";
@@ -45,6 +46,7 @@ export class ConnectFault extends Error {
   }
 }
 
+/** Servers whose newest TLS session is kept. */
 const sessionsMax = 256;
 const tcpKeepAliveMs = 60_000;
 
@@ -54,13 +56,13 @@ const tcpKeepAliveMs = 60_000;
  * nothing. An address in place of a name is judged likewise. Source: design §4.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const sessions = new Map<string, Buffer>();
+  const sessions = new BoundedMap<string, Buffer>(sessionsMax);
   return (target, callback) => void connect(options, sessions, target, callback);
 }
 
 async function connect(
   options: ConnectorOptions,
-  sessions: Map<string, Buffer>,
+  sessions: BoundedMap<string, Buffer>,
   target: buildConnector.Options,
   callback: buildConnector.Callback,
 ): Promise<void> {
@@ -80,7 +82,7 @@ async function connect(
 
 async function open(
   options: ConnectorOptions,
-  sessions: Map<string, Buffer>,
+  sessions: BoundedMap<string, Buffer>,
   target: buildConnector.Options,
   trace: ConnectionTrace,
 ): Promise<Socket> {
@@ -129,7 +131,7 @@ async function lookedUp(resolve: Resolver, host: string, timeoutMs: number): Pro
 
 function openSocket(
   identity: TlsIdentity,
-  sessions: Map<string, Buffer>,
+  sessions: BoundedMap<string, Buffer>,
   { hostname, port, protocol }: buildConnector.Options,
   addresses: readonly string[],
 ): Socket {
@@ -155,17 +157,7 @@ function openSocket(
     // A name in the handshake has no trailing dot and is never an address. Source: RFC 6066 §3.
     servername: isIP(hostname) === 0 ? hostname.replace(/\.$/u, "") : "",
     ALPNProtocols: ["http/1.1"],
-  }).on("session", (next) => remember(sessions, name, next));
-}
-
-/** Keeps the newest session of each server, for the last {@link sessionsMax} servers. */
-function remember(sessions: Map<string, Buffer>, name: string, session: Buffer): void {
-  sessions.delete(name);
-  sessions.set(name, session);
-  const [oldest] = sessions.keys();
-  if (sessions.size > sessionsMax && oldest !== undefined) {
-    sessions.delete(oldest);
-  }
+  }).on("session", (next) => sessions.set(name, next));
 }
 
 /** A look-up that knows only the addresses that were judged. */

@@ -10,15 +10,16 @@ const imports = readImports(root, folders);
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   "crds/": [],
   "operator/": ["crds/"],
+  "runtime/bounds/": [],
   "runtime/errors/": [],
   "runtime/config/": ["crds/", "runtime/errors/"],
   "runtime/nats/": ["crds/", "runtime/errors/", "runtime/config/"],
-  "runtime/stores/": ["crds/", "runtime/errors/"],
-  "runtime/webhooks/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/nats/"],
-  "runtime/metrics/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/nats/", "runtime/stores/"],
+  "runtime/stores/": ["crds/", "runtime/bounds/", "runtime/errors/"],
+  "runtime/webhooks/": ["crds/", "runtime/bounds/", "runtime/errors/", "runtime/config/", "runtime/nats/"],
+  "runtime/metrics/": ["crds/", "runtime/bounds/", "runtime/errors/", "runtime/config/", "runtime/nats/", "runtime/stores/"],
   "runtime/webhooks/signing/": ["crds/signing-key.ts"],
   "runtime/recipient/": ["crds/signing-key.ts", "runtime/webhooks/signing/"],
-  "runtime/http/": ["crds/", "runtime/errors/", "runtime/config/", "runtime/webhooks/", "runtime/metrics/"],
+  "runtime/http/": ["crds/", "runtime/bounds/", "runtime/errors/", "runtime/config/", "runtime/webhooks/", "runtime/metrics/"],
   "runtime/": ["crds/", "runtime/"],
 };
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { MetricsAnswer } from "../metrics-api.ts";
 import type { Lifetimes } from "./pieces.ts";
 
@@ -29,30 +30,13 @@ export function lifetimeMsOf({ isSettled }: Pick<KeptAnswer, "isSettled">, { set
 
 /** None yet. */
 export function createAnswers(bytesMax: number = keptBytesMax): Answers {
-  // Insertion order is the order of use.
-  const kept = new Map<string, KeptAnswer>();
-  let total = 0;
-  const drop = (key: string): void => {
-    total -= kept.get(key)?.bytes ?? 0;
-    kept.delete(key);
-  };
+  const kept = new BoundedMap<string, KeptAnswer>(bytesMax, ({ bytes }) => bytes);
   return {
     find(key, lifetimes, nowMs) {
       const found = kept.get(key);
       if (found === undefined || nowMs - found.madeAtMs >= lifetimeMsOf(found, lifetimes)) return undefined;
-      kept.delete(key);
-      kept.set(key, found);
-      return found;
+      return kept.use(key);
     },
-    keep(key, own) {
-      drop(key);
-      if (own.bytes > bytesMax) return;
-      kept.set(key, own);
-      total += own.bytes;
-      for (const oldest of kept.keys()) {
-        if (total <= bytesMax) return;
-        drop(oldest);
-      }
-    },
+    keep: (key, own) => kept.set(key, own),
   };
 }

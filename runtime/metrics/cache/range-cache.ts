@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { isShadowed, type Piece } from "./pieces.ts";
 
 /** Pieces of one query: as many as a window that slides makes before the first ones have aged. */
@@ -22,41 +23,21 @@ interface KeptPiece {
 
 /** An empty cache. */
 export function createRangeCache(bytesMax: number): RangeCache {
-  // Insertion order is the order of use.
-  const kept = new Map<string, readonly KeptPiece[]>();
-  let total = 0;
-  const drop = (key: string): readonly KeptPiece[] => {
-    const pieces = kept.get(key) ?? [];
-    kept.delete(key);
-    total -= weight(pieces);
-    return pieces;
-  };
-  const put = (key: string, pieces: readonly KeptPiece[]): void => {
-    kept.set(key, pieces);
-    total += weight(pieces);
-  };
+  const kept = new BoundedMap<string, readonly KeptPiece[]>(bytesMax, weight);
   return {
     pieces<Series>(key: string) {
-      const pieces = kept.get(key);
-      if (pieces === undefined) return [];
-      kept.delete(key);
-      kept.set(key, pieces);
       // A key names its kind of series.
-      return pieces.map(({ piece }) => piece as Piece<Series>);
+      return (kept.use(key) ?? []).map(({ piece }) => piece as Piece<Series>);
     },
     keep(key, piece, bytes) {
       if (bytes + entryBytes > bytesMax) return;
-      const others = drop(key).filter((other) => !isShadowed(other.piece, piece));
-      put(key, [...others, { piece, bytes }].slice(-piecesMax));
-      for (const oldest of kept.keys()) {
-        if (total <= bytesMax) return;
-        drop(oldest);
-      }
+      const others = (kept.get(key) ?? []).filter((other) => !isShadowed(other.piece, piece));
+      kept.set(key, [...others, { piece, bytes }].slice(-piecesMax));
     },
-    bytes: () => total,
+    bytes: () => kept.weight,
   };
 }
 
 function weight(pieces: readonly KeptPiece[]): number {
-  return pieces.length === 0 ? 0 : pieces.reduce((sum, { bytes }) => sum + bytes, entryBytes);
+  return pieces.reduce((sum, { bytes }) => sum + bytes, entryBytes);
 }

@@ -1,4 +1,5 @@
 import type { StoreConfig } from "../../../crds/config.ts";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { createFlights, type Flights } from "./flights.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
 
@@ -47,18 +48,12 @@ export function createReadCache(bytesMax: number): ReadCache {
 }
 
 function createMoments(): Moments {
-  // Insertion order is age.
-  const kept = new Map<string, Moment>();
+  const kept = new BoundedMap<string, Moment>(momentsMax);
   return {
     find(key, afterMs) {
       const moment = kept.get(key);
       return moment !== undefined && moment.readAtMs > afterMs ? moment : undefined;
     },
-    keep(key, moment) {
-      kept.delete(key);
-      kept.set(key, moment);
-      const [oldest] = kept.keys();
-      if (kept.size > momentsMax && oldest !== undefined) kept.delete(oldest);
-    },
+    keep: (key, moment) => kept.set(key, moment),
   };
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { PlannedPart } from "../plan.ts";
 import type { Query } from "../query.ts";
 import type { PartOutcome } from "../read-stores.ts";
@@ -21,8 +22,7 @@ export interface Cardinality {
 
 /** Nothing seen yet. */
 export function createCardinality(): Cardinality {
-  // Insertion order is the order of use.
-  const seen = new Map<string, number>();
+  const seen = new BoundedMap<string, number>(shapesMax);
   return {
     expected: (part, query) => seen.get(shapeOf(part, query)) ?? assumedSeries(part, query),
     saw(outcomes, query) {
@@ -30,12 +30,7 @@ export function createCardinality(): Cardinality {
         if (!outcome.ok) continue;
         const shape = shapeOf(part, query);
         const before = seen.get(shape) ?? 0;
-        seen.delete(shape);
         seen.set(shape, Math.max(1, seriesOf(outcome.value), Math.round(before * memory)));
-      }
-      for (const shape of seen.keys()) {
-        if (seen.size <= shapesMax) return;
-        seen.delete(shape);
       }
     },
   };

@@ -1,7 +1,8 @@
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { claimsOf, type Claim, type Spender, type Wish } from "./spender.ts";
-import { fullBucket, refilled, spent, waitMs, type Bucket } from "./token-bucket.ts";
+import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../bounds/token-bucket.ts";
 
 /** Buckets that are kept; the one unused for longest makes way, and is full when it is needed again. About 300 bytes each. */
 const bucketsMax = 50_000;
@@ -76,8 +77,7 @@ interface Buckets {
 }
 
 function createBuckets(now: () => number): Buckets {
-  // Insertion order is the order of use.
-  const kept = new Map<string, Bucket>();
+  const kept = new BoundedMap<string, Bucket>(bucketsMax);
   const look = ({ key, limits }: Claim): Bucket => {
     const nowMs = now();
     return refilled(kept.get(key) ?? fullBucket(limits, nowMs), limits, nowMs);
@@ -85,11 +85,7 @@ function createBuckets(now: () => number): Buckets {
   return {
     look,
     spend(claim, count) {
-      const bucket = spent(look(claim), count);
-      kept.delete(claim.key);
-      kept.set(claim.key, bucket);
-      const [oldest] = kept.keys();
-      if (kept.size > bucketsMax && oldest !== undefined) kept.delete(oldest);
+      kept.set(claim.key, spent(look(claim), count));
     },
   };
 }
@@ -104,7 +100,7 @@ function refusalOf({ claim, bucket }: Balance, balances: readonly Balance[], sug
   const what = claim.unit === "requests" ? "requests" : "cost units";
   const of = claim.metric === undefined ? "of this class" : `for ${claim.metric}`;
   const left = Math.max(0, Math.floor(bucket.tokens));
-  const never = Number.isFinite(waitSeconds) ? "" : `; more than ${claim.limits.capacity} are never allowed at once`;
+  const never = Number.isFinite(waitSeconds) ? "" : `; more than ${claim.limits.burst} are never allowed at once`;
   const detail = `this needs ${claim.count} ${what} ${of} and ${left} are left${never}`;
   return new Refusal(claim.unit === "requests" ? "rate_exceeded" : "cost_exceeded", detail, {
     ...(Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {}),

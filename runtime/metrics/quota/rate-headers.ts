@@ -1,5 +1,5 @@
 import type { Claim, Unit } from "./spender.ts";
-import { waitMs, type Bucket } from "./token-bucket.ts";
+import { waitMs, type Bucket } from "../../bounds/token-bucket.ts";
 
 /** One bucket after, or instead of, a claim on it. */
 export interface Balance {
@@ -17,7 +17,7 @@ export function rateHeaders(balances: readonly Balance[]): Readonly<Record<strin
   if (requests === undefined) return {};
   const all = [requests, ...others];
   return {
-    "X-RateLimit-Limit": String(requests.claim.limits.capacity),
+    "X-RateLimit-Limit": String(requests.claim.limits.burst),
     "X-RateLimit-Remaining": String(leftOf(requests)),
     "X-RateLimit-Reset": String(resetSeconds(requests)),
     "RateLimit-Policy": all.map(policyOf).join(", "),
@@ -30,8 +30,8 @@ const unitParameter: Readonly<Record<Unit, string>> = { requests: "", cost: ';qu
 
 /** `"requests";q=20;w=2`: so many in the time in which an empty bucket fills. */
 function policyOf({ claim }: Balance): string {
-  const { perSecond, capacity } = claim.limits;
-  return `${nameOf(claim)};q=${capacity}${unitParameter[claim.unit]};w=${Math.max(1, Math.round(capacity / perSecond))}`;
+  const { perSecond, burst } = claim.limits;
+  return `${nameOf(claim)};q=${burst}${unitParameter[claim.unit]};w=${Math.max(1, Math.round(burst / perSecond))}`;
 }
 
 function nameOf({ unit, metric }: Claim): string {
@@ -44,5 +44,5 @@ function leftOf({ bucket }: Balance): number {
 
 /** Seconds until the bucket is full. */
 function resetSeconds({ bucket, claim }: Balance): number {
-  return Math.ceil(waitMs(bucket, claim.limits, claim.limits.capacity) / 1_000);
+  return Math.ceil(waitMs(bucket, claim.limits, claim.limits.burst) / 1_000);
 }

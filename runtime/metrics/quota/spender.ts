@@ -1,6 +1,6 @@
 import type { MetricLimits } from "../../../crds/config.ts";
 import type { QueryClassGrant } from "../access.ts";
-import type { BucketLimits } from "./token-bucket.ts";
+import type { Rate } from "../../bounds/token-bucket.ts";
 
 /** Who spends, in which class. */
 export interface Spender extends QueryClassGrant {
@@ -26,7 +26,7 @@ export interface Claim {
   readonly unit: Unit;
   /** Undefined: of the whole class. */
   readonly metric: string | undefined;
-  readonly limits: BucketLimits;
+  readonly limits: Rate;
   readonly count: number;
 }
 
@@ -39,8 +39,8 @@ export function claimsOf(spender: Spender, { requests, costs }: Wish): readonly 
   const own = perMetric.filter(({ metric }) => costs.has(metric));
   return [
     // However wide a window is, a whole burst pays for it.
-    claim(spender, "requests", undefined, { perSecond: limits.requestsPerSecond, capacity: limits.burst }, Math.min(requests, limits.burst)),
-    claim(spender, "cost", undefined, { perSecond: limits.costUnitsPerMinute / secondsPerMinute, capacity: limits.burstCostUnits }, cost),
+    claim(spender, "requests", undefined, { perSecond: limits.requestsPerSecond, burst: limits.burst }, Math.min(requests, limits.burst)),
+    claim(spender, "cost", undefined, { perSecond: limits.costUnitsPerMinute / secondsPerMinute, burst: limits.burstCostUnits }, cost),
     ...own.flatMap((bounds) => metricClaims(spender, bounds, requests, costs.get(bounds.metric) ?? 0)),
   ];
 }
@@ -52,13 +52,13 @@ function metricClaims(spender: Spender, bounds: MetricLimits, requests: number, 
   return [
     ...(requestsPerSecond === undefined
       ? []
-      : [claim(spender, "requests", metric, { perSecond: requestsPerSecond, capacity: requestsPerSecond }, counted)]),
+      : [claim(spender, "requests", metric, { perSecond: requestsPerSecond, burst: requestsPerSecond }, counted)]),
     ...(costUnitsPerMinute === undefined
       ? []
-      : [claim(spender, "cost", metric, { perSecond: costUnitsPerMinute / secondsPerMinute, capacity: costUnitsPerMinute }, cost)]),
+      : [claim(spender, "cost", metric, { perSecond: costUnitsPerMinute / secondsPerMinute, burst: costUnitsPerMinute }, cost)]),
   ];
 }
 
-function claim({ client, queryClass }: Spender, unit: Unit, metric: string | undefined, limits: BucketLimits, count: number): Claim {
+function claim({ client, queryClass }: Spender, unit: Unit, metric: string | undefined, limits: Rate, count: number): Claim {
   return { key: JSON.stringify([client, queryClass, unit, metric ?? null]), unit, metric, limits, count };
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { SloPlan, SloReading } from "./read-slo.ts";
 
 /** How long a reading serves. Source: seed "Operational Metrics API" §8, "In-memory cache". */
@@ -22,8 +23,7 @@ interface Kept {
 
 /** An empty cache. */
 export function createSloCache(): SloCache {
-  // Insertion order is age.
-  const kept = new Map<string, Kept>();
+  const kept = new BoundedMap<string, Kept>(entriesMax);
   return {
     get(plan, nowMs, read) {
       const key = keyOf(plan);
@@ -31,9 +31,7 @@ export function createSloCache(): SloCache {
       if (known !== undefined && nowMs - known.atMs < sloCacheMs) return { hit: true, reading: known.reading };
       const reading = read();
       const own = { reading, atMs: nowMs };
-      kept.delete(key);
       kept.set(key, own);
-      if (kept.size > entriesMax) kept.delete(kept.keys().next().value ?? "");
       const forget = (): void => {
         if (kept.get(key) === own) kept.delete(key);
       };

@@ -1,4 +1,5 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { TlsIdentity } from "../connect.ts";
 import type { FailureOutcome, Outcome } from "../outcome.ts";
 import type { Sender } from "../send.ts";
@@ -53,9 +54,9 @@ const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
  * @param now Unix milliseconds
  */
 export function createTokens(sender: Sender, now: () => number): Tokens {
-  const kept = new Map<string, Token>();
+  const kept = new BoundedMap<string, Token>(keptMax);
   const fetches = new Map<string, Promise<Token | FailureOutcome>>();
-  const nonces = new Map<string, string>();
+  const nonces = new BoundedMap<string, string>(keptMax);
   const prove = createKeyProof();
   const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> => {
     const running = fetches.get(request.key) ?? fetchToken({ sender, now, prove }, request);
@@ -69,25 +70,16 @@ export function createTokens(sender: Sender, now: () => number): Tokens {
       if (!("value" in token)) {
         return { failure: token };
       }
-      remember(kept, request.key, token);
+      kept.set(request.key, token);
       return { headers: headersOf(request, token.value, prove, now(), nonces.get(request.key)) };
     },
     refused: (key, nonce) => {
       kept.delete(key);
       if (nonce !== undefined) {
-        remember(nonces, key, nonce);
+        nonces.set(key, nonce);
       }
     },
   };
-}
-
-function remember<T>(entries: Map<string, T>, key: string, value: T): void {
-  entries.delete(key);
-  entries.set(key, value);
-  const [oldest] = entries.keys();
-  if (entries.size > keptMax && oldest !== undefined) {
-    entries.delete(oldest);
-  }
 }
 
 function headersOf(

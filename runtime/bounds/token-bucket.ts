@@ -1,7 +1,8 @@
-/** How fast tokens come back, and how many there are after a pause. */
-export interface BucketLimits {
+/** How fast something may happen. */
+export interface Rate {
   readonly perSecond: number;
-  readonly capacity: number;
+  /** How much may happen at once after a pause. */
+  readonly burst: number;
 }
 
 /** Tokens at an instant. Below zero: more was spent than was known beforehand. */
@@ -12,14 +13,14 @@ export interface Bucket {
 }
 
 /** A bucket nobody took from. */
-export function fullBucket({ capacity }: BucketLimits, atMs: number): Bucket {
-  return { tokens: capacity, atMs };
+export function fullBucket({ burst }: Rate, atMs: number): Bucket {
+  return { tokens: burst, atMs };
 }
 
 /** The bucket at a later instant. One that holds more than it may, since its limits shrank, loses the rest. */
-export function refilled(bucket: Bucket, { perSecond, capacity }: BucketLimits, nowMs: number): Bucket {
+export function refilled(bucket: Bucket, { perSecond, burst }: Rate, nowMs: number): Bucket {
   const elapsedMs = Math.max(0, nowMs - bucket.atMs);
-  return { tokens: Math.min(capacity, bucket.tokens + (elapsedMs * perSecond) / 1_000), atMs: Math.max(bucket.atMs, nowMs) };
+  return { tokens: Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1_000), atMs: Math.max(bucket.atMs, nowMs) };
 }
 
 /** The bucket without `count` tokens, which may be more than it has. */
@@ -28,7 +29,7 @@ export function spent(bucket: Bucket, count: number): Bucket {
 }
 
 /** Milliseconds until the bucket holds `count` tokens; infinite for more than it can hold. */
-export function waitMs({ tokens }: Bucket, { perSecond, capacity }: BucketLimits, count: number): number {
-  if (count > capacity) return Number.POSITIVE_INFINITY;
+export function waitMs({ tokens }: Bucket, { perSecond, burst }: Rate, count: number): number {
+  if (count > burst) return Number.POSITIVE_INFINITY;
   return Math.max(0, ((count - tokens) * 1_000) / perSecond);
 }

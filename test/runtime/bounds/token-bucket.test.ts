@@ -1,8 +1,8 @@
 import { array, assert, integer, property } from "fast-check";
 import { expect, test } from "vitest";
-import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../../../runtime/metrics/quota/token-bucket.ts";
+import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../../runtime/bounds/token-bucket.ts";
 
-const limits = { perSecond: 10, capacity: 20 };
+const limits = { perSecond: 10, burst: 20 };
 
 test("a bucket that was taken from fills again, and never beyond what it holds", () => {
   const empty = spent(fullBucket(limits, 0), 20);
@@ -35,7 +35,7 @@ test("no caller gets more than the burst and what came back since, however it as
         bucket = spent(bucket, 1);
         taken += 1;
       }
-      expect(taken).toBeLessThanOrEqual(limits.capacity + (nowMs * limits.perSecond) / 1_000 + 1e-6);
+      expect(taken).toBeLessThanOrEqual(limits.burst + (nowMs * limits.perSecond) / 1_000 + 1e-6);
     }),
   );
 });
