@@ -213,29 +213,31 @@ function firstAttempt(layout: Layout, { lane, partner, did, messageId, headers, 
 }
 
 function forwarded(layout: Layout, delivery: DeliveryToStore, held: HeldMessage) {
-  const { lane, partner, did, messageId, headers, body } = delivery;
+  const { lane, partner, did, body } = delivery;
   return {
     subject: layout.sameQueue(held.subject, lane, partner, did),
     payload: body,
-    headers: {
-      ...headers,
-      [publishHeader.messageId]: messageId,
-      [publishHeader.expectedSubjectSequence]: String(held.seq),
-      [publishHeader.expectedSubject]: held.subject,
-    },
+    headers: inPlaceOf(held, delivery),
+  };
+}
+
+/** Stored only while the message that is held is still there. */
+function inPlaceOf(held: HeldMessage, { messageId, headers }: DeliveryToStore): HeaderFields {
+  return {
+    ...headers,
+    [publishHeader.messageId]: messageId,
+    [publishHeader.expectedSubjectSequence]: String(held.seq),
+    [publishHeader.expectedSubject]: held.subject,
   };
 }
 
 function scheduled(layout: Layout, delivery: DeliveryToStore, held: HeldMessage, atMs: number) {
-  const { lane, partner, did, messageId, headers, body } = delivery;
+  const { lane, partner, did, body } = delivery;
   return {
     subject: layout.schedule(partner, did),
     payload: body,
     headers: {
-      ...headers,
-      [publishHeader.messageId]: messageId,
-      [publishHeader.expectedSubjectSequence]: String(held.seq),
-      [publishHeader.expectedSubject]: held.subject,
+      ...inPlaceOf(held, delivery),
       [publishHeader.schedule]: `@at ${new Date(atMs).toISOString()}`,
       [publishHeader.scheduleTarget]: layout.retry(lane, partner, did),
     },

@@ -5,8 +5,7 @@ import type { PublishAnswer } from "../nats/publish.ts";
 import type { AttemptRecord } from "./attempts.ts";
 import { deadLetter, type DeadLetterState } from "./dead-letters.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
-import { isLater, itemHeaders, nextAttempt, type DeliveryItem } from "./delivery-item.ts";
-import { messageId } from "./ids.ts";
+import { isLater, itemMessage, nextAttempt, type DeliveryItem } from "./delivery-item.ts";
 import type { Partner } from "./partner.ts";
 import { readPast } from "./past.ts";
 import type { Settlement } from "./settle.ts";
@@ -107,15 +106,7 @@ function scheduleOnce(
   atMs: number,
 ): Promise<PublishAnswer> {
   const { subject, data: body } = work.message;
-  const delivery = {
-    lane: partner.lane,
-    partner: next.partner,
-    did: next.did,
-    messageId: messageId(next),
-    headers: itemHeaders(next),
-    body,
-  };
-  return context.deliveries.schedule(delivery, { subject, seq: heldSeq }, atMs);
+  return context.deliveries.schedule(itemMessage(next, partner.lane, body), { subject, seq: heldSeq }, atMs);
 }
 
 /** Whether a later step is live or was made, or another pod has settled this one. */

@@ -1,5 +1,6 @@
+import type { DeliveryToStore } from "../nats/deliveries-stream.ts";
 import type { HeaderFields } from "../nats/headers.ts";
-import type { AttemptId } from "./ids.ts";
+import { messageId, type AttemptId } from "./ids.ts";
 
 /** One delivery and the try it is at, as the headers and the subject of its message say it. */
 export interface DeliveryItem extends AttemptId {
@@ -78,6 +79,12 @@ function areWhole<K extends string>(
   texts: Readonly<Record<K, string | undefined>>,
 ): texts is Readonly<Record<K, string>> {
   return Object.values(texts).every((text) => text !== undefined);
+}
+
+/** The message that carries an item in a lane. @param body of the event, as it was accepted */
+export function itemMessage(item: DeliveryItem, lane: string, body: Uint8Array): DeliveryToStore {
+  const { partner, did } = item;
+  return { lane, partner, did, messageId: messageId(item), headers: itemHeaders(item), body };
 }
 
 /** The item of the attempt after this one. */

@@ -3,8 +3,7 @@ import type { DeliveryToStore, HeldMessage } from "../nats/deliveries-stream.ts"
 import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { PublishAnswer } from "../nats/publish.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
-import { isLater, isMoved, itemHeaders, type DeliveryItem } from "./delivery-item.ts";
-import { messageId } from "./ids.ts";
+import { isLater, isMoved, itemMessage, type DeliveryItem } from "./delivery-item.ts";
 import type { Partner } from "./partner.ts";
 import { readPast } from "./past.ts";
 
@@ -37,7 +36,7 @@ async function move(context: DeliveryContext, work: Work, place: MovePlace, stor
   let heldSeq = work.message.seq;
   for (let tries = 1; ; tries += 1) {
     const held = { subject: work.message.subject, seq: heldSeq };
-    const answer = await untilAnswered(() => store(toStore(next, place, work.message.data), held), { signal });
+    const answer = await untilAnswered(() => store(itemMessage(next, place.lane, work.message.data), held), { signal });
     if (answer.kind === "stored") {
       break;
     }
@@ -53,11 +52,6 @@ async function move(context: DeliveryContext, work: Work, place: MovePlace, stor
     }
   }
   work.message.ack();
-}
-
-function toStore(item: DeliveryItem, { lane }: MovePlace, body: Uint8Array): DeliveryToStore {
-  const { partner, did } = item;
-  return { lane, partner, did, messageId: messageId(item), headers: itemHeaders(item), body };
 }
 
 /** Whether somebody has moved it or gone on with it. */

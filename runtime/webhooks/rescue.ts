@@ -2,9 +2,9 @@ import type { Advisory, AdvisoriesStream } from "../nats/advisories-stream.ts";
 import type { Bucket } from "../nats/buckets.ts";
 import type { LaneState } from "../nats/deliveries-stream.ts";
 import { laneQueues, type LaneQueue } from "../nats/layout.ts";
+import type { PublishAnswer } from "../nats/publish.ts";
 import type { StoredMessage } from "../nats/stored-messages.ts";
-import { itemHeaders, readItem } from "./delivery-item.ts";
-import { messageId } from "./ids.ts";
+import { itemMessage, readItem, type DeliveryItem } from "./delivery-item.ts";
 import type { KnownPartner } from "./known-partners.ts";
 import type { Partner } from "./partner.ts";
 import type { Router, RouterDeps } from "./router.ts";
@@ -61,16 +61,11 @@ async function renew({ deliveries }: RouterDeps, message: StoredMessage): Promis
     return false;
   }
   const next = { ...item, hop: item.hop + 1 };
-  const { partner, did } = item;
-  const lane = laneOf(message);
-  const delivery = { lane, partner, did, messageId: messageId(next), headers: itemHeaders(next), body: message.data };
-  const answer = await deliveries.forward(delivery, { subject: message.subject, seq: message.seq });
-  if (answer.kind === "duplicate") {
-    const again = { ...next, hop: next.hop + 1 };
-    const repeat = { ...delivery, messageId: messageId(again), headers: itemHeaders(again) };
-    return (await deliveries.forward(repeat, { subject: message.subject, seq: message.seq })).kind === "stored";
-  }
-  return answer.kind === "stored";
+  const { subject, seq, data } = message;
+  const forward = (step: DeliveryItem): Promise<PublishAnswer> =>
+    deliveries.forward(itemMessage(step, laneOf(message), data), { subject, seq });
+  const answer = await forward(next);
+  return (answer.kind === "duplicate" ? await forward({ ...next, hop: next.hop + 1 }) : answer).kind === "stored";
 }
 
 function laneOf({ subject }: StoredMessage): string {

@@ -3,12 +3,11 @@ import type { EventsStream } from "../nats/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { Pull } from "../nats/pull.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
-import type { PublishAnswer } from "../nats/publish.ts";
 import { readAttempts, type AttemptRecord } from "./attempts.ts";
 import type { Backlogs } from "./backlog.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
-import { isLater, itemHeaders, type DeliveryItem } from "./delivery-item.ts";
-import { deliveryId, messageId } from "./ids.ts";
+import { isLater, itemMessage, type DeliveryItem } from "./delivery-item.ts";
+import { deliveryId } from "./ids.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
 import { overflow } from "./overflow.ts";
@@ -170,7 +169,7 @@ async function ensureDelivery(
     return;
   }
   for (let tries = 1; ; tries += 1) {
-    const answer = await untilAnswered(() => publishFirst(deps, event, item, partner), { signal });
+    const answer = await untilAnswered(() => deps.deliveries.publishFirst(itemMessage(item, partner.lane, event.body)), { signal });
     if (answer.kind === "stored") {
       deps.metrics.routed.inc();
       deps.onStage("routed_one", event.eventId);
@@ -231,20 +230,4 @@ function firstItem(event: StoredEvent, partner: Partner): DeliveryItem {
     attemptsBefore: 0,
     ...(producer === undefined ? {} : { producer }),
   };
-}
-
-function publishFirst(
-  deps: RouterDeps,
-  event: StoredEvent,
-  item: DeliveryItem,
-  partner: Partner,
-): Promise<PublishAnswer> {
-  return deps.deliveries.publishFirst({
-    lane: partner.lane,
-    partner: item.partner,
-    did: item.did,
-    messageId: messageId(item),
-    headers: itemHeaders(item),
-    body: event.body,
-  });
 }

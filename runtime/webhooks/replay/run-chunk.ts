@@ -1,10 +1,9 @@
 import { untilAnswered } from "../../nats/persistence.ts";
-import type { PublishAnswer } from "../../nats/publish.ts";
 import type { ReplaysStream } from "../../nats/replays-stream.ts";
 import { parseAttempts } from "../attempts.ts";
-import { itemHeaders, readItem, type DeliveryItem } from "../delivery-item.ts";
+import { itemMessage, readItem, type DeliveryItem } from "../delivery-item.ts";
 import { parseHandled } from "../handled.ts";
-import { eventHash, messageId } from "../ids.ts";
+import { eventHash } from "../ids.ts";
 import type { RouterDeps } from "../router.ts";
 import { decideReplay, type DeliveryPast, type ReplayCandidate, type ReplayDecision } from "./decide.ts";
 import { parseLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
@@ -101,7 +100,7 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
     const decision = await decide(deps, job, unit);
     if (decision.kind === "publish") {
       const item = itemOf(deps, job, unit, decision, hop);
-      const answer = await untilAnswered(() => publishItem(deps, unit, item), { signal: deps.ending });
+      const answer = await untilAnswered(() => deps.deliveries.publishFirst(itemMessage(item, unit.partner.lane, unit.body)), { signal: deps.ending });
       if (answer.kind === "refused") {
         throw new Error(`a delivery of the replay is not stored: ${answer.detail}`);
       }
@@ -140,17 +139,6 @@ function itemOf(
     replayId: job.id,
     ...(producer === undefined ? {} : { producer }),
   };
-}
-
-function publishItem(deps: ReplayDeps, { partner, body }: ReplayUnit, item: DeliveryItem): Promise<PublishAnswer> {
-  return deps.deliveries.publishFirst({
-    lane: partner.lane,
-    partner: item.partner,
-    did: item.did,
-    messageId: messageId(item),
-    headers: itemHeaders(item),
-    body,
-  });
 }
 
 /** Counts the delivery, and takes the dead letters out that it makes good for. */
