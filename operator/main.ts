@@ -233,6 +233,7 @@ class Replica {
   #wire(registry: Registry): void {
     this.#resources.onChange((change) => this.#onResource(change));
     this.#shards.onChange((change) => this.#onShard(change));
+    this.#shards.onSurplus(() => this.#term?.publisher.wake());
     this.#watches.slices?.onChange(() => this.#term?.onSlices());
     this.#kubeMetrics.ages.add(() => this.#term?.measure());
     registerConditionMetrics(registry, () => kindsInOrder.flatMap((kind) => this.#resources.objects(kind)));

@@ -24,7 +24,7 @@ export default defineConfig({
           isolate: false,
           // Two at least: most of what a unit test takes is waiting, not computing.
           maxWorkers: "100%",
-          testTimeout: 10_000,
+          testTimeout: 30_000,
         },
       },
       ...serverSuites.map((suite) => ({
@@ -34,7 +34,7 @@ export default defineConfig({
           include: [`test/**/*.${suite}.test.ts`],
           fileParallelism: false,
           globalSetup: ["test/support/suite-tools.ts"],
-          testTimeout: suite === "cluster" ? 180_000 : 60_000,
+          testTimeout: suite === "cluster" ? 180_000 : 120_000,
           hookTimeout: suite === "cluster" ? 300_000 : 120_000,
         },
       })),

@@ -70,6 +70,7 @@ export class ShardSecrets {
   /** What this process wrote last, so that it need not be read again. */
   readonly #written = new Map<string, EncodedShard>();
   readonly #handlers: Array<(change: ShardChange) => void> = [];
+  readonly #surplusHandlers: Array<() => void> = [];
   #token: string | undefined;
 
   constructor(options: ShardSecretsOptions) {
@@ -81,6 +82,11 @@ export class ShardSecrets {
   /** Calls the handler for every change to come. */
   onChange(handler: (change: ShardChange) => void): void {
     this.#handlers.push(handler);
+  }
+
+  /** Calls the handler whenever there is a shard of an earlier number of shards, which {@link removeSurplus} removes. */
+  onSurplus(handler: () => void): void {
+    this.#surplusHandlers.push(handler);
   }
 
   /** By shard name; what is absent does not exist. */
@@ -108,13 +114,23 @@ export class ShardSecrets {
 
   /** Removes the shards that the installation had when it had more of them. @throws KubeError */
   async removeSurplus(signal: AbortSignal): Promise<number> {
-    const { client, watched, prefix } = this.#options;
-    const surplus = watched.list().filter(({ metadata: { name = "" } }) => isShardSecret(name, prefix) && !this.#nameOf.has(name));
-    for (const { metadata } of surplus) {
-      const { namespace, name = "", uid = "" } = metadata;
-      await client.delete(secretType, { namespace, name }, { uid, signal });
-    }
+    const surplus = this.#options.watched.list().filter((secret) => this.#isSurplus(secret));
+    for (const secret of surplus) await this.#delete(secret, signal);
     return surplus.length;
+  }
+
+  #isSurplus({ metadata: { name = "" } }: SecretObject): boolean {
+    return isShardSecret(name, this.#options.prefix) && !this.#nameOf.has(name);
+  }
+
+  /** That very Secret goes, or is gone already. */
+  async #delete({ metadata }: SecretObject, signal: AbortSignal): Promise<void> {
+    const { namespace, name = "", uid = "" } = metadata;
+    try {
+      await this.#options.client.delete(secretType, { namespace, name }, { uid, signal });
+    } catch (error) {
+      if (!isKubeError(error, "notFound")) throw error;
+    }
   }
 
   async #send(encoded: EncodedShard, known: PublishedShard | undefined, signal: AbortSignal): Promise<SecretObject> {
@@ -141,16 +157,16 @@ export class ShardSecrets {
   /** The Secret is immutable or of another type, or it is gone already. */
   async #makeAnew(encoded: EncodedShard, known: PublishedShard, signal: AbortSignal): Promise<SecretObject> {
     const { client, namespace, prefix, log } = this.#options;
-    const { name = "", uid = "" } = known.secret.metadata;
     log.warn({ shard: encoded.name }, "the Secret of the shard cannot be changed; it is made anew");
-    await client.delete(secretType, { namespace, name }, { uid, signal }).catch((error: unknown) => {
-      if (!isKubeError(error, "notFound")) throw error;
-    });
+    await this.#delete(known.secret, signal);
     const secret = secretOf(encoded, { namespace, prefix, revision: this.#nextRevision(encoded.name), before: undefined });
     return await client.create(secretType, secret, { signal });
   }
 
   #take({ kind, object }: Change<SecretObject>): void {
+    if (kind !== "deleted" && this.#isSurplus(object)) {
+      for (const handler of this.#surplusHandlers) handler();
+    }
     const name = this.#nameOf.get(object.metadata.name ?? "");
     if (name === undefined || kind === "resync") return;
     if (kind === "deleted") this.#remove(name, object);

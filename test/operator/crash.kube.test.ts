@@ -16,7 +16,7 @@ afterEach(() => cluster.stopAll());
 
 /** A dead leader is followed soon, and a run renews its Lease a few times at most. */
 const lease = { leaseMs: 1_500, renewDeadlineMs: 1_200, retryMs: 300, callTimeoutMs: 400 };
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 const atOnce = 4;
 /** More than any run here writes. */
 const writesMax = 80;

@@ -27,7 +27,7 @@ export const counts: ShardCounts = { config: 3, keys: 2 };
 export const prefix = "heliograph";
 
 /** What may pass on a busy machine before a test gives up, in milliseconds. */
-const patienceMs = 20_000;
+const patienceMs = 60_000;
 
 /** The times of replicas in tests: long enough for a busy machine, short enough for a test. */
 const testOptions = {

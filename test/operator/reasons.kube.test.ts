@@ -55,7 +55,7 @@ function forbidding(name: string): NonNullable<ReplicaOptions> {
 /** Stores an object that the schema of today refuses, as an earlier, wider one would have let it in. */
 async function storeBeyondTheSchema(ns: string): Promise<void> {
   await patchBound(500);
-  await waitFor(() => cluster.quota(ns, "it", { limits: { maxSeries: 60 } }).then(() => true), { timeoutMs: 20_000, what: "the wider schema" });
+  await waitFor(() => cluster.quota(ns, "it", { limits: { maxSeries: 60 } }).then(() => true), { timeoutMs: 60_000, what: "the wider schema" });
   await patchBound(50);
 }
 
@@ -188,7 +188,7 @@ const rows: readonly Row[] = [
     reaches: { Programmed: "PartiallyApplied", Ready: "PartiallyApplied", Reconciling: "PartiallyApplied" },
     come: async ({ ns, pod, start }) => {
       await start();
-      await waitFor(() => pod.config, { timeoutMs: 20_000, what: "the pod to have all shards" });
+      await waitFor(() => pod.config, { timeoutMs: 60_000, what: "the pod to have all shards" });
       pod.freeze();
       await cluster.quota(ns, "it");
     },
@@ -215,7 +215,7 @@ const rows: readonly Row[] = [
     reaches: { Accepted: "Pending", ResolvedRefs: "Pending", Programmed: "Pending", Ready: "Pending", Reconciling: "Pending" },
     come: async ({ ns, pod, start }) => {
       await start({ times: far });
-      await waitFor(() => pod.config, { timeoutMs: 20_000, what: "the pod to have all shards" });
+      await waitFor(() => pod.config, { timeoutMs: 60_000, what: "the pod to have all shards" });
       pod.freeze();
       await cluster.quota(ns, "it");
     },

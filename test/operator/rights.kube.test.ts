@@ -5,8 +5,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { endpointSliceType, secretType } from "../../operator/resource-types.ts";
 import type { KubeObject, ResourceType } from "../../operator/kube/resource.ts";
 import { loadKubeConfig, type KubeConfig } from "../../operator/kube/kube-config.ts";
+import { shardSelector } from "../../operator/publish/shard-secrets.ts";
 import { waitFor } from "../support/wait.ts";
-import { OperatorCluster, type Replica } from "./operator-cluster.ts";
+import { OperatorCluster, prefix, type Replica } from "./operator-cluster.ts";
 
 let cluster: OperatorCluster;
 beforeAll(async () => {
@@ -15,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 afterEach(() => cluster.stopAll());
 
-const patience = { timeoutMs: 15_000 };
+const patience = { timeoutMs: 60_000 };
 const page = readFileSync(fileURLToPath(new URL("../../docs/operator.md", import.meta.url)), "utf8");
 
 interface Right {
@@ -91,7 +92,7 @@ describe("the rights of the page", () => {
     const runtime = address === undefined ? { urls: [pod.url] } : service;
     const first = await cluster.replica(core, { kubeConfig, watched: [shop, other], runtime, counts: { config: 4, keys: 2 } });
     await waitFor(() => first.operator.isLeader(), { ...patience, what: "the replica to lead" });
-    await waitFor(() => first.client.writes().filter(({ resource }) => resource === "secrets").length === 6, { ...patience, what: "all shards to be written" });
+    await waitFor(async () => (await cluster.client.list(secretType, { namespace: core, labelSelector: shardSelector(prefix) })).items.length === 6, { ...patience, what: "all shards to be there" });
     await first.stop();
     await unlabel(core, "config-00");
     const replica = await cluster.replica(core, { kubeConfig, watched: [shop, other], runtime });

@@ -11,7 +11,7 @@ import { counts, OperatorCluster } from "../operator-cluster.ts";
 import type { TestPod } from "../test-pod.ts";
 
 const program = fileURLToPath(new URL("../../../operator/cli/heliograph-operator.ts", import.meta.url));
-const patience = { timeoutMs: 40_000 };
+const patience = { timeoutMs: 60_000 };
 
 let cluster: OperatorCluster;
 const running = new Set<ServerProcess>();

@@ -16,7 +16,7 @@ let api: RealApi;
 beforeAll(async () => {
   api = await startRealApi();
   await api.kube.kubectl(["apply", "-f", "-"], JSON.stringify(widgetDefinition));
-  await waitFor(() => api.client.list(widgets), { timeoutMs: 20_000, what: "the widgets to be served" });
+  await waitFor(() => api.client.list(widgets), { timeoutMs: 60_000, what: "the widgets to be served" });
 });
 afterAll(() => api.stop());
 
@@ -148,7 +148,7 @@ test("events are accepted, and a repetition becomes a series of the same event",
     return items.filter(({ regarding: about }) => about.name === "watched");
   };
   recorder.record(occurrence);
-  await waitFor(async () => (await events()).length === 1, { timeoutMs: 10_000, what: "the event" });
+  await waitFor(async () => (await events()).length === 1, { timeoutMs: 60_000, what: "the event" });
   recorder.record(occurrence);
   recorder.record(occurrence);
   await recorder.stop(10_000);

@@ -113,7 +113,7 @@ describe("connections", () => {
     const client = clientOf(config, { clock });
     const events = client.watch(partners, { resourceVersion: "5", timeoutSeconds: 300, silenceMs: 3_600_000 });
     const first = events.next();
-    await waitFor(() => watch.isOpen(), { timeoutMs: 5_000, what: "the watch" });
+    await waitFor(() => watch.isOpen(), { timeoutMs: 20_000, what: "the watch" });
     const connections = api.connections();
 
     await Promise.all([replaceFile(certFile, after.cert), replaceFile(keyFile, after.key)]);
@@ -229,7 +229,7 @@ describe("a failed call", () => {
     const clock = new ManualClock();
     api.on("GET", status(429, "TooManyRequests", 7), answer(200, one));
     const call = clientOf(api.kubeConfig, { clock }).get(partners, ref);
-    await waitFor(() => api.requests().length === 1 && clock.waiting === 1, { timeoutMs: 5_000, what: "the wait" });
+    await waitFor(() => api.requests().length === 1 && clock.waiting === 1, { timeoutMs: 20_000, what: "the wait" });
     clock.advance(6_999);
     expect(clock.waiting).toBe(1);
     clock.advance(1);
@@ -262,7 +262,7 @@ describe("a failed call", () => {
     const clock = new ManualClock();
     api.always("GET", silence());
     const call = failure(clientOf(api.kubeConfig, { clock, retry: { ...quick, triesMax: 1 } }).get(partners, ref));
-    await waitFor(() => api.requests().length === 1, { timeoutMs: 5_000, what: "the request" });
+    await waitFor(() => api.requests().length === 1, { timeoutMs: 20_000, what: "the request" });
     clock.advance(quick.tryTimeoutMs);
     expect(await call).toMatchObject({ kind: "transient", reason: "Timeout" });
   });
@@ -273,7 +273,7 @@ describe("a failed call", () => {
     const stop = new AbortController();
     api.always("GET", status(429, "TooManyRequests", 20));
     const call = failure(clientOf(api.kubeConfig, { clock }).get(partners, ref, { signal: stop.signal }));
-    await waitFor(() => api.requests().length === 1 && clock.waiting === 1, { timeoutMs: 5_000, what: "the wait" });
+    await waitFor(() => api.requests().length === 1 && clock.waiting === 1, { timeoutMs: 20_000, what: "the wait" });
     stop.abort();
     expect(await call).toMatchObject({ kind: "aborted" });
     expect(clock.waiting).toBe(0);
@@ -290,7 +290,7 @@ describe("requests", () => {
     });
     const client = clientOf(api.kubeConfig);
     const calls = Array.from({ length: 100 }, () => client.get(partners, ref));
-    await waitFor(() => held.length === 100, { timeoutMs: 5_000, what: "all requests to be under way" });
+    await waitFor(() => held.length === 100, { timeoutMs: 20_000, what: "all requests to be under way" });
     for (const release of held) release();
     expect(await Promise.all(calls)).toHaveLength(100);
   });
@@ -412,10 +412,10 @@ describe("a watch", () => {
     api.on("WATCH", watch.reply);
     let heard = 0;
     const result = collect(clientOf(api.kubeConfig, { clock }), { onBytes: () => (heard += 1) });
-    await waitFor(() => watch.isOpen(), { timeoutMs: 5_000, what: "the watch" });
+    await waitFor(() => watch.isOpen(), { timeoutMs: 20_000, what: "the watch" });
     for (let times = 1; times <= 4; times += 1) {
       watch.send(event("BOOKMARK", `${times}`));
-      await waitFor(() => heard === times, { timeoutMs: 5_000, what: `bookmark ${times}`, pollMs: 2 });
+      await waitFor(() => heard === times, { timeoutMs: 20_000, what: `bookmark ${times}`, pollMs: 2 });
       clock.advance(29_999);
     }
     expect(clock.waiting).toBe(1);
@@ -428,7 +428,7 @@ describe("a watch", () => {
     const clock = new ManualClock();
     api.on("WATCH", silence());
     const result = collect(clientOf(api.kubeConfig, { clock }));
-    await waitFor(() => api.requests().length === 1, { timeoutMs: 5_000, what: "the request" });
+    await waitFor(() => api.requests().length === 1, { timeoutMs: 20_000, what: "the request" });
     clock.advance(quick.tryTimeoutMs);
     expect(await result).toMatchObject({ error: { kind: "transient", reason: "Timeout" } });
   });
@@ -440,7 +440,7 @@ describe("a watch", () => {
     let heard = 0;
     api.on("WATCH", frames([event("ADDED", "6")]));
     const result = collect(clientOf(api.kubeConfig, { clock }), { signal: stop.signal, onBytes: () => (heard += 1) });
-    await waitFor(() => heard > 0, { timeoutMs: 5_000, what: "the first bytes" });
+    await waitFor(() => heard > 0, { timeoutMs: 20_000, what: "the first bytes" });
     stop.abort();
     expect(await result).toMatchObject({ types: ["ADDED"], error: { kind: "aborted" } });
     expect(clock.waiting).toBe(0);

@@ -42,7 +42,7 @@ function versions(objects: readonly KubeObject[]): ReadonlyMap<string, string> {
 
 async function becomesTrue(informer: Informer<ConfigMap>, space: string): Promise<void> {
   const is = async (): Promise<boolean> => isDeepStrictEqual(versions(informer.list()), await truth(space));
-  await waitFor(is, { timeoutMs: 20_000, what: "the cache to hold the truth" });
+  await waitFor(is, { timeoutMs: 60_000, what: "the cache to hold the truth" });
 }
 
 interface Edit {
@@ -89,7 +89,7 @@ describe("an informer on a real API server", () => {
     for (let round = 0; round < 100; round += 1) {
       await carryOut(space, { name: `edited-${round % 7}`, kind: "write" }, round);
       api.proxy.cut();
-      await waitFor(() => seen.has(`${round}`), { timeoutMs: 10_000, what: `edit ${round}`, pollMs: 2 });
+      await waitFor(() => seen.has(`${round}`), { timeoutMs: 60_000, what: `edit ${round}`, pollMs: 2 });
     }
     await becomesTrue(informer, space);
     expect(await listCount()).toBe(lists);
@@ -105,7 +105,7 @@ describe("an informer on a real API server", () => {
     const secret = (value: string) => ({ metadata: { namespace: space, name: "key" }, stringData: { key: value } });
     await api.client.apply(secrets, secret("not-to-be-seen-1"), { fieldManager: "test" });
     await api.client.apply(secrets, secret("not-to-be-seen-2"), { fieldManager: "test" });
-    await waitFor(() => heard.length === 2, { timeoutMs: 10_000, what: "both changes" });
+    await waitFor(() => heard.length === 2, { timeoutMs: 60_000, what: "both changes" });
     for (const value of ["not-to-be-seen-1", "not-to-be-seen-2"]) {
       expect(heard.join()).not.toContain(value);
       expect(heard.join()).not.toContain(Buffer.from(value).toString("base64"));
@@ -119,9 +119,9 @@ describe("an informer on a real API server", () => {
     await informer.whenSynced();
     const labelled = (app: string): ConfigMap => ({ metadata: { namespace: space, name: "one", labels: { app } } });
     await api.client.apply(configMaps, labelled("mine"), { fieldManager: "test" });
-    await waitFor(() => informer.get(`${space}/one`), { timeoutMs: 10_000, what: "the object" });
+    await waitFor(() => informer.get(`${space}/one`), { timeoutMs: 60_000, what: "the object" });
     await api.client.apply(configMaps, labelled("other"), { fieldManager: "test" });
-    await waitFor(() => informer.get(`${space}/one`) === undefined, { timeoutMs: 10_000, what: "the object to go" });
+    await waitFor(() => informer.get(`${space}/one`) === undefined, { timeoutMs: 60_000, what: "the object to go" });
     expect(await truth(space)).toHaveProperty("size", 1);
   });
 
@@ -140,7 +140,7 @@ describe("an informer on a real API server", () => {
   test("waits for a kind that is not served yet", async () => {
     const gadgets = { group: "test.heliograph.dev", version: "v1", kind: "Gadget", plural: "gadgets" };
     const informer = start<KubeObject>({ type: gadgets });
-    await waitFor(() => informer.health().lastError?.includes("404"), { timeoutMs: 10_000, what: "the error in the health" });
+    await waitFor(() => informer.health().lastError?.includes("404"), { timeoutMs: 60_000, what: "the error in the health" });
     expect(informer.health().synced).toBe(false);
   });
 });

@@ -26,7 +26,7 @@ interface Partner extends KubeObject {
 
 const partners: ResourceType = { group: "heliograph.dev", version: "v1alpha1", kind: "WebhookPartner", plural: "webhookpartners" };
 const quick = { baseMs: 1, maxMs: 5, jitter: 0 };
-const patience = { timeoutMs: 5_000, pollMs: 2 };
+const patience = { timeoutMs: 20_000, pollMs: 2 };
 
 let api: ScriptedApi;
 let client: KubeClient;

@@ -31,7 +31,7 @@ async function open(path: string) {
   /** Lets it look once, and waits until it waits for the next look. */
   const look = async (): Promise<void> => {
     clock.advance(1_000);
-    await waitFor(() => clock.waiting > 0, { timeoutMs: 5_000, what: "the look to end" });
+    await waitFor(() => clock.waiting > 0, { timeoutMs: 20_000, what: "the look to end" });
   };
   const failures = async () => (await metrics.policyReloads.get()).values.find(({ labels }) => labels.result === "failed")?.value ?? 0;
   return { opened, look, failures, changes: () => changes, names: () => opened.policy.grants.flatMap(({ namespaces }) => namespaces) };

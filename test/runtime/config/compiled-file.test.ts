@@ -6,7 +6,7 @@ import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder
 import { waitFor } from "../../support/wait.ts";
 import { configOf } from "./shard-secrets.ts";
 
-const patience = { timeoutMs: 5000, pollMs: 2 };
+const patience = { timeoutMs: 20_000, pollMs: 2 };
 const pollMs = 5;
 
 let folder: TemporaryFolder;

@@ -46,7 +46,7 @@ async function open(): Promise<{ source: FolderSource; states: FolderState[] }> 
 }
 
 const changed = (states: readonly FolderState[], what: string, is: (state: FolderState) => boolean) =>
-  waitFor(() => states.find(is), { timeoutMs: 5000, what });
+  waitFor(() => states.find(is), { timeoutMs: 20_000, what });
 
 describe("reading a folder", () => {
   test("compiles what its files hold", async () => {
@@ -148,7 +148,7 @@ describe("watching a folder", () => {
     const away = await changed(states, "the loss", ({ problems }) => problems[0]?.reason === "Unreadable");
     expect(names(away)).toEqual(["acme"]);
     await rename(`${folder.path}-away`, folder.path);
-    await waitFor(() => states.at(-1)?.problems[0]?.reason === "Empty", { timeoutMs: 5000, what: "the folder to return" });
+    await waitFor(() => states.at(-1)?.problems[0]?.reason === "Empty", { timeoutMs: 20_000, what: "the folder to return" });
   });
 
   test("says nothing when nothing changes what is obeyed", async () => {

@@ -16,7 +16,7 @@ import {
 } from "../../support/scripted-api.ts";
 import { waitFor } from "../../support/wait.ts";
 
-const patience = { timeoutMs: 5000, pollMs: 2 };
+const patience = { timeoutMs: 20_000, pollMs: 2 };
 const quick: FollowTimes = { watchSeconds: 600, silenceMs: 10_000, backoff: { baseMs: 1, maxMs: 5, jitter: 0 } };
 
 let api: ScriptedApi;

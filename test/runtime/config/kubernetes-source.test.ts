@@ -13,7 +13,7 @@ import { waitFor } from "../../support/wait.ts";
 import { startScriptedSecrets, type ScriptedSecrets } from "./scripted-secrets.ts";
 import { configOf, corrupted, fewShards, secretOf, shardSecrets } from "./shard-secrets.ts";
 
-const patience = { timeoutMs: 5000, pollMs: 5 };
+const patience = { timeoutMs: 20_000, pollMs: 5 };
 const times = { settleMs: 1, copiesAfterMs: 50, spreadMs: 1, silenceMs: 5000, watchSeconds: 600, backoff: { baseMs: 1, maxMs: 20, jitter: 0.5 } };
 
 let server: ScriptedSecrets;
