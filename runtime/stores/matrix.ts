@@ -10,12 +10,16 @@ export interface PointGrid {
 /** Labels of a series as its store has them. */
 export type StoreLabels = Readonly<Record<string, string>>;
 
-/** One series over a grid. A point that is not present was not in the answer, which is not the same as NaN. */
-export interface StoreSeries {
-  readonly labels: StoreLabels;
+/** Points of one series over a grid. One that is not present was not in the answer, which is not the same as NaN. */
+export interface Column {
   readonly values: Float64Array;
   /** 1 where the store gave a value. */
   readonly present: Uint8Array;
+}
+
+/** One series over a grid. */
+export interface StoreSeries extends Column {
+  readonly labels: StoreLabels;
 }
 
 /** One value of an instant query. */
@@ -27,8 +31,8 @@ export interface VectorSample {
 /** One series of a matrix before its points are looked at. */
 export interface MatrixEntry {
   readonly labels: StoreLabels;
-  /** Pairs of seconds and number; empty where the series has histograms only. */
-  readonly values: readonly (readonly [seconds: number, text: string])[];
+  /** Pairs of seconds and number, empty where the series has histograms only; or the place of the column that they are in. */
+  readonly values: readonly (readonly [seconds: number, text: string])[] | number;
   /** Pairs of seconds and native histogram; empty where the series has numbers only. */
   readonly histograms: readonly (readonly [seconds: number, histogram: unknown])[];
 }
@@ -36,22 +40,27 @@ export interface MatrixEntry {
 /**
  * The series of a range query's `data`. Source: Prometheus HTTP API, "Range vectors".
  *
+ * @param columns points that were taken out of it
  * @throws StoreError `malformed`
  */
-export function decodeMatrix(data: unknown, grid: PointGrid): readonly StoreSeries[] {
-  return matrixEntries(data)
-    .filter(({ values }) => values.length > 0)
-    .map(({ labels, values: pairs }) => {
-      const values = new Float64Array(grid.count);
-      const present = new Uint8Array(grid.count);
-      // By index: this runs for every point of every answer, and taking pairs apart costs as much as all else here.
-      for (const pair of pairs) {
-        const index = pointIndex(pair[0], grid);
-        values[index] = parseSample(pair[1]);
-        present[index] = 1;
-      }
-      return { labels, values, present };
-    });
+export function decodeMatrix(data: unknown, grid: PointGrid, columns: readonly Column[] = []): readonly StoreSeries[] {
+  return matrixEntries(data).flatMap(({ labels, values }): readonly StoreSeries[] => {
+    const column = typeof values === "number" ? columns[values] : decodePairs(values, grid);
+    if (column === undefined) throw new StoreError("malformed", "a matrix entry has no values");
+    return column.present.includes(1) ? [{ labels, ...column }] : [];
+  });
+}
+
+function decodePairs(pairs: readonly (readonly [seconds: number, text: string])[], grid: PointGrid): Column {
+  const values = new Float64Array(grid.count);
+  const present = new Uint8Array(grid.count);
+  // By index: taking pairs apart costs as much as all else here.
+  for (const pair of pairs) {
+    const index = pointIndex(pair[0], grid);
+    values[index] = parseSample(pair[1]);
+    present[index] = 1;
+  }
+  return { values, present };
 }
 
 /** The entries of a range query's `data`. @throws StoreError `malformed` */
@@ -59,7 +68,8 @@ export function matrixEntries(data: unknown): readonly MatrixEntry[] {
   return resultOf(data, "matrix").map((entry) => {
     const { metric, values, histograms } = (entry ?? {}) as Readonly<Record<string, unknown>>;
     const lists = [values, histograms].filter((list) => list !== undefined);
-    if (typeof metric !== "object" || metric === null || lists.length === 0 || !lists.every(Array.isArray)) {
+    const isReadable = lists.every((list) => Array.isArray(list) || typeof list === "number");
+    if (typeof metric !== "object" || metric === null || lists.length === 0 || !isReadable) {
       throw new StoreError("malformed", "a matrix entry has no metric or no values");
     }
     return { labels: metric, values: values ?? [], histograms: histograms ?? [] } as MatrixEntry;

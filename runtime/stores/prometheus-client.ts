@@ -1,4 +1,5 @@
 import type { PrometheusConfig } from "../../crds/config.ts";
+import type { ApiAnswer } from "./api-answer.ts";
 import { flavours } from "./flavours.ts";
 import { decodeHistograms, type HistogramSeries } from "./histogram-matrix.ts";
 import { decodeMatrix, decodeVector, parseSample, type PointGrid, type StoreSeries, type VectorSample } from "./matrix.ts";
@@ -49,18 +50,21 @@ export function createPrometheusClient(config: PrometheusConfig, post: Post): Pr
   const flavour = flavours[config.flavour];
   const timeout = `${config.timeoutMs}ms`;
   const parametersFor = (rangeMs: number): Readonly<Record<string, string>> => flavour.parameters({ rangeMs }, config);
-  const range = async <Series>(decode: (data: unknown, grid: PointGrid) => readonly Series[], query: string, grid: RangeGrid, call: StoreCall) => {
-    const form = { query, ...rangeForm(grid), timeout, ...parametersFor(grid.rangeMs) };
-    const { data, warning } = await post("query_range", form, call);
-    return { series: decode(data, grid), warning };
-  };
+  const range = (query: string, grid: RangeGrid, call: StoreCall, scanned?: PointGrid): Promise<ApiAnswer> =>
+    post("query_range", { query, ...rangeForm(grid), timeout, ...parametersFor(grid.rangeMs) }, call, scanned);
   const vector: PrometheusClient["vector"] = async (query, timeMs, call) => {
     const form = { query, time: seconds(timeMs), timeout, ...parametersFor(0) };
     return decodeVector((await post("query", form, call)).data);
   };
   return {
-    range: (query, grid, call) => range(decodeMatrix, query, grid, call),
-    histograms: (query, grid, call) => range(decodeHistograms, query, grid, call),
+    async range(query, grid, call) {
+      const { data, columns, warning } = await range(query, grid, call, grid);
+      return { series: decodeMatrix(data, grid, columns), warning };
+    },
+    async histograms(query, grid, call) {
+      const { data, warning } = await range(query, grid, call);
+      return { series: decodeHistograms(data, grid), warning };
+    },
     vector,
     single: async (query, timeMs, call) => (await vector(query, timeMs, call))[0]?.value,
     async exemplars(query, fromMs, toMs, call) {

@@ -18,17 +18,17 @@ export interface RetryOptions {
  * load. What took too long is not asked again.
  */
 export function retryingPost(post: Post, { budget, random = Math.random }: RetryOptions): Post {
-  return async (path, form, call) => {
+  return async (path, form, call, grid) => {
     budget.earn();
     try {
-      return await post(path, form, call);
+      return await post(path, form, call, grid);
     } catch (error) {
       call.signal.throwIfAborted();
       const mayRetry = error instanceof StoreError && error.isPassing && budget.spend();
       if (!mayRetry) throw error;
     }
     await waitUnlessAborted(waitMsMin + random() * (waitMsMax - waitMsMin), call.signal);
-    return post(path, form, call);
+    return post(path, form, call, grid);
   };
 }
 

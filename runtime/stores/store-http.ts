@@ -2,6 +2,7 @@ import { Pool, type Dispatcher } from "undici";
 import type { PrometheusConfig } from "../../crds/config.ts";
 import { parseAnswer, type ApiAnswer } from "./api-answer.ts";
 import type { ByteBudget } from "./byte-budget.ts";
+import type { PointGrid } from "./matrix.ts";
 import { StoreError } from "./store-error.ts";
 import type { StoreSecrets } from "./store-secrets.ts";
 
@@ -18,8 +19,12 @@ export interface StoreCall {
   readonly bytes: ByteBudget;
 }
 
-/** One form to one path below `/api/v1/`. Rejects with `StoreError`, or with the signal's reason. */
-export type Post = (path: string, form: Readonly<Record<string, string>>, call: StoreCall) => Promise<ApiAnswer>;
+/**
+ * One form to one path below `/api/v1/`. Rejects with `StoreError`, or with the signal's reason.
+ *
+ * @param grid of the points, for a range query for numbers
+ */
+export type Post = (path: string, form: Readonly<Record<string, string>>, call: StoreCall, grid?: PointGrid) => Promise<ApiAnswer>;
 
 /** Connections to one store. */
 export interface StoreHttp {
@@ -42,10 +47,10 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
   const base = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
   const fixed = { ...requestHeaders, ...config.headers, ...secrets.headers };
   return {
-    post: (path, form, call) => {
+    post: (path, form, call, grid) => {
       const tenant = config.tenantHeader === undefined || call.tenant === undefined ? {} : { [config.tenantHeader]: call.tenant };
       const options = { path: `${base}/api/v1/${path}`, headers: { ...fixed, ...tenant }, body: new URLSearchParams(form).toString() };
-      return send(pool, options, call);
+      return send(pool, options, call, grid);
     },
     close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
   };
@@ -60,10 +65,10 @@ const requestHeaders = {
 
 type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & { readonly headers: Record<string, string>; readonly body: string };
 
-async function send(pool: Pool, options: SendOptions, { signal, bytes }: StoreCall): Promise<ApiAnswer> {
+async function send(pool: Pool, options: SendOptions, { signal, bytes }: StoreCall, grid: PointGrid | undefined): Promise<ApiAnswer> {
   try {
     const response = await pool.request({ ...options, method: "POST", signal });
-    return parseAnswer(response.statusCode, await read(response, bytes));
+    return parseAnswer(response.statusCode, await read(response, bytes), grid);
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof StoreError) throw error;
@@ -73,7 +78,7 @@ async function send(pool: Pool, options: SendOptions, { signal, bytes }: StoreCa
   }
 }
 
-async function read({ body, headers }: Dispatcher.ResponseData, bytes: ByteBudget): Promise<string> {
+async function read({ body, headers }: Dispatcher.ResponseData, bytes: ByteBudget): Promise<Buffer> {
   try {
     bytes.check(Number(headers["content-length"] ?? 0));
     const chunks: Buffer[] = [];
@@ -81,7 +86,7 @@ async function read({ body, headers }: Dispatcher.ResponseData, bytes: ByteBudge
       bytes.take(chunk.length);
       chunks.push(chunk);
     }
-    return Buffer.concat(chunks).toString("utf8");
+    return Buffer.concat(chunks);
   } catch (error) {
     // The rest of an answer that is too large is not read, and the connection with it is ended.
     body.destroy();

@@ -5,7 +5,7 @@ import { StoreError } from "../../../runtime/stores/store-error.ts";
 import type { Post } from "../../../runtime/stores/store-http.ts";
 import { storeCall } from "./store-call.ts";
 
-const answer = { data: "answered", warning: "none" } as const;
+const answer = { columns: [], data: "answered", warning: "none" } as const;
 const passing = new StoreError("unreachable", "reset", { isPassing: true });
 
 /** Fails with these errors in turn, then answers. */
