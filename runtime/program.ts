@@ -9,6 +9,7 @@ import type { Settings } from "./config/settings.ts";
 import { followConfig, type StateLog } from "./follow-config.ts";
 import { createAdminServer } from "./http/admin-server.ts";
 import { createAuthenticate, type TrustedIssuer } from "./http/authenticate.ts";
+import { createCertificateReader } from "./http/client-certificate.ts";
 import { KeySource } from "./http/key-source.ts";
 import { listenServer } from "./http/listen-server.ts";
 import { loadKeys } from "./http/load-keys.ts";
@@ -19,6 +20,7 @@ import { metricsRoutes } from "./http/routes/metrics.ts";
 import { schemaRoutes } from "./http/routes/schemas.ts";
 import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { stopServer } from "./http/stop-server.ts";
+import { openTlsFiles, type TlsFiles } from "./http/tls-files.ts";
 import { createMetricsApi } from "./metrics/create-metrics-api.ts";
 import type { MetricsApi } from "./metrics/metrics-api.ts";
 import { connectNats, type NatsAccess, type NatsConnectionHandle } from "./nats/connect.ts";
@@ -226,16 +228,27 @@ async function servePublic<State extends ConfigState>(
     keys: new KeySource(() => loadKeys(issuer), Date.now),
   }));
   const routes = [...eventRoutes(engine), ...webhookRoutes(engine), ...metricsRoutes(metrics)];
+  const log = plan.log.child({ server: "public" });
+  const unbound = settings.issuers.filter(({ tokenBinding = settings.tokenBinding }) => tokenBinding === "None").map(({ issuer }) => issuer);
+  if (unbound.length > 0) log.warn({ issuers: unbound }, "tokens of these issuers need not be bound to a certificate: whoever has one can use it");
+  const tls = await openTls(settings);
   const app = createPublicServer({
-    log: plan.log.child({ server: "public" }),
+    log,
     observe,
-    authenticate: createAuthenticate([...prepared.issuers, ...configured], settings.claims, Date.now),
+    authenticate: createAuthenticate([...prepared.issuers, ...configured], settings.claims, Date.now, settings),
+    readCertificate: createCertificateReader(settings),
+    ...(tls === undefined ? {} : { tls: tls.options }),
     routes: [...routes, ...schemaRoutes(routes)],
     now: Date.now,
     isEnding: () => status.draining,
   });
   closing.add("public server", (remainingMs) => stopServer(app, remainingMs));
+  if (tls !== undefined) closing.add("certificates", tls.follow(app.server, log));
   return startStep("port", "the port cannot be opened", () => listenServer(app, plan.host, plan.port));
+}
+
+async function openTls({ tls }: Settings): Promise<TlsFiles | undefined> {
+  return tls === undefined ? undefined : startStep("settings", "the files of tls cannot be used", () => openTlsFiles(tls));
 }
 
 function follow<State extends ConfigState>(

@@ -1,6 +1,7 @@
+import { isIP } from "node:net";
 import { Ajv, type ErrorObject } from "ajv";
 import { defaultAlgorithms, defaultSettings, settingsSchema } from "./settings-schema.ts";
-import type { IssuerSettings, Settings } from "./settings.ts";
+import type { IssuerSettings, Settings, TlsSettings, TrustedProxySettings } from "./settings.ts";
 import { readYaml, type SourceProblem, type YamlDocument } from "./yaml-documents.ts";
 
 /** The settings file as a whole is refused: a half-obeyed installation would be worse than none. */
@@ -78,6 +79,7 @@ function withDefaults(given: Given<Settings>): Settings {
     name: given.name ?? defaultSettings.name,
     issuers: (given.issuers ?? []).map((issuer) => ({ ...issuer, algorithms: issuer.algorithms ?? defaultAlgorithms })),
     claims: { ...defaultSettings.claims, ...given.claims },
+    ...possessionOf(given),
     personalData: { ...defaultSettings.personalData, ...given.personalData },
     streams: {
       ...streams,
@@ -90,9 +92,22 @@ function withDefaults(given: Given<Settings>): Settings {
   };
 }
 
+/** What callers have to prove, and how. */
+function possessionOf({ tokenBinding, publicUrls, tls, trustedProxies }: Given<Settings>) {
+  return {
+    tokenBinding: tokenBinding ?? defaultSettings.tokenBinding,
+    publicUrls: publicUrls ?? defaultSettings.publicUrls,
+    // The schema requires what these have to have.
+    ...(tls === undefined ? {} : { tls: tls as TlsSettings }),
+    ...(trustedProxies === undefined ? {} : { trustedProxies: trustedProxies as TrustedProxySettings }),
+  };
+}
+
 /** What a schema cannot say. */
-function ruleProblems({ issuers, streams }: Settings): readonly Finding[] {
+function ruleProblems(settings: Settings): readonly Finding[] {
+  const { issuers, streams } = settings;
   return [
+    ...bindingProblems(settings),
     ...issuers.flatMap((issuer, index) => issuerProblems(issuer, `issuers[${index}]`)),
     ...repeatedIssuers(issuers),
     ...(["events", "attempts"] as const)
@@ -102,6 +117,24 @@ function ruleProblems({ issuers, streams }: Settings): readonly Finding[] {
         `must not be less than streams.deadLetters.maxAgeSeconds (${streams.deadLetters.maxAgeSeconds})`,
       ]),
   ];
+}
+
+/** Else every token of the issuer would be refused. */
+function bindingProblems({ issuers, tokenBinding, tls, trustedProxies }: Settings): readonly Finding[] {
+  const blocks = (trustedProxies?.addresses ?? []).flatMap((block, index): readonly Finding[] =>
+    isCidr(block) ? [] : [[`trustedProxies.addresses[${index}]`, "must be a CIDR block such as 10.0.0.0/8"]],
+  );
+  if (tls !== undefined || trustedProxies !== undefined) return blocks;
+  return issuers.flatMap((issuer, index): readonly Finding[] =>
+    (issuer.tokenBinding ?? tokenBinding) === "Certificate"
+      ? [[`issuers[${index}]`, "asks for tokens bound to a certificate, which only tls or trustedProxies can prove; or set its tokenBinding"]]
+      : [],
+  );
+}
+
+function isCidr(text: string): boolean {
+  const [address = "", bits = "", ...rest] = text.split("/");
+  return rest.length === 0 && isIP(address) !== 0 && /^\d{1,3}$/u.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128);
 }
 
 function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding[] {

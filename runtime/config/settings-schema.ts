@@ -1,4 +1,4 @@
-import type { Settings } from "./settings.ts";
+import { certificateForms, tlsVersions, tokenBindings, type Settings } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
 export const tokenAlgorithms = [
@@ -35,6 +35,8 @@ export const defaultSettings: Settings = {
     metrics: "metrics",
     roles: "roles",
   },
+  tokenBinding: "None",
+  publicUrls: [],
   personalData: {
     forbiddenFields: [
       "account_number",
@@ -123,6 +125,7 @@ const issuer = section(
     jwksTokenFile: text("File of a bearer token that the host of jwksUrl asks for.", 4096),
     jwksFile: text("File that holds the keys, as a JWK set.", 4096),
     algorithms: texts("Accepted signature algorithms.", { enum: tokenAlgorithms }, { minItems: 1, maxItems: 11 }),
+    tokenBinding: { description: "What this issuer's tokens have to be bound to; without it what the settings say.", enum: tokenBindings },
     grants: {
       description: "Rights by subject, for an issuer whose tokens cannot carry any, such as a Kubernetes cluster's.",
       type: "array",
@@ -134,6 +137,40 @@ const issuer = section(
 );
 
 const claimName = (grant: string): object => text(`Name of the claim that carries ${grant}.`, 256);
+const claims = section("Names of the claims that carry grants; one that begins with / is a JSON pointer into nested claims.", {
+  client: text("Name of the claim that names the client; without it client_id, else azp, else sub.", 256),
+  scopes: text("Name of the claim that carries scopes; without it scope and scp.", 256),
+  tenants: claimName("tenants"),
+  regions: claimName("regions"),
+  environments: claimName("environments"),
+  metrics: claimName("metric ids"),
+  roles: claimName("roles"),
+});
+
+const tls = section(
+  "TLS of the public port; clients are asked for a certificate and need none.",
+  {
+    certFile: text("PEM file of the certificate and of what leads to its root; read anew when it changes, as the others.", 4096),
+    keyFile: text("PEM file of its key.", 4096),
+    clientCaFile: text("PEM file of the authorities whose client certificates count; without it every certificate does, by its thumbprint.", 4096),
+    minVersion: { description: "Least version of TLS; without it TLSv1.2.", enum: tlsVersions },
+  },
+  ["certFile", "keyFile"],
+);
+
+const trustedProxies = section(
+  "Proxies that end TLS and tell which certificate the client showed.",
+  {
+    addresses: texts("CIDR blocks of their addresses; from any other address the header means nothing.", text("A CIDR block.", 64), {
+      minItems: 1,
+      maxItems: 64,
+    }),
+    certificateHeader: text("Header with the certificate; without it X-Forwarded-Client-Cert, X-SSL-Client-Cert or Client-Cert, by the form.", 128, "^[A-Za-z0-9-]+$"),
+    certificateForm: { description: "Its form: Xfcc as Envoy writes it, EscapedPem as nginx does, ClientCert by RFC 9440.", enum: certificateForms },
+  },
+  ["addresses", "certificateForm"],
+);
+
 const fieldNames = (description: string): object => texts(description, text("A field.", 256), { maxItems: 1024 });
 
 /** JSON Schema (draft-07) of the settings file; {@link defaultSettings} fills what is absent. */
@@ -143,13 +180,15 @@ export const settingsSchema: object = {
   ...section("What this installation is.", {
     name: text("Name of the installation; names the producer of events without one.", 64, "^[A-Za-z0-9][A-Za-z0-9._-]*$"),
     issuers: { description: "Who may issue tokens.", type: "array", maxItems: 32, items: issuer },
-    claims: section("Names of the claims that carry grants.", {
-      tenants: claimName("tenants"),
-      regions: claimName("regions"),
-      environments: claimName("environments"),
-      metrics: claimName("metric ids"),
-      roles: claimName("roles"),
-    }),
+    claims,
+    tokenBinding: { description: "What tokens have to be bound to: None, Certificate (RFC 8705) or Any (that, or a key by RFC 9449).", enum: tokenBindings },
+    publicUrls: texts(
+      "Origins under which callers know the API, which proofs of RFC 9449 name; without any, what the Host header says.",
+      text("An origin such as https://api.example.com.", 512, "^https?://[^/]+$"),
+      { maxItems: 16 },
+    ),
+    tls,
+    trustedProxies,
     personalData: section("What no event may carry.", {
       forbiddenFields: fieldNames("Names of fields at any depth of data; replaces the default list."),
       allowedFields: fieldNames("Dotted paths below data whose digits are never taken for a card number."),

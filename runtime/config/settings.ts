@@ -8,9 +8,52 @@ export interface Settings {
   /** Who may issue tokens. @default none: every request that needs a token is refused */
   readonly issuers: readonly IssuerSettings[];
   readonly claims: ClaimSettings;
+  /** What every token has to be bound to; an issuer may say otherwise. @default "None" */
+  readonly tokenBinding: TokenBinding;
+  /** Origins under which callers know the API, such as `https://api.example.com`. @default what `Host` says, by http or https */
+  readonly publicUrls: readonly string[];
+  /** How the public port is served. @default plain HTTP */
+  readonly tls?: TlsSettings;
+  /** Who may say which certificate the client showed. @default nobody */
+  readonly trustedProxies?: TrustedProxySettings;
   readonly personalData: PersonalDataSettings;
   readonly streams: StreamSettings;
 }
+
+/**
+ * `None`: a token need not be bound, but a bound one has to be proven all the same. `Certificate`: to a client certificate
+ * (RFC 8705 §3). `Any`: to a client certificate or to a key (RFC 9449).
+ */
+export type TokenBinding = (typeof tokenBindings)[number];
+/** Every {@link TokenBinding}. */
+export const tokenBindings = ["None", "Certificate", "Any"] as const;
+
+/** TLS of the public port; clients are asked for a certificate, and need none. Files are read anew when they change. */
+export interface TlsSettings {
+  /** PEM: the certificate and what leads to its root. */
+  readonly certFile: string;
+  /** PEM. */
+  readonly keyFile: string;
+  /** PEM of the authorities whose client certificates count. @default any certificate counts, by its thumbprint alone */
+  readonly clientCaFile?: string;
+  /** @default "TLSv1.2" */
+  readonly minVersion?: (typeof tlsVersions)[number];
+}
+/** Least versions of TLS that may be asked for. */
+export const tlsVersions = ["TLSv1.2", "TLSv1.3"] as const;
+
+/** Proxies that end TLS and tell which certificate the client showed. */
+export interface TrustedProxySettings {
+  /** CIDR blocks; from any other address the header means nothing. */
+  readonly addresses: readonly string[];
+  /** @default that of the form: X-Forwarded-Client-Cert, X-SSL-Client-Cert, Client-Cert */
+  readonly certificateHeader?: string;
+  readonly certificateForm: CertificateForm;
+}
+/** `Xfcc`: Envoy's element list. `EscapedPem`: nginx's `$ssl_client_escaped_cert`. `ClientCert`: RFC 9440. */
+export type CertificateForm = (typeof certificateForms)[number];
+/** Every {@link CertificateForm}. */
+export const certificateForms = ["Xfcc", "EscapedPem", "ClientCert"] as const;
 
 /** One trusted token issuer; its keys come from exactly one of `jwksUrl` and `jwksFile`. */
 export interface IssuerSettings {
@@ -26,6 +69,8 @@ export interface IssuerSettings {
   readonly jwksFile?: string;
   /** Signature algorithms, asymmetric only. @default ["RS256", "ES256", "EdDSA"] */
   readonly algorithms: readonly string[];
+  /** What tokens of this issuer have to be bound to. @default that of the settings */
+  readonly tokenBinding?: TokenBinding;
   /** Rights by the `sub` claim, for issuers whose tokens cannot carry any, such as a Kubernetes cluster's. @default none */
   readonly grants?: readonly SubjectGrant[];
 }
@@ -40,8 +85,15 @@ export interface SubjectGrant {
   readonly roles?: readonly string[];
 }
 
-/** Names of the claims that carry grants. @default the property's own name */
+/**
+ * Names of the claims that carry grants; one that begins with `/` is a JSON pointer (RFC 6901) into nested claims, such as
+ * `/realm_access/roles`. @default the property's own name
+ */
 export interface ClaimSettings {
+  /** Names the client. @default `client_id`, else `azp`, else `sub` */
+  readonly client?: string;
+  /** @default `scope` and `scp` together */
+  readonly scopes?: string;
   readonly tenants: string;
   readonly regions: string;
   readonly environments: string;

@@ -18,6 +18,7 @@ const rows = {
   method_not_allowed: { status: 405, title: "The method is not allowed here", retryable: false },
   token_missing: { status: 401, title: "A bearer token is required", retryable: false },
   token_invalid: { status: 401, title: "The bearer token is not valid", retryable: false },
+  proof_invalid: { status: 401, title: "The proof of possession is not valid", retryable: false },
   scope_missing: { status: 403, title: "The token lacks a scope", retryable: false },
   tenant_required: { status: 400, title: "The request names no tenant", retryable: false },
   tenant_forbidden: { status: 403, title: "The tenant is not allowed to this caller", retryable: false },

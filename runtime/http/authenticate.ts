@@ -1,10 +1,15 @@
+import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify } from "jose";
 import { BoundedMap } from "../bounds/bounded-map.ts";
-import type { ClaimSettings, IssuerSettings } from "../config/settings.ts";
+import type { ClaimSettings, IssuerSettings, TokenBinding } from "../config/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 import { callerOf, withGrant, type Claims } from "./caller-claims.ts";
+import type { Thumbprint } from "./client-certificate.ts";
+import { proofLifetimeMs, requireProof } from "./dpop-proof.ts";
 import type { KeySource } from "./key-source.ts";
+import { createSeenProofs } from "./seen-proofs.ts";
+import { bindingOf, requireBound, requireCertificate, type Binding } from "./token-binding.ts";
 
 /** One issuer with its keys. */
 export interface TrustedIssuer {
@@ -12,64 +17,157 @@ export interface TrustedIssuer {
   readonly keys: KeySource;
 }
 
-/** Who sent a request. @throws Refusal `token_missing`, `token_invalid`, or `not_ready` when keys cannot be had */
-export type Authenticate = (authorization: string | undefined) => Promise<Caller>;
+/** What a request shows besides its token, to prove that it is its sender's. */
+export interface Possession {
+  /** The client certificate, when one is shown that counts. */
+  readonly certificate: () => Thumbprint | undefined;
+  /** The `DPoP` header. */
+  readonly proof: string | undefined;
+  readonly method: string;
+  /** Path of the request target, as sent. */
+  readonly path: string;
+  /** The `Host` header. */
+  readonly host: string | undefined;
+}
+
+/** A request with nothing but its token. */
+export const nothingShown: Possession = { certificate: () => undefined, proof: undefined, method: "GET", path: "/", host: undefined };
+
+/**
+ * Who sent a request.
+ * @param shown default {@link nothingShown}
+ * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`, `too_many_requests` when no more proofs can be remembered,
+ *   or `not_ready` when keys cannot be had
+ */
+export type Authenticate = (authorization: string | undefined, shown?: Possession) => Promise<Caller>;
+
+/** What callers have to prove besides that their tokens are signed. */
+export interface AuthenticateOptions {
+  /** For issuers that say nothing else. @default "None" */
+  readonly tokenBinding?: TokenBinding;
+  /** Origins that proofs may name. @default what `Host` says, by http or https */
+  readonly publicUrls?: readonly string[];
+}
 
 const tokenLengthMax = 8192;
 /** Difference between clocks that `exp` and `nbf` forgive. */
 const clockLeewaySeconds = 30;
-/** How long a verified token is believed without looking again, so that a withdrawn key is noticed. */
-const verifiedMs = 30_000;
-const verifiedEntriesMax = 4096;
+const verifiedEntriesMax = 8192;
 
+/** A token whose signature and claims were looked at. What it is bound to has to be shown with each request anew. */
 interface Verified {
   readonly caller: Caller;
+  readonly binding: Binding;
+  readonly issuer: TrustedIssuer;
+  /** Of the issuer's keys. */
+  readonly keysVersion: number | undefined;
   readonly untilMs: number;
 }
 
 /**
- * Verifies OAuth 2.0 bearer tokens: signature by the issuer's own keys and algorithms, `iss`, `aud`, `exp`, `nbf`.
- * A token that is bound to a key or certificate is refused, since nothing here proves the binding (RFC 8705 §3).
- * Source: seed "Operational Metrics API" §5, RFC 6750, RFC 8725.
+ * Verifies OAuth 2.0 access tokens: signature by the issuer's own keys and algorithms, `iss`, `aud`, `exp`, `nbf`, and that the
+ * sender holds the certificate or key that a token is bound to. A verified token is believed until it expires or the keys of its
+ * issuer are read again.
+ * Source: seed "Operational Metrics API" §5, RFC 6750, RFC 8705 §3, RFC 8725, RFC 9449.
  */
 export function createAuthenticate(
   issuers: readonly TrustedIssuer[],
   claimNames: ClaimSettings,
   now: () => number,
+  { tokenBinding = "None", publicUrls = [] }: AuthenticateOptions = {},
 ): Authenticate {
   const byName = new Map(issuers.map((issuer) => [issuer.settings.issuer, issuer]));
-  const verified = new BoundedMap<string, Verified>(verifiedEntriesMax);
-  return async (authorization) => {
-    const token = bearerToken(authorization);
-    const known = verified.get(token);
-    if (known !== undefined && known.untilMs > now()) return known.caller;
-    const claims = await verifiedClaims(token, byName, now());
-    const grants = byName.get(String(claims["iss"]))?.settings.grants ?? [];
-    const caller = withGrant(callerOf(claims, claimNames), grants.find(({ subject }) => subject === claims["sub"]));
-    verified.set(token, { caller, untilMs: Math.min(now() + verifiedMs, Number(claims["exp"]) * 1000) });
+  const verify = rememberVerified(now, (token) => verifiedToken(token, byName, claimNames, now()));
+  const seenProofs = createSeenProofs(proofLifetimeMs);
+  return async (authorization, shown = nothingShown) => {
+    const { scheme, token } = credentialsOf(authorization);
+    const { caller, binding, issuer } = await verify(token);
+    requireBound(binding, issuer.settings.tokenBinding ?? tokenBinding);
+    requireCertificate(binding, shown.certificate);
+    requireScheme(scheme, binding);
+    if (binding.key !== undefined) {
+      const origins = publicUrls.length > 0 ? publicUrls : [`http://${shown.host}`, `https://${shown.host}`];
+      await requireProof({ ...shown, origins, token, key: binding.key }, seenProofs, now());
+    }
     return caller;
   };
 }
 
-function bearerToken(authorization: string | undefined): string {
-  const [, token] = /^Bearer +([^ ]+) *$/iu.exec(authorization ?? "") ?? [];
-  if (token === undefined) {
+/** Keeps digests, not tokens: all of one size, and nothing to steal. */
+function rememberVerified(now: () => number, verify: (token: string) => Promise<Verified>): (token: string) => Promise<Verified> {
+  const entries = new BoundedMap<string, Verified>(verifiedEntriesMax);
+  return async (token) => {
+    const digest = hash("sha256", token, "base64");
+    const known = entries.get(digest);
+    if (known !== undefined && isInForce(known, now())) return known;
+    const verified = await verify(token);
+    if (isInForce(verified, now())) entries.set(digest, verified);
+    return verified;
+  };
+}
+
+function isInForce({ untilMs, keysVersion, issuer }: Verified, nowMs: number): boolean {
+  return untilMs > nowMs && keysVersion !== undefined && keysVersion === issuer.keys.version();
+}
+
+type Scheme = "bearer" | "dpop";
+
+function credentialsOf(authorization: string | undefined): { readonly scheme: Scheme; readonly token: string } {
+  const [, scheme, token] = /^(Bearer|DPoP) +([^ ]+) *$/iu.exec(authorization ?? "") ?? [];
+  if (scheme === undefined || token === undefined) {
     throw new Refusal("token_missing", "Send a token as `Authorization: Bearer <token>`.");
   }
   if (token.length > tokenLengthMax) {
     throw new Refusal("token_invalid", `The token is longer than ${tokenLengthMax} characters.`);
   }
-  return token;
+  return { scheme: scheme.toLowerCase() as Scheme, token };
 }
 
-async function verifiedClaims(
+/** Taken as a bearer token, one that is bound to a key would prove nothing. Source: RFC 9449 §7.1, §7.2. */
+function requireScheme(scheme: Scheme, { key }: Binding): void {
+  if (key !== undefined && scheme === "bearer") {
+    throw new Refusal("proof_invalid", "The token is bound to a key: send it as `Authorization: DPoP <token>` with a proof.");
+  }
+  if (key === undefined && scheme === "dpop") {
+    throw new Refusal("token_invalid", "The token is not bound to a key: send it as `Authorization: Bearer <token>`.");
+  }
+}
+
+async function verifiedToken(
   token: string,
   issuers: ReadonlyMap<string, TrustedIssuer>,
+  claimNames: ClaimSettings,
   nowMs: number,
-): Promise<Claims> {
+): Promise<Verified> {
+  const issuer = issuerOf(token, issuers);
+  const keysVersion = issuer.keys.version();
+  const claims = await verifiedClaims(token, issuer, nowMs);
+  const grants = issuer.settings.grants ?? [];
+  return {
+    caller: withGrant(callerOf(claims, claimNames), grants.find(({ subject }) => subject === claims["sub"])),
+    binding: bindingOf(claims),
+    issuer,
+    keysVersion,
+    untilMs: Number(claims["exp"]) * 1000,
+  };
+}
+
+function issuerOf(token: string, issuers: ReadonlyMap<string, TrustedIssuer>): TrustedIssuer {
+  const issuer = issuers.get(claimedIssuer(token) ?? "");
+  if (issuer === undefined) throw new Refusal("token_invalid", "The issuer of the token is not trusted here.");
+  return issuer;
+}
+
+function claimedIssuer(token: string): string | undefined {
   try {
-    const issuer = issuers.get(decodeJwt(token).iss ?? "");
-    if (issuer === undefined) throw new Refusal("token_invalid", "The issuer of the token is not trusted here.");
+    return decodeJwt(token).iss;
+  } catch (cause) {
+    throw new Refusal("token_invalid", "The token is not a valid signed JWT.", { cause });
+  }
+}
+
+async function verifiedClaims(token: string, issuer: TrustedIssuer, nowMs: number): Promise<Claims> {
+  try {
     const { payload } = await jwtVerify(token, issuer.keys.getKey, {
       issuer: issuer.settings.issuer,
       audience: [...issuer.settings.audiences],
@@ -78,8 +176,7 @@ async function verifiedClaims(
       clockTolerance: clockLeewaySeconds,
       currentDate: new Date(nowMs),
     });
-    if (payload["cnf"] === undefined) return payload;
-    throw new Refusal("token_invalid", "The token is bound to a key or certificate that this connection does not prove.");
+    return payload;
   } catch (error) {
     if (error instanceof Refusal) throw error;
     throw new Refusal("token_invalid", faultOf(error), { cause: error });

@@ -9,18 +9,18 @@ const entriesMax = 1024;
 
 /**
  * Who a verified token speaks for. Regions, environments and metrics are `*` when their claim is absent; tenants and
- * roles are none. Scopes come from `scope` (a string) or `scp` (a list, or a string). Source: RFC 8693 §4.2, RFC 9068.
+ * roles are none. Scopes come from `scope` (a string) and `scp` (a list, or a string) when the settings name no claim. Source: RFC 8693 §4.2, RFC 9068.
  * @throws Refusal `token_invalid` for a claim of another shape, and for a token that names no client
  */
 export function callerOf(claims: Claims, names: ClaimSettings): Caller {
   return {
-    client: clientOf(claims),
+    client: clientOf(claims, names.client),
     tenants: namesOf(claims, names.tenants) ?? [],
     regions: namesOf(claims, names.regions) ?? ["*"],
     environments: namesOf(claims, names.environments) ?? ["*"],
     metrics: namesOf(claims, names.metrics) ?? ["*"],
     roles: namesOf(claims, names.roles) ?? [],
-    scopes: [...wordsOf(claims, "scope"), ...wordsOf(claims, "scp")],
+    scopes: names.scopes === undefined ? [...wordsOf(claims, "scope"), ...wordsOf(claims, "scp")] : wordsOf(claims, names.scopes),
   };
 }
 
@@ -35,18 +35,29 @@ export function withGrant(caller: Caller, grant: SubjectGrant | undefined): Call
   };
 }
 
-function clientOf(claims: Claims): string {
-  for (const name of ["client_id", "azp", "sub"]) {
-    const value = claims[name];
+function clientOf(claims: Claims, own: string | undefined): string {
+  const names = own === undefined ? ["client_id", "azp", "sub"] : [own];
+  for (const name of names) {
+    const value = claimOf(claims, name);
     if (value !== undefined && typeof value !== "string") throw malformed(name);
     if (value !== undefined && value !== "") return value;
   }
-  throw new Refusal("token_invalid", "The token names no client: it has neither client_id nor azp nor sub.");
+  throw new Refusal("token_invalid", `The token names no client: it lacks ${names.join(", ")}.`);
+}
+
+/** The claim of this name, or the one that a name beginning with `/` points to. Source: RFC 6901. */
+function claimOf(claims: Claims, name: string): unknown {
+  if (!name.startsWith("/")) return claims[name];
+  const segments = name.slice(1).split("/").map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return segments.reduce<unknown>((value, segment) => {
+    const isHolder = typeof value === "object" && value !== null && Object.hasOwn(value, segment);
+    return isHolder ? (value as Claims)[segment] : undefined;
+  }, claims);
 }
 
 /** A list of names, or one name; undefined when the claim is absent. */
 function namesOf(claims: Claims, name: string): readonly string[] | undefined {
-  const value = claims[name];
+  const value = claimOf(claims, name);
   if (value === undefined) return undefined;
   const list: unknown = typeof value === "string" ? [value] : value;
   if (!isNameList(list)) throw malformed(name);

@@ -35,6 +35,7 @@ export class KeySource {
   private reading: Promise<void> | undefined;
   private lastReadMs = Number.NEGATIVE_INFINITY;
   private lastError: unknown;
+  private reads = 0;
 
   constructor(load: () => Promise<JSONWebKeySet>, now: () => number, times: KeySourceTimes = keySourceTimes) {
     this.load = load;
@@ -54,6 +55,16 @@ export class KeySource {
       await this.read();
       return (this.current ?? keys).getKey(header, token);
     }
+  };
+
+  /**
+   * Changes with every reading of the keys, so that what was verified before is verified again; undefined while none are
+   * trusted. Starts a reading in the background when the keys are old.
+   */
+  readonly version = (): number | undefined => {
+    const ageMs = this.current === undefined ? Number.POSITIVE_INFINITY : this.now() - this.current.loadedAtMs;
+    if (ageMs >= this.times.refreshMs) void this.read();
+    return ageMs < this.times.staleMs ? this.reads : undefined;
   };
 
   private async keys(): Promise<KeySet> {
@@ -82,6 +93,7 @@ export class KeySource {
   private async replace(): Promise<void> {
     try {
       this.current = { getKey: createLocalJWKSet(await this.load()), loadedAtMs: this.now() };
+      this.reads += 1;
       this.lastError = undefined;
     } catch (error) {
       this.lastError = error;

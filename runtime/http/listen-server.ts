@@ -1,3 +1,4 @@
+import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
 
 /**
@@ -14,7 +15,8 @@ export async function listenServer(app: FastifyInstance, host: string, port: num
   const address = app.server.address();
   if (typeof address !== "object" || address === null) throw new Error(`${host} has no port`);
   const shownHost = address.family === "IPv6" ? `[${address.address}]` : address.address;
-  return `http://${shownHost}:${address.port}`;
+  const scheme = app.server instanceof TlsServer ? "https" : "http";
+  return `${scheme}://${shownHost}:${address.port}`;
 }
 
 function sentenceOf(error: unknown, place: string): string {

@@ -1,4 +1,5 @@
 import { errorTable, type ErrorCode } from "../errors/table.ts";
+import { proofAlgorithms } from "./dpop-proof.ts";
 import type { FieldError, Refusal, Suggestion } from "../errors/refusal.ts";
 
 /** Media type of every error. Source: RFC 9457 §3. */
@@ -36,7 +37,7 @@ export function problemOf(refusal: Refusal, correlationId: string): Problem {
 }
 
 /**
- * Headers of a refusal: the hints of seed "Operational Metrics API" §7 and, for tokens, the challenge of RFC 6750 §3.
+ * Headers of a refusal: the hints of seed "Operational Metrics API" §7 and, for tokens, the challenge of RFC 6750 §3 or RFC 9449 §7.1.
  * @param scopes those of which the route needs one
  */
 export function problemHeaders(refusal: Refusal, scopes: readonly string[] = []): Readonly<Record<string, string>> {
@@ -53,7 +54,10 @@ export function problemHeaders(refusal: Refusal, scopes: readonly string[] = [])
 
 function challengeOf({ code, message }: Refusal, scopes: readonly string[]): string | undefined {
   const realm = 'Bearer realm="heliograph"';
-  if (code === "token_missing") return realm;
+  const dpop = `DPoP algs="${proofAlgorithms.join(" ")}"`;
+  // Both, since which of them a token needs is in the token.
+  if (code === "token_missing") return `${realm}, ${dpop}`;
+  if (code === "proof_invalid") return `${dpop}, error="invalid_dpop_proof", error_description="${quotable(message)}"`;
   if (code === "token_invalid") return `${realm}, error="invalid_token", error_description="${quotable(message)}"`;
   if (code === "scope_missing") return `${realm}, error="insufficient_scope", scope="${scopes.join(" ")}"`;
   return undefined;

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from "fas
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 import { answerInTime } from "./answer-in-time.ts";
-import type { Authenticate } from "./authenticate.ts";
+import type { Authenticate, Possession } from "./authenticate.ts";
+import { createCertificateReader, type ReadCertificate } from "./client-certificate.ts";
 import { httpLimits } from "./limits.ts";
 import { queryParameters } from "./query-string.ts";
 import { anonymous, type ApiAnswer, type ApiRequest, type Route } from "./route.ts";
@@ -10,6 +11,8 @@ import { createHttpServer, type ServerOptions } from "./server.ts";
 
 export interface PublicServerOptions extends ServerOptions {
   readonly authenticate: Authenticate;
+  /** @default that of the connection, if it is TLS */
+  readonly readCertificate?: ReadCertificate;
   readonly routes: readonly Route[];
   readonly now: () => number;
 }
@@ -34,14 +37,17 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
   return app;
 }
 
-function addRoute(app: FastifyInstance, route: Route, { authenticate, now, limits }: PublicServerOptions): void {
+type Authentication = Required<Pick<PublicServerOptions, "authenticate" | "readCertificate">>;
+
+function addRoute(app: FastifyInstance, route: Route, options: PublicServerOptions): void {
+  const { authenticate, readCertificate = createCertificateReader({}), now, limits } = options;
   const { answerTimeoutMs = httpLimits.answerTimeoutMs } = limits ?? {};
   const settings: RouteShorthandOptions = {
     config: { scopes: route.scopes },
     exposeHeadRoute: route.method === "GET",
     ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
     onRequest: async (request) => {
-      request.caller = await callerOf(request.headers.authorization, route, authenticate);
+      request.caller = await callerOf(request, route, { authenticate, readCertificate });
       request.client = request.caller.client;
       refuseEncodedBody(request.headers["content-encoding"]);
     },
@@ -59,9 +65,18 @@ function addRoute(app: FastifyInstance, route: Route, { authenticate, now, limit
   });
 }
 
-async function callerOf(authorization: string | undefined, route: Route, authenticate: Authenticate): Promise<Caller> {
+async function callerOf({ headers, raw }: FastifyRequest, route: Route, { authenticate, readCertificate }: Authentication): Promise<Caller> {
+  const { authorization } = headers;
   if (route.isOpen === true || (authorization === undefined && route.allowsAnonymous === true)) return anonymous;
-  const caller = await authenticate(authorization);
+  const { method = "", url = "" } = raw;
+  const shown: Possession = {
+    certificate: () => readCertificate(raw.socket, headers),
+    proof: headerOf(headers["dpop"]),
+    method,
+    path: url.split("?", 1)[0] ?? "",
+    host: headers.host,
+  };
+  const caller = await authenticate(authorization, shown);
   if (route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
   throw new Refusal("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);
 }

@@ -1,8 +1,11 @@
-import { createServer, STATUS_CODES } from "node:http";
+import { createServer, STATUS_CODES, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
+import { TLSSocket, type SecureContextOptions } from "node:tls";
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { Refusal } from "../errors/refusal.ts";
+import { createAudit, isAudited } from "./audit.ts";
 import { correlationHeader, correlationId } from "./correlation.ts";
 import { httpLimits, type HttpLimits } from "./limits.ts";
 import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
@@ -17,6 +20,8 @@ export interface ServerOptions {
   readonly limits?: Partial<HttpLimits>;
   /** Whether each connection is to end with its next answer, because the server soon will. @default never */
   readonly isEnding?: () => boolean;
+  /** Serves https with these; clients are asked for a certificate and need none. @default plain HTTP */
+  readonly tls?: SecureContextOptions;
 }
 
 declare module "fastify" {
@@ -42,6 +47,9 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
+/** Sent besides over TLS. Source: RFC 6797. */
+const tlsHeaders: Readonly<Record<string, string>> = { "strict-transport-security": "max-age=31536000" };
+
 /** Stands in the log and the metrics for a caller that hung up before the answer; never sent. */
 const hungUpStatus = 499;
 
@@ -49,8 +57,9 @@ const hungUpStatus = 499;
  * A server without routes that bounds what it takes, answers every error as a problem document, puts a correlation id
  * on every answer and writes one log line per request.
  */
-export function createHttpServer({ log, observe, limits: given, isEnding = () => false }: ServerOptions): FastifyInstance {
-  const limits = { ...httpLimits, ...given };
+export function createHttpServer(options: ServerOptions): FastifyInstance {
+  const { log, isEnding = () => false, tls } = options;
+  const limits = { ...httpLimits, ...options.limits };
   // With the narrower type, Fastify would infer an instance that fits nothing else.
   const loggerInstance: FastifyBaseLogger = log;
   const app = fastify({
@@ -67,7 +76,7 @@ export function createHttpServer({ log, observe, limits: given, isEnding = () =>
       void sendError(error, request, reply);
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket),
-    serverFactory: (handler) => boundedServer(handler, limits),
+    serverFactory: (handler) => boundedServer(handler, limits, tls),
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest("refusal", undefined);
@@ -77,7 +86,7 @@ export function createHttpServer({ log, observe, limits: given, isEnding = () =>
   app.setNotFoundHandler(() => {
     throw new Refusal("not_found", "No endpoint has this path.");
   });
-  addHooks(app, limits, observe);
+  addHooks(app, limits, options);
   // Else a kept connection is closed while its caller sends the next request on it, who then cannot know what became of that.
   app.addHook("onSend", async (_request, reply) => {
     if (isEnding()) reply.header("connection", "close");
@@ -85,25 +94,27 @@ export function createHttpServer({ log, observe, limits: given, isEnding = () =>
   return app;
 }
 
-function boundedServer(handler: Parameters<typeof createServer>[1] & object, limits: HttpLimits) {
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headerBytesMax,
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveMs,
-      connectionsCheckingInterval: limits.timeoutCheckMs,
-    },
-    handler,
-  );
+function boundedServer(handler: Parameters<typeof createServer>[1] & object, limits: HttpLimits, tls: SecureContextOptions | undefined): Server {
+  const bounds = {
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: limits.timeoutCheckMs,
+  };
+  // Certificates are looked at where a token is bound to one: any is let in here, and none. Source: RFC 8705 §3.
+  const asked = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
+  const server = tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...asked }, handler);
   server.maxConnections = limits.connectionsMax;
   return server;
 }
 
-function addHooks(app: FastifyInstance, limits: HttpLimits, observe: (outcome: RequestOutcome) => void): void {
+function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls }: ServerOptions): void {
+  const headers = { ...securityHeaders, ...(tls === undefined ? {} : tlsHeaders) };
+  const audit = createAudit(log, Date.now);
   app.addHook("onRequest", async (request, reply) => {
     request.startedAtMs = performance.now();
-    reply.headers(securityHeaders).header(correlationHeader, request.id);
+    reply.headers(headers).header(correlationHeader, request.id);
     if (request.url.length > limits.targetLengthMax) {
       throw new Refusal("uri_too_long", `The request target is longer than ${limits.targetLengthMax} characters.`);
     }
@@ -117,6 +128,9 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, observe: (outcome: R
     };
     observe(outcome);
     logRequest(request, outcome);
+    const { refusal, client, id, ip: address } = request;
+    if (refusal === undefined || !isAudited(refusal.status)) return;
+    audit({ code: refusal.code, detail: refusal.message, correlationId: id, method: outcome.method, route: outcome.route, address, client });
   };
   app.addHook("onResponse", async (request, reply) => settle(request, reply.statusCode));
   app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
@@ -151,9 +165,15 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
     .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))));
 }
 
+/** There is no way yet to tell the other end anything. */
+function isFailedHandshake(error: Error, socket: Socket): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  return socket instanceof TLSSocket && !code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT";
+}
+
 /** A request that never became one: there is neither route nor reply, only the socket. */
 function answerBrokenRequest(error: Error, socket: Socket): void {
-  if ((error as NodeJS.ErrnoException).code === "ECONNRESET" || socket.destroyed || !socket.writable) {
+  if ((error as NodeJS.ErrnoException).code === "ECONNRESET" || socket.destroyed || !socket.writable || isFailedHandshake(error, socket)) {
     socket.destroy();
     return;
   }

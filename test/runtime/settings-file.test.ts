@@ -34,6 +34,12 @@ describe("the settings file", () => {
     expect(settings.issuers[0]).toMatchObject({ jwksCaFile: join(folder.path, "ca.crt"), jwksTokenFile: "/run/token" });
   });
 
+  test("places the files of TLS too", async () => {
+    const file = join(folder.path, "settings.yaml");
+    await writeFile(file, JSON.stringify({ tls: { certFile: "tls.crt", keyFile: "/run/tls.key" } }));
+    expect((await readSettingsFile(file)).tls).toEqual({ certFile: join(folder.path, "tls.crt"), keyFile: "/run/tls.key" });
+  });
+
   test("that is not there keeps the program from starting", async () => {
     await expect(readSettingsFile(join(folder.path, "none.yaml"))).rejects.toMatchObject({
       fault: "settings",

@@ -135,6 +135,6 @@ describe("a token", () => {
   test("that is missing is asked for", async () => {
     const answer = await get(`${program.line.url}/v1/metrics/catalog`);
     expect(answer).toMatchObject({ status: 401, body: { code: "token_missing" } });
-    expect(answer.headers["www-authenticate"]).toBe('Bearer realm="heliograph"');
+    expect(answer.headers["www-authenticate"]).toMatch(/^Bearer realm="heliograph", DPoP algs="ES256 /u);
   });
 });

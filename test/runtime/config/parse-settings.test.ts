@@ -41,6 +41,15 @@ describe("settings", () => {
     expect(settings.personalData).toEqual(defaultSettings.personalData);
   });
 
+  test.each([
+    ["with TLS at the pod", "tls: {certFile: a, keyFile: b}", ""],
+    ["behind a trusted proxy", "trustedProxies: {addresses: ['fd00::/8'], certificateForm: Xfcc}", ""],
+    ["of an issuer that cannot bind its own", "", ", tokenBinding: None"],
+  ])("may ask for bound tokens %s", (_name, line, ofIssuer) => {
+    const text = `tokenBinding: Certificate\nissuers: [{issuer: i, audiences: [a], jwksFile: k${ofIssuer}}]\n${line}`;
+    expect(parseSettings(text).tokenBinding).toBe("Certificate");
+  });
+
   test("replace the list of forbidden fields when one is given", () => {
     expect(parseSettings("personalData: {forbiddenFields: [nickname]}").personalData.forbiddenFields).toEqual(["nickname"]);
   });
@@ -82,6 +91,15 @@ describe("settings are refused with the field and line of", () => {
       `issuers:\n  - {${issuer}, jwksFile: k, grants: [{subject: s, scopes: [], tenants: []}, {subject: s, scopes: [], tenants: []}]}`,
       "s.yaml:2: issuers[0].grants[1].subject: stands in another entry already",
     ],
+    [
+      "an issuer whose tokens nothing could prove",
+      `tokenBinding: Certificate\nissuers:\n  - {${issuer}, jwksFile: k}`,
+      "s.yaml:3: issuers[0]: asks for tokens bound to a certificate, which only tls or trustedProxies can prove; or set its tokenBinding",
+    ],
+    ["a proxy that is no block of addresses", "trustedProxies: {addresses: [10.0.0.1/33], certificateForm: Xfcc}", "s.yaml:1: trustedProxies.addresses[0]: must be a CIDR block such as 10.0.0.0/8"],
+    ["a certificate without its key", "tls: {certFile: a}", "s.yaml:1: tls.keyFile: is required"],
+    ["a version of TLS that is too old", "tls: {certFile: a, keyFile: b, minVersion: TLSv1.1}", "s.yaml:1: tls.minVersion: must be one of TLSv1.2, TLSv1.3"],
+    ["an address of the API with a path", "publicUrls: ['https://a/b']", 's.yaml:1: publicUrls[0]: must match pattern "^https?://[^/]+$"'],
     ["an upper-case prefix", "streams: {prefix: HG}", 's.yaml:1: streams.prefix: must match pattern "^[a-z][a-z0-9]*$"'],
     [
       "events that vanish before their dead letters",

@@ -48,6 +48,23 @@ describe("the caller of a token", () => {
     expect(caller.tenants).toEqual(["acme"]);
   });
 
+  test("reads client and scopes from the claims that the settings name, and from no others then", () => {
+    const claims = { sub: "s", client_id: "c", app: "reports", scope: "a", scp: ["b"], permissions: ["metrics:read", "x y"] };
+    const caller = callerOf(claims, { ...names, client: "app", scopes: "permissions" });
+    expect(caller).toMatchObject({ client: "reports", scopes: ["metrics:read", "x", "y"] });
+    expect(() => callerOf({ sub: "s", client_id: "c" }, { ...names, client: "app" })).toThrow(/lacks app/u);
+  });
+
+  test.each([
+    ["a nested claim", { realm_access: { roles: ["auditor"] } }, "/realm_access/roles", ["auditor"]],
+    ["a claim with slashes and tildes in its name", { "https://id/~roles": ["auditor"] }, "/https:~1~1id~1~0roles", ["auditor"]],
+    ["a claim whose name is an address", { "https://id/roles": ["auditor"] }, "https://id/roles", ["auditor"]],
+    ["nothing where there is none", { realm_access: "x" }, "/realm_access/roles", []],
+    ["nothing that is not of the token", {}, "/constructor/name", []],
+  ])("reads %s", (_name, claims, roles, expected) => {
+    expect(callerOf({ sub: "s", ...claims }, { ...names, roles }).roles).toEqual(expected);
+  });
+
   test.each([
     ["tenants as a number", { tenants: 7 }],
     ["tenants as an object", { tenants: { acme: true } }],

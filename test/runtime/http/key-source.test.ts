@@ -23,7 +23,7 @@ function settableSource() {
   };
   const source = new KeySource(load, () => world.nowMs, times);
   const find = async ({ kid }: TestIssuer) => source.getKey({ alg: "ES256", kid }, { payload: "", signature: "" });
-  return { world, find };
+  return { world, find, version: source.version };
 }
 
 describe("the keys of an issuer", () => {
@@ -85,5 +85,19 @@ describe("the keys of an issuer", () => {
     world.fails = false;
     world.nowMs += times.cooldownMs;
     await expect(find(first)).resolves.toBeDefined();
+  });
+
+  test("have a version that changes with each reading, is none without keys and has old keys read", async () => {
+    const { world, find, version } = settableSource();
+    expect(version()).toBeUndefined();
+    await find(first);
+    const before = version();
+    expect(before).toBeDefined();
+    world.nowMs = times.refreshMs;
+    expect(version()).toBe(before);
+    await expect.poll(version).not.toBe(before);
+    world.fails = true;
+    world.nowMs += times.staleMs;
+    expect(version()).toBeUndefined();
   });
 });

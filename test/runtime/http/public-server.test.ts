@@ -106,7 +106,7 @@ describe("every answer", () => {
 
 describe("a request is refused", () => {
   const cases: [string, () => ReturnType<typeof get>, number, string, Record<string, string>?][] = [
-    ["without a token", () => get("/things/1", {}), 401, "token_missing", { "www-authenticate": 'Bearer realm="heliograph"' }],
+    ["without a token", () => get("/things/1", {}), 401, "token_missing", { "www-authenticate": 'Bearer realm="heliograph", DPoP algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256"' }],
     [
       "without one of the scopes",
       () => get("/things/1", { authorization: "Bearer narrow" }),
@@ -181,6 +181,14 @@ describe("the log and the metrics of a request", () => {
     await expect.poll(() => logLines.length).toBe(1);
     expect(logLines[0]).toMatchObject({ correlationId: "req-3", method: "GET", route: "/things/:id", status: 200, client: "dashboards" });
     expect(JSON.stringify(logLines)).not.toContain("secret-token");
+  });
+
+  test("hold a line of audit for a refusal of access, and for no other fault", async () => {
+    await get("/things/1", { authorization: "Bearer narrow" });
+    await get("/nowhere");
+    const audited = logLines.filter(({ audit }) => audit === "refused");
+    expect(audited).toMatchObject([{ code: "scope_missing", method: "GET", route: "/things/:id", address: "127.0.0.1", correlationId: expect.any(String) }]);
+    expect(JSON.stringify(audited)).not.toMatch(/narrow/u);
   });
 
   test("name the pattern of the route, not the target", async () => {

@@ -1,0 +1,35 @@
+import { hash } from "node:crypto";
+
+/** Ids of proofs that were shown in the time in which they could be shown again. */
+export interface SeenProofs {
+  /** Remembers an id. `full`: it is not remembered, so that it must not be believed either. */
+  add(id: string, nowMs: number): "new" | "seen" | "full";
+}
+
+/** About 25 MB of memory when both halves are full. */
+const idsPerHalfMax = 131_072;
+
+/**
+ * Remembers every id for at least `lifetimeMs` and at most twice as long, in two halves of which the older is dropped.
+ * @param idsMax bound on each half
+ */
+export function createSeenProofs(lifetimeMs: number, idsMax: number = idsPerHalfMax): SeenProofs {
+  let newer = new Set<string>();
+  let older = new Set<string>();
+  let sinceMs = Number.NEGATIVE_INFINITY;
+  return {
+    add(id, nowMs) {
+      if (nowMs - sinceMs >= lifetimeMs) {
+        older = nowMs - sinceMs >= 2 * lifetimeMs ? new Set() : newer;
+        newer = new Set();
+        sinceMs = nowMs;
+      }
+      // Digests: what is remembered must not grow with what callers send.
+      const key = hash("sha256", id, "base64");
+      if (newer.has(key) || older.has(key)) return "seen";
+      if (newer.size >= idsMax) return "full";
+      newer.add(key);
+      return "new";
+    },
+  };
+}
