@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { fullBucket, refilled, spent, type Rate } from "../bounds/token-bucket.ts";
 import type { ErrorCode } from "../errors/table.ts";
 
 /** A request, or a part of one, that its sender has no right to. */
@@ -21,9 +22,8 @@ export interface RefusedAccess {
 /** Writes one line for each refusal, as long as there are not too many. */
 export type Audit = (refused: RefusedAccess) => void;
 
-/** Lines per second, on the whole and at once: whoever is refused must not fill disks. */
-const linesPerSecondMax = 20;
-const linesAtOnceMax = 200;
+/** Lines, on the whole and at once: whoever is refused must not fill disks. */
+const linesRate: Rate = { perSecond: 20, burst: 200 };
 
 /** Whether a refusal is one of access: who the caller is, or what it may do. */
 export function isAudited(status: number): boolean {
@@ -32,18 +32,15 @@ export function isAudited(status: number): boolean {
 
 /** An audit in a log; a line says how many before it were left out. */
 export function createAudit(log: Logger, now: () => number): Audit {
-  let room = linesAtOnceMax;
-  let atMs = now();
+  let room = fullBucket(linesRate, now());
   let leftOut = 0;
   return (refused) => {
-    const nowMs = now();
-    room = Math.min(linesAtOnceMax, room + (Math.max(0, nowMs - atMs) / 1000) * linesPerSecondMax);
-    atMs = nowMs;
-    if (room < 1) {
+    room = refilled(room, linesRate, now());
+    if (room.tokens < 1) {
       leftOut += 1;
       return;
     }
-    room -= 1;
+    room = spent(room, 1);
     log.warn({ audit: "refused", ...refused, ...(leftOut === 0 ? {} : { leftOut }) }, "access refused");
     leftOut = 0;
   };
