@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
-import { currentNamespace, loadKubeConfig } from "../kube/kube-config.ts";
+import { namespaceOf, openClusterAccess } from "../kube/cluster-access.ts";
 import { describeError } from "../kube/kube-error.ts";
 import { startOperator } from "../main.ts";
 import { startStep } from "../start-error.ts";
@@ -23,8 +23,8 @@ export async function run(args: Arguments): Promise<ExitName> {
   endOnFatal(log);
   const signalled = firstSignal(log);
   const source = { ...(args.kubeconfig === undefined ? {} : { path: args.kubeconfig }), ...(args.context === undefined ? {} : { context: args.context }) };
-  const kubeConfig = await startStep("kubeconfig", "there is no usable way to an API server", () => loadKubeConfig(source));
-  const namespace = args.namespace ?? currentNamespace(kubeConfig);
+  const kubeConfig = await startStep("kubeconfig", "there is no usable way to an API server", () => openClusterAccess(source));
+  const namespace = args.namespace ?? namespaceOf(kubeConfig);
   const identity = args.identity ?? `${hostname()}_${randomBytes(identityBytes).toString("hex")}`;
   const operator = await startOperator({ ...args, kubeConfig, namespace, watched: args.watched ?? [namespace], identity, log });
   log.info({ namespace, watched: args.watched ?? [namespace], identity, url: operator.metricsUrl }, "started");

@@ -1,7 +1,7 @@
-import type { KubeConfig } from "@kubernetes/client-node";
 import { type ApplyOptions, applyRequest } from "./apply.ts";
 import { type Call, Caller } from "./call.ts";
 import { type Clock, systemClock } from "./clock.ts";
+import { type ClusterAccess, serverOf } from "./cluster-access.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import {
   type KubeList,
@@ -95,7 +95,7 @@ export interface KubeClient {
 }
 
 export interface KubeClientOptions {
-  readonly kubeConfig: KubeConfig;
+  readonly kubeConfig: ClusterAccess;
   /** Who we are to the server's logs, for example `heliograph-operator/0.1.0`. */
   readonly userAgent: string;
   readonly metrics: KubeMetrics;
@@ -127,7 +127,7 @@ class HttpKubeClient implements KubeClient {
   constructor(options: KubeClientOptions) {
     const { kubeConfig, userAgent, metrics, credentialsAgeMsMax, random = Math.random } = options;
     const age = credentialsAgeMsMax === undefined ? {} : { credentialsAgeMsMax };
-    const host = new URL(kubeConfig.getCurrentCluster()?.server ?? "http://none").host;
+    const host = new URL(serverOf(kubeConfig)).host;
     this.#clock = options.clock ?? systemClock;
     this.#retry = options.retry ?? retryPolicyDefault;
     this.#transport = createTransport(kubeConfig, { clock: this.#clock, userAgent, ...age });

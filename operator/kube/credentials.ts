@@ -49,7 +49,8 @@ async function tokenHeader(config: KubeConfig): Promise<Record<string, string>> 
   return { Authorization: `Bearer ${(await readFile(path, "utf8")).trim()}` };
 }
 
-function fingerprintOf(parts: Readonly<Record<string, unknown>>): string {
+/** A digest of everything that a connection is made with. */
+export function fingerprintOf(parts: Readonly<Record<string, unknown>>): string {
   const hash = createHash("sha256");
   for (const [name, value] of Object.entries(parts)) {
     hash.update(`${name}\0`);

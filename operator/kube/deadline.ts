@@ -1,6 +1,9 @@
 import type { Clock } from "./clock.ts";
 import { KubeError } from "./kube-error.ts";
 
+/** One for all calls that ended well: an error of its own for each would cost as much as the rest of the call. */
+const ended = new Error("the call has ended");
+
 /**
  * A signal that ends with the caller's own, or when nothing was heard for too long. One call uses it as a plain deadline;
  * a watch touches it with every byte.
@@ -43,7 +46,7 @@ export class Deadline {
   end(): void {
     this.#cancel?.();
     this.#parent?.removeEventListener("abort", this.#endWithParent);
-    this.#controller.abort();
+    this.#controller.abort(ended);
   }
 
   #watch(delayMs: number): void {

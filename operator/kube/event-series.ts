@@ -79,6 +79,8 @@ const wordCharsMax = 128;
 const nameCharsMax = 200;
 /** An occurrence so long after the last one is a new event. */
 const seriesMs = 6 * 60_000;
+/** Looking at all of them for each occurrence would cost more than what it frees. */
+const expireMs = 1_000;
 /** A growing series is written again at most so often. */
 const rewriteMs = 60_000;
 /** An object may have so many different events at once, and then one more each minute. */
@@ -95,6 +97,7 @@ export class EventSeries {
   readonly #reporter: Reporter;
   readonly #series = new Map<string, Series>();
   readonly #buckets = new Map<string, Bucket>();
+  #expireAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(reporter: Reporter) {
     this.#reporter = reporter;
@@ -154,6 +157,8 @@ export class EventSeries {
   }
 
   #expire(nowMs: number): void {
+    if (nowMs < this.#expireAtMs) return;
+    this.#expireAtMs = nowMs + expireMs;
     for (const [key, series] of this.#series) {
       if (!isUnwritten(series) && nowMs - series.lastMs >= seriesMs) this.#series.delete(key);
     }

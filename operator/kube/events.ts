@@ -59,9 +59,10 @@ export class EventRecorder {
   }
 
   #schedule(): void {
+    if (this.#writing !== undefined || this.#stopping.signal.aborted) return;
     this.#cancelTimer?.();
     const dueMs = this.#series.nextDueMs();
-    if (dueMs === undefined || this.#writing !== undefined || this.#stopping.signal.aborted) return;
+    if (dueMs === undefined) return;
     this.#cancelTimer = this.#clock.after(dueMs - this.#clock.nowMs(), () => {
       this.#writing = this.#write(this.#clock.nowMs()).finally(() => {
         this.#writing = undefined;

@@ -26,8 +26,3 @@ export function loadKubeConfig(source: KubeConfigSource = {}): KubeConfig {
   if (config.getCurrentCluster() === null) throw new Error("the kubeconfig names no cluster for its current context");
   return config;
 }
-
-/** Namespace of the current context: in a pod, the pod's own. @default "default" */
-export function currentNamespace(config: KubeConfig): string {
-  return config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
-}

@@ -1,7 +1,7 @@
-import type { KubeConfig } from "@kubernetes/client-node";
 import { Agent, type buildConnector, type Dispatcher, ProxyAgent, request } from "undici";
 import type { Clock } from "./clock.ts";
-import { type Credentials, readCredentials } from "./credentials.ts";
+import { type ClusterAccess, currentCredentials } from "./cluster-access.ts";
+import type { Credentials } from "./credentials.ts";
 import { KubeError } from "./kube-error.ts";
 
 /** One request to the API server, before anything about connections and credentials is known. */
@@ -60,12 +60,12 @@ interface Kept {
  * the client certificate changes, new requests get a new dispatcher and the old one ends with its last request; a new
  * token is simply the next request's header. After a 401 the files are read again before the next request.
  */
-export function createTransport(config: KubeConfig, options: TransportOptions): Transport {
-  return new KeepingTransport(config, options);
+export function createTransport(access: ClusterAccess, options: TransportOptions): Transport {
+  return new KeepingTransport(access, options);
 }
 
 class KeepingTransport implements Transport {
-  readonly #config: KubeConfig;
+  readonly #access: ClusterAccess;
   readonly #options: TransportOptions;
   #kept: Kept | undefined;
   #reading: Promise<Kept> | undefined;
@@ -73,8 +73,8 @@ class KeepingTransport implements Transport {
   /** Dispatchers of earlier credentials whose last requests are still under way. */
   readonly #retiring = new Set<Dispatcher>();
 
-  constructor(config: KubeConfig, options: TransportOptions) {
-    this.#config = config;
+  constructor(access: ClusterAccess, options: TransportOptions) {
+    this.#access = access;
     this.#options = options;
   }
 
@@ -116,7 +116,7 @@ class KeepingTransport implements Transport {
   }
 
   async #read(): Promise<Kept> {
-    const credentials = await readCredentials(this.#config);
+    const credentials = await currentCredentials(this.#access);
     this.#mustRead = false;
     const before = this.#kept;
     const same = before !== undefined && before.credentials.fingerprint === credentials.fingerprint;

@@ -57,6 +57,9 @@ export interface DesiredStateOptions {
 }
 
 export const coalesceMsDefault = 300;
+/** A third of the time at most goes into compiling, of which an edit waits for no more than this. */
+const restFactor = 2;
+const restMsMax = 1_000;
 
 /** Compiles what is to be in force after each change, whether or not this replica is the one that publishes it. */
 export class DesiredState {
@@ -72,7 +75,7 @@ export class DesiredState {
     this.#options = options;
     this.#split = createShardSplitter(options.counts);
     const { coalesceMs: delayMs = coalesceMsDefault, clock } = options;
-    this.#coalescer = new Coalescer({ delayMs, clock, run: () => this.#run() });
+    this.#coalescer = new Coalescer({ delayMs, restFactor, restMsMax, clock, run: () => this.#run() });
   }
 
   /** The last outcome; undefined before the first. */

@@ -61,8 +61,13 @@ function addition(
   if (published === undefined || present === undefined || !("material" in present)) return desired;
   const isThere = Object.keys(wanted.material).every((id) => Object.hasOwn(present.material, id));
   if (isThere && published.isIntact && present.configzToken === wanted.configzToken) return undefined;
-  const still = Object.entries(present.material).filter(([id]) => named().has(id));
-  const material = { ...Object.fromEntries(still), ...wanted.material };
+  const still = Object.entries(present.material).filter(([id]) => !Object.hasOwn(wanted.material, id) && named().has(id));
+  return still.length === 0 ? desired : withMore(desired, wanted, Object.fromEntries(still), counts);
+}
+
+/** The shard of keys with more material, if a Secret has room for it. */
+function withMore(desired: EncodedShard, wanted: KeyShard, more: KeyShard["material"], counts: ShardCounts): EncodedShard {
+  const material = { ...more, ...wanted.material };
   const both = splitIntoShards({ ...emptyConfig, material }, counts, wanted.configzToken).get(desired.name);
   // Pods keep the material of what they still obey, so that this costs them nothing but a moment's report.
   return both !== undefined && both.bytes.length <= secretBytesMax ? both : desired;

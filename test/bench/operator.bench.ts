@@ -1,3 +1,5 @@
+import { copyFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
@@ -6,6 +8,7 @@ import { shardCountsDefault } from "../../crds/shards.ts";
 import { Informer } from "../../operator/kube/informer.ts";
 import { createKubeMetrics } from "../../operator/kube/metrics.ts";
 import { resourceTypes, type ResourceObject } from "../../operator/resource-types.ts";
+import { writeImageFiles } from "../image/files.ts";
 import { OperatorCluster } from "../operator/operator-cluster.ts";
 import { TestPod } from "../operator/test-pod.ts";
 import { freePort } from "../support/free-port.ts";
@@ -13,12 +16,14 @@ import { startProgram, type Program } from "../support/heliograph-process.ts";
 import { startNatsServer, type NatsServerHandle } from "../support/nats-server.ts";
 import { startServerProcess, type ServerProcess } from "../support/server-process.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 
 /**
  * How long it takes until many partners are Ready, and an edit of one is, while others are edited; what that costs the API server
- * and the operator. The operator is a process of its own, and so are the two pods of the runtime (`model`: two followers of
- * the shards in this process instead). Reference: how long the API server takes to make the objects, and to answer one edit.
+ * and the operator. The operator is a process of its own, compiled as in the image and with a service account as in a pod; so
+ * are the two pods of the runtime (`model`: two followers of the shards in this process instead). Reference: how long the API
+ * server takes to make the objects, and to answer one edit.
  */
 const partnerCount = Number(process.argv[2] ?? 1_000);
 const podKind = process.argv[3] ?? "runtime";
@@ -27,9 +32,11 @@ const idleSeconds = Number(process.argv[5] ?? 30);
 const editsPerSecond = 20;
 const callsAtOnce = 8;
 const patience = { timeoutMs: 1_200_000, pollMs: 50 };
-const program = fileURLToPath(new URL("../../operator/cli/heliograph-operator.ts", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 /** As docs/operator.md tells to run it. */
-const lean = { NODE_OPTIONS: "--max-semi-space-size=4", MALLOC_ARENA_MAX: "1" };
+const lean = { NODE_OPTIONS: `--max-semi-space-size=4 ${process.env["BENCH_NODE_OPTIONS"] ?? ""}`.trim(), MALLOC_ARENA_MAX: "1" };
+/** As the program itself does. */
+const heapFlag = "--heap-growing-percent=15";
 const ns = "bench";
 
 interface Stage {
@@ -105,7 +112,7 @@ async function measureStart({ cluster, partners, metricsUrl, proxy }: Stage): Pr
   console.log(`${partnerCount} partners and their Secrets made in ${seconds(madeMs)} (reference), all Ready in ${seconds(readyMs)}: ratio ${(readyMs / madeMs).toFixed(2)}`);
   const after = await costs(metricsUrl, proxy);
   console.log(`per partner: ${perChange(before, after, partnerCount)}`);
-  console.log(`operator: ${memoryText(after)}`);
+  console.log(`operator: ${memoryText(after)}; ${(after.cpuSeconds - before.cpuSeconds).toFixed(1)} s of a processor`);
 }
 
 async function measureEdits({ cluster, partners, metricsUrl, proxy }: Stage): Promise<void> {
@@ -163,6 +170,7 @@ interface Costs {
   readonly heapBytes: number;
   readonly externalBytes: number;
   readonly bytesSent: number;
+  readonly cpuSeconds: number;
 }
 
 async function costs(metricsUrl: string, proxy: TcpProxy): Promise<Costs> {
@@ -179,6 +187,7 @@ async function costs(metricsUrl: string, proxy: TcpProxy): Promise<Costs> {
     heapBytes: sum("nodejs_heap_size_used_bytes "),
     externalBytes: sum("nodejs_external_memory_bytes "),
     bytesSent: proxy.bytesSent(),
+    cpuSeconds: sum("process_cpu_seconds_total "),
   };
 }
 
@@ -237,13 +246,44 @@ async function startModels({ client }: OperatorCluster): Promise<Pods> {
   return { urls: pods.map(({ url }) => url), stop: async () => void (await Promise.all(pods.map((pod) => pod.stop()))) };
 }
 
-async function startOperator(cluster: OperatorCluster, pods: Pods, proxy: TcpProxy): Promise<{ operator: ServerProcess; metricsUrl: string }> {
+/** What Kubernetes mounts into a pod, for the API server of the test. */
+async function serviceAccount({ kube, kubeConfig }: OperatorCluster, folder: string): Promise<string> {
+  await copyFile(kube.caPath, join(folder, "ca.crt"));
+  await writeFile(join(folder, "token"), kubeConfig.getCurrentUser()?.token ?? "");
+  await writeFile(join(folder, "namespace"), ns);
+  return folder;
+}
+
+/** The compiled operator, started as its program does. */
+function operatorScript(options: object): string {
+  return `
+    import { pino } from "pino";
+    import { startOperator } from "./operator/main.js";
+    process.on("SIGTERM", () => process.exit());
+    await startOperator({ ...${JSON.stringify(options)}, log: pino({ level: "warn" }) });`;
+}
+
+async function startOperator(cluster: OperatorCluster, pods: Pods, proxy: TcpProxy, folder: TemporaryFolder): Promise<{ operator: ServerProcess; metricsUrl: string }> {
+  await writeImageFiles(root, join(folder.path, "image"));
   const port = await freePort();
   const metricsUrl = `http://127.0.0.1:${port}`;
-  const kubeconfig = await cluster.kubeconfigAt(proxy.port);
-  const flags = [`--namespace=${ns}`, ...pods.urls.map((url) => `--runtime-url=${url}`), `--metrics-port=${port}`, "--host=127.0.0.1", `--kubeconfig=${kubeconfig}`];
+  const options = {
+    kubeConfig: { server: `https://127.0.0.1:${proxy.port}`, namespace: ns, folder: await serviceAccount(cluster, folder.path) },
+    namespace: ns,
+    watched: [ns],
+    runtime: { urls: pods.urls },
+    prefix: "heliograph",
+    counts: shardCountsDefault,
+    lease: { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, callTimeoutMs: 3_000 },
+    identity: "bench",
+    host: "127.0.0.1",
+    metricsPort: port,
+  };
+  const script = join(folder.path, "image", "app", "bench.mjs");
+  await writeFile(script, operatorScript(options));
   const ready = async (): Promise<boolean> => (await fetch(`${metricsUrl}/readyz`)).status === 200;
-  return { metricsUrl, operator: await startServerProcess({ name: "heliograph-operator", command: process.execPath, args: [program, ...flags, "--log-level=warn"], env: lean, ready }) };
+  const operator = await startServerProcess({ name: "heliograph-operator", command: process.execPath, args: [heapFlag, script], env: lean, ready });
+  return { metricsUrl, operator };
 }
 
 const cluster = await OperatorCluster.start();
@@ -251,7 +291,8 @@ await cluster.client.create({ group: "", version: "v1", kind: "Namespace", plura
 const proxy = await startTcpProxy(cluster.kube.url);
 const partners = new Partners(cluster);
 const pods = podKind === "model" ? await startModels(cluster) : await startRuntimes(cluster);
-const { operator, metricsUrl } = await startOperator(cluster, pods, proxy);
+const folder = await temporaryFolder("operator-bench");
+const { operator, metricsUrl } = await startOperator(cluster, pods, proxy, folder);
 try {
   const stage: Stage = { cluster, partners, proxy, operator, metricsUrl };
   console.log(`two pods (${podKind}), ${shardCountsDefault.config} shards of resources and ${shardCountsDefault.keys} of keys`);
@@ -264,4 +305,5 @@ try {
   await partners.stop();
   await proxy.stop();
   await cluster.stop();
+  await folder.remove();
 }

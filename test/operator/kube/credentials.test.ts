@@ -8,7 +8,8 @@ import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { createKubeClient } from "../../../operator/kube/client.ts";
 import { readCredentials } from "../../../operator/kube/credentials.ts";
-import { currentNamespace, loadKubeConfig } from "../../../operator/kube/kube-config.ts";
+import { namespaceOf } from "../../../operator/kube/cluster-access.ts";
+import { loadKubeConfig } from "../../../operator/kube/kube-config.ts";
 import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import { answer, startScriptedApi } from "../../support/scripted-api.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
@@ -107,8 +108,8 @@ describe("a kubeconfig", () => {
       "current-context": "one",
     });
     await writeFile(path, text);
-    expect(currentNamespace(loadKubeConfig({ path }))).toBe("team-a");
-    expect(currentNamespace(loadKubeConfig({ path, context: "two" }))).toBe("default");
+    expect(namespaceOf(loadKubeConfig({ path }))).toBe("team-a");
+    expect(namespaceOf(loadKubeConfig({ path, context: "two" }))).toBe("default");
     expect(() => loadKubeConfig({ path, context: "three" })).toThrow('no context "three"');
     await folder.remove();
   });

@@ -3,14 +3,14 @@ import { Coalescer } from "../../../operator/publish/coalescer.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 
 /** A coalescer of 300 ms whose runs the test ends. */
-function coalescerOn(clock: ManualClock) {
+function coalescerOn(clock: ManualClock, rest: { readonly restFactor?: number; readonly restMsMax?: number } = {}) {
   const ends: Array<() => void> = [];
   const starts: number[] = [];
   const run = (): Promise<void> => {
     starts.push(clock.nowMs());
     return new Promise((resolve) => ends.push(resolve));
   };
-  const coalescer = new Coalescer({ delayMs: 300, clock, run });
+  const coalescer = new Coalescer({ delayMs: 300, clock, run, ...rest });
   const end = async (): Promise<void> => {
     ends.shift()?.();
     await settle();
@@ -48,6 +48,33 @@ describe("changes", () => {
     await end();
     clock.advance(1_000);
     expect(starts).toEqual([300, 1_300]);
+  });
+
+  test("after a run wait until others had their share of the time, within a bound", async () => {
+    const clock = new ManualClock(0, 0);
+    const { coalescer, starts, end } = coalescerOn(clock, { restFactor: 2, restMsMax: 1_000 });
+    coalescer.touch();
+    clock.advance(300);
+    clock.advance(400);
+    coalescer.touch();
+    await end();
+    // It took 400 ms and ended at 700.
+    clock.advance(799);
+    expect(starts).toEqual([300]);
+    clock.advance(1);
+    expect(starts).toEqual([300, 1_500]);
+    coalescer.touch();
+    clock.advance(5_000);
+    await end();
+    clock.advance(999);
+    expect(starts).toEqual([300, 1_500]);
+    clock.advance(1);
+    expect(starts).toEqual([300, 1_500, 7_500]);
+    await end();
+    clock.advance(5_000);
+    coalescer.touch();
+    clock.advance(300);
+    expect(starts).toEqual([300, 1_500, 7_500, 12_800]);
   });
 
   test("after a stop are none, and the stop waits for the run", async () => {
