@@ -11,8 +11,8 @@ export interface HeldWork {
 export interface InFlight<W extends HeldWork> {
   readonly size: number;
   /**
-   * Takes a message into work. One that is in work already was handed out again because JetStream lost patience or its
-   * connection; it only takes over what will be acknowledged.
+   * Takes a message into work. One that is in work already, here or in another set of the same process, was handed out
+   * again because JetStream lost patience or its connection; it only takes over what will be acknowledged.
    */
   take(message: PulledMessage, start: (message: PulledMessage) => W, run: (work: W) => Promise<void>): void;
   /** Tells JetStream of everything that takes longer than usual that it is still worked on. */
@@ -24,12 +24,21 @@ export interface InFlight<W extends HeldWork> {
 /** Below the first acknowledgement wait by enough to miss two turns. */
 export const keepAliveMs = 600;
 
-/** Creates an empty set. `onError` hears of every run that failed. */
-export function createInFlight<W extends HeldWork>(onError: (error: unknown, work: W) => void): InFlight<W> {
+/**
+ * Creates an empty set. `onError` hears of every run that failed.
+ *
+ * @param everywhere what all sets of one stream hold: a worker that ends is still at work when the next one is given the same
+ * message. @default its own alone
+ */
+export function createInFlight<W extends HeldWork>(
+  onError: (error: unknown, work: W) => void,
+  everywhere: Map<number, HeldWork> = new Map(),
+): InFlight<W> {
   const works = new Map<number, W>();
   const waiting = new Set<() => void>();
   const finish = (seq: number): void => {
     works.delete(seq);
+    everywhere.delete(seq);
     if (works.size === 0) {
       waiting.forEach((resolve) => resolve());
       waiting.clear();
@@ -40,13 +49,14 @@ export function createInFlight<W extends HeldWork>(onError: (error: unknown, wor
       return works.size;
     },
     take: (message, start, run) => {
-      const known = works.get(message.seq);
+      const known = everywhere.get(message.seq);
       if (known !== undefined) {
         known.message = message;
         return;
       }
       const work = start(message);
       works.set(message.seq, work);
+      everywhere.set(message.seq, work);
       run(work)
         .catch((error: unknown) => onError(error, work))
         .finally(() => finish(message.seq));

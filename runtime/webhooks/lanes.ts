@@ -3,7 +3,7 @@ import { createBudget } from "./budget.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { Homes } from "./homes.ts";
 import type { Partner } from "./partner.ts";
-import { createPartnerWorker, type PartnerWorker } from "./partner-worker.ts";
+import { createPartnerWorker, type PartnerWorker, type SharedByWorkers } from "./partner-worker.ts";
 import type { Promotions } from "./promotions.ts";
 import { createSharedLane, type SharedLane } from "./shared-lane.ts";
 import { Slots } from "./slots.ts";
@@ -49,7 +49,7 @@ class WorkerLanes implements Lanes {
   readonly #workers = new Map<string, PartnerWorker>();
   readonly #shared = new Map<string, SharedLane>();
   readonly #retired = new Set<Worker>();
-  readonly #common: { readonly turns: Slots; readonly budget: ReturnType<typeof createBudget> };
+  readonly #common: SharedByWorkers;
   #partners: ReadonlyMap<string, Partner> = new Map();
   #leftovers: ReadonlySet<string> = new Set();
   #isRunning = false;
@@ -57,7 +57,7 @@ class WorkerLanes implements Lanes {
   constructor(deps: LanesDeps) {
     this.#deps = deps;
     const budget = createBudget(deps.inWorkMax ?? inWorkMaxDefault);
-    this.#common = { turns: new Slots(consumerChangesMax), budget };
+    this.#common = { turns: new Slots(consumerChangesMax), budget, inWork: new Map() };
   }
 
   apply(partners: readonly Partner[]): void {

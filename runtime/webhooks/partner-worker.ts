@@ -8,7 +8,7 @@ import { unreadableLetter } from "./dead-letters.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { readItem, type DeliveryItem } from "./delivery-item.ts";
 import { deliver } from "./delivery.ts";
-import { createInFlight } from "./in-flight.ts";
+import { createInFlight, type HeldWork, type InFlight } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
 import { PartnerGate } from "./partner-gate.ts";
 import type { Slots } from "./slots.ts";
@@ -61,13 +61,15 @@ export interface SharedByWorkers {
   readonly turns: Slots;
   /** Bounds the messages in work. */
   readonly budget: Budget;
+  /** The messages in work, by stream sequence. */
+  readonly inWork: Map<number, HeldWork>;
 }
 
 class Worker implements PartnerWorker, LaneControl {
   readonly #context: DeliveryContext;
   readonly #shared: SharedByWorkers;
   readonly #gate: PartnerGate;
-  readonly #inFlight = createInFlight<Work>((error, work) => this.#logFailure(error, work));
+  readonly #inFlight: InFlight<Work>;
   readonly #pulls = new Map<LaneQueue, Pull>();
   #partner: Partner;
   #isWanted = false;
@@ -90,6 +92,7 @@ class Worker implements PartnerWorker, LaneControl {
     this.#context = context;
     this.#shared = shared;
     this.#partner = partner;
+    this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork);
     this.#gate = new PartnerGate(partner, { now: context.now, onBreaker: (state) => this.#onBreaker(state) });
   }
 

@@ -1,18 +1,17 @@
 import { laneQueues, type LaneQueue } from "../nats/layout.ts";
 import type { Pull } from "../nats/pull.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
-import type { Budget } from "./budget.ts";
 import { unreadableLetter } from "./dead-letters.ts";
 import { storeDeadLetter } from "./carry-out.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
 import { readItem } from "./delivery-item.ts";
 import { deliver } from "./delivery.ts";
-import { createInFlight } from "./in-flight.ts";
+import { createInFlight, type InFlight } from "./in-flight.ts";
 import { forward, park } from "./move.ts";
 import type { Partner } from "./partner.ts";
 import { PartnerDesk, type HoldReason } from "./partner-desk.ts";
+import type { SharedByWorkers } from "./partner-worker.ts";
 import type { Promotions } from "./promotions.ts";
-import type { Slots } from "./slots.ts";
 import { createSuspicion, type Suspicion } from "./suspicion.ts";
 
 /** Pulls a lane that many partners share, or the lane of one that now shares another, while this pod is its home. */
@@ -22,14 +21,12 @@ export interface SharedLane {
   stop(drainMs: number): Promise<void>;
 }
 
-export interface SharedLaneDeps {
+export interface SharedLaneDeps extends SharedByWorkers {
   readonly context: DeliveryContext;
   readonly lane: string;
   /** The partner of the configuration with this token. */
   readonly partnerOf: (token: string) => Partner | undefined;
   readonly promotions: Pick<Promotions, "promote">;
-  readonly turns: Slots;
-  readonly budget: Budget;
 }
 
 /** Messages handed out of a shared lane at once, over all its partners. */
@@ -51,17 +48,13 @@ class Lane implements SharedLane {
   readonly #deps: SharedLaneDeps;
   readonly #desks = new Map<string, PartnerDesk>();
   readonly #pulls = new Map<LaneQueue, Pull>();
-  readonly #inFlight = createInFlight<Work>((error, { item }) => {
-    if (!this.#deps.context.ending.aborted) {
-      const { eventId, tenant, attempt } = item;
-      this.#deps.context.log.error({ err: error, eventId, tenant, attempt, lane: this.#deps.lane }, "attempt failed here");
-    }
-  });
+  readonly #inFlight: InFlight<Work>;
   #isWanted = false;
   #work: Promise<void> = Promise.resolve();
 
   constructor(deps: SharedLaneDeps) {
     this.#deps = deps;
+    this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), deps.inWork);
   }
 
   setPulling(isPulling: boolean): void {
@@ -210,6 +203,14 @@ class Lane implements SharedLane {
       message.ack();
     } catch (error) {
       context.log.error({ err: error, subject, seq }, "not stored as a dead letter");
+    }
+  }
+
+  #logFailure(error: unknown, { item }: Work): void {
+    const { context, lane } = this.#deps;
+    if (!context.ending.aborted) {
+      const { eventId, tenant, attempt } = item;
+      context.log.error({ err: error, eventId, tenant, attempt, lane }, "attempt failed here");
     }
   }
 

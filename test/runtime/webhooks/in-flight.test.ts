@@ -37,6 +37,22 @@ describe("work in flight", () => {
     expect({ begun, old, young }).toEqual({ begun: 1, old: [], young: ["ack"] });
   });
 
+  test("is begun once, although the worker that is given it again is another one", async () => {
+    const inWork = new Map<number, HeldWork>();
+    const [retired, next] = [createInFlight(() => undefined, inWork), createInFlight(() => undefined, inWork)];
+    const [old, young]: [string[], string[]] = [[], []];
+    const gate = Promise.withResolvers<void>();
+    retired.take(message(7, old), workOf(0), async (work) => {
+      await gate.promise;
+      work.message.ack();
+    });
+    next.take(message(7, young), workOf(0), () => Promise.reject(new Error("begun again")));
+    expect([retired.size, next.size]).toEqual([1, 0]);
+    gate.resolve();
+    await retired.idle(1_000);
+    expect({ old, young, left: inWork.size }).toEqual({ old: [], young: ["ack"], left: 0 });
+  });
+
   test("tells JetStream of what takes long, and only of that", () => {
     const inFlight = createInFlight(() => undefined);
     const [long, short]: [string[], string[]] = [[], []];
