@@ -3,7 +3,7 @@ import { Refusal } from "../errors/refusal.ts";
 
 /** When keys are read again. */
 export interface KeySourceTimes {
-  /** Age at which keys are read again, in the background. */
+  /** Age at which keys are read again, in the background; a cooldown later they are waited for. */
   readonly refreshMs: number;
   /** Least time between two reads, also after a failed one and for unknown key ids: bounds what a caller can cause. */
   readonly cooldownMs: number;
@@ -58,20 +58,29 @@ export class KeySource {
   };
 
   /**
-   * Changes with every reading of the keys, so that what was verified before is verified again; undefined while none are
-   * trusted. Starts a reading in the background when the keys are old.
+   * Changes with every reading of the keys, so that what was verified before is verified again; undefined while none are trusted, or
+   * they have to be read first. Starts a reading in the background when the keys are old.
    */
   readonly version = (): number | undefined => {
-    const ageMs = this.current === undefined ? Number.POSITIVE_INFINITY : this.now() - this.current.loadedAtMs;
+    const ageMs = this.ageMs();
     if (ageMs >= this.times.refreshMs) void this.read();
-    return ageMs < this.times.staleMs ? this.reads : undefined;
+    return ageMs < this.times.staleMs && !this.mustRead(ageMs) ? this.reads : undefined;
   };
 
+  private ageMs(): number {
+    return this.current === undefined ? Number.POSITIVE_INFINITY : this.now() - this.current.loadedAtMs;
+  }
+
+  /** Nobody waits for an issuer that did not answer the last time: then the keys are trusted until they are stale. */
+  private mustRead(ageMs: number): boolean {
+    return ageMs >= this.times.staleMs || (ageMs >= this.times.refreshMs + this.times.cooldownMs && this.lastError === undefined);
+  }
+
   private async keys(): Promise<KeySet> {
-    const ageMs = this.current === undefined ? Number.POSITIVE_INFINITY : this.now() - this.current.loadedAtMs;
-    if (ageMs >= this.times.staleMs) await this.read();
+    const ageMs = this.ageMs();
+    if (this.mustRead(ageMs)) await this.read();
     else if (ageMs >= this.times.refreshMs) void this.read();
-    if (this.current !== undefined && this.now() - this.current.loadedAtMs < this.times.staleMs) return this.current;
+    if (this.current !== undefined && this.ageMs() < this.times.staleMs) return this.current;
     throw new Refusal("not_ready", "The keys of the token's issuer cannot be had now.", {
       retryAfterSeconds: this.times.cooldownMs / 1000,
       cause: this.lastError,

@@ -100,4 +100,21 @@ describe("the keys of an issuer", () => {
     world.nowMs += times.staleMs;
     expect(version()).toBeUndefined();
   });
+
+  test("are waited for when they got old unnoticed, but not again from an issuer that is away", async () => {
+    const { world, find, version } = settableSource();
+    await find(first);
+    world.keys = [second];
+    world.nowMs = times.refreshMs + times.cooldownMs;
+    expect(version()).toBeUndefined();
+    await expect(find(first)).rejects.toBeInstanceOf(errors.JWKSNoMatchingKey);
+    world.fails = true;
+    world.nowMs += times.refreshMs + times.cooldownMs;
+    await find(second);
+    const known = version();
+    expect(known).toBeDefined();
+    world.nowMs += times.cooldownMs;
+    await find(second);
+    expect(version()).toBe(known);
+  });
 });

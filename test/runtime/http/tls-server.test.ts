@@ -1,7 +1,6 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { request as requestTls } from "node:https";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
@@ -17,6 +16,7 @@ import { createPublicServer } from "../../../runtime/http/public-server.ts";
 import { stopServer } from "../../../runtime/http/stop-server.ts";
 import { openTlsFiles } from "../../../runtime/http/tls-files.ts";
 import { createCertificateAuthority } from "../../support/certificate-authority.ts";
+import { askHttps, type HttpsAnswer, type HttpsRequest } from "../../support/https.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -84,28 +84,10 @@ async function token(boundTo: Certificate | undefined): Promise<string> {
   return signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "dashboards", scope: "s", exp: Math.floor(Date.now() / 1000) + 600, cnf });
 }
 
-interface Answer {
-  readonly status: number | undefined;
-  readonly code?: string;
-  readonly headers: Readonly<Record<string, unknown>>;
-}
+type Shown = Pick<HttpsRequest, "client" | "headers">;
 
-type Asking = Partial<Certificate> & { readonly headers?: Readonly<Record<string, string>> };
-
-async function ask({ port }: Served, bearer: string, { headers: others = {}, ...shown }: Asking = {}): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const headers = { authorization: `Bearer ${bearer}`, ...others };
-  const sent = requestTls({ host: "127.0.0.1", port, path: "/who", servername: "localhost", ca: servers.cert, agent: false, ...shown, headers });
-  sent.on("error", reject).on("response", (response) => {
-    let text = "";
-    response.on("data", (chunk: Buffer) => {
-      text += chunk.toString();
-    });
-    response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, ...(JSON.parse(text) as { readonly code?: string }) }));
-  });
-  sent.end();
-  return promise;
-}
+const ask = ({ port }: Served, bearer: string, { headers = {}, ...shown }: Shown = {}): Promise<HttpsAnswer> =>
+  askHttps(`https://127.0.0.1:${port}/who`, { ca: servers.cert, headers: { authorization: `Bearer ${bearer}`, ...headers }, ...shown });
 
 async function handshake({ port }: Served, options: ConnectionOptions): Promise<TLSSocket> {
   const socket = connectTls({ host: "127.0.0.1", port, servername: "localhost", ca: servers.cert, ...options });
@@ -117,18 +99,18 @@ describe("TLS at the pod with a token that is bound to a certificate", () => {
   test("is answered to whoever shows that certificate, and to nobody else", async () => {
     const served = await start("bound");
     const bound = await token(own);
-    expect(await ask(served, bound, own)).toMatchObject({ status: 200, headers: { "strict-transport-security": "max-age=31536000" } });
-    expect(await ask(served, bound, other)).toMatchObject({ status: 401, code: "token_invalid" });
-    expect(await ask(served, bound)).toMatchObject({ status: 401, code: "token_invalid" });
-    expect(await ask(served, await token(undefined), own)).toMatchObject({ status: 401, code: "token_invalid" });
-    expect(await ask(served, await token(foreign), foreign)).toMatchObject({ status: 200 });
+    expect(await ask(served, bound, { client: own })).toMatchObject({ status: 200, headers: { "strict-transport-security": "max-age=31536000" } });
+    expect(await ask(served, bound, { client: other })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await ask(served, bound)).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await ask(served, await token(undefined), { client: own })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await ask(served, await token(foreign), { client: foreign })).toMatchObject({ status: 200 });
   });
 
   test("believes no header, since nobody is a trusted proxy", async () => {
     const served = await start("headers");
     const hash = createHash("sha256").update(new X509Certificate(own.cert).raw).digest("hex");
     const headers = { "x-forwarded-client-cert": `Hash=${hash}`, "x-ssl-client-cert": encodeURIComponent(own.cert) };
-    expect(await ask(served, await token(own), { headers })).toMatchObject({ status: 401, code: "token_invalid" });
+    expect(await ask(served, await token(own), { headers })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
   });
 
   test("knows the certificate of a session that is resumed", async () => {
@@ -147,8 +129,8 @@ describe("TLS at the pod with a token that is bound to a certificate", () => {
 
   test("counts only certificates of the authorities that are named", async () => {
     const served = await start("authority", { clientCaFile: file("clients.crt") });
-    expect(await ask(served, await token(own), own)).toMatchObject({ status: 200 });
-    expect(await ask(served, await token(foreign), foreign)).toMatchObject({ status: 401, code: "token_invalid" });
+    expect(await ask(served, await token(own), { client: own })).toMatchObject({ status: 200 });
+    expect(await ask(served, await token(foreign), { client: foreign })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
   });
 });
 
