@@ -1,6 +1,7 @@
 import type { QueryClassGrant } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { actualCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
+import type { Peers } from "./peers.ts";
 import type { Plan } from "./plan.ts";
 import { createCardinality } from "./quota/cardinality.ts";
 import { requestTokens } from "./quota/demand.ts";
@@ -26,7 +27,7 @@ export interface AdmittedQuery {
 }
 
 /** @throws Refusal when the caller has spent what it may */
-export type AdmitQuery = (plan: Plan, caller: Caller) => AdmittedQuery;
+export type AdmitQuery = (plan: Plan, caller: Caller) => Promise<AdmittedQuery>;
 
 /** The doorkeeper of all routes. Source: design §5 "Quota". */
 export interface Doorkeeper {
@@ -35,20 +36,22 @@ export interface Doorkeeper {
   /** One of a bulk, which took its request token as a whole. */
   readonly bulkItem: AdmitQuery;
   /** Something else that asks stores: one request token, and what it is expected to cost. @throws as {@link AdmitQuery} does */
-  request(caller: Caller, grant: QueryClassGrant, costs: Costs): Admission;
+  request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<Admission>;
+  /** Gives what this pod holds of the quotas back to the others. */
+  stop(): void;
 }
 
-/** Nobody has asked anything yet. */
-export function createDoorkeeper(now: () => number): Doorkeeper {
-  const quotas = createQuotas(now);
+/** Nobody has asked anything yet. @param peers pods that the quotas are shared with */
+export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
+  const quotas = createQuotas(now, peers);
   const cardinality = createCardinality();
-  const admit = (plan: Plan, caller: Caller, requests: number): AdmittedQuery => {
+  const admit = async (plan: Plan, caller: Caller, requests: number): Promise<AdmittedQuery> => {
     const { query } = plan;
     const costs = expectedCosts(plan, (part) => cardinality.expected(part, query));
     const estimate = totalCost(costs);
     const told = { "X-Query-Cost-Estimate": String(estimate) };
     const spender = { ...query.quota, client: caller.client };
-    const admission = withHeaders(told, () => quotas.admit(spender, { requests, costs }, suggestionFor(query)));
+    const admission = await withHeaders(told, () => quotas.admit(spender, { requests, costs }, suggestionFor(query)));
     let actual: number | undefined;
     return {
       estimate,
@@ -66,13 +69,14 @@ export function createDoorkeeper(now: () => number): Doorkeeper {
     query: (plan, caller) => admit(plan, caller, requestTokens((plan.query.window.toMs - plan.query.window.fromMs) / 1_000)),
     bulkItem: (plan, caller) => admit(plan, caller, 0),
     request: (caller, grant, costs) => quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, {}),
+    stop: () => quotas.stop(),
   };
 }
 
 /** Does the work; a refusal tells the headers too. */
-function withHeaders<Result>(headers: Readonly<Record<string, string>>, work: () => Result): Result {
+async function withHeaders<Result>(headers: Readonly<Record<string, string>>, work: () => Promise<Result>): Promise<Result> {
   try {
-    return work();
+    return await work();
   } catch (error) {
     throw error instanceof Refusal ? error.with(headers) : error;
   }

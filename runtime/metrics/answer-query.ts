@@ -78,7 +78,7 @@ export async function answerQuery(route: QueryRoute, request: QueryRequest, sour
   const query = routes[route].make(params, caller, sources.world, asOfMs);
   refuseSunset(query.metrics.map(({ entry }) => entry.metric), context.nowMs);
   const plan = makePlan(query, asOfMs);
-  const admitted = sources.admit(plan, caller);
+  const admitted = await sources.admit(plan, caller);
   const answering = { route, plan, admitted, explain, timing };
   try {
     const { status, headers, body } = known(answering, request, sources) ?? (await answerAnew(answering, request, sources));

@@ -13,9 +13,10 @@ import { catalogAnswer } from "./catalog.ts";
 import { indexCatalogs, storeKey } from "./catalog-index.ts";
 import { healthAnswer } from "./health.ts";
 import { createGate } from "./gate.ts";
-import { createInstruments } from "./instruments.ts";
+import { createInstruments, type Instruments } from "./instruments.ts";
 import { measured, type Measure } from "./measured.ts";
 import type { MetricsAnswer, MetricsApi, Parameters, RequestContext } from "./metrics-api.ts";
+import { noPeers, type Peers } from "./peers.ts";
 import type { World } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
 import { createRequestLog } from "./request-log.ts";
@@ -37,6 +38,8 @@ export interface MetricsApiOptions {
    * "Operational Metrics API" §8), so that they see the partial answer. @default 1800
    */
   readonly deadlineMs?: number;
+  /** Pods that quotas are shared with. @default none */
+  readonly peers?: Peers;
 }
 
 const deadlineMsDefault = 1_800;
@@ -55,13 +58,13 @@ interface Obeyed {
 
 /** Makes the API and begins to probe the stores; connections are kept until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
-  const { log, now = Date.now, deadlineMs = deadlineMsDefault } = options;
+  const { log, now = Date.now, deadlineMs = deadlineMsDefault, peers = noPeers() } = options;
   const stores = createStoreSet(now);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
   const snapshots = createSnapshots();
   const cache = createSloCache();
-  const doorkeeper = createDoorkeeper(() => performance.now());
+  const doorkeeper = createDoorkeeper(() => performance.now(), peers);
   const reads = createReadCache(readCacheBytesMax);
   const answers = createAnswers();
   const hits = createHitLog(now);
@@ -77,11 +80,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     instruments.asked(outcomes);
     logFailures(log, outcomes, correlationId);
   };
-  const counted = (admit: AdmitQuery): AdmitQuery => (plan, caller) => {
-    const admitted = admit(plan, caller);
-    instruments.planned(plan, admitted.estimate);
-    return admitted;
-  };
+  const counted = countedBy(instruments);
   const sourcesFor = (context: RequestContext): QuerySources => ({
     world: obeyed.world,
     stores,
@@ -121,7 +120,18 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: obeyed.world.catalog, cacheHitRatio: hits.ratio() });
     },
     apply,
-    stop: () => stores.stop(),
+    stop() {
+      doorkeeper.stop();
+      return stores.stop();
+    },
+  };
+}
+
+function countedBy(instruments: Instruments): (admit: AdmitQuery) => AdmitQuery {
+  return (admit) => async (plan, caller) => {
+    const admitted = await admit(plan, caller);
+    instruments.planned(plan, admitted.estimate);
+    return admitted;
   };
 }
 

@@ -52,6 +52,8 @@ export interface Layout {
   };
   /** Producers publish on this and a tenant, outside every stream. */
   readonly ingestSubject: string;
+  /** Pods speak to one of them on this and a topic, outside every stream. */
+  podSubject(pod: string): string;
   event(tenant: string, idhash: string): string;
   attempts(tenant: string, idhash: string): string;
   firstAttempt(lane: string, partner: string, did: string): string;
@@ -114,6 +116,7 @@ export function createLayout(prefix: string): Layout {
       replays: `${prefix}.rpl.*.*.*`,
     },
     ingestSubject: `${prefix}.in`,
+    podSubject: (pod) => `${prefix}.pod.${pod}`,
     event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
     attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,
     firstAttempt: (lane, partner, did) => `${prefix}.dlv.${lane}.${partner}.${did}`,

@@ -24,7 +24,7 @@ import { createDuties } from "./duties.ts";
 import { parseEnvelope } from "./envelope.ts";
 import { listEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { readHistory, type EventHistory } from "./history.ts";
-import { createHomes, type Homes } from "./homes.ts";
+import { createHomes, podKey, type Homes } from "./homes.ts";
 import { createFullness, type Fullness } from "./fullness.ts";
 import { createIdempotencyKeys, type IdempotencyKeys } from "./idempotency.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
@@ -73,11 +73,21 @@ export interface WebhookEngine {
   /** Calls the listener after this pod disabled a partner; other pods' marks only show in the list. Answers how to stop. */
   onDisabled(listener: () => void): () => void;
   health(): EngineHealth;
+  /** The pods that are alive by their heartbeats. */
+  readonly pods: LivePods;
   /**
    * Takes nothing more in work and leaves its lanes to others; attempts under way may end within the bound, what has
    * not is tried again elsewhere.
    */
   stop(drainMs: number): Promise<void>;
+}
+
+/** Pods by the names that they have as tokens of subjects. */
+export interface LivePods {
+  /** This one. */
+  readonly own: string;
+  /** Sorted, this one among them. */
+  live(): readonly string[];
 }
 
 /** Whether the engine can work, and if not, why. */
@@ -140,6 +150,7 @@ class Engine implements WebhookEngine {
   readonly replays: Replays;
   readonly deadLetters: DeadLetterBox;
   readonly idempotencyKeys: IdempotencyKeys;
+  readonly pods: LivePods;
   readonly #layout: Layout;
   readonly #fullness: Fullness;
   readonly #deps: WebhookEngineDeps;
@@ -175,6 +186,7 @@ class Engine implements WebhookEngine {
     const localNow = deps.now ?? Date.now;
     const onChange = (): void => this.#lanes.reconcile();
     this.#homes = createHomes({ bucket, clock: nats.clock, podId, localNow, log, onChange });
+    this.pods = { own: podKey(podId), live: () => this.#homes.livePods() };
     const { ownLanesMax } = this.#laneRules;
     this.#promotions = createPromotions(
       createBucket(nats, layout.buckets.promotedPartners),

@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import type { Bucket } from "../nats/buckets.ts";
+import { homeOf } from "../nats/home-of.ts";
 import type { StreamClock } from "../nats/stream-clock.ts";
 import type { Log } from "./delivery-context.ts";
 
@@ -143,15 +143,6 @@ export function livePods(
 ): readonly string[] {
   const young = entries.filter(({ storedAtMs }) => nowMs - storedAtMs < goneAfterMs).map(({ key }) => key);
   return [...new Set([...young, own])].sort();
-}
-
-/**
- * The home of a lane among pods: the one whose hash with the lane is the greatest (rendezvous hashing). When a pod
- * comes or goes, only lanes that it gets or had change their home.
- */
-export function homeOf(lane: string, pods: readonly string[]): string | undefined {
-  const weighed = pods.map((pod) => ({ pod, weight: hash("sha256", `${pod}\n${lane}`, "hex") }));
-  return weighed.sort((a, b) => (a.weight < b.weight ? 1 : -1))[0]?.pod;
 }
 
 /** A pod id as a bucket key, which is one subject token. */

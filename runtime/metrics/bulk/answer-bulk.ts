@@ -64,7 +64,7 @@ interface Run {
  */
 export async function answerBulk(request: BulkRequest, sources: BulkSources): Promise<BulkAnswer> {
   const items = readBulk(request.body);
-  const admission = admitBulk(items, request.caller, sources);
+  const admission = await admitBulk(items, request.caller, sources);
   const startMs = performance.now();
   const lateness = lateAfter(sources.deadlineMs);
   const reads = shareReads(sources.stores, AbortSignal.any([request.signal, lateness.signal]), bulkStoreBytesMax);
@@ -81,7 +81,7 @@ export async function answerBulk(request: BulkRequest, sources: BulkSources): Pr
 }
 
 /** A bulk is one request, in the slowest class of all that it names. */
-function admitBulk(items: readonly BulkItem[], caller: Caller, { world, doorkeeper }: BulkSources): Admission {
+function admitBulk(items: readonly BulkItem[], caller: Caller, { world, doorkeeper }: BulkSources): Promise<Admission> {
   const ids = items.flatMap(({ params }) => (params instanceof Refusal ? [] : (params.get("metric") ?? [])));
   const metrics = [...new Set(ids)].flatMap((id) => world.catalog.get(id)?.metric ?? []);
   return doorkeeper.request(caller, classOf(caller, metrics, world.quotas), new Map());
@@ -93,10 +93,10 @@ async function answerItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
   const deadlineMs = run.lateness.leftMs();
   if (deadlineMs === 0) return { id, cost: undefined, refusal: outOfTime() };
   let cost: number | undefined;
-  const admit: AdmitQuery = (plan, caller) => {
+  const admit: AdmitQuery = async (plan, caller) => {
     takePoints(plan, run);
     run.schemaVersions.add(plan.query.schemaVersion);
-    const admitted = sources.admitItem(plan, caller);
+    const admitted = await sources.admitItem(plan, caller);
     cost = admitted.estimate;
     return admitted;
   };

@@ -1,11 +1,10 @@
-import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
-import { claimsOf, type Claim, type Spender, type Wish } from "./spender.ts";
-import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../bounds/token-bucket.ts";
+import { claimsOf, ownerOf, type Spender, type Wish } from "./spender.ts";
+import { waitMs } from "../../bounds/token-bucket.ts";
+import { noPeers, type Peers } from "../peers.ts";
+import { createPurses } from "./purses.ts";
 
-/** Buckets that are kept; the one unused for longest makes way, and is full when it is needed again. About 300 bytes each. */
-const bucketsMax = 50_000;
 /** When a place among the requests under way is worth asking for again. */
 const placeRetrySeconds = 1;
 
@@ -26,66 +25,62 @@ export interface Quotas {
    *
    * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of what is left
    */
-  admit(spender: Spender, wish: Wish, suggestion: Suggestion): Admission;
+  admit(spender: Spender, wish: Wish, suggestion: Suggestion): Promise<Admission>;
+  /** Gives what this pod holds back to the others. */
+  stop(): void;
 }
 
-/** Nothing is spent yet. */
-export function createQuotas(now: () => number): Quotas {
-  const buckets = createBuckets(now);
-  const underWay = new Map<string, number>();
-
-  const takePlace = ({ client, queryClass, limits }: Spender): (() => void) => {
-    const key = JSON.stringify([client, queryClass]);
-    const count = underWay.get(key) ?? 0;
-    if (count >= limits.maxConcurrent) throw fullHouse(limits.maxConcurrent);
-    underWay.set(key, count + 1);
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      const left = (underWay.get(key) ?? 1) - 1;
-      if (left === 0) underWay.delete(key);
-      else underWay.set(key, left);
-    };
-  };
-
+/** Nothing is spent yet. @param peers pods that the quotas are shared with. @default none */
+export function createQuotas(now: () => number, peers: Peers = noPeers()): Quotas {
+  const purses = createPurses(now, peers);
+  const places = createPlaces();
   return {
-    admit(spender, wish, suggestion) {
+    async admit(spender, wish, suggestion) {
       const claims = claimsOf(spender, wish);
-      const before = claims.map((claim) => ({ claim, bucket: buckets.look(claim) }));
-      const short = before.find(({ claim, bucket }) => bucket.tokens < claim.count);
-      if (short !== undefined) throw refusalOf(short, before, suggestion);
-      const end = wish.requests === 0 ? () => undefined : takePlace(spender);
-      for (const claim of claims) buckets.spend(claim, claim.count);
+      const owner = ownerOf(spender);
+      const end = wish.requests === 0 ? () => undefined : places.take(owner, spender.limits.maxConcurrent);
+      const { ok, purse } = await purses.take(owner, claims);
+      const balances = (): readonly Balance[] => claims.map((claim) => ({ claim, bucket: purse.look(claim) }));
+      if (!ok) {
+        end();
+        throw refusalOf(balances(), suggestion);
+      }
       let charged = wish;
       return {
-        headers: () => rateHeaders(claims.map((claim) => ({ claim, bucket: buckets.look(claim) }))),
+        headers: () => rateHeaders(balances()),
         settle(costs) {
           const actual = claimsOf(spender, { ...charged, costs: onlyOf(charged.costs, costs) });
-          claimsOf(spender, charged).forEach((claim, index) => buckets.spend(claim, (actual[index]?.count ?? claim.count) - claim.count));
+          claimsOf(spender, charged).forEach((claim, index) => purse.spend(claim, (actual[index]?.count ?? claim.count) - claim.count));
           charged = { ...charged, costs: onlyOf(charged.costs, costs) };
         },
         end,
       };
     },
+    stop: () => purses.stop(),
   };
 }
 
-interface Buckets {
-  look(claim: Claim): Bucket;
-  spend(claim: Claim, count: number): void;
+interface Places {
+  /** @returns how to give the place up @throws Refusal `concurrency_exceeded` */
+  take(owner: string, most: number): () => void;
 }
 
-function createBuckets(now: () => number): Buckets {
-  const kept = new BoundedMap<string, Bucket>(bucketsMax);
-  const look = ({ key, limits }: Claim): Bucket => {
-    const nowMs = now();
-    return refilled(kept.get(key) ?? fullBucket(limits, nowMs), limits, nowMs);
-  };
+/** Requests under way in this pod. */
+function createPlaces(): Places {
+  const underWay = new Map<string, number>();
   return {
-    look,
-    spend(claim, count) {
-      kept.set(claim.key, spent(look(claim), count));
+    take(owner, most) {
+      const count = underWay.get(owner) ?? 0;
+      if (count >= most) throw fullHouse(most);
+      underWay.set(owner, count + 1);
+      let isHeld = true;
+      return () => {
+        if (!isHeld) return;
+        isHeld = false;
+        const left = (underWay.get(owner) ?? 1) - 1;
+        if (left === 0) underWay.delete(owner);
+        else underWay.set(owner, left);
+      };
     },
   };
 }
@@ -95,7 +90,11 @@ function onlyOf(expected: ReadonlyMap<string, number>, actual: ReadonlyMap<strin
   return new Map([...expected.keys()].map((metric) => [metric, actual.get(metric) ?? 0]));
 }
 
-function refusalOf({ claim, bucket }: Balance, balances: readonly Balance[], suggestion: Suggestion): Refusal {
+/** For the first claim that finds too little, or, where what was there has just come, for the first of all. */
+function refusalOf(balances: readonly Balance[], suggestion: Suggestion): Refusal {
+  const short = balances.find(({ claim, bucket }) => bucket.tokens < claim.count) ?? balances[0];
+  if (short === undefined) throw new Error("a request without a claim was refused");
+  const { claim, bucket } = short;
   const waitSeconds = Math.ceil(waitMs(bucket, claim.limits, claim.count) / 1_000);
   const what = claim.unit === "requests" ? "requests" : "cost units";
   const of = claim.metric === undefined ? "of this class" : `for ${claim.metric}`;

@@ -30,6 +30,17 @@ export interface Claim {
   readonly count: number;
 }
 
+/** Names a spender among all of them; keys of its buckets begin with the same words. */
+export function ownerOf({ client, queryClass }: Spender): string {
+  return JSON.stringify([client, queryClass]);
+}
+
+/** The spender whose bucket has this key. */
+export function ownerOfKey(key: string): string {
+  const [client, queryClass] = JSON.parse(key) as readonly unknown[];
+  return JSON.stringify([client, queryClass]);
+}
+
 const secondsPerMinute = 60;
 
 /** Every bucket that a request draws on: those of its class first. Source: seed "Operational Metrics API" §5.5. */

@@ -56,7 +56,7 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
   const { views, isPublic, schemaVersion } = selectSlos(params, caller, sources, context.nowMs);
   const plans = views.map((view) => planSlo(view, caller, sources.quotas, context.nowMs));
   const costs = addedCosts(plans.map((plan) => plan.costs));
-  const admission = admitSlo(plans, request, sources);
+  const admission = await admitSlo(plans, request, sources);
   const { read, counts } = await readAll(plans, request, sources).finally(() => admission?.end());
   admission?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
   const outcomes = read.flatMap(({ reading }) => reading.outcomes);
@@ -82,7 +82,7 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
 }
 
 /** Whoever has no token is held back by a gate of its own. */
-function admitSlo(plans: readonly SloPlan[], { caller }: SloRequest, { doorkeeper }: SloSources): Admission | undefined {
+async function admitSlo(plans: readonly SloPlan[], { caller }: SloRequest, { doorkeeper }: SloSources): Promise<Admission | undefined> {
   const quota = plans[0]?.plans[0]?.query.quota;
   if (caller.scopes.length === 0 || quota === undefined) return undefined;
   return doorkeeper.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));

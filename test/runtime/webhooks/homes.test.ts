@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { homeOf, livePods, podKey } from "../../../runtime/webhooks/homes.ts";
+import { homeOf } from "../../../runtime/nats/home-of.ts";
+import { livePods, podKey } from "../../../runtime/webhooks/homes.ts";
 
 const pods = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/u), { minLength: 1, maxLength: 8 });
 const lanes = fc.uniqueArray(fc.stringMatching(/^[\w-]{16}$/u), { minLength: 1, maxLength: 50 });

@@ -34,7 +34,8 @@ accounts {
           # What is kept is never thrown away as a whole, and the cluster is not the runtime's to change.
           deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
         }
-        subscribe { allow: ["_INBOX.>"] }
+        # Answers, events that producers send, and what pods ask each other; nothing that is kept.
+        subscribe { allow: ["_INBOX.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
       }
     }, {
       # For backups and for people: nats --user backup.

@@ -1,0 +1,23 @@
+/** The pods that answer metrics together, this one among them. */
+export interface Peers {
+  /** Name of this pod among the live ones. */
+  readonly own: string;
+  /** Names of the pods that are alive, sorted. */
+  live(): readonly string[];
+  /** Whether other pods can be heard at all. */
+  isConnected(): boolean;
+  /** Asks another pod. @throws when it does not answer in time */
+  ask(pod: string, topic: string, question: object): Promise<unknown>;
+  /** Tells another pod, which may never hear of it. */
+  tell(pod: string, topic: string, message: object): void;
+  /** Answers what others ask of this one. */
+  serve(topic: string, answer: (message: unknown) => object): void;
+}
+
+/** One pod that has nobody beside it. */
+export function noPeers(): Peers {
+  const nobody = (): never => {
+    throw new Error("there is no other pod");
+  };
+  return { own: "alone", live: () => ["alone"], isConnected: () => true, ask: async () => nobody(), tell: nobody, serve: () => undefined };
+}

@@ -1,0 +1,77 @@
+import type { Peers } from "../peers.ts";
+import { createBorrower } from "./borrower.ts";
+import { createLedger } from "./ledger.ts";
+import { followMembers } from "./members.ts";
+import { ledgerPurse, notedPurse, type Purse } from "./purse.ts";
+import type { Claim } from "./spender.ts";
+import { createWallet } from "./wallet.ts";
+
+/** What became of some claims. */
+export interface Taken {
+  readonly ok: boolean;
+  /** Where the tokens were taken from, or were missing. */
+  readonly purse: Purse;
+}
+
+/** The tokens of all spenders over all pods. */
+export interface Purses {
+  /**
+   * Takes what all claims of one spender want, or nothing. Asks another pod only where this one is not the spender's home
+   * and holds too little.
+   */
+  take(owner: string, claims: readonly Claim[]): Promise<Taken>;
+  /** Gives back everything that is held for nobody. */
+  stop(): void;
+}
+
+/**
+ * Each spender has a home among the live pods, which keeps its buckets. Other pods borrow from it what they need, and a part
+ * of their share ahead, so that no token is spent twice and few requests wait for another pod. Without an answer from the
+ * home, and where no pod hears another, a pod spends from buckets of its own, of one pod's share; what it spends otherwise is
+ * noted there too, so that a silence of a moment gives nobody a second burst.
+ */
+export function createPurses(now: () => number, peers: Peers): Purses {
+  const members = followMembers(now, peers);
+  const ledger = createLedger(now, members.begin);
+  const wallet = createWallet(now);
+  const share = ledgerPurse(createLedger(now), () => 1 / members.count());
+  const alone = ledgerPurse(ledger);
+  const home = notedPurse(alone, share);
+  const borrowed = notedPurse(wallet, share);
+  const borrower = createBorrower({ now, peers, members, ledger, wallet });
+  const from = (purse: Purse, claims: readonly Claim[]): Taken => ({ ok: purse.take(claims), purse });
+
+  const takeBorrowed = async (pod: string, claims: readonly Claim[]): Promise<Taken> => {
+    const held = from(borrowed, claims);
+    const loans = held.ok ? undefined : wallet.wanted(claims);
+    if (loans === undefined) return held;
+    return from((await borrower.borrow(pod, loans)) ? borrowed : share, claims);
+  };
+
+  const inTurn = createTurns();
+  return {
+    async take(owner, claims) {
+      if (members.count() === 1) return from(alone, claims);
+      if (!peers.isConnected()) return from(share, claims);
+      const pod = members.homeOf(owner);
+      if (pod === peers.own) return from(home, claims);
+      return borrower.isAway(pod) ? from(share, claims) : inTurn(owner, () => takeBorrowed(pod, claims));
+    },
+    stop: () => borrower.stop(),
+  };
+}
+
+/** Work of one spender after another, so that what one borrows is not taken by the next. */
+function createTurns(): (owner: string, work: () => Promise<Taken>) => Promise<Taken> {
+  const turns = new Map<string, Promise<Taken>>();
+  return async (owner, work) => {
+    const before = turns.get(owner);
+    const turn = before === undefined ? work() : before.then(work);
+    turns.set(owner, turn);
+    try {
+      return await turn;
+    } finally {
+      if (turns.get(owner) === turn) turns.delete(owner);
+    }
+  };
+}

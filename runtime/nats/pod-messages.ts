@@ -1,0 +1,52 @@
+import type { NatsConnectionHandle } from "./connect.ts";
+import { serveSubject } from "./ingest-subject.ts";
+import type { Layout } from "./layout.ts";
+
+/** Short messages from one pod to another, which nothing keeps. */
+export interface PodMessages {
+  /** Whether other pods can be heard at all. */
+  isConnected(): boolean;
+  /**
+   * Asks another pod; its answer is parsed JSON.
+   *
+   * @throws Unanswered, at once where there is no connection or nobody of that name
+   */
+  ask(pod: string, topic: string, question: object): Promise<unknown>;
+  /** Tells another pod, which may never hear of it. */
+  tell(pod: string, topic: string, message: object): void;
+  /** Answers what others ask of this pod under a topic; a message that is no JSON is not answered. */
+  serve(topic: string, answer: (message: unknown) => object): void;
+  /** Hears nothing more. */
+  stop(): Promise<void>;
+}
+
+/** Well above a round trip, well below what a client waits. */
+const askTimeoutMs = 250;
+
+/** Messages to and from the pod of this name, which is one subject token. */
+export function createPodMessages(nats: NatsConnectionHandle, { podSubject }: Pick<Layout, "podSubject">, own: string): PodMessages {
+  const answers = new Map<string, (message: unknown) => object>();
+  const stop = serveSubject(nats, podSubject(own), own, (asked) => {
+    const message = parsed(asked.data);
+    const body = message === undefined ? undefined : answers.get(asked.token)?.(message);
+    if (asked.isAsking && body !== undefined) asked.answer(body);
+  });
+  return {
+    isConnected: () => nats.isConnected(),
+    async ask(pod, topic, question) {
+      const answer = await nats.requests.ask(`${podSubject(pod)}.${topic}`, JSON.stringify(question), { timeoutMs: askTimeoutMs });
+      return parsed(answer);
+    },
+    tell: (pod, topic, message) => nats.outbox.publish(`${podSubject(pod)}.${topic}`, JSON.stringify(message)),
+    serve: (topic, answer) => void answers.set(topic, answer),
+    stop,
+  };
+}
+
+function parsed(data: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
+  } catch {
+    return undefined;
+  }
+}
