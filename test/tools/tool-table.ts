@@ -127,6 +127,16 @@ const helmDocs = judge("helm-docs", "github.com/norwoodj/helm-docs", "about a mi
 const kubeconform = judge("kubeconform", "github.com/yannh/kubeconform", "a quarter of a minute, once");
 const kubeScore = judge("kube-score", "github.com/zegl/kube-score", "about a minute, once");
 
+const resourceHealth: ToolSource = {
+  folder: "resource-health",
+  packages: ["."],
+  versionModule: "github.com/fluxcd/cli-utils",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "half a minute, once",
+};
+
 const prometheusMinimum: Version = [3, 9, 0];
 const kubernetesMinimum: Version = [1, 33, 0];
 
@@ -180,6 +190,8 @@ export const tools = {
   "helm-docs": { source: helmDocs, minimum: [1, 14, 2], versionArgs: [] },
   kubeconform: { source: kubeconform, minimum: [0, 8, 0], versionArgs: [] },
   "kube-score": { source: kubeScore, minimum: [1, 20, 0], versionArgs: [] },
+  /** What Flux and Argo CD make of an object; only ever built. */
+  "resource-health": { source: resourceHealth, minimum: [1, 2, 0], versionArgs: [] },
   kind: { source: kind, minimum: [0, 30, 0], versionArgs: ["version"] },
 } as const satisfies Readonly<Record<string, Tool>>;
 
