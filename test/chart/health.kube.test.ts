@@ -10,6 +10,8 @@ import { run } from "../tools/run.ts";
 
 const recipe = join(import.meta.dirname, "..", "..", "docs", "recipes", "argocd.yaml");
 const judgeMsMax = 60_000;
+/** What the API server says of an object that was just made, by the default in the schema. */
+const unseen = { observedGeneration: 0 };
 const now = "2026-01-01T00:00:00Z";
 
 let folder: TemporaryFolder;
@@ -44,7 +46,7 @@ interface Row {
 
 const rows: readonly Row[] = [
   { when: "every pod obeys it", facts: inForce, flux: "Current", argo: "Healthy" },
-  { when: "nobody has seen it", facts: undefined, flux: "Current", argo: "Progressing" },
+  { when: "nobody has seen it", facts: undefined, flux: "InProgress", argo: "Progressing" },
   { when: "it was not looked at yet", facts: nothing, flux: "InProgress", argo: "Progressing" },
   { when: "it was edited since", facts: inForce, generation: 5, flux: "InProgress", argo: "Progressing" },
   { when: "pods are about to obey it", facts: { ...inForce, rollout: { kind: "waiting", untilMs: 0 } }, flux: "InProgress", argo: "Progressing" },
@@ -57,7 +59,7 @@ const rows: readonly Row[] = [
 
 function objectOf({ facts, generation = 4 }: Row): object {
   const head = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner", metadata: { namespace: "shop", name: "acme", generation } };
-  if (facts === undefined) return head;
+  if (facts === undefined) return { ...head, status: unseen };
   const conditions = withTimes(decideConditions(facts), [], now);
   const observedGeneration = conditions.find(({ type }) => type === "Ready")?.observedGeneration;
   return { ...head, status: { observedGeneration, conditions } };

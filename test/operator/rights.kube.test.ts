@@ -149,7 +149,7 @@ describe("what is obeyed", () => {
     for (const namespace of [core, shop, stranger]) await cluster.quota(namespace, `desk-of-${namespace}`);
     for (const namespace of [core, shop]) await cluster.reason(namespace, "QueryClassQuota", `desk-of-${namespace}`, "Ready", "Ready");
     expect(pod.config?.quotas.map(({ namespace }) => namespace)).toEqual([core, shop].toSorted());
-    expect((await cluster.object(stranger, "QueryClassQuota", `desk-of-${stranger}`)).status).toBeUndefined();
+    expect((await cluster.object(stranger, "QueryClassQuota", `desk-of-${stranger}`)).status).toEqual({ observedGeneration: 0 });
   });
 
   test("is in every namespace when all are watched, and what lacks the labels belongs to another installation", async () => {
@@ -163,7 +163,7 @@ describe("what is obeyed", () => {
     await cluster.reason(core, "QueryClassQuota", "a-desk", "Ready", "Ready");
     await cluster.reason(shop, "QueryClassQuota", "b-desk", "Ready", "Ready");
     expect(pod.config?.quotas.map(({ name }) => name).toSorted()).toEqual(["a-desk", "b-desk"]);
-    expect((await cluster.object(shop, "QueryClassQuota", "c-desk")).status).toBeUndefined();
+    expect((await cluster.object(shop, "QueryClassQuota", "c-desk")).status).toEqual({ observedGeneration: 0 });
     await cluster.quota(shop, "b-desk", {}, { labels: { team: "theirs" } });
     await waitFor(() => pod.config?.quotas.length === 1, { ...patience, what: "the desk that went over to be forgotten" });
   });
