@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "yaml";
+import { tlsVersions, tokenBindings } from "../../runtime/config/settings.ts";
 import { settingsSchema } from "../../runtime/config/settings-schema.ts";
 import { policySchema } from "../../operator/policy/policy-schema.ts";
 
@@ -38,6 +39,8 @@ const known: Readonly<Record<string, Schema>> = {
   settingsFiles: textMap,
   "clusterIssuer.audiences": { type: "array", minItems: 1, items: text },
   "clusterIssuer.grants": { type: "array", items: grant },
+  "clusterIssuer.tokenBinding": { enum: tokenBindings },
+  "tls.minVersion": { enum: tlsVersions },
   "operator.replicas": count(1),
   "runtime.replicas": count(0),
   "nats.replicas": { enum: [1, 3] },

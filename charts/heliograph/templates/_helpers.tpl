@@ -74,6 +74,11 @@ affinity:
   {{- end }}
 {{- end -}}
 
+{{/* Where the API is called inside the cluster. */}}
+{{- define "heliograph.apiUrl" -}}
+{{ ternary "https" "http" (ne .Values.runtime.tls.secret "") }}://{{ include "heliograph.fullname" . }}:{{ .Values.runtime.service.port }}
+{{- end -}}
+
 {{/* What the restricted Pod Security standard asks of a pod. */}}
 {{- define "heliograph.podSecurity" -}}
 securityContext:
@@ -142,12 +147,27 @@ securityContext:
 {{- end -}}
 {{- $own := dict "issuer" .issuer "audiences" .audiences "jwksUrl" "https://kubernetes.default.svc/openid/v1/jwks" -}}
 {{- $_ := set $own "jwksCaFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" -}}
+{{- $_ := set $own "tokenBinding" .tokenBinding -}}
 {{- $_ := set $own "jwksTokenFile" "/var/run/secrets/kubernetes.io/serviceaccount/token" -}}
 {{- if $grants -}}{{- $_ := set $own "grants" $grants -}}{{- end -}}
 {{- $issuers = append $issuers $own -}}
 {{- end -}}
 {{- end -}}
 {{- $_ := set $settings "issuers" $issuers -}}
+{{- with .Values.runtime.tls -}}
+{{- if .secret -}}
+{{- $tls := dict "certFile" "/etc/heliograph-tls/tls.crt" "keyFile" "/etc/heliograph-tls/tls.key" "minVersion" .minVersion -}}
+{{- if .clientCaSecret -}}{{- $_ := set $tls "clientCaFile" "/etc/heliograph-client-ca/ca.crt" -}}{{- end -}}
+{{- $_ := set $settings "tls" $tls -}}
+{{- end -}}
+{{- end -}}
+{{- if not (or $settings.tls $settings.trustedProxies) -}}
+{{- range $issuers -}}
+{{- if eq (default $settings.tokenBinding .tokenBinding) "Certificate" -}}
+{{- fail (printf "Tokens of %s have to be bound to a client certificate, which nothing could show: set runtime.tls.secret or settings.trustedProxies, or settings.tokenBinding=None to take tokens from whoever has them." .issuer) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- toYaml $settings -}}
 {{- end -}}
 
