@@ -74,9 +74,19 @@ affinity:
   {{- end }}
 {{- end -}}
 
+{{/* Secret of the pods' own certificate; empty where values of an older chart are used again, or there is none. */}}
+{{- define "heliograph.tlsSecret" -}}
+{{- with .Values.runtime.tls -}}{{ .secret }}{{- end -}}
+{{- end -}}
+
+{{/* What the API speaks. */}}
+{{- define "heliograph.apiScheme" -}}
+{{ ternary "http" "https" (empty (include "heliograph.tlsSecret" .)) }}
+{{- end -}}
+
 {{/* Where the API is called inside the cluster. */}}
 {{- define "heliograph.apiUrl" -}}
-{{ ternary "https" "http" (ne .Values.runtime.tls.secret "") }}://{{ include "heliograph.fullname" . }}:{{ .Values.runtime.service.port }}
+{{ include "heliograph.apiScheme" . }}://{{ include "heliograph.fullname" . }}:{{ .Values.runtime.service.port }}
 {{- end -}}
 
 {{/* What the restricted Pod Security standard asks of a pod. */}}
@@ -147,7 +157,7 @@ securityContext:
 {{- end -}}
 {{- $own := dict "issuer" .issuer "audiences" .audiences "jwksUrl" "https://kubernetes.default.svc/openid/v1/jwks" -}}
 {{- $_ := set $own "jwksCaFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" -}}
-{{- $_ := set $own "tokenBinding" .tokenBinding -}}
+{{- if .tokenBinding -}}{{- $_ := set $own "tokenBinding" .tokenBinding -}}{{- end -}}
 {{- $_ := set $own "jwksTokenFile" "/var/run/secrets/kubernetes.io/serviceaccount/token" -}}
 {{- if $grants -}}{{- $_ := set $own "grants" $grants -}}{{- end -}}
 {{- $issuers = append $issuers $own -}}
@@ -163,7 +173,7 @@ securityContext:
 {{- end -}}
 {{- if not (or $settings.tls $settings.trustedProxies) -}}
 {{- range $issuers -}}
-{{- if eq (default $settings.tokenBinding .tokenBinding) "Certificate" -}}
+{{- if eq (.tokenBinding | default $settings.tokenBinding | default "None") "Certificate" -}}
 {{- fail (printf "Tokens of %s have to be bound to a client certificate, which nothing could show: set runtime.tls.secret or settings.trustedProxies, or settings.tokenBinding=None to take tokens from whoever has them." .issuer) -}}
 {{- end -}}
 {{- end -}}
