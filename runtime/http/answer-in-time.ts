@@ -2,9 +2,8 @@ import type { FastifyReply } from "fastify";
 import { Refusal } from "../errors/refusal.ts";
 
 /**
- * Runs the work for a request whose body has been read. Fastify's own signal is aborted, and its own timeout ended, as soon as
- * a body has been read to its end; here the signal is aborted when the caller hangs up before the answer, or the answer takes
- * too long.
+ * Runs the work for a request. Fastify's own signal is aborted as soon as a body has been read to its end, for every request at a
+ * cost; here the signal is aborted only when the caller hangs up before the answer, or the answer takes too long.
  *
  * @throws Refusal `answer_timeout`; what the work throws
  */

@@ -29,7 +29,7 @@ const noBody = new Uint8Array();
 
 /** The server of both APIs: no route without a scope unless it is open to all, no body before its sender is known. */
 export function createPublicServer(options: PublicServerOptions): FastifyInstance {
-  const app = createHttpServer(options);
+  const app = createHttpServer({ ...options, areAnswersBounded: true });
   app.decorateRequest("caller", undefined);
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   for (const route of options.routes) addRoute(app, route, options);
@@ -58,8 +58,7 @@ function addRoute(app: FastifyInstance, route: Route, options: PublicServerOptio
     url: route.path,
     handler: async (request, reply) => {
       const answer = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, signal, now()));
-      const hasBody = route.bodyBytesMax !== undefined;
-      const { status, headers = {}, body } = await (hasBody ? answerInTime(reply, answerTimeoutMs, answer) : answer(request.signal));
+      const { status, headers = {}, body } = await answerInTime(reply, answerTimeoutMs, answer);
       return reply.code(status).headers(headers).send(body);
     },
   });

@@ -22,6 +22,11 @@ export interface ServerOptions {
   readonly isEnding?: () => boolean;
   /** Serves https with these; clients are asked for a certificate and need none. @default plain HTTP */
   readonly tls?: SecureContextOptions;
+  /**
+   * Whether the routes bound the time of their answers themselves. Else Fastify does, which costs an abort signal and an
+   * exception with its stack for each request that is answered well. @default false
+   */
+  readonly areAnswersBounded?: boolean;
 }
 
 declare module "fastify" {
@@ -58,7 +63,7 @@ const hungUpStatus = 499;
  * on every answer and writes one log line per request.
  */
 export function createHttpServer(options: ServerOptions): FastifyInstance {
-  const { log, isEnding = () => false, tls } = options;
+  const { log, isEnding = () => false, tls, areAnswersBounded = false } = options;
   const limits = { ...httpLimits, ...options.limits };
   // With the narrower type, Fastify would infer an instance that fits nothing else.
   const loggerInstance: FastifyBaseLogger = log;
@@ -68,7 +73,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     childLoggerFactory: (logger) => logger,
     genReqId: (request) => correlationId(request.headers[correlationHeader]),
     bodyLimit: 1,
-    handlerTimeout: limits.answerTimeoutMs,
+    ...(areAnswersBounded ? {} : { handlerTimeout: limits.answerTimeoutMs }),
     forceCloseConnections: "idle",
     return503OnClosing: false,
     routerOptions: { maxParamLength: limits.segmentLengthMax, querystringParser: () => ({}) },
