@@ -1,8 +1,7 @@
 import { pino, type Logger } from "pino";
 import type { Program } from "../program.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
-
-const standardError = 2;
+import { createLogDestination } from "./log-destination.ts";
 
 export interface ServeOptions {
   readonly logLevel: string;
@@ -19,8 +18,21 @@ export async function serve(
   start: (log: Logger, stopping: AbortSignal) => Promise<Program | undefined>,
 ): Promise<ExitName> {
   // Logs go to the standard error, so that the standard output holds the one line for whoever started the program.
-  const log = pino({ level: logLevel, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(standardError));
+  const destination = createLogDestination();
+  const log = pino({ level: logLevel, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   endOnFatal(log);
+  try {
+    return await runUntilSignal(log, drainMs, start);
+  } finally {
+    await destination.flushed();
+  }
+}
+
+async function runUntilSignal(
+  log: Logger,
+  drainMs: number,
+  start: (log: Logger, stopping: AbortSignal) => Promise<Program | undefined>,
+): Promise<ExitName> {
   const stopping = new AbortController();
   const signalled = firstSignal(log).then((signal) => {
     stopping.abort();
