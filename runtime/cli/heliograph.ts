@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { enableCompileCache } from "node:module";
 import { StartError } from "../start-error.ts";
 import { version } from "../version.ts";
 import { readArguments, type Invocation } from "./arguments.ts";
@@ -36,6 +37,8 @@ async function print(text: string): Promise<ExitName> {
 }
 
 async function main(): Promise<ExitName> {
+  // A restart is what a producer waits for. Without a writable temporary folder nothing is kept, and nothing fails.
+  enableCompileCache();
   try {
     return await dispatch(readArguments(process.argv.slice(2), process.env));
   } catch (error) {
