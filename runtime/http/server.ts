@@ -93,8 +93,9 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
   });
   addHooks(app, limits, options);
   // Else a kept connection is closed while its caller sends the next request on it, who then cannot know what became of that.
-  app.addHook("onSend", async (_request, reply) => {
+  app.addHook("onSend", (_request, reply, payload, done) => {
     if (isEnding()) reply.header("connection", "close");
+    done(null, payload);
   });
   return app;
 }
@@ -117,12 +118,11 @@ function boundedServer(handler: Parameters<typeof createServer>[1] & object, lim
 function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls }: ServerOptions): void {
   const headers = { ...securityHeaders, ...(tls === undefined ? {} : tlsHeaders) };
   const audit = createAudit(log, Date.now);
-  app.addHook("onRequest", async (request, reply) => {
+  const problem = `The request target is longer than ${limits.targetLengthMax} characters.`;
+  app.addHook("onRequest", (request, reply, done) => {
     request.startedAtMs = performance.now();
     reply.headers(headers).header(correlationHeader, request.id);
-    if (request.url.length > limits.targetLengthMax) {
-      throw new Refusal("uri_too_long", `The request target is longer than ${limits.targetLengthMax} characters.`);
-    }
+    done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", problem) : undefined);
   });
   const settle = (request: FastifyRequest, status: number): void => {
     const outcome = {
@@ -137,7 +137,10 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
     if (refusal === undefined || !isAudited(refusal.status)) return;
     audit({ code: refusal.code, detail: refusal.message, correlationId: id, method: outcome.method, route: outcome.route, address, client });
   };
-  app.addHook("onResponse", async (request, reply) => settle(request, reply.statusCode));
+  app.addHook("onResponse", (request, reply, done) => {
+    settle(request, reply.statusCode);
+    done();
+  });
   app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
 }
 
