@@ -75,6 +75,8 @@ const issuerRanges: readonly IssuerRange[] = Object.values(brands)
  * those beyond a decimal point to a fraction.
  */
 const digitGroups = /(?<![\p{L}\p{N}]|\d\.)\d+(?:[\p{Zs}\p{Pd}]\d+)*(?![\p{L}\p{N}]|\.\d)/gu;
+/** What every number on a card begins with however it is printed; most texts hold nothing like it. */
+const enoughDigits = /\d[\d\p{Zs}\p{Pd}]{12}/u;
 const separators = /[\p{Zs}\p{Pd}]/u;
 const digitsMin = 13;
 const digitsMax = 19;
@@ -97,7 +99,7 @@ const printedLayouts: readonly (readonly number[])[] = [
  * in one group or in groups as cards are printed. A number that is part of a longer group of digits is not looked for.
  */
 export function hasCardNumber(text: string): boolean {
-  if (text.length < digitsMin) {
+  if (text.length < digitsMin || !enoughDigits.test(text)) {
     return false;
   }
   return [...text.matchAll(digitGroups)].some(([run]) => run.length >= digitsMin && runHoldsCard(run.split(separators)));

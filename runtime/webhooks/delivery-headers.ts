@@ -60,8 +60,13 @@ export function deliveryHeaders(scheme: SigningScheme, attempt: SignedAttempt): 
     // Nothing is ever decompressed, so nothing compressed is asked for.
     "Accept-Encoding": "identity",
   };
-  const own: Headers = { ...schemes[scheme](attempt, timestamp, unsigned), ...unsigned };
+  const own = { ...schemes[scheme](attempt, timestamp, unsigned), ...unsigned };
+  const { endpointHeaders } = attempt;
+  return Object.keys(endpointHeaders).length === 0 ? own : { ...fixedHeaders(endpointHeaders, own), ...own };
+}
+
+/** Those of the endpoint that nothing else is called, in whatever case. */
+function fixedHeaders(endpointHeaders: Headers, own: Headers): Headers {
   const taken = new Set(Object.keys(own).map((name) => name.toLowerCase()));
-  const fixed = Object.entries(attempt.endpointHeaders).filter(([name]) => !taken.has(name.toLowerCase()));
-  return { ...Object.fromEntries(fixed), ...own };
+  return Object.fromEntries(Object.entries(endpointHeaders).filter(([name]) => !taken.has(name.toLowerCase())));
 }

@@ -120,9 +120,12 @@ export function parseEnvelope(bytes: Uint8Array, rules: EnvelopeRules): ValidEnv
   return { envelope: readFields(fields as CheckedFields), bytes };
 }
 
+/** Made once, since making one costs more than decoding an event. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return decoder.decode(bytes);
   } catch (cause) {
     throw new Refusal("invalid_utf8", "An event is JSON in UTF-8", { cause });
   }
@@ -215,7 +218,7 @@ export function spliceAttempt(bytes: Uint8Array, attempt: number): Uint8Array {
     throw new TypeError("An attempt is spliced into a JSON object");
   }
   const isEmpty = bytes[lastBefore(bytes, close)] === openBrace;
-  const member = new TextEncoder().encode(`${isEmpty ? "" : ","}"attempt":${attempt}`);
+  const member = Buffer.from(`${isEmpty ? "" : ","}"attempt":${attempt}`);
   const spliced = new Uint8Array(bytes.length + member.length);
   spliced.set(bytes.subarray(0, close));
   spliced.set(member, close);

@@ -27,6 +27,7 @@ interface Walk {
 }
 
 const numberForm = /-?\d[\d.eE+-]*/uy;
+const numberStart: ReadonlySet<string | undefined> = new Set("-0123456789");
 
 /**
  * Walks a text that `JSON.parse` accepts. It keeps its own stack, so that no depth can exhaust the program's.
@@ -41,7 +42,7 @@ export function walkJson(text: string, depthMax: number, visitor: JsonVisitor): 
   return walk.frames.length <= depthMax;
 }
 
-/** Takes what begins at `position` and returns where the next thing does. */
+/** Takes what begins at `position` and returns where the next thing does; what is neither name nor value is passed over. */
 function step(walk: Walk, position: number): number {
   const character = walk.text[position];
   if (character === '"') {
@@ -55,7 +56,7 @@ function step(walk: Walk, position: number): number {
     walk.frames.pop();
   } else if (character === ",") {
     nextItem(walk.frames.at(-1));
-  } else {
+  } else if (numberStart.has(character)) {
     return takeNumber(walk, position);
   }
   return position + 1;
@@ -90,7 +91,6 @@ function takeName(walk: Walk, frame: Frame, names: Set<string>, name: string): v
   walk.visitor.member?.(pathOf(walk), isRepeated);
 }
 
-/** Numbers are reported; white space, colons and the letters of `true`, `false` and `null` are passed over. */
 function takeNumber(walk: Walk, start: number): number {
   numberForm.lastIndex = start;
   const text = numberForm.exec(walk.text)?.[0];

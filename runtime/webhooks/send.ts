@@ -44,8 +44,9 @@ export interface SenderOptions {
 
 /** Everything that makes two connections to one host interchangeable. */
 interface Lane {
-  readonly guard: Guard;
   readonly agent: Agent;
+  /** Why this URL must not be called, or undefined. */
+  readonly faultOf: (url: URL) => string | undefined;
 }
 
 const lanesMax = 1_024;
@@ -124,7 +125,17 @@ function createLane(
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return { guard, agent };
+  return { agent, faultOf: judgeOnce(guard) };
+}
+
+/** URLs are the partners' own objects, which nobody changes. */
+function judgeOnce(guard: Guard): Lane["faultOf"] {
+  const judged = new WeakMap<URL, { readonly fault: string | undefined }>();
+  return (url) => {
+    const known = judged.get(url) ?? { fault: urlFault(guard, url) };
+    judged.set(url, known);
+    return known.fault;
+  };
 }
 
 function dropOldest(lanes: Map<string, Lane>): void {
@@ -136,11 +147,11 @@ function dropOldest(lanes: Map<string, Lane>): void {
 }
 
 async function send(
-  { agent, guard }: Lane,
+  { agent, faultOf }: Lane,
   traces: AsyncLocalStorage<ConnectionTrace>,
   request: SendRequest,
 ): Promise<Outcome> {
-  const fault = urlFault(guard, request.url);
+  const fault = faultOf(request.url);
   if (fault !== undefined) {
     return { kind: "failure", reason: "guard", detail: fault, timings: { totalMs: 0 } };
   }
