@@ -1,7 +1,7 @@
 import { pino, type Logger } from "pino";
 import type { Program } from "../program.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
-import { createLogDestination } from "./log-destination.ts";
+import { createLogDestination, type LogDestination } from "./log-destination.ts";
 
 export interface ServeOptions {
   readonly logLevel: string;
@@ -22,15 +22,20 @@ export async function serve(
   const log = pino({ level: logLevel, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   endOnFatal(log);
   try {
-    return await runUntilSignal(log, drainMs, start);
+    return await runUntilSignal({ log, destination, drainMs }, start);
   } finally {
     await destination.flushed();
   }
 }
 
+interface Serving {
+  readonly log: Logger;
+  readonly destination: LogDestination;
+  readonly drainMs: number;
+}
+
 async function runUntilSignal(
-  log: Logger,
-  drainMs: number,
+  { log, destination, drainMs }: Serving,
   start: (log: Logger, stopping: AbortSignal) => Promise<Program | undefined>,
 ): Promise<ExitName> {
   const stopping = new AbortController();
@@ -39,6 +44,8 @@ async function runUntilSignal(
     return signal;
   });
   const program = await start(log, stopping.signal);
+  // Whoever waits for the line finds in the log what the start had to say.
+  await destination.flushed();
   if (program !== undefined) process.stdout.write(`${JSON.stringify(readyLine(program))}\n`);
   const signal = await signalled;
   log.info({ signal, drainMs }, "draining");
