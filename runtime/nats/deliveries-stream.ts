@@ -88,8 +88,8 @@ export interface DeliveriesStream {
   oldest(queue: LaneQueue, partner: string): Promise<StoredMessage | undefined>;
   /** The message with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
-  /** Lanes that have a consumer. */
-  lanes(): Promise<ReadonlySet<string>>;
+  /** Lanes that have consumers, and for which queues. */
+  lanes(): Promise<ReadonlyMap<string, readonly LaneQueue[]>>;
   /** Removes the consumers of a lane through which nothing goes any more; false when something still may. */
   removeLane(lane: string): Promise<boolean>;
   /** Everything that waits. */
@@ -153,10 +153,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       return (await readBatchFrom(handle, stream, { subject, countMax: 1, bytesMax: oneMessageBytes }))[0];
     },
     at: (seq) => readAt(handle, stream, seq),
-    lanes: async () => {
-      const names = await consumerNames(handle, stream);
-      return new Set(names.map((name) => name.slice(name.indexOf("-") + 1)));
-    },
+    lanes: async () => queuesByLane(await consumerNames(handle, stream)),
     removeLane: async (lane) => {
       const names = laneQueues.map((queue) => laneConsumer(queue, lane));
       const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
@@ -174,6 +171,17 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
     },
     waitingFor: (lane, partner) => waitingFor(handle, layout, lane, partner),
   };
+}
+
+function queuesByLane(consumers: readonly string[]): ReadonlyMap<string, readonly LaneQueue[]> {
+  const found = new Map<string, LaneQueue[]>();
+  for (const name of consumers) {
+    const at = name.indexOf("-");
+    const lane = name.slice(at + 1);
+    const queues = laneQueues.filter((queue) => queue === name.slice(0, at));
+    found.set(lane, [...(found.get(lane) ?? []), ...queues]);
+  }
+  return found;
 }
 
 async function waitingFor(

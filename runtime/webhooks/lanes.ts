@@ -90,16 +90,24 @@ class WorkerLanes implements Lanes {
 
   async lookForLeftovers(): Promise<void> {
     const found = await this.#deps.context.deliveries.lanes();
-    const used = new Set([...this.#partners.values()].map(({ lane }) => lane));
+    const used = this.#used();
     // The lane of a partner that is gone is left to the duty that removes partners.
     const isKnown = (lane: string): boolean => isSharedLane(lane) || this.#partners.has(lane);
-    this.#leftovers = new Set([...found].filter((lane) => !used.has(lane) && isKnown(lane)));
+    this.#leftovers = new Set([...found.keys()].filter((lane) => !used.has(lane) && isKnown(lane)));
     this.reconcile();
+    for (const [lane, worker] of this.#workers) {
+      if (found.get(lane)?.includes("retry") === true) worker.findRetries();
+    }
     for (const lane of this.#leftovers) {
-      if (this.#deps.homes.isHome(lane)) {
+      // An edit may have given it back to its partner while the one before was looked at.
+      if (!this.#used().has(lane) && this.#deps.homes.isHome(lane)) {
         await this.#deps.context.deliveries.removeLane(lane);
       }
     }
+  }
+
+  #used(): ReadonlySet<string> {
+    return new Set([...this.#partners.values()].map(({ lane }) => lane));
   }
 
   keepAlive(): void {

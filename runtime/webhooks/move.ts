@@ -3,8 +3,10 @@ import type { DeliveryToStore, HeldMessage } from "../nats/deliveries-stream.ts"
 import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { PublishAnswer } from "../nats/publish.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
+import { isSharedLane } from "./assign-lanes.ts";
 import { isLater, isMoved, itemMessage, type DeliveryItem } from "./delivery-item.ts";
 import type { Partner } from "./partner.ts";
+import { ensureRetries } from "./partner-consumer.ts";
 import { readPast } from "./past.ts";
 
 /** Where it goes, and where else something of the delivery may be. */
@@ -17,8 +19,9 @@ type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishAn
  * Puts a message, unattempted, into its partner's lane, out of another one: a schedule's target is frozen, and lanes
  * change. @throws Unanswered when the process must end first
  */
-export async function forward(context: DeliveryContext, work: Work, place: MovePlace): Promise<void> {
-  await move(context, work, place, (delivery, held) => context.deliveries.forward(delivery, held));
+export async function forward(context: DeliveryContext, work: Work, partner: Partner): Promise<void> {
+  if (!isSharedLane(partner.lane)) await ensureRetries(context, partner);
+  await move(context, work, partner, (delivery, held) => context.deliveries.forward(delivery, held));
 }
 
 /**

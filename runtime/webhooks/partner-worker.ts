@@ -10,6 +10,7 @@ import { readItem, type DeliveryItem } from "./delivery-item.ts";
 import { deliver } from "./delivery.ts";
 import { createInFlight, type HeldWork, type InFlight } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
+import { partnerConsumer, shareInFlight } from "./partner-consumer.ts";
 import { PartnerGate } from "./partner-gate.ts";
 import type { Slots } from "./slots.ts";
 import { createSuspicion, type Suspicion } from "./suspicion.ts";
@@ -24,12 +25,12 @@ export interface PartnerWorker {
   keepAlive(): void;
   /** Attempts under way and messages that wait for one. */
   readonly inFlight: number;
+  /** Somebody made a consumer of its retries, and put something there perhaps. */
+  findRetries(): void;
   /** Pulls nothing more; resolves when what is in work has ended, or after the bound. */
   stop(drainMs: number): Promise<void>;
 }
 
-/** Retries may take at most this part of the attempts under way, so that they never hold back fresh events. */
-const retryShare = 0.25;
 /** Messages asked for in advance at most, and at least as far as that is allowed. */
 const creditMax = 256;
 const creditMin = 8;
@@ -39,12 +40,6 @@ const tokensWaitMsMax = 50;
 const retryPauseMs = 1_000;
 /** A probe waits for a message of one queue this long before the other is looked at. */
 const probeLookMs = 2_000;
-
-/** Attempts that each queue may have under way; together never more than the partner allows, unless that is one. */
-export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonly<Record<LaneQueue, number>> {
-  const retry = Math.max(1, Math.floor(maxInFlight * retryShare));
-  return { first: hasRetries ? Math.max(1, maxInFlight - retry) : maxInFlight, retry };
-}
 
 /**
  * Creates a worker that does nothing until it is told what is wanted.
@@ -131,14 +126,20 @@ class Worker implements PartnerWorker, LaneControl {
       return;
     }
     this.#hasRetries = true;
-    const { lane } = this.#partner;
     try {
-      await this.#ensure(this.#partner, "retry", lane);
+      await this.#ensure(this.#partner, "retry");
     } catch (error) {
       this.#hasRetries = undefined;
       throw error;
     }
     this.#reconcileSoon();
+  }
+
+  findRetries(): void {
+    if (this.#hasRetries === false) {
+      this.#hasRetries = undefined;
+      this.#reconcileSoon();
+    }
   }
 
   disable(partner: Partner): void {
@@ -196,7 +197,7 @@ class Worker implements PartnerWorker, LaneControl {
     }
     const wanted = `${partner.config.specDigest} ${queues.join()} ${this.#isWell()}`;
     if (this.#ensured !== wanted) {
-      await Promise.all(queues.map((queue) => this.#ensure(partner, queue, partner.lane)));
+      await Promise.all(queues.map((queue) => this.#ensure(partner, queue)));
       this.#ensured = wanted;
     }
     const active = this.#isWell() ? queues : [await this.#probeQueue(partner)];
@@ -233,7 +234,7 @@ class Worker implements PartnerWorker, LaneControl {
     const restMs = breaker.kind === "open" ? breaker.untilMs - now() : 0;
     if (breaker.kind === "open" && restMs > 0) {
       await this.#stopAll();
-      await Promise.all(queues.map((queue) => this.#ensure(this.#partner, queue, lane)));
+      await Promise.all(queues.map((queue) => this.#ensure(this.#partner, queue)));
       await Promise.all(queues.map((queue) => deliveries.pause(queue, lane, breaker.untilMs)));
       this.#isPaused = true;
       this.#probeTimer = setTimeout(() => this.#reconcileSoon(), Math.max(1, breaker.untilMs - now())).unref();
@@ -274,18 +275,9 @@ class Worker implements PartnerWorker, LaneControl {
     return this.#pulls.size > 0 || !(await this.#context.disabled.isDisabled(partner));
   }
 
-  #ensure(partner: Partner, queue: LaneQueue, lane: string): Promise<void> {
-    const { config, label } = partner;
-    const share = shareInFlight(config.delivery.maxInFlight, this.#hasRetries === true)[queue];
-    const maxAckPending = this.#isWell() ? share : 1;
-    const metadata = {
-      partner: label,
-      uid: config.uid,
-      retry_schedule_seconds: config.retry.scheduleSeconds.join(" "),
-      retry_max_age_seconds: String(config.retry.maxAgeSeconds),
-      retry_jitter_percent: String(config.retry.jitterPercent),
-    };
-    return this.#context.deliveries.ensureConsumer({ queue, lane, maxAckPending, metadata });
+  #ensure(partner: Partner, queue: LaneQueue): Promise<void> {
+    const share = shareInFlight(partner.config.delivery.maxInFlight, this.#hasRetries === true)[queue];
+    return this.#context.deliveries.ensureConsumer(partnerConsumer(partner, queue, this.#isWell() ? share : 1));
   }
 
   #startPull(queue: LaneQueue, lane: string): void {
@@ -294,7 +286,7 @@ class Worker implements PartnerWorker, LaneControl {
       credit: () => this.#credit(queue),
       onMessage: (message) => this.#accept(message, suspicion),
       onOpen: () => suspicion.raise(),
-      repair: () => this.#ensure(this.#partner, queue, lane),
+      repair: () => this.#ensure(this.#partner, queue),
     });
     this.#pulls.set(queue, pull);
   }

@@ -103,12 +103,21 @@ async function searchFrom(deps: RescueDeps, queue: LaneQueue, seq: number): Prom
   for (const message of messages) {
     const lane = laneOf(message);
     if (!states.has(lane)) {
-      states.set(lane, await context.deliveries.laneState(queue, lane));
+      states.set(lane, await stateOf(deps, queue, lane));
     }
     await judge(deps, message, states.get(lane), known);
   }
   const last = messages.at(-1);
   return last === undefined || messages.length < batchMax ? 1 : last.seq + 1;
+}
+
+/** Retries without a consumer get one, which those who pull the lane find: nobody else knows of them. */
+async function stateOf({ context: { deliveries, log } }: RescueDeps, queue: LaneQueue, lane: string): Promise<LaneState | undefined> {
+  const state = await deliveries.laneState(queue, lane);
+  if (state !== undefined || queue === "first") return state;
+  await deliveries.ensureConsumer({ queue, lane, maxAckPending: 1, metadata: { lane } });
+  log.warn({ lane }, "retries that had no consumer");
+  return await deliveries.laneState(queue, lane);
 }
 
 async function judge(

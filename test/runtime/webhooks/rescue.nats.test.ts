@@ -75,6 +75,29 @@ describe.concurrent("a delivery below what its consumer has settled", () => {
   });
 });
 
+describe.concurrent("a retry in a lane without a consumer of retries", () => {
+  test("is found and attempted once", async (context) => {
+    const partner = await partnerServer(context);
+    const config = partnerConfig("one", partner.url);
+    const engine = await caseOf(context, configOf({ ...config, state: "Paused" }));
+    await engine.ingest(eventBytes("e-1"));
+    const { streams } = engine.nats.manager;
+    const { deliveries } = engine.layout.streams;
+    await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
+    const token = partnerToken(config.uid);
+    const message = await streams.getMessage(deliveries, { last_by_subj: engine.layout.firstAttempt(token, token, "*") });
+    const { header: headers, subject = "", seq = 0, data } = message ?? {};
+    for (const own of ["Nats-Msg-Id", "Nats-Expected-Last-Subject-Sequence"]) headers?.delete(own);
+    await streams.deleteMessage(deliveries, seq);
+    const retry = engine.layout.retry(token, token, subject.split(".").at(-1) ?? "");
+    engine.nats.connection.publish(retry, data, headers === undefined ? {} : { headers });
+    engine.engine.apply(configOf(config));
+    await untilState(engine, "e-1", "delivered");
+    expect(partner.of("e-1")).toHaveLength(1);
+    expect(engine.lines.some(({ message: line }) => line === "retries that had no consumer")).toBe(true);
+  });
+});
+
 describe.concurrent("something for a partner that nobody knows", () => {
   test("goes like what is left of removed ones", async (context) => {
     const partner = await partnerServer(context);

@@ -86,6 +86,23 @@ describe("partners that share a lane", () => {
     expect(delivered).toHaveLength(ids.length);
   });
 
+  test("keep their retries when they get lanes of their own meanwhile", async (context) => {
+    const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
+    const retry = { scheduleSeconds: [2], maxAgeSeconds: 3_600, jitterPercent: 0 };
+    const one = sharing(partner.url)[0] ?? "";
+    const configs = idsOf(10, "p").map((name) => partnerConfig(name, partner.url, { retry }));
+    const engine = await caseOf(context, configOf(...configs));
+    await engine.ingest(eventBytes("e-1"));
+    await waitFor(() => partner.received.length === 10, { timeoutMs, what: "every first attempt" });
+    engine.engine.apply(configOf(...configs.filter(({ name }) => name === one)));
+    const deliveryOf = async () => (await engine.engine.event("e-1", ["*"]))?.deliveries.find(({ partner: label }) => label.endsWith(one));
+    await waitFor(async () => (await deliveryOf())?.state === "delivered", { timeoutMs, what: "the retry" });
+    expect((await deliveryOf())?.attempts.map(({ attempt, status }) => [attempt, status])).toEqual([
+      [1, 500],
+      [2, 200],
+    ]);
+  });
+
   test("lose nothing and get nothing twice while lanes change under load", async (context) => {
     const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
     const retry = { scheduleSeconds: [2], maxAgeSeconds: 3_600, jitterPercent: 100 };

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { shareInFlight } from "../../../runtime/webhooks/partner-worker.ts";
+import { shareInFlight } from "../../../runtime/webhooks/partner-consumer.ts";
 import { Slots } from "../../../runtime/webhooks/slots.ts";
 
 async function turn(): Promise<void> {
