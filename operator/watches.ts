@@ -79,10 +79,15 @@ export function healthOf(watches: Watches): ReadonlyMap<string, InformerHealth> 
   return new Map(watchesIn(watches).flatMap((set) => [...set.health()]));
 }
 
-/** kubectl keeps a copy of the whole object beside it. */
-function withoutCopies(object: ResourceObject): ResourceObject {
+/**
+ * kubectl keeps a copy of the whole object beside it; and most changes are of the status, so that the spec is the one that was
+ * known: everybody who keeps it keeps the same.
+ */
+export function withoutCopies(object: ResourceObject, known?: ResourceObject): ResourceObject {
   const { [lastApplied]: _copy, ...annotations } = object.metadata.annotations ?? {};
-  return { ...object, metadata: { ...object.metadata, annotations } };
+  const { uid, generation } = object.metadata;
+  const isSame = known?.metadata.uid === uid && known.metadata.generation === generation;
+  return { ...object, metadata: { ...object.metadata, annotations }, spec: isSame ? known.spec : object.spec };
 }
 
 function identityOnly({ metadata: { name = "", namespace = "", uid = "", resourceVersion = "" } }: KubeObject): KubeObject {

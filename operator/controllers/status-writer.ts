@@ -14,6 +14,7 @@ export interface StatusWriterOptions {
 interface Written {
   readonly uid: string;
   readonly resourceVersion: string;
+  /** Undefined when the watch has brought it back. */
   readonly status: ResourceStatus | undefined;
   readonly atMs: number;
 }
@@ -32,10 +33,14 @@ export class StatusWriter {
 
   /** The status of an object, as new as anybody here knows it. */
   latest(object: ResourceObject): { readonly status: ResourceStatus | undefined; readonly writtenAtMs: number | undefined } {
-    const written = this.#written.get(keyOf(object));
+    const key = keyOf(object);
+    const written = this.#written.get(key);
     if (written === undefined || written.uid !== object.metadata.uid) return { status: object.status, writtenAtMs: undefined };
-    const isNewer = isLater(written.resourceVersion, object.metadata.resourceVersion ?? "") === true;
-    return { status: isNewer ? written.status : object.status, writtenAtMs: written.atMs };
+    const isNewer = written.status !== undefined && isLater(written.resourceVersion, object.metadata.resourceVersion ?? "") === true;
+    if (isNewer) return { status: written.status, writtenAtMs: written.atMs };
+    // The watch has brought it, or what came after it: from now on only the time of the write matters.
+    this.#written.set(key, { ...written, status: undefined });
+    return { status: object.status, writtenAtMs: written.atMs };
   }
 
   /**

@@ -9,7 +9,7 @@ import { listAll } from "./list-all.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import { type Change, type Indexers, ObjectStore } from "./object-store.ts";
 import type { Priority } from "./queue-state.ts";
-import type { KubeObject, ResourceType } from "./resource.ts";
+import { type KubeObject, type ResourceType, keyOf } from "./resource.ts";
 import { isLater } from "./resource-version.ts";
 import { singleTry } from "./retry.ts";
 import type { WatchEvent } from "./watch-frames.ts";
@@ -23,8 +23,8 @@ export interface InformerOptions<T> extends Selection {
   readonly name?: string;
   /** Read `metadata` only; the right thing for Secrets. @default false */
   readonly metadataOnly?: boolean;
-  /** What to keep of an object. @default everything but `metadata.managedFields` */
-  readonly trim?: (object: T) => T;
+  /** What to keep of an object, beside what was known of it until now. @default everything but `metadata.managedFields` */
+  readonly trim?: (object: T, known: T | undefined) => T;
   /** @default none */
   readonly indexers?: Indexers<T>;
   /** Pause between two whole lists, in milliseconds; heals what a watch has missed. @default 20 min, 10 % jitter */
@@ -244,7 +244,7 @@ export class Informer<T extends KubeObject> {
     const { trim } = this.#options;
     const slim = { ...object, metadata };
     try {
-      return trim === undefined ? slim : trim(slim);
+      return trim === undefined ? slim : trim(slim, this.#store.get(keyOf(slim)));
     } catch (error) {
       this.#handlerFailed(error, "trim");
       return slim;

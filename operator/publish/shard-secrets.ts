@@ -67,7 +67,7 @@ export class ShardSecrets {
   readonly #revisions = new Map<string, number>();
   /** Versions of Secrets that are gone: what is older is no news. */
   readonly #goneAt = new Map<string, string>();
-  /** What this process wrote last, so that it need not be read again. */
+  /** What this process wrote last, or tried to, so that it need not be read again. */
   readonly #written = new Map<string, EncodedShard>();
   readonly #handlers: Array<(change: ShardChange) => void> = [];
   readonly #surplusHandlers: Array<() => void> = [];
@@ -107,9 +107,9 @@ export class ShardSecrets {
    */
   async write(encoded: EncodedShard, signal: AbortSignal): Promise<void> {
     const known = this.#published.get(encoded.name);
-    const written = await this.#send(encoded, known, signal);
+    // Before it is sent: the watch may bring it back sooner than the answer comes.
     this.#written.set(encoded.name, encoded);
-    this.#put(encoded.name, written);
+    this.#put(encoded.name, await this.#send(encoded, known, signal));
   }
 
   /** Removes the shards that the installation had when it had more of them. @throws KubeError */
