@@ -122,7 +122,7 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
   app.addHook("onRequest", (request, reply, done) => {
     request.startedAtMs = performance.now();
     reply.headers(headers).header(correlationHeader, request.id);
-    done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", problem) : undefined);
+done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", problem) : severalHosts(request.raw.rawHeaders));
   });
   const settle = (request: FastifyRequest, status: number): void => {
     const outcome = {
@@ -142,6 +142,16 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
     done();
   });
   app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
+}
+
+/** Node takes the first of several, and a proxy may have taken another. Source: RFC 9112 §3.2. */
+function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? "";
+    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts > 1 ? new Refusal("invalid_request", "The request has several Host headers.") : undefined;
 }
 
 function logRequest(request: FastifyRequest, outcome: RequestOutcome): void {

@@ -1,0 +1,100 @@
+import { pino } from "pino";
+import { afterAll, describe, expect, test } from "vitest";
+import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import type { Route } from "../../../../runtime/http/route.ts";
+import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
+import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
+import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
+import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
+
+const everyScope = ["metrics:read", "metrics:read.public", "metrics:explain", "metrics:peer", "events:write", "webhooks:read", "webhooks:replay", "webhooks:ack", "admin:debug"];
+
+/** What lets a caller in, by route: one of these scopes, or nothing at all. A new route has to be written down here. */
+const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
+  "POST /events": ["events:write"],
+  "GET /webhooks/events/:id": ["webhooks:read"],
+  "GET /webhooks/events": ["webhooks:read"],
+  "POST /webhooks/replay": ["webhooks:replay"],
+  "GET /webhooks/replay/:id": ["webhooks:replay", "webhooks:read"],
+  "DELETE /webhooks/replay/:id": ["webhooks:replay"],
+  "POST /webhooks/dead-letters/redrive": ["webhooks:replay"],
+  "GET /webhooks/dead-letters": ["webhooks:read"],
+  "POST /webhooks/ack": ["webhooks:ack"],
+  "GET /webhooks/partners/:namespace/:name/jwks.json": "open",
+  "GET /v1/metrics/query": ["metrics:read", "metrics:read.public"],
+  "GET /v1/metrics/instant": ["metrics:read", "metrics:read.public"],
+  "POST /v1/metrics/bulk-query": ["metrics:read", "metrics:read.public"],
+  "GET /v1/metrics/slo": ["metrics:read", "metrics:read.public"],
+  "GET /v1/metrics/catalog": ["metrics:read", "metrics:read.public"],
+  "GET /v1/metrics/health": ["metrics:read", "metrics:read.public"],
+  "GET /v1/schemas": "open",
+  "GET /v1/schemas/:name": "open",
+  "GET /v1/openapi.json": "open",
+  "GET /v1/changelog": "open",
+};
+
+/** The routes of the product, whose answers are never reached: what is behind them is nothing. */
+const behind = new Proxy({}, {
+  get: () => () => {
+    throw new Refusal("not_found", "There is nothing behind the routes.");
+  },
+});
+const own: readonly Route[] = [
+  ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
+  ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
+  ...metricsRoutes(behind as Parameters<typeof metricsRoutes>[0]),
+];
+const routes = [...own, ...schemaRoutes(own)];
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
+
+const app = createPublicServer({
+  log: pino({ level: "silent" }),
+  observe: () => undefined,
+  now: Date.now,
+  authenticate: async (authorization) => {
+    if (authorization === undefined) throw new Refusal("token_missing", "Send a token.");
+    const scopes = authorization.replace("Bearer ", "").split(",");
+    return { client: "c", tenants: ["*"], regions: ["*"], environments: ["*"], metrics: ["*"], roles: [], scopes };
+  },
+  routes,
+});
+
+afterAll(async () => app.close());
+
+async function codeOf({ method, path }: Route, scopes: readonly string[] | undefined): Promise<string> {
+  const authorization = scopes === undefined ? {} : { authorization: `Bearer ${scopes.join(",")}` };
+  const url = path.replaceAll(/:\w+/gu, "x");
+  const response = await app.inject({ method, url, headers: { ...authorization, "content-type": "application/json" }, ...(method === "POST" ? { payload: "{}" } : {}) });
+  return response.statusCode < 400 ? "reached" : response.json<{ readonly code: string }>().code;
+}
+
+const accessCodes = ["token_missing", "scope_missing"];
+
+describe("every route", () => {
+  test("is known here with what lets a caller in", () => {
+    expect(routes.map(nameOf).sort()).toEqual(Object.keys(scopesOf).sort());
+  });
+
+  test.each(routes.map((route) => [nameOf(route), route] as const))("%s lets nobody in without one of its scopes", async (name, route) => {
+    const scopes = scopesOf[name] ?? [];
+    if (scopes === "open") return;
+    expect(await codeOf(route, everyScope.filter((scope) => !scopes.includes(scope)))).toBe("scope_missing");
+    expect(await codeOf(route, [])).toBe("scope_missing");
+    for (const near of scopes.flatMap((scope) => [scope.toUpperCase(), `${scope}.x`, scope.slice(0, -1), "*"])) {
+      expect(await codeOf(route, [near])).toBe("scope_missing");
+    }
+  });
+
+  test.each(routes.map((route) => [nameOf(route), route] as const))("%s lets in whoever has any one of them", async (name, route) => {
+    const scopes = scopesOf[name] ?? [];
+    for (const scope of scopes === "open" ? ["none"] : scopes) expect(accessCodes).not.toContain(await codeOf(route, [scope]));
+  });
+
+  test("but the open ones and the public view of objectives asks for a token", async () => {
+    const codes = await Promise.all(routes.map(async (route) => [nameOf(route), await codeOf(route, undefined)] as const));
+    const withoutToken = codes.filter(([, code]) => code !== "token_missing").map(([name]) => name);
+    const open = Object.keys(scopesOf).filter((name) => scopesOf[name] === "open");
+    expect(withoutToken.sort()).toEqual([...open, "GET /v1/metrics/slo"].sort());
+  });
+});
