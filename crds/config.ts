@@ -334,7 +334,9 @@ export interface ClassLimits {
   readonly maxConcurrent: number;
   /** For how long points that no longer change are served from memory. */
   readonly memorySeconds: number;
-  /** For how long points that may still change are; never longer. */
+  /** For how long they are served from what all pods share; undefined: nothing is. */
+  readonly distributedSeconds?: number;
+  /** For how long points that may still change are served; never longer than from memory. */
   readonly hotTailSeconds: number;
 }
 

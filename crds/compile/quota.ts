@@ -12,8 +12,12 @@ export function compileQuota(resource: QueryClassQuota): QuotaConfig {
   return {
     ...originOf(resource),
     class: queryClass,
-    // A built-in tail never outlives what the quota says of the rest.
-    limits: { ...own, hotTailSeconds: Math.min(own.hotTailSeconds, own.memorySeconds) },
+    // A built-in lifetime never outlives what the quota says of the others.
+    limits: {
+      ...own,
+      hotTailSeconds: Math.min(own.hotTailSeconds, own.memorySeconds),
+      distributedSeconds: own.memorySeconds === 0 ? 0 : (own.distributedSeconds ?? 0),
+    },
     perMetric: perMetric.toSorted((one, other) => byText(one.metric, other.metric)),
     clients: clients.map(compileClient).sort((one, other) => byText(keyOf(one), keyOf(other))),
   };

@@ -40,6 +40,8 @@ export interface QueryClassQuotaLimits {
 export interface QueryClassQuotaCache {
   /** Points that no longer change; 0 keeps nothing. */
   readonly memorySeconds?: number;
+  /** Points that no longer change, shared by all pods; 0 shares nothing. */
+  readonly distributedSeconds?: number;
   /** Points that are younger than the settleSeconds of their store; 0 reads them each time. */
   readonly hotTailSeconds?: number;
 }

@@ -1392,6 +1392,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
             "minimum": 0,
             "maximum": 60
           },
+          "distributedSeconds": {
+            "description": "Points that no longer change, shared by all pods; 0 shares nothing.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 300
+          },
           "hotTailSeconds": {
             "description": "Points that are younger than the settleSeconds of their store; 0 reads them each time.",
             "type": "integer",

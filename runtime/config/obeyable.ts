@@ -111,10 +111,13 @@ function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
   return firstFault(facts);
 }
 
+/** Limits that every quota has, whichever version compiled it. */
+const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)[]).filter((name) => name !== "distributedSeconds");
+
 function quotaFault(quota: QuotaConfig): string | undefined {
   return firstFault([
     [isKnown("class", quota.class), `this version of the runtime does not know the class ${quota.class}`],
-    [Object.keys(classDefaults.A).every((name) => isWhole(quota.limits[name as keyof ClassLimits], 0)), "the limits are incomplete"],
+    [limitNames.every((name) => isWhole(quota.limits[name], 0)), "the limits are incomplete"],
     [Array.isArray(quota.perMetric), "the limits of single metrics are incomplete"],
     [quota.clients.every(({ tenants, metrics }) => Array.isArray(tenants) && Array.isArray(metrics)), "a client is incomplete"],
   ]);

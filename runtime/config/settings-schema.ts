@@ -182,6 +182,7 @@ export const settingsSchema: object = {
     issuers: { description: "Who may issue tokens.", type: "array", maxItems: 32, items: issuer },
     claims,
     tokenBinding: { description: "What tokens have to be bound to: None, Certificate (RFC 8705) or Any (that, or a key by RFC 9449).", enum: tokenBindings },
+    residency: text("Where NATS keeps data: what stores of another residency answer is not shared through it. Without it, all of it is.", 64, "^[A-Za-z0-9][A-Za-z0-9._-]*$"),
     publicUrls: texts(
       "Origins under which callers know the API, which proofs of RFC 9449 name; without any, what the Host header says.",
       text("An origin such as https://api.example.com.", 512, "^https?://[^/]+$"),

@@ -16,6 +16,8 @@ export interface Settings {
   readonly tls?: TlsSettings;
   /** Who may say which certificate the client showed. @default nobody */
   readonly trustedProxies?: TrustedProxySettings;
+  /** Where NATS keeps data; what stores of another residency answer is not shared through it. @default all of it is */
+  readonly residency?: string;
   readonly personalData: PersonalDataSettings;
   readonly streams: StreamSettings;
 }

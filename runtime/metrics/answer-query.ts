@@ -119,11 +119,12 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   if (found.source === "snapshot") admitted.charge([], 0);
   else sources.looked(cached.counts());
   timing.step("answer");
-  const { status, headers, body } = routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot });
-  const own = { ...newAnswerHeaders(plan, status), "X-Query-Cache": cacheVerdict(found, cached), "Server-Timing": timing.header() };
+  const made = { answer: routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot }), nowMs, oldest: cached.counts().oldest };
+  const { status, headers, body } = made.answer;
+  const own = { ...newAnswerHeaders(plan, made), "X-Query-Cache": cacheVerdict(found, cached), "Server-Timing": timing.header() };
   const answer = { status, headers: { ...headers, ...own }, body };
   if (explain) return { ...answer, body: { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate }) } };
-  if (found.source === "store") keepAnswer(sources.answers, route, plan, { answer, nowMs });
+  if (found.source === "store") keepAnswer(sources.answers, route, plan, { ...made, answer });
   return answer;
 }
 
@@ -169,10 +170,10 @@ function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | un
   return { result, snapshot: query.snapshot, source: "snapshot", nowMs: kept.nowMs };
 }
 
-/** `memory;hit=170;miss=10`: points of all ranges. Source: seed "Operational Metrics API" §6. */
+/** `memory;hit=170;shared=20;miss=10`: points of all ranges; of the hits, those that another pod read. Source: seed "Operational Metrics API" §6. */
 function cacheVerdict({ source }: Found, cached: CachedStores): string {
   if (source === "snapshot") return "snapshot";
-  const { hit, miss, isOn } = cached.counts();
+  const { hit, shared, miss, isOn } = cached.counts();
   if (!isOn) return "off";
-  return `memory;hit=${hit};miss=${miss}`;
+  return `memory;hit=${hit}${shared === 0 ? "" : `;shared=${shared}`};miss=${miss}`;
 }

@@ -8,6 +8,7 @@ import { answerBulk } from "./bulk/answer-bulk.ts";
 import { createAnswers } from "./cache/answers.ts";
 import { createHitLog } from "./cache/hit-log.ts";
 import { createReadCache } from "./cache/read-cache.ts";
+import { createSharedPieces, type SharedBytes } from "./cache/shared-pieces.ts";
 import type { Caller } from "./caller.ts";
 import { catalogAnswer } from "./catalog.ts";
 import { indexCatalogs, storeKey } from "./catalog-index.ts";
@@ -40,6 +41,10 @@ export interface MetricsApiOptions {
   readonly deadlineMs?: number;
   /** Pods that quotas are shared with. @default none */
   readonly peers?: Peers;
+  /** Where pods share what stores answered. @default nowhere */
+  readonly sharedBytes?: SharedBytes;
+  /** Where those are kept: nothing of stores elsewhere is among them. @default wherever stores are */
+  readonly residency?: string;
 }
 
 const deadlineMsDefault = 1_800;
@@ -65,7 +70,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const snapshots = createSnapshots();
   const cache = createSloCache();
   const doorkeeper = createDoorkeeper(() => performance.now(), peers);
-  const reads = createReadCache(readCacheBytesMax);
+  const reads = createReadCache(readCacheBytesMax, options.sharedBytes && createSharedPieces(options.sharedBytes, peers, options.residency));
   const answers = createAnswers();
   const hits = createHitLog(now);
   const gate = createGate(anonymousMax);

@@ -1,5 +1,5 @@
-import { lifetimeMsOf, type Answers } from "./cache/answers.ts";
-import type { Lifetimes } from "./cache/pieces.ts";
+import { leftMs, type Answers } from "./cache/answers.ts";
+import type { Lifetimes, OldestReads } from "./cache/pieces.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
 import type { Query } from "./query.ts";
@@ -13,7 +13,7 @@ const pointBytes = 256;
 
 /** For how long the class of a query lets be served what is known. */
 export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
-  return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000 };
+  return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000, sharedMs: (limits.distributedSeconds ?? 0) * 1_000 };
 }
 
 /** The answer to an equal query of late, as old as it is now. Its body is the very same object. */
@@ -29,7 +29,7 @@ export function findAnswer(answers: Answers, route: string, { query }: Plan, now
     ...rest,
     headers: {
       ...headers,
-      ...cacheControl(lifetimeMsOf(kept, lifetimes) - ageMs),
+      ...cacheControl(leftMs(kept, lifetimes, nowMs)),
       "X-Data-Freshness": `${freshness}s`,
       "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
       "Server-Timing": "cache;desc=answer",
@@ -37,18 +37,25 @@ export function findAnswer(answers: Answers, route: string, { query }: Plan, now
   };
 }
 
+/** An answer and when its points were read. */
+export interface NewAnswer {
+  readonly answer: MetricsAnswer;
+  readonly nowMs: number;
+  readonly oldest: OldestReads;
+}
+
 /** Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has. */
-export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer, nowMs }: { readonly answer: MetricsAnswer; readonly nowMs: number }): void {
+export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer, nowMs, oldest }: NewAnswer): void {
   const { query } = plan;
   if (answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0) return;
   const { data } = answer.body as { readonly data: readonly object[] };
   const bytes = answerBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
-  answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), bytes });
+  answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
 }
 
 /** How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all. */
-export function newAnswerHeaders(plan: Plan, status: number): Readonly<Record<string, string>> {
-  const lifetimeMs = lifetimeMsOf({ isSettled: isSettled(plan) }, lifetimesOf(plan.query));
+export function newAnswerHeaders(plan: Plan, { answer: { status }, nowMs, oldest }: NewAnswer): Readonly<Record<string, string>> {
+  const lifetimeMs = leftMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, lifetimesOf(plan.query), nowMs);
   return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : {};
 }
 

@@ -1,3 +1,6 @@
+/** What one pod answers another. Never rejects. */
+export type Answering = (message: unknown) => object | Promise<object>;
+
 /** The pods that answer metrics together, this one among them. */
 export interface Peers {
   /** Name of this pod among the live ones. */
@@ -6,12 +9,12 @@ export interface Peers {
   live(): readonly string[];
   /** Whether other pods can be heard at all. */
   isConnected(): boolean;
-  /** Asks another pod. @throws when it does not answer in time */
-  ask(pod: string, topic: string, question: object): Promise<unknown>;
+  /** Asks another pod. @throws when it does not answer in time: by default, in that of a round trip */
+  ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
   /** Tells another pod, which may never hear of it. */
   tell(pod: string, topic: string, message: object): void;
   /** Answers what others ask of this one. */
-  serve(topic: string, answer: (message: unknown) => object): void;
+  serve(topic: string, answer: Answering): void;
 }
 
 /** One pod that has nobody beside it. */

@@ -11,6 +11,7 @@
  * | `HG_ATTEMPTS` | `hg.att.<tenant>.<idhash>` | every attempt for an event, of every partner |
  * | `HG_DLQ` | `hg.dlq.<partner>.<reason>.<did>` | a delivery that ended without success |
  * | `HG_REPLAYS` | `hg.rpl.<replay>.<mark>.<did>` | how far one delivery of a replay has come |
+ * | `HG_CACHE` | `hg.cache.<digest>` | what stores answered of late, in memory only; of one query each |
  * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | what JetStream says of deliveries it gave up |
  *
  * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
@@ -25,6 +26,7 @@ export interface Layout {
     readonly deadLetters: string;
     readonly replays: string;
     readonly advisories: string;
+    readonly cache: string;
   };
   readonly buckets: {
     /** Heartbeats of pods: `pods.<podId>`. */
@@ -52,6 +54,8 @@ export interface Layout {
   };
   /** Producers publish on this and a tenant, outside every stream. */
   readonly ingestSubject: string;
+  /** What is kept for all pods under a name. */
+  cached(name: string): string;
   /** Pods speak to one of them on this and a topic, outside every stream. */
   podSubject(pod: string): string;
   event(tenant: string, idhash: string): string;
@@ -98,6 +102,7 @@ export function createLayout(prefix: string): Layout {
       deadLetters: name("DLQ"),
       replays: name("REPLAYS"),
       advisories: name("ADVISORIES"),
+      cache: name("CACHE"),
     },
     buckets: {
       pods: name("PODS"),
@@ -116,6 +121,7 @@ export function createLayout(prefix: string): Layout {
       replays: `${prefix}.rpl.*.*.*`,
     },
     ingestSubject: `${prefix}.in`,
+    cached: (digest) => `${prefix}.cache.${digest}`,
     podSubject: (pod) => `${prefix}.pod.${pod}`,
     event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
     attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,

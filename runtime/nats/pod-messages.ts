@@ -11,30 +11,30 @@ export interface PodMessages {
    *
    * @throws Unanswered, at once where there is no connection or nobody of that name
    */
-  ask(pod: string, topic: string, question: object): Promise<unknown>;
+  ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
   /** Tells another pod, which may never hear of it. */
   tell(pod: string, topic: string, message: object): void;
   /** Answers what others ask of this pod under a topic; a message that is no JSON is not answered. */
-  serve(topic: string, answer: (message: unknown) => object): void;
+  serve(topic: string, answer: (message: unknown) => object | Promise<object>): void;
   /** Hears nothing more. */
   stop(): Promise<void>;
 }
 
-/** Well above a round trip, well below what a client waits. */
+/** Unless the question says otherwise: well above a round trip, well below what a client waits. */
 const askTimeoutMs = 250;
 
 /** Messages to and from the pod of this name, which is one subject token. */
 export function createPodMessages(nats: NatsConnectionHandle, { podSubject }: Pick<Layout, "podSubject">, own: string): PodMessages {
-  const answers = new Map<string, (message: unknown) => object>();
+  const answers = new Map<string, (message: unknown) => object | Promise<object>>();
   const stop = serveSubject(nats, podSubject(own), own, (asked) => {
     const message = parsed(asked.data);
     const body = message === undefined ? undefined : answers.get(asked.token)?.(message);
-    if (asked.isAsking && body !== undefined) asked.answer(body);
+    if (asked.isAsking && body !== undefined) void Promise.resolve(body).then((answer) => asked.answer(answer));
   });
   return {
     isConnected: () => nats.isConnected(),
-    async ask(pod, topic, question) {
-      const answer = await nats.requests.ask(`${podSubject(pod)}.${topic}`, JSON.stringify(question), { timeoutMs: askTimeoutMs });
+    async ask(pod, topic, question, timeoutMs = askTimeoutMs) {
+      const answer = await nats.requests.ask(`${podSubject(pod)}.${topic}`, JSON.stringify(question), { timeoutMs });
       return parsed(answer);
     },
     tell: (pod, topic, message) => nats.outbox.publish(`${podSubject(pod)}.${topic}`, JSON.stringify(message)),

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { StoreConfig } from "../../crds/config.ts";
 import { storeMaterialIdsOf } from "../../crds/material.ts";
 import { createStore, type Store } from "./store.ts";
@@ -19,7 +20,7 @@ export interface StoreSet {
 
 interface KeptStore {
   readonly store: Store;
-  /** Equal for stores that would be made the same. */
+  /** Equal for stores that would be made the same; a digest, since Secrets are in it. */
   readonly made: string;
 }
 
@@ -36,9 +37,10 @@ export function createStoreSet(now: () => number): StoreSet {
     apply(configs, material) {
       const before = stores;
       const entries = [...configs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, config]) => {
-        const made = JSON.stringify([config, storeMaterialIdsOf(config.prometheus).map((id) => material[id])]);
+        const secrets = storeMaterialIdsOf(config.prometheus).map((id) => material[id]);
+        const made = hash("sha256", JSON.stringify([config, secrets]), "base64url");
         const kept = before.get(key);
-        return [key, kept?.made === made ? kept : { made, store: createStore({ config, material, now }) }] as const;
+        return [key, kept?.made === made ? kept : { made, store: createStore({ config, material, identity: made, now }) }] as const;
       });
       stores = new Map(entries);
       for (const [key, { store }] of before) {

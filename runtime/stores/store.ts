@@ -19,6 +19,8 @@ export type StoreState = "unknown" | "ok" | "failing";
 /** A store with what is known of it. */
 export interface Store {
   readonly config: StoreConfig;
+  /** A digest of everything that the store is made with, equal in all pods: one that is configured anew has another. */
+  readonly identity: string;
   readonly client: PrometheusClient;
   /**
    * Runs one read of the store, unless it failed too often just now, and notes how that went.
@@ -43,12 +45,13 @@ export interface Store {
 export interface StoreOptions {
   readonly config: StoreConfig;
   readonly material: Material;
+  readonly identity: string;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
 
 /** Makes a store. Nothing is sent before the first call. */
-export function createStore({ config, material, now }: StoreOptions): Store {
+export function createStore({ config, material, identity, now }: StoreOptions): Store {
   const http = createStoreHttp(config.prometheus, secretsOf(config.prometheus, material));
   const client = createPrometheusClient(config.prometheus, retryingPost(http.post, { budget: createRetryBudget() }));
   const breaker = createBreaker(() => performance.now());
@@ -63,6 +66,7 @@ export function createStore({ config, material, now }: StoreOptions): Store {
 
   return {
     config,
+    identity,
     client,
     async run(read) {
       const settle = breaker.admit();

@@ -1,6 +1,6 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { MetricsAnswer } from "../metrics-api.ts";
-import type { Lifetimes } from "./pieces.ts";
+import type { Lifetimes, OldestReads } from "./pieces.ts";
 
 /** All answers that are kept at once, by what they are told to take. */
 const keptBytesMax = 64 * 1024 * 1024;
@@ -12,6 +12,7 @@ export interface KeptAnswer {
   readonly madeAtMs: number;
   /** Whether no point of it changes any more in its stores. */
   readonly isSettled: boolean;
+  readonly oldest: OldestReads;
   /** Memory that it takes, roughly. */
   readonly bytes: number;
 }
@@ -23,9 +24,15 @@ export interface Answers {
   keep(key: string, kept: KeptAnswer): void;
 }
 
-/** For how long an answer is served. */
-export function lifetimeMsOf({ isSettled }: Pick<KeptAnswer, "isSettled">, { settledMs, tailMs }: Lifetimes): number {
-  return isSettled ? settledMs : tailMs;
+/**
+ * For how long an answer may still be served: no point may be older than its lifetime, however often it was passed on.
+ *
+ * @returns milliseconds; below zero when it is over
+ */
+export function leftMs({ isSettled, madeAtMs, oldest }: Omit<KeptAnswer, "answer" | "bytes">, lifetimes: Lifetimes, nowMs: number): number {
+  const { settledMs, tailMs, sharedMs = 0 } = lifetimes;
+  const ends = [madeAtMs + (isSettled ? settledMs : tailMs), oldest.settledMs + Math.max(settledMs, sharedMs), oldest.tailMs + tailMs];
+  return Math.min(...ends) - nowMs;
 }
 
 /** None yet. */
@@ -34,7 +41,7 @@ export function createAnswers(bytesMax: number = keptBytesMax): Answers {
   return {
     find(key, lifetimes, nowMs) {
       const found = kept.get(key);
-      if (found === undefined || nowMs - found.madeAtMs >= lifetimeMsOf(found, lifetimes)) return undefined;
+      if (found === undefined || leftMs(found, lifetimes, nowMs) <= 0) return undefined;
       return kept.use(key);
     },
     keep: (key, own) => kept.set(key, own),

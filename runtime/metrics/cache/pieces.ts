@@ -15,6 +15,38 @@ export interface Lifetimes {
   readonly settledMs: number;
   /** Points that may still change, in milliseconds; at most as long. */
   readonly tailMs: number;
+  /** Points that no longer change, from what all pods share, in milliseconds; undefined or zero: nothing is shared. */
+  readonly sharedMs?: number | undefined;
+}
+
+/** When the oldest of some points were read, Unix milliseconds; infinite without any. */
+export interface OldestReads {
+  /** Of points that no longer changed then. */
+  readonly settledMs: number;
+  /** Of points that might still. */
+  readonly tailMs: number;
+}
+
+/** Nothing was read. */
+export const noReads: OldestReads = { settledMs: Number.POSITIVE_INFINITY, tailMs: Number.POSITIVE_INFINITY };
+
+/** The older of both. */
+export function olderReads(one: OldestReads, other: OldestReads): OldestReads {
+  return { settledMs: Math.min(one.settledMs, other.settledMs), tailMs: Math.min(one.tailMs, other.tailMs) };
+}
+
+/** When the points of some runs of a grid were read. */
+export function oldestReads<Series>(runs: readonly Run<Series>[], grid: PointGrid): OldestReads {
+  return runs.map((run) => readsOf(run, grid)).reduce(olderReads, noReads);
+}
+
+function readsOf<Series>({ piece, offset, count }: Run<Series>, grid: PointGrid): OldestReads {
+  const firstMs = grid.startMs + offset * grid.stepMs;
+  const lastMs = firstMs + (count - 1) * grid.stepMs;
+  return {
+    settledMs: firstMs <= piece.settledUntilMs ? piece.readAtMs : noReads.settledMs,
+    tailMs: lastMs > piece.settledUntilMs ? piece.readAtMs : noReads.tailMs,
+  };
 }
 
 /** Points of a grid that come from one piece. */
@@ -57,6 +89,19 @@ export function cover<Series>(pieces: readonly Piece<Series>[], grid: PointGrid,
 export function isShadowed<Series>(piece: Piece<Series>, newer: PointGrid): boolean {
   return newer.startMs <= piece.startMs && endOf(piece) <= endOf(newer);
 }
+
+/** Pieces that were read after a time, without those that newer ones hide, at most {@link sharedPiecesMax} of them. */
+export function newestPieces<Series>(pieces: readonly Piece<Series>[], afterMs: number): readonly Piece<Series>[] {
+  const newestFirst = pieces.filter(({ readAtMs }) => readAtMs > afterMs).sort((one, other) => other.readAtMs - one.readAtMs);
+  const shown: Piece<Series>[] = [];
+  for (const piece of newestFirst) {
+    if (!shown.some((newer) => isShadowed(piece, newer))) shown.push(piece);
+  }
+  return shown.slice(0, sharedPiecesMax);
+}
+
+/** As many as a window that slides by 15 s makes in five minutes. */
+const sharedPiecesMax = 24;
 
 /** Points from the first one on that may be served: all of them, those that are settled, or none. */
 function servedCount<Series>(piece: Piece<Series>, { settledMs, tailMs }: Lifetimes, nowMs: number): number {

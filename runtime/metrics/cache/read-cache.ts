@@ -1,7 +1,7 @@
-import type { StoreConfig } from "../../../crds/config.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { createFlights, type Flights } from "./flights.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
+import type { SharedPieces } from "./shared-pieces.ts";
 
 /** One number that a store answered. */
 export interface Moment {
@@ -22,29 +22,16 @@ export interface ReadCache {
   readonly ranges: RangeCache;
   readonly moments: Moments;
   readonly flights: Flights;
-  /** Names a store as it is configured now: one that is configured anew has another name, and nothing of the old one. */
-  identityOf(config: StoreConfig): number;
+  /** What other pods know; undefined: there is nothing to share with them. */
+  readonly shared: SharedPieces | undefined;
 }
 
 /** About 300 bytes each. */
 const momentsMax = 20_000;
 
-/** An empty cache. */
-export function createReadCache(bytesMax: number): ReadCache {
-  const identities = new WeakMap<StoreConfig, number>();
-  let named = 0;
-  return {
-    ranges: createRangeCache(bytesMax),
-    moments: createMoments(),
-    flights: createFlights(),
-    identityOf(config) {
-      const known = identities.get(config);
-      if (known !== undefined) return known;
-      named += 1;
-      identities.set(config, named);
-      return named;
-    },
-  };
+/** An empty cache. @param shared what other pods know. @default nothing */
+export function createReadCache(bytesMax: number, shared?: SharedPieces): ReadCache {
+  return { ranges: createRangeCache(bytesMax), moments: createMoments(), flights: createFlights(), shared };
 }
 
 function createMoments(): Moments {

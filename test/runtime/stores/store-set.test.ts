@@ -31,7 +31,7 @@ describe("the capabilities of a store", () => {
   ] as const;
   test.each(rows)("are $expected when the probe's answers are $answers", async ({ answers, expected }) => {
     const { url } = await start(healthyProbe(() => undefined, answers));
-    const store = createStore({ config: configFor(url), material: {}, now: Date.now });
+    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
     closing.push(() => store.close({ atOnce: true }));
     expect(store.state()).toBe("unknown");
     expect(await store.capabilities()).toEqual(expected);
@@ -42,8 +42,8 @@ describe("the capabilities of a store", () => {
     const { url } = await start(healthyProbe(() => undefined, { increased: "30" }));
     const config = configFor(url);
     const victoria = { ...config, prometheus: { ...config.prometheus, flavour: "VictoriaMetrics" } } as const;
-    const wrong = createStore({ config, material: {}, now: Date.now });
-    const right = createStore({ config: victoria, material: {}, now: Date.now });
+    const wrong = createStore({ config, material: {}, identity: "store", now: Date.now });
+    const right = createStore({ config: victoria, material: {}, identity: "store", now: Date.now });
     closing.push(() => wrong.close({ atOnce: true }), () => right.close({ atOnce: true }));
     await expect(wrong.capabilities()).rejects.toMatchObject({ kind: "unsupported" });
     await expect(right.capabilities()).resolves.toMatchObject({ increases: "Plain" });
@@ -51,7 +51,7 @@ describe("the capabilities of a store", () => {
 
   test("are not guessed: a range that is like no known store's is a failure", async () => {
     const { url } = await start(success(vector("7")));
-    const store = createStore({ config: configFor(url), material: {}, now: Date.now });
+    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
     closing.push(() => store.close({ atOnce: true }));
     await expect(store.capabilities()).rejects.toMatchObject({ kind: "unsupported" });
     expect(store.state()).toBe("failing");
@@ -60,7 +60,7 @@ describe("the capabilities of a store", () => {
   test("are asked at a whole minute, once for all who wait, and again after a minute", async () => {
     let nowMs = 1_000_000_000_500;
     const server = await start(probe);
-    const store = createStore({ config: configFor(server.url), material: {}, now: () => nowMs });
+    const store = createStore({ config: configFor(server.url), material: {}, identity: "store", now: () => nowMs });
     closing.push(() => store.close({ atOnce: true }));
     await Promise.all([store.capabilities(), store.capabilities(), store.capabilities()]);
     expect(server.requests.map(({ form }) => form.get("time"))).toEqual(Array(4).fill("999999960.000"));
@@ -78,7 +78,7 @@ describe("the capabilities of a store", () => {
       if (down) response.socket?.destroy();
       else probe(response, request);
     });
-    const store = createStore({ config: configFor(url), material: {}, now: Date.now });
+    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
     closing.push(() => store.close({ atOnce: true }));
     await expect(store.capabilities()).rejects.toMatchObject({ kind: "unreachable" });
     down = false;

@@ -12,17 +12,17 @@ export interface PodsOfATest {
   sent(): number;
 }
 
-type Answer = (message: unknown) => object;
+type Answer = Parameters<Peers["serve"]>[1];
 
 /** Nobody yet. */
 export function podsOfATest(): PodsOfATest {
   const pods = new Map<string, Map<string, Answer>>();
   let sent = 0;
-  const deliver = (pod: string, topic: string, message: object): unknown => {
+  const deliver = async (pod: string, topic: string, message: object): Promise<unknown> => {
     sent += 1;
     const answer = pods.get(pod)?.get(topic);
     if (answer === undefined || own.isCut) throw new Error(`nobody hears ${topic} at ${pod}`);
-    return JSON.parse(JSON.stringify(answer(JSON.parse(JSON.stringify(message)))));
+    return JSON.parse(JSON.stringify(await answer(JSON.parse(JSON.stringify(message)))));
   };
   const own: PodsOfATest = {
     isCut: false,
@@ -35,14 +35,9 @@ export function podsOfATest(): PodsOfATest {
         own: name,
         live: () => [...pods.keys()].sort(),
         isConnected: () => !own.isCut,
-        ask: async (pod, topic, question) => deliver(pod, topic, question),
-        tell(pod, topic, message) {
-          try {
-            deliver(pod, topic, message);
-          } catch {
-            // Whoever tells does not learn of it.
-          }
-        },
+        ask: (pod, topic, question) => deliver(pod, topic, question),
+        // Whoever tells does not learn what becomes of it.
+        tell: (pod, topic, message) => void deliver(pod, topic, message).catch(() => undefined),
         serve: (topic, answer) => void answers.set(topic, answer),
       };
     },

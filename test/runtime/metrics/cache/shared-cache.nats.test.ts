@@ -1,0 +1,90 @@
+import { afterEach, expect, test } from "vitest";
+import type { ClassLimits } from "../../../../crds/config.ts";
+import type { Peers } from "../../../../runtime/metrics/peers.ts";
+import { cachedBytesMax, createCacheStream } from "../../../../runtime/nats/cache-stream.ts";
+import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connect.ts";
+import { createLayout } from "../../../../runtime/nats/layout.ts";
+import { createPodMessages } from "../../../../runtime/nats/pod-messages.ts";
+import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { metricsServerOver, nowMs, simulated, type MetricsServer } from "../../http/routes/metrics-server.ts";
+import { healthyProbe, startScriptedStore, type ScriptedStore } from "../../stores/scripted-store.ts";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+const layout = createLayout("hg");
+
+async function startNats(): Promise<NatsServerHandle> {
+  const nats = await startNatsServer();
+  closing.push(() => nats.stop());
+  return nats;
+}
+
+async function connect({ url }: NatsServerHandle): Promise<NatsConnectionHandle> {
+  const handle = await connectNats({ servers: [url] });
+  closing.push(() => handle.drain());
+  return handle;
+}
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+test("a pod reads what another put, the newest of each name, until NATS forgets it, and again afterwards", async () => {
+  const nats = await startNats();
+  const [one, other] = [await connect(nats), await connect(nats)];
+  const mine = createCacheStream(one, layout, () => Date.now() * 1_000);
+  const theirs = createCacheStream(other, layout);
+  expect(await theirs.get("a")).toBeUndefined();
+  await mine.put("a", bytes("first"));
+  await mine.put("a", bytes("second"));
+  await mine.put("b", bytes("third"));
+  expect(Buffer.from((await theirs.get("a")) ?? []).toString()).toBe("second");
+  expect(Buffer.from((await theirs.get("b")) ?? []).toString()).toBe("third");
+  await mine.put("large", new Uint8Array(cachedBytesMax + 1));
+  expect(await mine.get("large")).toBeUndefined();
+
+  await nats.kill9();
+  expect(await mine.get("a")).toBeUndefined();
+  await mine.put("a", bytes("lost"));
+  await nats.restart();
+  await waitFor(() => one.isConnected(), { timeoutMs: 10_000, what: "NATS that is back" });
+  expect(await mine.get("a")).toBeUndefined();
+  await mine.put("a", bytes("anew"));
+  expect(Buffer.from((await mine.get("a")) ?? []).toString()).toBe("anew");
+});
+
+/** Pods that share quotas and what they read, over one store. */
+async function startPods(store: ScriptedStore): Promise<readonly MetricsServer[]> {
+  const nats = await startNats();
+  const names = ["pod-a", "pod-b"];
+  const pods: MetricsServer[] = [];
+  for (const name of names) {
+    const handle = await connect(nats);
+    const messages = createPodMessages(handle, layout, name);
+    const peers: Peers = { ...messages, own: name, live: () => names };
+    const server = metricsServerOver({ eu: store.url }, { now: () => nowMs, peers, sharedBytes: createCacheStream(handle, layout) });
+    closing.push(() => server.close());
+    const { classDefaults } = server.config;
+    const limits: Partial<ClassLimits> = { memorySeconds: 10, distributedSeconds: 30, hotTailSeconds: 5, requestsPerSecond: 1_000, burst: 1_000, maxConcurrent: 1_000 };
+    server.apply({ ...server.config, classDefaults: { ...classDefaults, A: { ...classDefaults.A, ...limits } } });
+    // The probe of the store is no query.
+    await waitFor(async () => (await server.get("/v1/metrics/health")).text.includes('"state":"ok"'), { timeoutMs: 10_000, what: "a probed store" });
+    pods.push(server);
+  }
+  return pods;
+}
+
+test("50 identical queries over two pods at once are one request to the store (Operational Metrics API §8)", async () => {
+  const store = await startScriptedStore(healthyProbe(simulated(() => ({ services: ["a", "b"] }))));
+  closing.push(() => store.close());
+  const pods = await startPods(store);
+  const url = "/v1/metrics/query?metric=lag&agg=max&filter[tenant]=brand-a&group_by=service&step=1m&from=2026-01-01T06:00:00Z&to=2026-01-01T09:00:00Z";
+  const answers = await Promise.all(Array.from({ length: 25 }, () => pods.map((pod) => pod.get(url))).flat());
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
+  const data = answers.map(({ json }) => (json() as { readonly data: unknown }).data);
+  expect(data.every((one) => JSON.stringify(one) === JSON.stringify(data[0]))).toBe(true);
+  const ranges = store.requests.filter(({ path, form }) => path.endsWith("query_range") && form.get("query")?.includes("lag") === true);
+  expect(ranges).toHaveLength(1);
+});

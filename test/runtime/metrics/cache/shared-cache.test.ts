@@ -1,0 +1,196 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { packPieces, unpackPieces } from "../../../../runtime/metrics/cache/piece-bytes.ts";
+import type { Lifetimes, Piece } from "../../../../runtime/metrics/cache/pieces.ts";
+import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
+import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
+import { createSharedPieces, type SharedBytes } from "../../../../runtime/metrics/cache/shared-pieces.ts";
+import type { HistogramSeries } from "../../../../runtime/stores/histogram-matrix.ts";
+import type { StoreSeries } from "../../../../runtime/stores/matrix.ts";
+import { StoreError } from "../../../../runtime/stores/store-error.ts";
+import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
+import { settle } from "../../../support/manual-clock.ts";
+import { runsOf } from "../../../support/soak.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { podsOfATest, type PodsOfATest } from "../quota/pods-of-a-test.ts";
+import { align, bytesMax, read, startOfDayMs, stepMs, storesOf, truth, worldAt, wrongPlaces, type World } from "./live-store.ts";
+
+const sharing: Lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_000 };
+
+interface Shared {
+  readonly world: World;
+  readonly stores: StoreSet;
+  readonly caches: readonly ReadCache[];
+  readonly pods: PodsOfATest;
+  /** What all pods see, by name. */
+  readonly kept: Map<string, Uint8Array>;
+}
+
+/** Pods over one store, which share what they read. */
+function startShared(count = 2, residency?: string): Shared {
+  const pods = podsOfATest();
+  const kept = new Map<string, Uint8Array>();
+  const bytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, value) => void kept.set(name, value) };
+  const world = worldAt(startOfDayMs + 3_600_000);
+  const peers = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
+  const caches = peers.map((own) => createReadCache(bytesMax, createSharedPieces(bytes, own, residency)));
+  return { world, stores: storesOf(world), caches, pods, kept };
+}
+
+const window = { endMs: startOfDayMs + 3_000_000, count: 40 };
+
+async function ask({ world, stores, caches }: Shared, pod: number, grid = window) {
+  const cache = caches[pod];
+  if (cache === undefined) throw new Error("no such pod");
+  return read(world, stores, cache, grid, { lifetimes: sharing });
+}
+
+/** Once what a pod read can be seen by the others. */
+const shared = ({ kept }: Shared, count = 1): Promise<boolean> => waitFor(() => kept.size >= count, { timeoutMs: 5_000, pollMs: 1, what: "something that is shared" });
+
+describe("what one pod read", () => {
+  test("is not asked of the store by another, and counted as such", async () => {
+    const all = startShared();
+    const first = await ask(all, 0);
+    await shared(all);
+    const second = await ask(all, 1);
+    expect(all.world.asked).toHaveLength(1);
+    expect(second).toMatchObject({ hit: 40, shared: 40, miss: 0 });
+    expect(second.series).toEqual(first.series);
+  });
+
+  test("outlives its pod's own memory, and no more than the class says", async () => {
+    const all = startShared();
+    await ask(all, 0);
+    await shared(all);
+    all.world.nowMs += 119_999;
+    expect((await ask(all, 0)).miss).toBe(0);
+    expect((await ask(all, 1)).miss).toBe(0);
+    all.world.nowMs += 1;
+    expect((await ask(all, 1)).miss).toBe(40);
+  });
+
+  test("is read once by all pods when they want it at the same time", async () => {
+    const all = startShared(3);
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(all, index % 3)));
+    expect(all.world.asked).toHaveLength(1);
+    expect(answers.every(({ series }) => series.length === 2)).toBe(true);
+  });
+
+  test("fails for all who waited, with one request", async () => {
+    const all = startShared(3);
+    all.world.failure = new StoreError("status", "HTTP 500");
+    const answers = await Promise.allSettled(Array.from({ length: 9 }, (_, index) => ask(all, index % 3)));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 9 }, () => "rejected"));
+    expect(all.world.asked).toHaveLength(1);
+    all.world.failure = undefined;
+    expect((await ask(all, 1)).miss).toBe(40);
+  });
+
+  test("is shared only when it was whole", async () => {
+    const all = startShared();
+    all.world.warning = "incomplete";
+    await ask(all, 0);
+    await settle();
+    expect(all.kept.size).toBe(0);
+    expect((await ask(all, 1)).miss).toBe(40);
+  });
+
+  test("stays in the memory of its pod while no pod hears another", async () => {
+    const all = startShared();
+    all.pods.isCut = true;
+    expect((await ask(all, 0)).miss).toBe(40);
+    expect((await ask(all, 0)).hit).toBe(40);
+  });
+
+  test("is not shared where that would take it out of its residency", async () => {
+    const all = startShared(2, "elsewhere");
+    await Promise.all([ask(all, 0), ask(all, 1)]);
+    expect(all.kept.size).toBe(0);
+    expect(all.world.asked).toHaveLength(2);
+  });
+
+  test("is not taken from another configuration of its store", async () => {
+    const all = startShared();
+    await ask(all, 0);
+    await shared(all);
+    expect((await ask({ ...all, stores: storesOf(all.world) }, 1)).miss).toBe(40);
+  });
+
+  test("has a late sample once the lifetime of its tail is over", async () => {
+    const all = startShared();
+    const tail = { endMs: align(all.world.nowMs), count: 2 };
+    await ask(all, 0, tail);
+    await shared(all);
+    all.world.nowMs += 9_999;
+    expect((await ask(all, 1, tail)).miss).toBe(0);
+    all.world.nowMs += 1;
+    const { series } = await ask(all, 1, tail);
+    expect(series[0]?.values[1]).toBe(truth("whole", tail.endMs, all.world.nowMs));
+  });
+});
+
+describe("2,000 queries that slide, jump and overlap over three pods, while samples come late", () => {
+  test("have at each point what the store had at some instant within its lifetime", async () => {
+    const step = fc.record({ waitMs: fc.integer({ min: 0, max: 45_000 }), count: fc.integer({ min: 1, max: 60 }), back: fc.constantFrom(0, 0, 0, 1, 5, 40), pod: fc.nat({ max: 2 }) });
+    let queries = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 25 }), async (steps) => {
+        const all = startShared(3);
+        for (const { waitMs, count, back, pod } of steps) {
+          queries += 1;
+          all.world.nowMs += waitMs;
+          const { series, startMs } = await ask(all, pod, { endMs: align(all.world.nowMs) - back * stepMs, count });
+          for (const name of ["whole", "gappy"]) {
+            const own = series.find(({ labels }) => labels["name"] === name);
+            expect(wrongPlaces(own, name, { startMs, count, nowMs: all.world.nowMs }, sharing)).toEqual([]);
+          }
+        }
+      }),
+      { numRuns: runsOf(80) },
+    );
+    expect(queries).toBeGreaterThanOrEqual(runsOf(2_000));
+  });
+});
+
+const series = fc.record({
+  labels: fc.dictionary(fc.string(), fc.string({ unit: "binary" })),
+  values: fc.array(fc.oneof(fc.double(), fc.constant(undefined)), { minLength: 5, maxLength: 5 }),
+});
+
+function storeSeries({ labels, values }: { labels: Record<string, string>; values: readonly (number | undefined)[] }): StoreSeries {
+  const present = Uint8Array.from(values, (value) => (value === undefined ? 0 : 1));
+  return { labels, values: Float64Array.from(values, (value) => value ?? 0), present };
+}
+
+const pieceOf = <Series>(all: readonly Series[]): Piece<Series> => ({ startMs: 0, stepMs: 15_000, count: 5, readAtMs: 7, settledUntilMs: 30_000, series: all });
+
+describe("the bytes of pieces", () => {
+  test("are the pieces again, whatever labels and numbers they have", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.array(series, { maxLength: 3 }), { maxLength: 3 }), async (all) => {
+        const pieces = all.map((own) => pieceOf(own.map(storeSeries)));
+        expect(await unpackPieces(numbers, "key", await packPieces(numbers, "key", pieces))).toEqual(pieces);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("hold native histograms too", async () => {
+    const histogram = { count: 3, sum: Number.NaN, buckets: [{ lower: -Infinity, upper: 0.1, count: 3 }] };
+    const own: HistogramSeries = { labels: { a: "b" }, histograms: [undefined, histogram, undefined, histogram, undefined] };
+    expect(await unpackPieces(nativeHistograms, "key", await packPieces(nativeHistograms, "key", [pieceOf([own])]))).toEqual([pieceOf([own])]);
+  });
+
+  test("are nothing when they are cut or changed anywhere, foreign, or of another query", async () => {
+    const bytes = await packPieces(numbers, "key", [pieceOf([storeSeries({ labels: { a: "b" }, values: [1, 2, 3, 4, 5] })])]);
+    for (let place = 0; place < bytes.length; place += 1) {
+      const changed = Uint8Array.from(bytes);
+      changed[place] = (bytes[place] ?? 0) ^ 0x40;
+      expect(await unpackPieces(numbers, "key", changed)).toEqual([]);
+      expect(await unpackPieces(numbers, "key", bytes.subarray(0, place))).toEqual([]);
+    }
+    expect(await unpackPieces(numbers, "key", Buffer.from("of somebody else"))).toEqual([]);
+    expect(await unpackPieces(numbers, "another key", bytes)).toEqual([]);
+  });
+});
