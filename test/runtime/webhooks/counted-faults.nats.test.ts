@@ -10,12 +10,8 @@ import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { isSoak } from "../../support/soak.ts";
 import { waitFor } from "../../support/wait.ts";
-import {
-  startWebhookPartner,
-  type PartnerAnswer,
-  type ReceivedDelivery,
-  type WebhookPartnerServer,
-} from "../../support/webhook-partner.ts";
+import type { PartnerAnswer, ReceivedDelivery, WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, partnerConfig, startEngine, streamsOf, eventBytes, type TestEngine } from "./engine-fixture.ts";
 import { countFaults, idsOf, killWorker, produceAll, producer, startWorker, untilDrained } from "./fault-fixture.ts";
 
@@ -40,11 +36,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-async function partnerServer(answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> {
-  const partner = await startWebhookPartner(answer);
-  onTestFinished(() => partner.close());
-  return partner;
-}
+const partnerServer = (answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> =>
+  partnerOfTest({ onTestFinished }, answer);
 
 const partnerOf = (url: string, timeout = 30_000) =>
   partnerConfig("one", url, { delivery: { maxInFlight }, timeoutMs: timeout });

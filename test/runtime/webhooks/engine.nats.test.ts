@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { DeadLetter } from "../../../runtime/webhooks/dead-letters.ts";
@@ -8,12 +8,8 @@ import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import {
-  startWebhookPartner,
-  type PartnerAnswer,
-  type ReceivedDelivery,
-  type WebhookPartnerServer,
-} from "../../support/webhook-partner.ts";
+import { startWebhookPartner } from "../../support/webhook-partner.ts";
+import { type Cleanup, type EngineCase, engineCase, partnerServer } from "./engine-cases.ts";
 import {
   configOf,
   eventBytes,
@@ -35,36 +31,9 @@ afterAll(async () => {
 });
 
 const timeoutMs = 15_000;
-let prefixes = 0;
 
-/** Tests run side by side, so each cleans up its own. */
-type Cleanup = Pick<TestContext, "onTestFinished">;
-
-interface Case extends TestEngine {
-  readonly prefix: string;
-}
-
-/** An engine with streams of its own. */
-async function engineOf(
-  { onTestFinished }: Cleanup,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<Case> {
-  prefixes += 1;
-  const prefix = `t${prefixes}`;
-  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
-  onTestFinished(engine.stop);
-  return { ...engine, prefix };
-}
-
-async function partnerServer(
-  { onTestFinished }: Cleanup,
-  answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
-): Promise<WebhookPartnerServer> {
-  const partner = await startWebhookPartner(answer);
-  onTestFinished(() => partner.close());
-  return partner;
-}
+const engineOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, overrides);
 
 function untilHistory(
   { engine }: TestEngine,
@@ -80,7 +49,7 @@ function untilHistory(
 
 const inState = (state: string) => (history: EventHistory) => history.deliveries[0]?.state === state;
 
-async function deadLetters({ nats, prefix }: Case): Promise<readonly DeadLetter[]> {
+async function deadLetters({ nats, prefix }: EngineCase): Promise<readonly DeadLetter[]> {
   const stream = createLayout(prefix).streams.deadLetters;
   const letters: DeadLetter[] = [];
   const found = await nats.manager.direct.getLastMessagesFor(stream, { multi_last: [`${prefix}.dlq.>`] });

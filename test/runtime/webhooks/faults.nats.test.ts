@@ -13,6 +13,7 @@ import {
   type ReceivedDelivery,
   type WebhookPartnerServer,
 } from "../../support/webhook-partner.ts";
+import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
 import { idsOf, killWorker, producer, startWorker } from "./fault-fixture.ts";
 
@@ -29,11 +30,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-async function partnerServer(answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> {
-  const partner = await startWebhookPartner(answer);
-  onTestFinished(() => partner.close());
-  return partner;
-}
+const partnerServer = (answer?: (delivery: ReceivedDelivery) => PartnerAnswer): Promise<WebhookPartnerServer> =>
+  partnerOfTest({ onTestFinished }, answer);
 
 interface Fault {
   readonly stage: Stage;

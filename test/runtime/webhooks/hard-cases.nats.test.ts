@@ -1,18 +1,13 @@
 import { Registry } from "prom-client";
-import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createDeliveriesStream } from "../../../runtime/nats/deliveries-stream.ts";
-import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { deliveryId, messageId, partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import {
-  startWebhookPartner,
-  type PartnerAnswer,
-  type ReceivedDelivery,
-  type WebhookPartnerServer,
-} from "../../support/webhook-partner.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -22,36 +17,9 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const timeoutMs = 20_000;
-let count = 0;
 
-interface Case extends TestEngine {
-  readonly layout: Layout;
-  readonly prefix: string;
-}
-
-/** Tests run side by side, so each cleans up its own. */
-type Cleanup = Pick<TestContext, "onTestFinished">;
-
-async function caseOf(
-  { onTestFinished }: Cleanup,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<Case> {
-  count += 1;
-  const prefix = `h${count}`;
-  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
-  onTestFinished(engine.stop);
-  return { ...engine, prefix, layout: createLayout(prefix) };
-}
-
-async function partnerServer(
-  { onTestFinished }: Cleanup,
-  answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
-): Promise<WebhookPartnerServer> {
-  const partner = await startWebhookPartner(answer);
-  onTestFinished(() => partner.close());
-  return partner;
-}
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, overrides);
 
 const idsOf = (length: number): readonly string[] => Array.from({ length }, (_, index) => `e-${index}`);
 
@@ -62,11 +30,6 @@ async function untilState({ engine }: TestEngine, eventId: string, state: string
 
 async function messagesIn({ nats }: TestEngine, stream: string): Promise<number> {
   return (await nats.manager.streams.info(stream)).state.messages;
-}
-
-async function untilDelivered(engine: Case): Promise<void> {
-  const isEmpty = async (): Promise<boolean> => (await messagesIn(engine, engine.layout.streams.deliveries)) === 0;
-  await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
 }
 
 describe.concurrent("an attempt whose record cannot be written", () => {
@@ -82,7 +45,7 @@ describe.concurrent("an attempt whose record cannot be written", () => {
     await engine.nats.manager.streams.update(engine.layout.streams.attempts, { sealed: true } as never);
     await engine.ingest(eventBytes("unrecorded"));
     await waitFor(() => partner.of("unrecorded").length > 0, { timeoutMs, what: "the delivery" });
-    await untilDelivered(engine);
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("unrecorded")).toHaveLength(1);
     expect(await registry.getSingleMetricAsString("heliograph_webhook_attempt_records_lost_total")).toMatch(/ 1$/u);
   });
@@ -131,7 +94,7 @@ describe.concurrent("a message that is no delivery", () => {
     const kept = await waitFor(letter, { timeoutMs, what: "the dead letter" });
     const { body } = kept.json<{ body: string }>();
     expect(Buffer.from(body, "base64").toString()).toBe("not a delivery");
-    await untilDelivered(engine);
+    await untilEmpty(engine, timeoutMs);
   });
 });
 
@@ -264,7 +227,7 @@ describe("a process that stands still for longer than JetStream waits", () => {
     await waitFor(() => partner.of("e-1").length === 1, { timeoutMs, what: "the attempt" });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
     await untilState(engine, "e-1", "delivered");
-    await untilDelivered(engine);
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
   });
 });
@@ -301,7 +264,7 @@ describe.concurrent("metrics", () => {
     await engine.ingest(eventBytes("good", { data: {} })).catch(() => undefined);
     await untilState(engine, "good", "delivered");
     await untilState(engine, "bad", "rejected");
-    await untilDelivered(engine);
+    await untilEmpty(engine, timeoutMs);
     const text = await registry.metrics();
     expect(text).toMatch(/^heliograph_webhook_ingest_total\{outcome="stored"\} 2$/mu);
     expect(text).toMatch(/^heliograph_webhook_ingest_total\{outcome="duplicate"\} 1$/mu);

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery } from "../../support/webhook-partner.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -15,41 +14,14 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
-let count = 0;
 
-interface Case extends TestEngine {
-  readonly layout: Layout;
-  readonly prefix: string;
-}
-
-async function caseOf(
-  { onTestFinished }: TestContext,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<Case> {
-  count += 1;
-  const prefix = `i${count}`;
-  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
-  onTestFinished(engine.stop);
-  return { ...engine, prefix, layout: createLayout(prefix) };
-}
-
-async function partnerServer({ onTestFinished }: TestContext, answer?: (delivery: ReceivedDelivery) => PartnerAnswer) {
-  const partner = await startWebhookPartner(answer);
-  onTestFinished(() => partner.close());
-  return partner;
-}
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, overrides);
 
 const idsOf = (length: number): readonly string[] => Array.from({ length }, (_, index) => `e-${index}`);
 
-async function consumerOf({ nats, layout }: Case, queue: "first" | "retry", uid: string) {
+async function consumerOf({ nats, layout }: EngineCase, queue: "first" | "retry", uid: string) {
   return await nats.manager.consumers.info(layout.streams.deliveries, `${queue}-${partnerToken(uid)}`);
-}
-
-async function untilEmpty({ nats, layout }: Case): Promise<void> {
-  const isEmpty = async (): Promise<boolean> =>
-    (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
-  await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
 }
 
 describe.concurrent("a partner with a rate", () => {
@@ -113,7 +85,7 @@ describe.concurrent("a breaker", () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(3_000);
     expect(atOnceMax).toBe(1);
     isSick = false;
-    await untilEmpty(engine);
+    await untilEmpty(engine, timeoutMs);
     expect(new Set(partner.received.map(({ eventId }) => eventId)).size).toBe(40);
     expect(await consumerOf(engine, "first", config.uid)).toMatchObject({ config: { max_ack_pending: 6 } });
     expect((await consumerOf(engine, "first", config.uid)).paused).not.toBe(true);

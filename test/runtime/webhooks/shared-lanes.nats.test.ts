@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
 import { isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { compilePartners } from "../../../runtime/webhooks/partner.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery } from "../../support/webhook-partner.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
+import { configOf, eventBytes, partnerConfig } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -17,37 +16,12 @@ afterAll(() => server.stop());
 
 const timeoutMs = 40_000;
 const laneRules = { ownLanesMax: 4, sharedLanes: 1 };
-let count = 0;
 
-interface Case extends TestEngine {
-  readonly layout: Layout;
-}
-
-async function caseOf(
-  { onTestFinished }: TestContext,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<Case> {
-  count += 1;
-  const prefix = `l${count}`;
-  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), laneRules, ...overrides });
-  onTestFinished(engine.stop);
-  return { ...engine, layout: createLayout(prefix) };
-}
-
-async function partnerServer({ onTestFinished }: TestContext, answer?: (delivery: ReceivedDelivery) => PartnerAnswer) {
-  const partner = await startWebhookPartner(answer);
-  onTestFinished(() => partner.close());
-  return partner;
-}
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, { laneRules, ...overrides });
 
 const idsOf = (length: number, prefix = "e"): readonly string[] =>
   Array.from({ length }, (_, index) => `${prefix}-${index}`);
-
-async function untilEmpty({ nats, layout }: Case): Promise<void> {
-  const look = async () => (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
-  await waitFor(look, { timeoutMs, what: "an empty queue" });
-}
 
 /** Names such that exactly these partners share the one lane of ten. */
 function sharing(url: string): readonly string[] {
@@ -81,7 +55,7 @@ describe("partners that share a lane", () => {
       what: "the promotion",
     });
     isSick = false;
-    await untilEmpty(engine);
+    await untilEmpty(engine, timeoutMs);
     const delivered = ids.filter((id) => sick.of(id).length > 0);
     expect(delivered).toHaveLength(ids.length);
   });
@@ -122,7 +96,7 @@ describe("partners that share a lane", () => {
     }
     engine.engine.apply(many);
     await waitFor(() => partner.received.length >= 2 * 10 * 4 * 50, { timeoutMs, what: "most" });
-    await untilEmpty(engine);
+    await untilEmpty(engine, timeoutMs);
     const manyIds = idsOf(4, "many").flatMap((round) => idsOf(50, round));
     expect(manyIds.filter((id) => partner.of(id).length !== 20)).toEqual([]);
     const fewIds = idsOf(4, "few").flatMap((round) => idsOf(100, round));

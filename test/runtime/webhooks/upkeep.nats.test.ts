@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery } from "../../support/webhook-partner.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer } from "./engine-cases.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -15,29 +15,9 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
-let count = 0;
 
-interface Case extends TestEngine {
-  readonly layout: Layout;
-}
-
-async function caseOf(
-  { onTestFinished }: TestContext,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<Case> {
-  count += 1;
-  const prefix = `u${count}`;
-  const engine = await startEngine(server.url, config, { settings: streamsOf(prefix), ...overrides });
-  onTestFinished(engine.stop);
-  return { ...engine, layout: createLayout(prefix) };
-}
-
-async function partnerServer({ onTestFinished }: TestContext, answer?: (delivery: ReceivedDelivery) => PartnerAnswer) {
-  const partner = await startWebhookPartner(answer);
-  onTestFinished(() => partner.close());
-  return partner;
-}
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, overrides);
 
 async function untilState({ engine }: TestEngine, eventId: string, partner: string, state: string): Promise<void> {
   const look = async (): Promise<boolean> =>

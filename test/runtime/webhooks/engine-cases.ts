@@ -1,0 +1,48 @@
+import type { TestContext } from "vitest";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import { waitFor } from "../../support/wait.ts";
+import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import { startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
+
+/** Tests may run side by side, so each cleans up its own. */
+export type Cleanup = Pick<TestContext, "onTestFinished">;
+
+/** An engine with streams of its own. */
+export interface EngineCase extends TestEngine {
+  readonly layout: Layout;
+  readonly prefix: string;
+}
+
+let count = 0;
+
+/** Starts an engine that ends with its test. @param url of a server that the file's tests share */
+export async function engineCase(
+  url: string,
+  { onTestFinished }: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> {
+  count += 1;
+  const prefix = `t${count}`;
+  const engine = await startEngine(url, config, { settings: streamsOf(prefix), ...overrides });
+  onTestFinished(engine.stop);
+  return { ...engine, prefix, layout: createLayout(prefix) };
+}
+
+/** Starts a recipient that ends with its test. */
+export async function partnerServer(
+  { onTestFinished }: Cleanup,
+  answer?: (delivery: ReceivedDelivery) => PartnerAnswer,
+): Promise<WebhookPartnerServer> {
+  const partner = await startWebhookPartner(answer);
+  onTestFinished(() => partner.close());
+  return partner;
+}
+
+/** Waits until no delivery waits or is under way. */
+export async function untilEmpty({ nats, layout }: EngineCase, timeoutMs: number): Promise<void> {
+  const isEmpty = async (): Promise<boolean> => (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
+  await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
+}
