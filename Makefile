@@ -15,9 +15,10 @@ help: ## Show this list
 
 install: node_modules/.package-lock.json ## Install the pinned packages, when package-lock.json is newer
 
-check: install go-ready ## Types, lint and unit tests (under a minute)
+check: install go-ready ## Types, lint, audit and unit tests (under a minute)
 	@echo "== types" && $(RUN) types
 	@echo "== lint" && $(RUN) lint
+	@echo "== audit of dependencies" && $(RUN) audit
 	@echo "== unit tests" && $(RUN) test:unit
 
 quick: check ## check, and the suites with a real nats-server and Prometheus (built once, minutes)
