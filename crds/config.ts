@@ -80,6 +80,8 @@ export interface EndpointConfig {
   readonly tls?: EndpointTlsConfig;
   /** How to get the token that is sent with every delivery; absent: none is. */
   readonly oauth2?: OAuth2Config;
+  /** Present when the endpoint is asked whether it wants deliveries, and at what rate, before it gets any. */
+  readonly verification?: "Handshake";
   /** Absolute URL that is told when an event was handled by hand; absent: nobody is told. */
   readonly ackUrl?: string;
 }

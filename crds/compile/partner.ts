@@ -64,7 +64,7 @@ export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
 type MaterialFor = (use: EndpointUse) => string | undefined;
 
 function compileEndpoint(endpoint: WebhookPartnerEndpoint, material: MaterialFor): EndpointConfig {
-  const { url, timeoutSeconds, headers, idempotencySeconds, ackUrl, oauth2 } = endpoint;
+  const { url, timeoutSeconds, headers, idempotencySeconds, ackUrl, oauth2, verification } = endpoint;
   const { origin = "", path = "" } = urlParts.exec(url)?.groups ?? {};
   return {
     url: path === "" || path === "/" ? origin + defaultPath : url,
@@ -73,6 +73,7 @@ function compileEndpoint(endpoint: WebhookPartnerEndpoint, material: MaterialFor
     idempotencyMs: idempotencySeconds * secondMs,
     ...compileTls(material),
     ...(oauth2 === undefined ? {} : compileOAuth2(oauth2, material)),
+    ...(verification === "Handshake" ? { verification } : {}),
     ...(ackUrl === undefined ? {} : { ackUrl }),
   };
 }

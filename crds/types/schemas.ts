@@ -1779,6 +1779,15 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               }
             }
           },
+          "verification": {
+            "description": "Handshake asks the endpoint with an OPTIONS request whether it wants deliveries, and how many a minute, before it gets any, as CloudEvents' web hooks have it. One that does not consent gets nothing; its deliveries are tried again by their schedule.",
+            "type": "string",
+            "enum": [
+              "None",
+              "Handshake"
+            ],
+            "default": "None"
+          },
           "idempotencySeconds": {
             "description": "How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it has to be forced.",
             "type": "integer",

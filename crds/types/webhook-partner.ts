@@ -36,6 +36,8 @@ export interface WebhookPartnerEndpoint {
   readonly clientCertificateRef?: WebhookPartnerEndpointClientCertificateRef;
   /** OAuth 2.0 client credentials: a token is fetched, kept until shortly before its end and sent with every delivery. One that the endpoint answers 401 to is fetched anew, once in an attempt. */
   readonly oauth2?: WebhookPartnerEndpointOauth2;
+  /** Handshake asks the endpoint with an OPTIONS request whether it wants deliveries, and how many a minute, before it gets any, as CloudEvents' web hooks have it. One that does not consent gets nothing; its deliveries are tried again by their schedule. @default "None" */
+  readonly verification: "None" | "Handshake";
   /** How long the recipient remembers event ids, at least. A replay of what is older could have its effect twice, so it has to be forced. @default 259200 */
   readonly idempotencySeconds: number;
   /** Absolute URL that is told, signed like a delivery, when an event of the partner was handled by hand: the recipient's /webhooks/ack. Without it the recipient is not told. */

@@ -4,6 +4,7 @@ import type { DeadLettersStream } from "../nats/dead-letters-stream.ts";
 import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
 import type { Health } from "./breaker.ts";
+import type { Consents } from "./authorize/consents.ts";
 import type { Tokens } from "./authorize/tokens.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
@@ -39,6 +40,7 @@ export interface DeliveryContext {
   readonly disabled: DisabledPartners;
   readonly sender: Sender;
   readonly tokens: Tokens;
+  readonly consents: Consents;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   /** [0, 1) */
@@ -78,6 +80,8 @@ export interface LaneControl {
   prepareRetries(): Promise<void>;
   /** Pulls no more of this partner as long as its specification is the one of `partner`. */
   disable(partner: Partner): void;
+  /** Resolves when an attempt may begin by the rate that the endpoint consented to; deliveries a minute. */
+  pace(perMinute: number): Promise<void>;
   /** What an attempt, just ended, says about the partner. */
   observe(health: Health): void;
   /** A dead letter cannot be stored, or can be at last: while there is any such, nothing is pulled. */

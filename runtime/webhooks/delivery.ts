@@ -70,9 +70,16 @@ async function resumptionOf(context: DeliveryContext, work: Work, partner: Partn
 
 async function attempt(context: DeliveryContext, work: Work, partner: Partner, lane: LaneControl): Promise<void> {
   const { item } = work;
+  const consent = await context.consents.of(partner, partner.urlFor(item.type));
+  if (consent.failure === undefined && consent.perMinute !== undefined) {
+    await lane.pace(consent.perMinute);
+  }
+  if (context.ending.aborted) {
+    return;
+  }
   context.onStage("loaded", item.eventId);
   const startedAtMs = context.now();
-  const outcome = await send(context, work, partner, startedAtMs);
+  const outcome = consent.failure ?? (await send(context, work, partner, startedAtMs));
   if (context.ending.aborted) {
     // The sender was closed under it: who gets the message next tries again.
     return;

@@ -14,6 +14,7 @@ import { createReplaysStream, type ReplaysStream } from "../nats/replays-stream.
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
 import type { LaneRules } from "./assign-lanes.ts";
+import { createConsents } from "./authorize/consents.ts";
 import { createTokens } from "./authorize/tokens.ts";
 import { createBacklogs, type Backlogs, type BacklogsDeps } from "./backlog.ts";
 import { startBackground, type Duty } from "./background.ts";
@@ -340,6 +341,7 @@ function createContext(
   const registry = deps.registry ?? new Registry();
   const replays = createReplaysStream(nats, layout);
   const sender = deps.sender ?? createSender();
+  const tokens = createTokens(sender, () => nats.clock.now());
   const events = createEventsStream(nats, layout);
   const count = createSettledCounter(replays, log, ending);
   const operational = createOperationalEvents({
@@ -364,7 +366,8 @@ function createContext(
     deadLetters: createDeadLettersStream(nats, layout),
     disabled: createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners)),
     sender,
-    tokens: createTokens(sender, () => nats.clock.now()),
+    tokens,
+    consents: createConsents({ sender, tokens, origin: settings.name, version: deps.version ?? "dev" }),
     now: () => nats.clock.now(),
     random: deps.random ?? Math.random,
     podId,

@@ -6,11 +6,13 @@
  * - `connect`: refused, unreachable or no route.
  * - `connect_timeout`: look-up, TCP and TLS together took too long.
  * - `tls`: the handshake failed or the certificate is not trusted.
+ * - `client_certificate`: the endpoint did not accept the certificate that was shown to it, or wants one.
  * - `reset`: the connection ended before an answer.
  * - `first_byte_timeout`: the request was sent, the head of the answer did not come in time.
  * - `timeout`: the time of the attempt ended before the request could be sent.
  * - `response_invalid`: what came back is not HTTP/1.1, or its head is too large.
  * - `token`: the token endpoint gave no token for the request; nothing was sent to the endpoint itself.
+ * - `consent`: the endpoint wants to be asked and did not consent; no delivery was sent.
  * - `internal`: this side could not make the request, for example because of a header that HTTP does not allow.
  * - `backlog_full`: as much as may wait for the partner waits already; nothing was sent.
  * - `aborted`: this side gave up, for example because the pod stops; the partner may have received the request.
@@ -21,11 +23,13 @@ export const failureReasons = [
   "connect",
   "connect_timeout",
   "tls",
+  "client_certificate",
   "reset",
   "first_byte_timeout",
   "timeout",
   "response_invalid",
   "token",
+  "consent",
   "internal",
   "backlog_full",
   "aborted",

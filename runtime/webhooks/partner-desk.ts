@@ -68,6 +68,10 @@ export class PartnerDesk implements LaneControl {
     this.#disabled = { digest: partner.config.specDigest, isDisabled: Promise.resolve(true) };
   }
 
+  pace(perMinute: number): Promise<void> {
+    return this.gate.pace(perMinute);
+  }
+
   observe(health: Health): void {
     this.gate.observe(health);
   }

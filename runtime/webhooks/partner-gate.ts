@@ -10,6 +10,8 @@ export interface PartnerGateDeps {
   readonly onBreaker: (state: BreakerState) => void;
 }
 
+const secondsPerMinute = 60;
+
 /**
  * What one partner allows at this moment: places for attempts, tokens of its rate, and its breaker. One pod, the
  * partner's home, asks it before each attempt.
@@ -19,6 +21,8 @@ export class PartnerGate {
   readonly #slots: Slots;
   #partner: Partner;
   #bucket: TokenBucket | undefined;
+  /** Of the rate that the endpoint consented to. */
+  #pace: { readonly perMinute: number; readonly bucket: TokenBucket } | undefined;
   #breaker: BreakerState = closedBreaker;
   /** Who waits for the outcome of the probe. */
   #waiting: (() => void)[] = [];
@@ -48,6 +52,9 @@ export class PartnerGate {
     } else {
       this.#bucket.change(rate, nowMs);
     }
+    if (isOtherSpec) {
+      this.#pace = undefined;
+    }
     // Somebody changed something about the partner: what was known of its health is old.
     if (this.#breaker.kind !== "closed" && (isOtherSpec || partner.config.circuitBreaker === undefined)) {
       this.#become(closedBreaker);
@@ -67,12 +74,15 @@ export class PartnerGate {
     if (this.#breaker.kind !== "closed") {
       return this.#isResting() || this.#breaker.kind === "probing" ? 0 : 1;
     }
-    return this.#bucket?.available(performance.now());
+    const nowMs = performance.now();
+    const limits = [this.#bucket, this.#pace?.bucket].filter((bucket) => bucket !== undefined);
+    return limits.length === 0 ? undefined : Math.min(...limits.map((bucket) => bucket.available(nowMs)));
   }
 
   /** Milliseconds until some attempts may begin by the rate; 0 when some may. */
   tokensInMs(count: number): number {
-    return this.#bucket?.waitMs(count, performance.now()) ?? 0;
+    const nowMs = performance.now();
+    return Math.max(this.#bucket?.waitMs(count, nowMs) ?? 0, this.#pace?.bucket.waitMs(count, nowMs) ?? 0);
   }
 
   /**
@@ -97,6 +107,16 @@ export class PartnerGate {
       }
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+  }
+
+  /** Resolves when an attempt may begin by the rate that the endpoint consented to. */
+  async pace(perMinute: number): Promise<void> {
+    const nowMs = performance.now();
+    const perSecond = perMinute / secondsPerMinute;
+    if (this.#pace?.perMinute !== perMinute) {
+      this.#pace = { perMinute, bucket: new TokenBucket({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs) };
+    }
+    await waited(this.#pace.bucket.take(nowMs));
   }
 
   leave(): void {
@@ -139,9 +159,12 @@ export class PartnerGate {
   }
 
   async #token(): Promise<void> {
-    const waitMs = this.#bucket?.take(performance.now()) ?? 0;
-    if (waitMs > 0) {
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
-    }
+    await waited(this.#bucket?.take(performance.now()) ?? 0);
+  }
+}
+
+async function waited(waitMs: number): Promise<void> {
+  if (waitMs > 0) {
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }

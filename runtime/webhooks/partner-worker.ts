@@ -110,6 +110,10 @@ class Worker implements PartnerWorker, LaneControl {
     this.#topUp();
   }
 
+  pace(perMinute: number): Promise<void> {
+    return this.#gate.pace(perMinute);
+  }
+
   observe(health: Health): void {
     this.#gate.observe(health);
   }

@@ -10,8 +10,10 @@ import { maskOutcome } from "./mask.ts";
 import type { Outcome } from "./outcome.ts";
 import { createResolver, type Resolver } from "./resolve.ts";
 
-/** One POST to a partner. */
+/** One request to a partner. */
 export interface SendRequest {
+  /** @default "POST" */
+  readonly method?: "POST" | "OPTIONS";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -175,8 +177,9 @@ function givenUp(): Outcome {
   return { kind: "failure", reason: "aborted", detail: "given up before it began", timings: { totalMs: 0 } };
 }
 
-function dispatchOptions({ url, headers, body }: SendRequest): Agent.DispatchOptions {
-  return { origin: url.origin, path: url.pathname + url.search, method: "POST", headers: { ...headers }, body };
+function dispatchOptions({ method = "POST", url, headers, body }: SendRequest): Agent.DispatchOptions {
+  const content = method === "POST" ? { body } : {};
+  return { origin: url.origin, path: url.pathname + url.search, method, headers: { ...headers }, ...content };
 }
 
 /** Ends the exchange at its time or at the caller's signal. Returns what lets go of both. */

@@ -3,7 +3,6 @@ import type { Partner } from "../partner.ts";
 import type { Sender, SendRequest } from "../send.ts";
 import type { TokenRequest, Tokens } from "./tokens.ts";
 
-const method = "POST";
 const unauthorized = 401;
 
 /**
@@ -36,7 +35,7 @@ async function sendWithToken(sender: Sender, tokens: Tokens, asked: TokenRequest
   return sender.send({ ...request, headers: { ...request.headers, ...authorization.headers } });
 }
 
-function tokenRequestOf({ config, clientSecret, fingerprint, tls }: Partner, { url, networks, timeoutMs }: SendRequest): TokenRequest | undefined {
+function tokenRequestOf({ config, clientSecret, fingerprint, tls }: Partner, { method = "POST", url, networks, timeoutMs }: SendRequest): TokenRequest | undefined {
   const { oauth2 } = config.endpoint;
   if (oauth2 === undefined || clientSecret === undefined) {
     return undefined;

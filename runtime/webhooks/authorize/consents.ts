@@ -1,0 +1,119 @@
+import { BoundedMap } from "../../bounds/bounded-map.ts";
+import type { FailureOutcome, Outcome, ResponseOutcome } from "../outcome.ts";
+import type { Partner } from "../partner.ts";
+import type { Sender } from "../send.ts";
+import { sendAuthorized } from "./send-authorized.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** What an endpoint says to the question whether it wants deliveries. */
+export type Consent =
+  | {
+      readonly failure?: undefined;
+      /** Deliveries that it takes in a minute; absent: as many as there are. */
+      readonly perMinute?: number;
+    }
+  | { readonly failure: FailureOutcome };
+
+/** Consents of endpoints that want to be asked, kept for a while. */
+export interface Consents {
+  /** Asks the endpoint unless it was asked of late; an endpoint that need not be asked consents. Never rejects. */
+  of(partner: Partner, url: URL): Promise<Consent>;
+}
+
+export interface ConsentDeps {
+  readonly sender: Sender;
+  readonly tokens: Tokens;
+  /** `WebHook-Request-Origin`. */
+  readonly origin: string;
+  /** Version of this program, for `User-Agent`. */
+  readonly version: string;
+  /** Milliseconds of a clock that never goes back. @default performance.now */
+  readonly monotonicMs?: () => number;
+}
+
+interface Known {
+  readonly consent: Consent;
+  readonly untilMs: number;
+}
+
+const keptMax = 4_096;
+/** A rate that was lowered is obeyed after this long at the latest. */
+const grantedMs = 3_600_000;
+/** So long nobody is asked again: what waits is tried by its own schedule. */
+const refusedMs = 30_000;
+const secondsPerMinute = 60;
+const rateForm = /^\d{1,9}$/u;
+const granted: Consent = {};
+
+/**
+ * Asks endpoints for their consent before the first delivery, one request at a time for each of their URLs. The answer lasts
+ * as long as the partner's resource and its secrets stay the same, an hour at most; a refusal half a minute.
+ * Source: CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by `WebHook-Request-Callback`
+ * is not offered).
+ */
+export function createConsents(deps: ConsentDeps): Consents {
+  const known = new BoundedMap<string, Known>(keptMax);
+  const questions = new Map<string, Promise<Consent>>();
+  const nowMs = deps.monotonicMs ?? (() => performance.now());
+  const asked = async (key: string, partner: Partner, url: URL): Promise<Consent> => {
+    const consent = consentIn(await ask(deps, partner, url), deps.origin);
+    known.set(key, { consent, untilMs: nowMs() + (consent.failure === undefined ? grantedMs : refusedMs) });
+    return consent;
+  };
+  return {
+    of: async (partner, url) => {
+      if (partner.config.endpoint.verification === undefined) {
+        return granted;
+      }
+      const key = `${partner.fingerprint} ${url.href}`;
+      const last = known.use(key);
+      if (last !== undefined && last.untilMs > nowMs()) {
+        return last.consent;
+      }
+      const question = questions.get(key) ?? asked(key, partner, url).finally(() => questions.delete(key));
+      questions.set(key, question);
+      return question;
+    },
+  };
+}
+
+/** The rate that is asked for is that of the partner's own limit, if it has one. Source: ibid. §4.1. */
+function ask({ sender, tokens, origin, version }: ConsentDeps, partner: Partner, url: URL): Promise<Outcome> {
+  const { endpoint, delivery, networks } = partner.config;
+  const rate = delivery.rate === undefined ? undefined : Math.max(1, Math.floor(delivery.rate.perSecond * secondsPerMinute));
+  const headers = {
+    ...endpoint.headers,
+    "WebHook-Request-Origin": origin,
+    ...(rate === undefined ? {} : { "WebHook-Request-Rate": String(rate) }),
+    "User-Agent": `Heliograph/${version}`,
+    "Accept-Encoding": "identity",
+  };
+  const body = new Uint8Array();
+  return sendAuthorized({ sender, tokens }, partner, { method: "OPTIONS", url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
+}
+
+function consentIn(outcome: Outcome, origin: string): Consent {
+  if (outcome.kind === "failure") {
+    return { failure: { ...outcome, detail: `asked for consent: ${outcome.detail}` } };
+  }
+  const why = refusalIn(outcome, origin);
+  if (why !== undefined) {
+    return { failure: { kind: "failure", reason: "consent", detail: `the endpoint does not consent: ${why}`, timings: outcome.timings } };
+  }
+  const rate = outcome.headers["webhook-allowed-rate"]?.trim() ?? "*";
+  return rate === "*" ? granted : { perMinute: Number(rate) };
+}
+
+/** Source: ibid. §4.2. */
+function refusalIn({ status, headers }: ResponseOutcome, origin: string): string | undefined {
+  if (status < 200 || status > 299) {
+    return `status ${status}`;
+  }
+  const allowed = headers["webhook-allowed-origin"]?.trim();
+  if (allowed !== "*" && allowed?.toLowerCase() !== origin.toLowerCase()) {
+    return allowed === undefined ? "no WebHook-Allowed-Origin" : "WebHook-Allowed-Origin names another origin";
+  }
+  const rate = headers["webhook-allowed-rate"]?.trim() ?? "*";
+  const isRate = rate === "*" || (rateForm.test(rate) && Number(rate) > 0);
+  return isRate ? undefined : "WebHook-Allowed-Rate is no number of deliveries in a minute";
+}
