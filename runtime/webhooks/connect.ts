@@ -1,6 +1,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { setImmediate } from "node:timers/promises";
+import { connect as connectTls, TLSSocket } from "node:tls";
 import type { buildConnector } from "undici";
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import { addressFault, type Guard } from "./guard.ts";
@@ -49,6 +50,13 @@ export class ConnectFault extends Error {
 /** Servers whose newest TLS session is kept. */
 const sessionsMax = 256;
 const tcpKeepAliveMs = 60_000;
+/**
+ * In TLS 1.3 the server judges the client's certificate when for the client the handshake is over. A session ticket says that
+ * it was accepted; a server that gives none is trusted to have spoken up by then.
+ */
+const verdictMs = 100;
+/** Alerts about the certificate of this side. Source: RFC 8446 §6.2, as OpenSSL names them. */
+export const certificateAlert = /^ERR_SSL_.*ALERT_(?:.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/u;
 
 /**
  * Connects to allowed addresses only. The host is looked up once per connection, every answer is judged, and the
@@ -90,7 +98,13 @@ async function open(
   const addresses = await judgedAddresses(options, target.hostname, trace);
   const restMs = Math.max(1, options.timeoutMs - (performance.now() - startedAtMs));
   const socket = openSocket(options.tls, sessions, target, addresses);
-  return await established(socket, target, restMs, trace);
+  // It may come with the end of the handshake, so it is listened for from the start.
+  const ticket = new Promise<void>((resolve) => socket.once("session", () => resolve()));
+  await established(socket, target, restMs, trace);
+  if (options.tls.cert !== undefined && socket instanceof TLSSocket && socket.getProtocol() === "TLSv1.3") {
+    await accepted(socket, target.hostname, ticket);
+  }
+  return socket;
 }
 
 async function judgedAddresses(
@@ -179,11 +193,11 @@ async function established(
   { hostname, protocol }: buildConnector.Options,
   timeoutMs: number,
   trace: ConnectionTrace,
-): Promise<Socket> {
+): Promise<void> {
   const isTls = protocol === "https:";
   let phase: "connect" | "tls" = "connect";
   let phaseStartedAtMs = performance.now();
-  return await new Promise((resolve, reject) => {
+  await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => {
       socket.destroy(new ConnectFault("connect_timeout", `${hostname}: no ${phase} in time`));
     }, timeoutMs);
@@ -197,7 +211,7 @@ async function established(
       if (isTls) {
         trace.tlsMs = performance.now() - phaseStartedAtMs;
       }
-      resolve(socket);
+      resolve();
     });
     // Stays for the life of the socket: an error before the HTTP client listens must not end the process.
     socket.on("error", (error) => {
@@ -207,9 +221,25 @@ async function established(
   });
 }
 
+/** Resolves when the server has taken the certificate that was shown to it, as far as it says so. */
+async function accepted(socket: TLSSocket, host: string, ticket: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await new Promise<void>((resolve, reject) => {
+    timer = setTimeout(resolve, verdictMs);
+    void ticket.then(resolve);
+    socket.once("error", (error) => reject(asFault("tls", host, error)));
+    socket.once("close", () => {
+      reject(new ConnectFault("client_certificate", `${host}: ended the connection when it had seen the certificate`));
+    });
+  }).finally(() => clearTimeout(timer));
+  // The ticket is told in the middle of reading: what is written there would wait for the next read.
+  await setImmediate();
+}
+
 function asFault(reason: FailureReason, host: string, error: unknown): ConnectFault {
   if (error instanceof ConnectFault) {
     return error;
   }
-  return new ConnectFault(reason, `${host}: ${codeOf(error) ?? String(error)}`, error);
+  const code = codeOf(error) ?? String(error);
+  return new ConnectFault(certificateAlert.test(code) ? "client_certificate" : reason, `${host}: ${code}`, error);
 }

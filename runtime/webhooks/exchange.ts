@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
-import { ConnectFault, type ConnectionTrace } from "./connect.ts";
+import { certificateAlert, ConnectFault, type ConnectionTrace } from "./connect.ts";
 import type { AttemptTimings, FailureReason, Outcome } from "./outcome.ts";
 import { codeOf } from "./resolve.ts";
 
@@ -9,7 +9,7 @@ export const responseBodyBytesMax = 16_384;
 const headersMax = 48;
 const headerCharactersMax = 1_024;
 /** Kept first, whatever else the partner sends. */
-const wantedHeaders = ["retry-after", "date", "content-type", "x-trace-id"];
+const wantedHeaders = ["retry-after", "date", "content-type", "x-trace-id", "webhook-allowed-origin", "webhook-allowed-rate"];
 
 interface ResponseHead {
   readonly status: number;
@@ -158,6 +158,7 @@ const failureRows: readonly (readonly [code: RegExp, message: RegExp, reason: Fa
   [/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/u, /./u, "response_invalid"],
   // An answer that nobody asked for, or one that switches protocols, comes as an error of the socket.
   [/^UND_ERR_SOCKET$/u, /^bad (?:response|upgrade)$/u, "response_invalid"],
+  [certificateAlert, /./u, "client_certificate"],
   [/^ERR_(?:SSL|TLS)_/u, /./u, "tls"],
   [/^UND_ERR_(?:DESTROYED|CLOSED|ABORTED)$/u, /./u, "aborted"],
   [/^UND_ERR_SOCKET$/u, /./u, "reset"],

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
-import { ConnectFault, guardedConnector, type ConnectionTrace } from "../../../runtime/webhooks/connect.ts";
+import { certificateAlert, ConnectFault, guardedConnector, type ConnectionTrace } from "../../../runtime/webhooks/connect.ts";
 import { createGuard } from "../../../runtime/webhooks/guard.ts";
 
 /** What a connector that may reach the public Internet alone answers for a host. */
@@ -28,4 +28,23 @@ describe("the connector", () => {
     expect(fault).toBeInstanceOf(ConnectFault);
     expect(fault).toMatchObject({ reason: "guard", message: detail });
   });
+});
+
+describe("alerts of TLS", () => {
+  test.each([
+    "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA",
+    "ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE",
+    "ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED",
+    "ERR_SSL_TLSV1_ALERT_ACCESS_DENIED",
+  ])("%s is about the certificate of this side", (code) => {
+    expect(certificateAlert.test(code)).toBe(true);
+  });
+
+  test.each(["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_TLS_CERT_ALTNAME_INVALID", "CERT_HAS_EXPIRED"])(
+    "%s is not",
+    (code) => {
+      expect(certificateAlert.test(code)).toBe(false);
+    },
+  );
 });
