@@ -96,11 +96,11 @@ function consentIn(outcome: Outcome, origin: string): Consent {
   if (outcome.kind === "failure") {
     return { failure: { ...outcome, detail: `asked for consent: ${outcome.detail}` } };
   }
-  const why = refusalIn(outcome, origin);
+  const rate = outcome.headers["webhook-allowed-rate"]?.trim() ?? "*";
+  const why = refusalIn(outcome, origin) ?? rateFault(rate);
   if (why !== undefined) {
     return { failure: { kind: "failure", reason: "consent", detail: `the endpoint does not consent: ${why}`, timings: outcome.timings } };
   }
-  const rate = outcome.headers["webhook-allowed-rate"]?.trim() ?? "*";
   return rate === "*" ? granted : { perMinute: Number(rate) };
 }
 
@@ -109,11 +109,14 @@ function refusalIn({ status, headers }: ResponseOutcome, origin: string): string
   if (status < 200 || status > 299) {
     return `status ${status}`;
   }
-  const allowed = headers["webhook-allowed-origin"]?.trim();
-  if (allowed !== "*" && allowed?.toLowerCase() !== origin.toLowerCase()) {
-    return allowed === undefined ? "no WebHook-Allowed-Origin" : "WebHook-Allowed-Origin names another origin";
+  const allowed = headers["webhook-allowed-origin"]?.trim().toLowerCase();
+  if (allowed === undefined) {
+    return "no WebHook-Allowed-Origin";
   }
-  const rate = headers["webhook-allowed-rate"]?.trim() ?? "*";
+  return allowed === "*" || allowed === origin.toLowerCase() ? undefined : "WebHook-Allowed-Origin names another origin";
+}
+
+function rateFault(rate: string): string | undefined {
   const isRate = rate === "*" || (rateForm.test(rate) && Number(rate) > 0);
   return isRate ? undefined : "WebHook-Allowed-Rate is no number of deliveries in a minute";
 }

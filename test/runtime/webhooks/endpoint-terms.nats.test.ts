@@ -61,9 +61,9 @@ describe.concurrent("an endpoint that demands a certificate", () => {
       seen.push(String(request.headers["x-event-id"]));
       request.resume().once("end", () => response.writeHead(200).end());
     });
-    const { port, close } = await listenOnLoopback(listening);
-    context.onTestFinished(() => close());
-    const partner = partnerConfig("one", `https://127.0.0.1:${port}/webhooks/v1/x`);
+    const loopback = await listenOnLoopback(listening);
+    context.onTestFinished(() => loopback.close());
+    const partner = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/x`);
     const engine = await engineOf(context, configWith(partner, { ca: ours, client: client() }));
     await engine.ingest(eventBytes("trusts-another"));
     await untilLast(engine, "trusts-another", "tls");
@@ -93,9 +93,9 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
       deliveredAtMs.push(performance.now());
       request.resume().once("end", () => response.writeHead(200).end());
     });
-    const { port, close } = await listenOnLoopback(listening);
-    onTestFinished(() => close());
-    const plain = partnerConfig("one", `https://127.0.0.1:${port}/webhooks/v1/x`, { delivery: { maxInFlight: 8 } });
+    const loopback = await listenOnLoopback(listening);
+    onTestFinished(() => loopback.close());
+    const plain = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/x`, { delivery: { maxInFlight: 8 } });
     const partner: PartnerConfig = { ...plain, endpoint: { ...plain.endpoint, verification: "Handshake" } };
     return { deliveredAtMs, questions, config: configWith(partner, { ca: theirs }) };
   }

@@ -34,9 +34,9 @@ async function caseOf(answer: () => Answer, overrides: PartnerOverrides = {}, ve
     seen.push(request);
     response.writeHead(...answer()).end();
   });
-  const { port, close } = await listenOnLoopback(server);
-  closers.push(close);
-  const plain = partnerConfig("one", `https://127.0.0.1:${port}/webhooks/v1/{domain}`, overrides);
+  const loopback = await listenOnLoopback(server);
+  closers.push(() => loopback.close());
+  const plain = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/{domain}`, overrides);
   const config = configOf({ ...plain, endpoint: { ...plain.endpoint, ...verification, tls: { ca: "ca" }, headers: { "x-fixed": "1" } } });
   const material = { ...config.material, ca: Buffer.from(authority.cert).toString("base64") };
   const [partner] = compilePartners({ ...config, material }, []);
