@@ -58,7 +58,8 @@ function addRoute(app: FastifyInstance, route: Route, options: PublicServerOptio
     url: route.path,
     handler: async (request, reply) => {
       const answer = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, signal, now()));
-      const { status, headers = {}, body } = await answerInTime(reply, answerTimeoutMs, answer);
+      const { status, headers = {}, body, refused } = await answerInTime(reply, answerTimeoutMs, answer);
+      if (refused !== undefined) request.refusedItems = refused;
       return reply.code(status).headers(headers).send(body);
     },
   });

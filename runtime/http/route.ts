@@ -1,3 +1,4 @@
+import type { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 import type { Parameters } from "../metrics/metrics-api.ts";
 import type { Operation } from "./openapi/operation.ts";
@@ -41,6 +42,8 @@ export interface ApiAnswer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON; bytes are sent as they are, under the `content-type` of {@link headers}. */
   readonly body: object;
+  /** Parts of the request that were refused by themselves, for the audit. @default none */
+  readonly refused?: readonly { readonly item: string; readonly refusal: Refusal }[];
 }
 
 /** One endpoint. It answers, or throws: a `Refusal` becomes its problem document, anything else a 500. */

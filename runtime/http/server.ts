@@ -5,12 +5,13 @@ import { TLSSocket, type SecureContextOptions } from "node:tls";
 import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { Refusal } from "../errors/refusal.ts";
-import { createAudit, isAudited } from "./audit.ts";
+import { createAudit, isAudited, type Audit } from "./audit.ts";
 import { correlationHeader, correlationId } from "./correlation.ts";
 import { httpLimits, type HttpLimits } from "./limits.ts";
 import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
 import { refusalOfError } from "./refusal-of-error.ts";
 import type { RequestOutcome } from "./request-metrics.ts";
+import type { ApiAnswer } from "./route.ts";
 
 export interface ServerOptions {
   readonly log: Logger;
@@ -37,6 +38,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The refusal that was answered, for the log. */
     refusal: Refusal | undefined;
+    /** Refusals of parts of a request that was answered, for the audit. */
+    refusedItems: ApiAnswer["refused"];
     /** Client key of the caller, for the log. */
     client: string | undefined;
     /** Monotonic time at which the request came. */
@@ -85,6 +88,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest("refusal", undefined);
+  app.decorateRequest("refusedItems", undefined);
   app.decorateRequest("client", undefined);
   app.decorateRequest("startedAtMs", 0);
   app.setErrorHandler(sendError);
@@ -133,9 +137,7 @@ done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", p
     };
     observe(outcome);
     logRequest(request, outcome);
-    const { refusal, client, id, ip: address } = request;
-    if (refusal === undefined || !isAudited(refusal.status)) return;
-    audit({ code: refusal.code, detail: refusal.message, correlationId: id, method: outcome.method, route: outcome.route, address, client });
+    auditRefusals(audit, request, outcome);
   };
   app.addHook("onResponse", (request, reply, done) => {
     settle(request, reply.statusCode);
@@ -152,6 +154,17 @@ function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
     if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
   }
   return hosts > 1 ? new Refusal("invalid_request", "The request has several Host headers.") : undefined;
+}
+
+function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
+  const { refusal, refusedItems = [], client, id, ip: address } = request;
+  const told = (own: Refusal, item?: string): void => {
+    if (!isAudited(own.status)) return;
+    const { code, message: detail } = own;
+    audit({ code, detail, correlationId: id, method, route, address, client, ...(item === undefined ? {} : { item }) });
+  };
+  if (refusal !== undefined) told(refusal);
+  for (const { item, refusal: own } of refusedItems) told(own, item);
 }
 
 function logRequest(request: FastifyRequest, outcome: RequestOutcome): void {

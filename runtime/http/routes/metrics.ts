@@ -145,9 +145,10 @@ function bulk(metrics: MetricsReads): Route {
       const answer = await metrics.bulk(body, caller, signal, { correlationId, nowMs });
       const encoded = bulkBody(answer, correlationId);
       const headers = { ...answer.headers, Vary: "Accept" };
-      if (format === json) return { status: answer.status, headers, body: encoded };
+      const refused = answer.results.flatMap((result) => ("refusal" in result ? [{ item: result.id, refusal: result.refusal }] : []));
+      if (format === json) return { status: answer.status, headers, body: encoded, refused };
       const lines = Buffer.from(ndjsonOf({ ...encoded }, "results"));
-      return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines };
+      return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines, refused };
     },
   };
 }

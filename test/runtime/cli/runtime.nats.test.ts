@@ -1,7 +1,10 @@
+import { createHash, X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createCertificateAuthority } from "../../support/certificate-authority.ts";
 import { startProgram } from "../../support/heliograph-process.ts";
+import { askHttps } from "../../support/https.ts";
 import { startNatsServer } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
@@ -29,11 +32,11 @@ afterEach(async () => {
 });
 
 /** Starts a runtime on free ports that trusts one issuer; answers its ready line and a token. */
-async function start(config: string, nats: string, environment: Record<string, string> = {}) {
+async function start(config: string, nats: string, environment: Record<string, string> = {}, others: { settings?: object; cnf?: object } = {}) {
   const issuer = await makeIssuer("https://issuer.example");
   const file = (name: string) => join(installation.data, "..", name);
   await writeFile(file("keys.json"), JSON.stringify({ keys: [issuer.publicJwk] }));
-  await writeFile(file("settings.json"), JSON.stringify({ issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }] }));
+  await writeFile(file("settings.json"), JSON.stringify({ issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }], ...others.settings }));
   const flags = ["--config", config, "--nats", nats, "--port", "0", "--admin-port", "0", "--host", "127.0.0.1", "--unready-seconds", "0"];
   const program = startProgram(["runtime", ...flags, "--settings", file("settings.json")], { environment });
   ends.push(async () => {
@@ -41,7 +44,7 @@ async function start(config: string, nats: string, environment: Record<string, s
     expect((await program.ended()).code).toBe(0);
   });
   const exp = Math.floor(Date.now() / 1000) + 600;
-  const token = await signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "shop", exp, scope: "events:write", tenants: ["*"] });
+  const token = await signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "shop", exp, scope: "events:write", tenants: ["*"], cnf: others.cnf });
   return { line: await program.ready(), token };
 }
 
@@ -75,6 +78,25 @@ describe("heliograph runtime", () => {
     await postEvent(line.url, token, eventText("evt-2"));
     await delivered("evt-2");
     expect(partner.received).toHaveLength(1);
+  });
+
+  test("serves https and takes only tokens that are bound to the client's certificate, when the settings ask for it", async () => {
+    await installation.write("partner.yaml", partnerText("acme", partner.url));
+    const authority = createCertificateAuthority("authority of the runtime");
+    const [served, own] = [authority.issue({ commonName: "api", names: ["localhost"] }), authority.issue({ commonName: "shop" })];
+    const folder = join(installation.data, "..");
+    await writeFile(join(folder, "tls.crt"), served.cert);
+    await writeFile(join(folder, "tls.key"), served.key);
+    const settings = { tokenBinding: "Certificate", tls: { certFile: "tls.crt", keyFile: "tls.key" } };
+    const cnf = { "x5t#S256": createHash("sha256").update(new X509Certificate(own.cert).raw).digest("base64url") };
+    const environment = { HELIOGRAPH_DATA: installation.data, HELIOGRAPH_NATS_SERVER: await resolveTool("nats-server") };
+    const { line, token } = await start(installation.folder, "embedded", environment, { settings, cnf });
+    expect(line.url).toMatch(/^https:/u);
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const post = { method: "POST", ca: authority.cert, headers, body: eventText("evt-tls") };
+    expect(await askHttps(`${line.url}/events`, post)).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await askHttps(`${line.url}/events`, { ...post, client: own })).toMatchObject({ status: 202 });
+    await delivered("evt-tls");
   });
 
   test("ends with 3 and a sentence when there is no configuration", async () => {

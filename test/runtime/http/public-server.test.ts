@@ -191,6 +191,16 @@ describe("the log and the metrics of a request", () => {
     expect(JSON.stringify(audited)).not.toMatch(/narrow/u);
   });
 
+  test("hold a line of audit for each part that was refused of a request that was answered", async () => {
+    const refused = [
+      { item: "a", refusal: new Refusal("region_forbidden", "not there") },
+      { item: "b", refusal: new Refusal("invalid_step", "too fine") },
+    ];
+    answer = async () => ({ status: 200, body: {}, refused });
+    await get("/things/1");
+    expect(logLines.filter(({ audit }) => audit === "refused")).toMatchObject([{ code: "region_forbidden", item: "a", client: "dashboards", route: "/things/:id" }]);
+  });
+
   test("name the pattern of the route, not the target", async () => {
     await get("/things/1");
     await get("/nowhere/at/all");
