@@ -137,6 +137,16 @@ const resourceHealth: ToolSource = {
   cost: "half a minute, once",
 };
 
+const natsBackup: ToolSource = {
+  folder: "nats-backup",
+  packages: ["."],
+  versionModule: "github.com/nats-io/jsm.go",
+  tags: "",
+  linkerFlags: () => "",
+  links: [],
+  cost: "about a minute, once",
+};
+
 const prometheusMinimum: Version = [3, 9, 0];
 const kubernetesMinimum: Version = [1, 33, 0];
 
@@ -190,6 +200,8 @@ export const tools = {
   "helm-docs": { source: helmDocs, minimum: [1, 14, 2], versionArgs: [] },
   kubeconform: { source: kubeconform, minimum: [0, 8, 0], versionArgs: [] },
   "kube-score": { source: kubeScore, minimum: [1, 20, 0], versionArgs: [] },
+  /** Backups as the NATS command makes them; only ever built. */
+  "nats-backup": { source: natsBackup, minimum: [0, 5, 1], versionArgs: [] },
   /** What Flux and Argo CD make of an object; only ever built. */
   "resource-health": { source: resourceHealth, minimum: [1, 2, 0], versionArgs: [] },
   kind: { source: kind, minimum: [0, 30, 0], versionArgs: ["version"] },

@@ -138,6 +138,8 @@ securityContext:
 - {{ $service }}.{{ $.Release.Namespace }}.svc
 - {{ $service }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
 {{- end }}
+# For whoever forwards a port: backups, people.
+- localhost
 {{- range $index := until (int .Values.nats.replicas) }}
 - {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc
 - {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
