@@ -14,7 +14,7 @@ export const pauseImage = "localhost/heliograph-pause:1";
 
 const baseImage = "localhost/heliograph-base:1";
 const buildMsMax = 10 * 60_000;
-const listMsMax = 10_000;
+const listMsMax = 60_000;
 const outputLinesShown = 15;
 const hashLength = 16;
 const libraries = ["busybox-static", "libc6", "libgcc-s1", "libstdc++6"];

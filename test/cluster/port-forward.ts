@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Forward, ServicePort } from "./cluster.ts";
 
-const startMsMax = 20_000;
+const startMsMax = 60_000;
 
 /**
  * Makes a service reachable with `kubectl port-forward`, which leads to one of its pods and ends with it.

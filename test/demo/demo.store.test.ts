@@ -55,7 +55,7 @@ test("a demo that stays up leaves no port open when its reader goes away", { tim
   await waitFor(() => text.includes("Heliograph obeys"), { timeoutMs: demoMsMax, what: "the demo to be up" });
   child.stdout.destroy();
   await once(child, "close");
-  expect(await waitFor(allPortsFree, { timeoutMs: 10_000, what: "the ports of the demo to be free" })).toBe(true);
+  expect(await waitFor(allPortsFree, { timeoutMs: 60_000, what: "the ports of the demo to be free" })).toBe(true);
 });
 
 test("the demo says which port is taken and exits with 1", { timeout: demoMsMax }, async () => {

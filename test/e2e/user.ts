@@ -30,8 +30,8 @@ export interface Received {
 /** The three resources of the suite. */
 export const resourceNames = ["webhookpartner/partner", "metriccatalog/catalog", "queryclassquota/quota"] as const;
 
-const requestMsMax = 15_000;
-const programmedMsMax = 30_000;
+const requestMsMax = 30_000;
+const programmedMsMax = 60_000;
 
 /** A user of the release in a namespace, with the rights of the service account `caller` there. */
 export async function userOf({ cluster, kubectl }: Installation, namespace: string, service: string): Promise<User> {

@@ -74,8 +74,8 @@ describe("two replicas with the usual times", () => {
       const writes = seen.filter(({ verb }) => !["get", "list", "watch"].includes(verb));
       expect(writes.filter(({ resource }) => !resource.includes("leases"))).toEqual([]);
       expect(writes.length).toBeGreaterThan(0);
-      // Of both together; a short look may catch one attempt more of each.
-      expect(seen.length).toBeLessThan(idleMs / 1000 + (isSoak ? 0 : 2));
+      // Of both together; a short look may catch attempts that were tried again.
+      expect(seen.length).toBeLessThan(idleMs / 1000 + (isSoak ? 0 : 6));
     },
     testMs,
   );

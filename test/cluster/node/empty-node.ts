@@ -9,7 +9,7 @@ import { networkScript } from "./network.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 import { type NodeRecord, writeRecord } from "./record.ts";
 
-const setUpMsMax = 15_000;
+const setUpMsMax = 60_000;
 
 /** What the kubelet would set for the whole machine; it leaves alone what it finds as it wants it. */
 const kernelSettings: Readonly<Record<string, string>> = {

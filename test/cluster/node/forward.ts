@@ -17,7 +17,7 @@ export interface ForwardRequest {
   readonly log: string;
 }
 
-const startMsMax = 15_000;
+const startMsMax = 60_000;
 
 /** A socket on a port of 127.0.0.1 of this machine that nobody else can take, with that port. */
 export async function listenLocally(): Promise<{ readonly server: Server; readonly port: number }> {

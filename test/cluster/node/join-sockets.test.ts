@@ -54,9 +54,9 @@ describe("joinSockets", () => {
       far = socket.on("error", () => undefined);
     });
     const client = connect(port, "127.0.0.1");
-    await waitFor(() => far, { timeoutMs: 2_000, what: "the far end" });
+    await waitFor(() => far, { timeoutMs: 20_000, what: "the far end" });
     client.resetAndDestroy();
-    await waitFor(() => far?.destroyed, { timeoutMs: 2_000, what: "the end of the far end" });
+    await waitFor(() => far?.destroyed, { timeoutMs: 20_000, what: "the end of the far end" });
     expect(far?.destroyed).toBe(true);
   });
 

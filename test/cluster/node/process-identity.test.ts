@@ -18,7 +18,7 @@ describe.skipIf(process.platform !== "linux")("process identity", () => {
     expect(isAlive(identity)).toBe(true);
     kill9(identity);
     await ended;
-    await waitFor(() => !isAlive(identity), { timeoutMs: 2_000, what: "the end of sleep" });
+    await waitFor(() => !isAlive(identity), { timeoutMs: 20_000, what: "the end of sleep" });
   });
 
   test("is not that of another process with the same id, which kill9 leaves alone", async () => {
@@ -42,7 +42,7 @@ describe.skipIf(process.platform !== "linux")("process identity", () => {
     const mark = `${process.pid}-${performance.now()}`;
     const { pid, ended } = await startSleep({ HELIOGRAPH_TEST_MARK: mark });
     const identity = identify(pid);
-    await waitFor(() => programOf(pid) === "sleep", { timeoutMs: 2_000, what: "sleep's start" });
+    await waitFor(() => programOf(pid) === "sleep", { timeoutMs: 20_000, what: "sleep's start" });
     expect(childrenOf(process.pid)).toContain(pid);
     expect(processesWith("HELIOGRAPH_TEST_MARK", mark)).toEqual([pid]);
     expect(processesWith("HELIOGRAPH_TEST_MARK", mark.slice(0, -1))).toEqual([]);
