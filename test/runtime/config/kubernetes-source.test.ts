@@ -187,8 +187,10 @@ describe("configuration from Secrets", () => {
     const source = await open();
     server.put(corrupted(secretOf(shardSecrets(acme(3)), "config-00")));
     await waitFor(() => source.current().shards["config-00"]?.error, { ...patience, what: "the error" });
+    // The request by which the watch goes on is counted when it is answered, which may be a moment later.
+    const areCounted = async () => (await registry.metrics()).includes('heliograph_config_api_requests_total{status="200"} 6');
+    await waitFor(areCounted, { ...patience, what: "six requests" });
     const text = await registry.metrics();
-    expect(text).toMatch(/heliograph_config_api_requests_total\{status="200"\} 6/u);
     expect(text).toMatch(/heliograph_config_shard_errors 1/u);
     expect(text).toMatch(/heliograph_config_shards_total\{outcome="bad"\} 1/u);
     expect(Number(/heard_timestamp_seconds (\d+)/u.exec(text)?.[1])).toBeGreaterThan(1_700_000_000);
