@@ -89,6 +89,7 @@ function withDefaults(given: Given<Settings>): Settings {
       attempts: { ...streams.attempts, ...given.streams?.attempts },
       deadLetters: { ...streams.deadLetters, ...given.streams?.deadLetters },
     },
+    delivery: { ...defaultSettings.delivery, ...given.delivery },
   };
 }
 

@@ -24,6 +24,9 @@ const gibibyteBytes = 1024 * mebibyteBytes;
 /** Ten years: a bound against typing errors. */
 const ageSecondsMax = 3650 * daySeconds;
 
+/** Two consumers each stay below what a stream may have. */
+const ownLanesMaxMax = 8_000;
+
 /** What holds for every setting that a file does not name. */
 export const defaultSettings: Settings = {
   name: "heliograph",
@@ -74,6 +77,7 @@ export const defaultSettings: Settings = {
     attempts: { maxAgeSeconds: 21 * daySeconds, maxBytes: gibibyteBytes },
     deadLetters: { maxAgeSeconds: 14 * daySeconds, maxBytes: gibibyteBytes },
   },
+  delivery: { removedAfterSeconds: 600 },
 };
 
 function text(description: string, maxLength: number, pattern?: string): object {
@@ -201,6 +205,20 @@ export const settingsSchema: object = {
       deliveries: section("How much may wait for delivery.", { maxBytes }),
       attempts: retention("attempts"),
       deadLetters: retention("dead letters"),
+    }),
+    delivery: section("How deliveries of many partners share one JetStream.", {
+      ownLanesMax: {
+        description: "Partners that have a lane of their own; those beyond share lanes. Without it 800, or 200 when streams have copies.",
+        type: "integer",
+        minimum: 1,
+        maximum: ownLanesMaxMax,
+      },
+      removedAfterSeconds: {
+        description: "How long a partner is gone before what waits for it goes too, in seconds.",
+        type: "integer",
+        minimum: 1,
+        maximum: 30 * daySeconds,
+      },
     }),
   }),
 };

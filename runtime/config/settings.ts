@@ -20,6 +20,18 @@ export interface Settings {
   readonly residency?: string;
   readonly personalData: PersonalDataSettings;
   readonly streams: StreamSettings;
+  readonly delivery: DeliverySettings;
+}
+
+/** How deliveries of many partners share one JetStream. */
+export interface DeliverySettings {
+  /**
+   * Partners that have a lane, and consumers, of their own; those beyond share lanes.
+   * @default 800, or 200 when streams have copies: every acknowledgement looks through all consumers
+   */
+  readonly ownLanesMax?: number;
+  /** How long a partner is gone from the configuration before what waits for it goes too. @default 600 */
+  readonly removedAfterSeconds: number;
 }
 
 /**

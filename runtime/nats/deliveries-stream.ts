@@ -92,6 +92,8 @@ export interface DeliveriesStream {
   lanes(): Promise<ReadonlyMap<string, readonly LaneQueue[]>>;
   /** Removes the consumers of a lane through which nothing goes any more; false when something still may. */
   removeLane(lane: string): Promise<boolean>;
+  /** Messages that are due or in flight, by the lane that they are in. */
+  dueByLane(): Promise<ReadonlyMap<string, number>>;
   /** Everything that waits. */
   size(): Promise<{ readonly messages: number; readonly bytes: number }>;
   /**
@@ -165,6 +167,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
       return true;
     },
+    dueByLane: () => dueByLane(handle, stream),
     size: async () => {
       const { messages, bytes } = (await handle.manager.streams.info(stream)).state;
       return { messages, bytes };
@@ -182,6 +185,15 @@ function queuesByLane(consumers: readonly string[]): ReadonlyMap<string, readonl
     found.set(lane, [...(found.get(lane) ?? []), ...queues]);
   }
   return found;
+}
+
+async function dueByLane(handle: NatsConnectionHandle, stream: string): Promise<ReadonlyMap<string, number>> {
+  const due = new Map<string, number>();
+  for await (const info of handle.manager.consumers.list(stream)) {
+    const lane = info.name.slice(info.name.indexOf("-") + 1);
+    due.set(lane, (due.get(lane) ?? 0) + laneState(info).messages);
+  }
+  return due;
 }
 
 async function waitingFor(

@@ -28,6 +28,7 @@ import { readHistory, type EventHistory } from "./history.ts";
 import { createHomes, podKey, type Homes } from "./homes.ts";
 import { createFullness, type Fullness } from "./fullness.ts";
 import { createIdempotencyKeys, type IdempotencyKeys } from "./idempotency.ts";
+import { createDueBacklog } from "./due-backlog.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
 import { serveIngestSubject } from "./ingest-subject.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
@@ -114,13 +115,13 @@ export interface WebhookEngineDeps {
   readonly now?: () => number;
   /** [0, 1), for jitter. @default Math.random */
   readonly random?: () => number;
-  /** How long a partner is gone from the configuration before what waits for it goes too. @default ten minutes */
+  /** How long a partner is gone from the configuration before what waits for it goes too. @default as the settings say */
   readonly removedAfterMs?: number;
   /** Age from which a message that nobody hands out is an orphan. @default one minute */
   readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */
   readonly inWorkMax?: number;
-  /** How partners are spread over lanes. @default 800 have one of their own, 200 when streams are replicated */
+  /** How partners are spread over lanes. @default as the settings say */
   readonly laneRules?: LaneRules;
   /** Called at every stage, for fault tests. @default nothing */
   readonly onStage?: (stage: Stage, eventId: string) => void;
@@ -133,6 +134,7 @@ const promotedShare = 0.25;
 const replicatedLaneRules: LaneRules = { ...defaultLaneRules, ownLanesMax: 200 };
 /** Heartbeats come twice a second; after this long without an answer something is wrong. */
 const silentMsMax = 10_000;
+const secondMs = 1_000;
 
 /**
  * Makes what is missing in JetStream, applies the configuration and begins to route and deliver.
@@ -176,7 +178,7 @@ class Engine implements WebhookEngine {
     this.#layout = layout;
     this.idempotencyKeys = createIdempotencyKeys(createBucket(nats, layout.buckets.idempotency), () => nats.clock.now());
     this.#config = deps.config;
-    this.#laneRules = deps.laneRules ?? (settings.streams.replicas === 1 ? defaultLaneRules : replicatedLaneRules);
+    this.#laneRules = deps.laneRules ?? laneRulesOf(settings);
     setMaxListeners(0, this.#ending.signal);
     this.#context = createContext(deps, layout, this.#ending.signal, {
       partners: () => this.#partners,
@@ -200,7 +202,7 @@ class Engine implements WebhookEngine {
       ...(deps.inWorkMax === undefined ? {} : { inWorkMax: deps.inWorkMax }),
     });
     this.#router = createRouter(this.#context);
-    const { removedAfterMs, orphanAgeMs } = deps;
+    const { removedAfterMs = settings.delivery.removedAfterSeconds * secondMs, orphanAgeMs } = deps;
     const replayDeps = { ...this.#context, partners: () => this.#partners };
     const store = createReplayStore(createBucket(nats, layout.buckets.replays));
     this.replays = createReplays(replayDeps, store);
@@ -213,7 +215,7 @@ class Engine implements WebhookEngine {
       layout,
       streams: settings.streams,
       partners: () => this.#partners,
-      ...(removedAfterMs === undefined ? {} : { removedAfterMs }),
+      removedAfterMs,
       ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
     });
     const rules = { personalData: personalDataRules(settings.personalData) };
@@ -252,7 +254,13 @@ class Engine implements WebhookEngine {
         this.apply(this.#config);
       }
     };
-    return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted, this.#oldestDue()];
+    return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted, this.#oldestDue(), this.#dueBacklog()];
+  }
+
+  #dueBacklog(): () => Promise<void> {
+    const { deliveries, partnerMetrics: metrics } = this.#context;
+    const isHome = (lane: string): boolean => this.#homes.isHome(lane);
+    return createDueBacklog({ deliveries, partners: () => this.#partners, isHome, metrics });
   }
 
   #oldestDue(): () => Promise<void> {
@@ -313,6 +321,11 @@ class Engine implements WebhookEngine {
     this.#stopBackground();
     await this.#context.sender.close();
   }
+}
+
+function laneRulesOf({ delivery, streams }: Settings): LaneRules {
+  const usual = streams.replicas === 1 ? defaultLaneRules : replicatedLaneRules;
+  return { ...usual, ownLanesMax: delivery.ownLanesMax ?? usual.ownLanesMax };
 }
 
 interface EngineContext extends RouterDeps {

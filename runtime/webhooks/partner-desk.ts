@@ -22,7 +22,8 @@ export class PartnerDesk implements LaneControl {
   constructor(context: DeliveryContext, partner: Partner) {
     this.#context = context;
     this.#partner = partner;
-    this.gate = new PartnerGate(partner, { now: context.now, onBreaker: () => undefined });
+    const onBreaker = (): void => this.#tell(this.gate.breaker.kind !== "closed");
+    this.gate = new PartnerGate(partner, { now: context.now, onBreaker });
   }
 
   get partner(): Partner {
@@ -34,6 +35,11 @@ export class PartnerDesk implements LaneControl {
       this.#partner = partner;
       this.gate.use(partner);
     }
+  }
+
+  /** The lane has another home from now on, which tells how the partner is. */
+  leave(): void {
+    this.#tell(false);
   }
 
   /** Undefined when an attempt may begin: the caller then {@link begin}s it. */
@@ -78,6 +84,10 @@ export class PartnerDesk implements LaneControl {
 
   block(isBlocked: boolean): void {
     this.#blocks += isBlocked ? 1 : -1;
+  }
+
+  #tell(isResting: boolean): void {
+    this.#context.partnerMetrics.resting(this.#partner.label, isResting);
   }
 
   #momentary(): HoldReason | undefined {

@@ -11,6 +11,10 @@ export interface PartnerMetrics {
   ended(partner: string, item: DeliveryItem, settlement: Settlement, nowMs: number): void;
   /** Age of what has been due for longest, in seconds, of a partner or of all. */
   oldestDue(partner: string | undefined, seconds: number): void;
+  /** Deliveries that are due or in flight: all, and by partner; a partner that is left out has none. */
+  backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
+  /** Whether deliveries to the partner rest since it fails. */
+  resting(partner: string, isResting: boolean): void;
 }
 
 /** Partners with figures of their own; those beyond, in the order in which they are met, share the label `other`. */
@@ -38,6 +42,13 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
     ...named("partner_oldest_due_seconds", "Age of the delivery that has been due for longest."),
     labelNames: ["partner"] as const,
   });
+  const due = new Gauge(named("backlog", "Deliveries that are due or in flight."));
+  const dueOf = new Gauge({ ...named("partner_backlog", "Deliveries that are due or in flight."), labelNames: ["partner"] as const });
+  const rests = new Gauge({
+    ...named("partner_breaker_open", "1 while deliveries to the partner rest since it fails; for other, how many such partners."),
+    labelNames: ["partner"] as const,
+  });
+  const resting = new Set<string>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
     ended: (partner, item, settlement, nowMs) => {
@@ -49,6 +60,17 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
       attempts.observe(attemptNumber(item));
       if (settlement.kind === "delivered") {
         durations.observe({ partner: own }, Math.max(0, nowMs - item.acceptedAtMs) / secondMs);
+      }
+    },
+    backlog: (all, byPartner) => {
+      due.set(all);
+      dueOf.reset();
+      byPartner.forEach(([partner, count]) => dueOf.inc({ partner: label(partner) }, count));
+    },
+    resting: (partner, isResting) => {
+      if (resting.has(partner) !== isResting) {
+        resting[isResting ? "add" : "delete"](partner);
+        rests.inc({ partner: label(partner) }, isResting ? 1 : -1);
       }
     },
     oldestDue: (partner, seconds) => {

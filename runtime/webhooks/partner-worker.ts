@@ -192,9 +192,11 @@ class Worker implements PartnerWorker, LaneControl {
     const partner = this.#partner;
     if (!this.#isWanted || this.#blocks > 0 || !(await this.#mayPull(partner))) {
       await this.#stopAll();
+      this.#context.partnerMetrics.resting(partner.label, false);
       return;
     }
     await this.#lookAtRetries(partner);
+    this.#context.partnerMetrics.resting(partner.label, !this.#isWell());
     const queues: readonly LaneQueue[] = this.#hasRetries === true ? ["first", "retry"] : ["first"];
     if (await this.#restIfSick(partner, queues)) {
       return;

@@ -94,6 +94,7 @@ class Lane implements SharedLane {
       const pulls = [...this.#pulls.values()];
       this.#pulls.clear();
       await Promise.all(pulls.map((pull) => pull.stop()));
+      this.#desks.forEach((desk) => desk.leave());
       return;
     }
     for (const queue of laneQueues.filter((one) => !this.#pulls.has(one))) {

@@ -62,6 +62,7 @@ describe("settings are refused with the field and line of", () => {
     ["an unknown nested setting", "streams:\n  evnets: {}", "s.yaml:2: streams.evnets: there is no such setting"],
     ["a wrong type", "name: [x]", "s.yaml:1: name: must be string"],
     ["a null section", "claims:", "s.yaml:1: claims: must be object"],
+    ["no lane at all", "delivery:\n  ownLanesMax: 0", "s.yaml:2: delivery.ownLanesMax: must be >= 1"],
     ["two replicas", "streams:\n  replicas: 2", "s.yaml:2: streams.replicas: must be one of 1, 3, 5"],
     ["a list at the top", "- name: x", "s.yaml:1: : must be object"],
     ["an issuer without audiences", "issuers:\n  - issuer: x\n    jwksFile: k", "s.yaml:2: issuers[0].audiences: is required"],

@@ -1,6 +1,8 @@
 import { createServer } from "node:https";
+import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { createCertificateAuthority, type CertificateAuthority } from "../../support/certificate-authority.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
@@ -34,9 +36,9 @@ function configWith(partner: PartnerConfig, { ca, client }: Secrets): RuntimeCon
   return { ...config, material: { ...config.material, ca: base64(ca.cert), ...shown } };
 }
 
-async function engineOf({ onTestFinished }: TestContext, config: RuntimeConfig): Promise<TestEngine> {
+async function engineOf({ onTestFinished }: TestContext, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<TestEngine> {
   count += 1;
-  const engine = await startEngine(server.url, config, { settings: streamsOf(`t${count}`) });
+  const engine = await startEngine(server.url, config, { settings: streamsOf(`t${count}`), ...overrides });
   onTestFinished(engine.stop);
   return engine;
 }
@@ -126,4 +128,17 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
     expect((deliveredAtMs.at(-1) ?? 0) - startedAtMs).toBeGreaterThan(leastMs - 10);
     expect(questions).toHaveLength(1);
   });
+});
+
+test.concurrent("a partner that fails rests and leaves a backlog, and the figures say so", async (context) => {
+  const registry = new Registry();
+  const circuitBreaker = { failures: 1, openMs: 600_000, maxOpenMs: 600_000 };
+  const gone = partnerConfig("one", "http://127.0.0.1:9/webhooks/v1/x", { circuitBreaker, delivery: { maxInFlight: 1 } });
+  const engine = await engineOf(context, configOf(gone), { registry });
+  await Promise.all([1, 2, 3, 4].map((n) => engine.ingest(eventBytes(`waits-${n}`))));
+  const says = async (line: string): Promise<boolean> => (await registry.metrics()).includes(`\nheliograph_webhook_${line}\n`);
+  await waitFor(() => says('partner_breaker_open{partner="default/one"} 1'), { timeoutMs, what: "the breaker" });
+  // One has failed: it is due again a second later, like the three that were never tried.
+  await waitFor(() => says('partner_backlog{partner="default/one"} 4'), { timeoutMs, what: "the backlog" });
+  expect(await says("backlog 4")).toBe(true);
 });

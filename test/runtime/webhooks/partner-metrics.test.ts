@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import type { DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
+import { createDueBacklog } from "../../../runtime/webhooks/due-backlog.ts";
 import { createOldestDue } from "../../../runtime/webhooks/oldest-due.ts";
 import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
 import { boundedLabels, createPartnerMetrics } from "../../../runtime/webhooks/partner-metrics.ts";
@@ -75,4 +76,46 @@ describe("the age of what has been due for longest", () => {
     expect(asked).toEqual(["first *", "retry *"]);
     expect(await figures(registry)).toContain("oldest_due_seconds 0");
   });
+});
+
+describe("what is due or in flight", () => {
+  const [one = "", two = ""] = partners.map(({ token }) => token);
+  const lookOf = (registry: Registry, messages: number, due: Readonly<Record<string, number>>, homes: readonly string[]) =>
+    createDueBacklog({
+      deliveries: { size: async () => ({ messages, bytes: 0 }), dueByLane: async () => new Map(Object.entries(due)) },
+      partners: () => partners,
+      isHome: (lane) => homes.includes(lane),
+      metrics: createPartnerMetrics(registry),
+    });
+
+  test("is told for the lanes whose home the pod is, by partner where a lane is one's own", async () => {
+    const registry = new Registry();
+    await lookOf(registry, 9, { [one]: 3, [two]: 5, shared: 2, [`${one}x`]: 7 }, [one, "shared"])();
+    expect(await figures(registry)).toEqual(expect.arrayContaining(["backlog 5", 'partner_backlog{partner="default/one"} 3']));
+    expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toHaveLength(1);
+  });
+
+  test("is nothing when nothing waits, without a look at consumers", async () => {
+    const registry = new Registry();
+    const metrics = createPartnerMetrics(registry);
+    metrics.backlog(4, [["default/one", 4]]);
+    const dueByLane = () => Promise.reject(new Error("a look"));
+    const size = async () => ({ messages: 0, bytes: 0 });
+    await createDueBacklog({ deliveries: { size, dueByLane }, partners: () => partners, isHome: () => true, metrics })();
+    expect(await figures(registry)).toContain("backlog 0");
+    expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
+  });
+});
+
+test("partners that rest are told once each, and those beyond the labels by their number", async () => {
+  const registry = new Registry();
+  const metrics = createPartnerMetrics(registry);
+  metrics.resting("default/one", true);
+  metrics.resting("default/one", true);
+  metrics.resting("default/two", false);
+  expect(await figures(registry)).toContain('partner_breaker_open{partner="default/one"} 1');
+  metrics.resting("default/one", false);
+  Array.from({ length: 203 }, (_, n) => `default/p${n}`).forEach((name) => metrics.resting(name, true));
+  const lines = await figures(registry);
+  expect(lines).toEqual(expect.arrayContaining(['partner_breaker_open{partner="default/one"} 0', 'partner_breaker_open{partner="other"} 4']));
 });

@@ -1,0 +1,42 @@
+import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
+import type { Partner } from "./partner.ts";
+import type { PartnerMetrics } from "./partner-metrics.ts";
+
+export interface DueBacklogDeps {
+  readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "size">;
+  readonly partners: () => readonly Partner[];
+  /** Whether this pod is the home of the lane. */
+  readonly isHome: (lane: string) => boolean;
+  readonly metrics: Pick<PartnerMetrics, "backlog">;
+}
+
+/** Time between two looks. */
+const lookMs = 5_000;
+
+/**
+ * Tells how many deliveries are due or in flight in the lanes whose home this pod is, so that the figures of all pods add up:
+ * by partner where a lane is one's own, and in all. What waits for the time of its retry is not due. While nothing waits at
+ * all, no consumer is looked at.
+ *
+ * @returns one turn, to be called often
+ */
+export function createDueBacklog({ deliveries, partners, isHome, metrics }: DueBacklogDeps): () => Promise<void> {
+  let nextAtMs = 0;
+  return async () => {
+    if (performance.now() < nextAtMs) {
+      return;
+    }
+    nextAtMs = performance.now() + lookMs;
+    const isEmpty = (await deliveries.size()).messages === 0;
+    const lanes = isEmpty ? [] : [...(await deliveries.dueByLane())].filter(([lane, due]) => due > 0 && isHome(lane));
+    const labels = new Map(partners().map(({ token, label }) => [token, label]));
+    const named = lanes.flatMap(([lane, due]): (readonly [string, number])[] => {
+      const label = labels.get(lane);
+      return label === undefined ? [] : [[label, due]];
+    });
+    metrics.backlog(
+      lanes.reduce((sum, [, due]) => sum + due, 0),
+      named,
+    );
+  };
+}
