@@ -5,6 +5,12 @@ import { interfaceVersion } from "./changelog.ts";
 import { schemaDialect, withRefs, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 import type { Operation, OperationAnswer, OperationParameter } from "./operation.ts";
 
+const tokenDescription = [
+  "OAuth 2.0 access token; any one of the scopes of an operation is enough.",
+  "An installation may ask for tokens that are bound to the client's certificate (RFC 8705);",
+  "one that is bound to a key is sent as `Authorization: DPoP` with a proof (RFC 9449).",
+].join(" ");
+
 type Described = Pick<Route, "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "operation">;
 
 /** The OpenAPI 3.1 document of some routes. Source: OpenAPI Specification 3.1.1, seed "Operational Metrics API" §4.6. */
@@ -23,7 +29,7 @@ export function openApiOf(routes: readonly Described[], schemas: SchemaSet): Jso
     tags: [{ name: "metrics" }, { name: "webhooks" }, { name: "schemas" }],
     paths: Object.fromEntries([...paths].map(([path, same]) => [templateOf(path), pathItem(same)])),
     components: {
-      securitySchemes: { token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "OAuth 2.0 access token; any one of the scopes of an operation is enough" } },
+      securitySchemes: { token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: tokenDescription } },
       responses: { Problem: problemResponse },
       headers: commonHeaders,
       schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, withRefs(schema, componentHref)])),

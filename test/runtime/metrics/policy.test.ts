@@ -163,9 +163,9 @@ describe("no combination widens access", () => {
   const asks = fc.record({ caller: callers, narrowing: narrowings, filters, ids: someIds });
   type Asked = typeof asks extends fc.Arbitrary<infer T> ? T : never;
 
-  function tryGrant({ caller, filters: asked, ids: wanted }: Asked, narrowing?: ClientConfig): Grant | undefined {
+  function tryGrant({ caller, filters: asked, ids: wanted }: Omit<Asked, "caller"> & { readonly caller: Caller }, ...clients: readonly ClientConfig[]): Grant | undefined {
     const origin = { uid: "", namespace: "n", name: "q", generation: 1, specDigest: "" };
-    const own = { ...quotas, quotas: narrowing === undefined ? [] : [{ ...origin, class: "A" as const, limits: wideLimits, perMetric: [], clients: [narrowing] }] };
+    const own = { ...quotas, quotas: [{ ...origin, class: "A" as const, limits: wideLimits, perMetric: [], clients }] };
     try {
       return grant(wanted.map(entry), new Map(Object.entries(asked) as [LabelName, string][]), caller, accessOf(caller, own));
     } catch (error) {
@@ -240,6 +240,36 @@ describe("no combination widens access", () => {
       expect(storesOf(wide)).toEqual(expect.arrayContaining([...storesOf(narrow)]));
       return true;
     });
+  });
+
+  test("of several narrowings, by client or by scope: each one more leaves no more than before, and each holds for what is granted", () => {
+    const byScope = narrowings.map(({ tenants, regions, environments, metrics: own }): ClientConfig => ({ scope: "team", tenants, regions, environments, metrics: own }));
+    const byClient = narrowings.map((narrowing): ClientConfig => ({ ...narrowing, clientId: "one" }));
+    const several = fc.oneof(fc.array(byClient, { minLength: 1, maxLength: 3 }), fc.array(byScope, { minLength: 1, maxLength: 3 }));
+    let granted = 0;
+    fc.assert(
+      fc.property(asks, several, (asked, list) => {
+        const caller = { ...asked.caller, client: "one", scopes: ["metrics:read", "team"] };
+        const outcomes = list.map((_, index) => tryGrant({ ...asked, caller }, ...list.slice(0, index + 1)));
+        outcomes.slice(1).forEach((after, index) => {
+          const before = outcomes[index];
+          if (after === undefined || before === undefined) return;
+          expect(storesOf(before)).toEqual(expect.arrayContaining([...storesOf(after)]));
+          expect(within(environmentsOf(after), environmentsOf(before))).toBe(true);
+        });
+        const last = outcomes.at(-1);
+        if (last === undefined) return;
+        granted += 1;
+        for (const limit of list.map(orEvery)) {
+          expect(within([last.tenant], limit.tenants)).toBe(true);
+          expect(within(last.regions, limit.regions)).toBe(true);
+          expect(within(environmentsOf(last), limit.environments)).toBe(true);
+          expect(within(last.metrics.map(({ entry: held }) => held.metric.id), limit.metrics)).toBe(true);
+        }
+      }),
+      { seed: 7, numRuns: 3_000 },
+    );
+    expect(granted).toBeGreaterThan(60);
   });
 
   function orEvery(narrowing: ClientConfig): Pick<Caller, "tenants" | "regions" | "environments" | "metrics"> {
