@@ -25,6 +25,12 @@ describe("the development issuer", () => {
     expect(await readdir(folder.path)).toEqual(["dev-issuer.jwk.json"]);
   });
 
+  test("issues tokens that need not be bound, whatever the settings ask of others", async () => {
+    const issuer = await openDevIssuer(folder.path, Date.now);
+    const authenticate = createAuthenticate([issuer.trusted], defaultSettings.claims, Date.now, { tokenBinding: "Certificate" });
+    expect(await authenticate(`Bearer ${await issuer.sign({ sub: "s" }, Date.now(), 60)}`)).toMatchObject({ client: "s" });
+  });
+
   test("publishes nothing private", async () => {
     const { trusted } = await openDevIssuer(folder.path, Date.now);
     const key = await trusted.keys.getKey({ alg: "ES256" }, { payload: "", signature: "" });
