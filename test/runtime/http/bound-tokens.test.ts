@@ -1,11 +1,14 @@
 import { createHash, randomUUID } from "node:crypto";
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from "jose";
+import { pino } from "pino";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { TokenBinding } from "../../../runtime/config/settings.ts";
 import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
 import { createAuthenticate, nothingShown, type Authenticate, type AuthenticateOptions, type Possession } from "../../../runtime/http/authenticate.ts";
+import { createCertificateReader } from "../../../runtime/http/client-certificate.ts";
 import { KeySource } from "../../../runtime/http/key-source.ts";
+import { createPublicServer } from "../../../runtime/http/public-server.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 
 const nowMs = Date.UTC(2026, 0, 1);
@@ -196,5 +199,31 @@ describe("a token that is bound to a key (RFC 9449)", () => {
     await expect(send2({ certificate: () => own })).resolves.toBeDefined();
     await expect(send2({})).rejects.toMatchObject({ code: "token_invalid" });
     await expect(send2({ certificate: () => own, proof: undefined })).rejects.toMatchObject({ code: "proof_invalid" });
+  });
+});
+
+describe("a server behind a trusted proxy", () => {
+  const header = (certificate: Buffer): Record<string, string> => ({ "x-forwarded-client-cert": `Hash=${certificate.toString("hex")};Subject=""` });
+
+  async function statusOf(remoteAddress: string, headers: Record<string, string>): Promise<number> {
+    const app = createPublicServer({
+      log: pino({ level: "silent" }),
+      observe: () => undefined,
+      now: () => nowMs,
+      readCertificate: createCertificateReader({ trustedProxies: { addresses: ["10.1.0.0/16"], certificateForm: "Xfcc" } }),
+      authenticate: authenticator({ tokenBinding: "Certificate" }),
+      routes: [{ method: "GET", path: "/who", scopes: ["s"], answer: async () => ({ status: 200, body: {} }) }],
+    });
+    const token = await signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "c", scope: "s", exp: nowSeconds + 600, cnf: { "x5t#S256": own.toString("base64url") } });
+    const { statusCode } = await app.inject({ url: "/who", remoteAddress, headers: { authorization: `Bearer ${token}`, ...headers } });
+    await app.close();
+    return statusCode;
+  }
+
+  test("believes its word of the certificate, and nobody else's", async () => {
+    expect(await statusOf("10.1.2.3", header(own))).toBe(200);
+    expect(await statusOf("10.1.2.3", header(other))).toBe(401);
+    expect(await statusOf("10.1.2.3", {})).toBe(401);
+    expect(await statusOf("10.2.2.3", header(own))).toBe(401);
   });
 });
