@@ -20,6 +20,8 @@ import type { Certificate } from "../../support/x509.ts";
 
 const resource = "https://api.example";
 const minuteMs = 60_000;
+/** An RSA key takes seconds to be found on a busy machine. */
+const startMsMax = 60_000;
 const authority = createCertificateAuthority("authority of the api");
 const own = createCertificateAuthority("clients").issue({ commonName: "bound" });
 const other = createCertificateAuthority("clients").issue({ commonName: "bound" });
@@ -55,7 +57,7 @@ beforeAll(async () => {
   });
   api = `${(await listenServer(app, "127.0.0.1", 0)).replace("127.0.0.1", "localhost")}/who`;
   closing.push(() => stopServer(app, 1000), ...[trusted, rsa, stranger].map((server) => () => server.close()), () => folder.remove());
-});
+}, startMsMax);
 
 afterAll(async () => {
   for (const close of closing) await close();
