@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connect.ts";
+import { homeOf } from "../../../../runtime/nats/home-of.ts";
+import { partnerToken } from "../../../../runtime/webhooks/ids.ts";
+import type { ReplayAnswer } from "../../../../runtime/webhooks/replay/replays.ts";
+import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { partnerServer } from "../engine-cases.ts";
+import { configOf, partnerConfig, startEngine, streamsOf } from "../engine-fixture.ts";
+import { idsOf, killWorker, produceAll, producer, startWorker, untilDrained } from "../fault-fixture.ts";
+
+let server: NatsServerHandle;
+let nats: NatsConnectionHandle;
+beforeAll(async () => {
+  server = await startNatsServer();
+  nats = await connectNats({ servers: [server.url] });
+});
+afterAll(async () => {
+  await nats.drain();
+  await server.stop();
+});
+
+const prefix = "killed";
+const eventCount = 1_000;
+const maxInFlight = 16;
+const timeoutMs = 90_000;
+const everyone = { client: "support", tenants: ["*"] };
+
+/** A name of a pod that beats the other as the home of all of these. */
+function podAtHome(other: string, ...names: readonly string[]): string {
+  const isHome = (pod: string): boolean => names.every((name) => homeOf(name, [other, pod]) === pod);
+  return idsOf(10_000).find(isHome) ?? "";
+}
+
+test("a replay whose runner is killed goes on elsewhere, from the last part that was kept, and its counts are right", async () => {
+  const ids = idsOf(eventCount);
+  const partner = await partnerServer({ onTestFinished });
+  const config = configOf(partnerConfig("one", partner.url, { delivery: { maxInFlight }, timeoutMs: 30_000 }));
+  const order = { url: server.url, prefix, config };
+  const uid = config.partners[0]?.uid ?? "";
+  // The pod that is killed runs the replay and delivers what it publishes.
+  const killed = podAtHome("stays", "duties", partnerToken(uid));
+  const runner = await startWorker({ ...order, podId: killed }, onTestFinished);
+  await produceAll(ids, await producer(prefix, nats));
+  await waitFor(() => partner.received.length >= eventCount, { timeoutMs, what: "the first deliveries" });
+  await untilDrained(nats, prefix, timeoutMs);
+  const asker = await startEngine(server.url, config, { settings: streamsOf(prefix), podId: "stays" });
+  onTestFinished(asker.stop);
+
+  const body = JSON.stringify({ event_ids: ids, rate_per_second: 250 });
+  const taken = await asker.engine.replays.replay(Buffer.from(body), everyone);
+  const { replay_id: id } = taken as ReplayAnswer;
+  const replayed = (): number => partner.received.filter(({ headers }) => headers["x-webhook-replay"] === id).length;
+  await waitFor(() => replayed() >= eventCount / 4, { timeoutMs, what: "a quarter of the replay" });
+  await killWorker(runner);
+  expect(replayed()).toBeLessThan(eventCount);
+
+  const look = (): Promise<ReplayAnswer> => asker.engine.replays.get(id, everyone);
+  const isOver = ({ status, delivered }: ReplayAnswer): boolean => status === "completed" && delivered === eventCount;
+  await waitFor(async () => isOver(await look()), { timeoutMs, what: "the end of the replay" });
+  expect(await look()).toMatchObject({ matched: eventCount, published: eventCount, failed: 0, in_progress: 0, missing: 0 });
+  const times = ids.map((event) => partner.of(event).filter(({ headers }) => headers["x-webhook-replay"] === id).length);
+  expect(Math.min(...times)).toBe(1);
+  // Twice only what was sent and could not be recorded.
+  expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(maxInFlight);
+}, 120_000);
