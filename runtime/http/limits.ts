@@ -16,6 +16,8 @@ export interface HttpLimits {
   readonly answerTimeoutMs: number;
   /** How long an idle connection is kept; longer than the usual load balancer's 60 s, so that it closes first. */
   readonly keepAliveMs: number;
+  /** How long a connection with a request under way may be without a byte, so that nobody holds an answer by not reading it. */
+  readonly silenceMs: number;
   readonly connectionsMax: number;
 }
 
@@ -29,5 +31,6 @@ export const httpLimits: HttpLimits = {
   timeoutCheckMs: 1000,
   answerTimeoutMs: 30_000,
   keepAliveMs: 65_000,
+  silenceMs: 60_000,
   connectionsMax: 10_000,
 };

@@ -115,6 +115,7 @@ function boundedServer(handler: Parameters<typeof createServer>[1] & object, lim
   // Certificates are looked at where a token is bound to one: any is let in here, and none. Source: RFC 8705 §3.
   const asked = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
   const server = tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...asked }, handler);
+  server.timeout = limits.silenceMs;
   server.maxConnections = limits.connectionsMax;
   return server;
 }

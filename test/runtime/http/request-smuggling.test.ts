@@ -15,6 +15,9 @@ const caller = { client: "c", tenants: [], regions: [], environments: [], metric
 let bodies: string[] = [];
 let smuggled = 0;
 
+/** More than the kernel takes of an answer that nobody reads. */
+const large = Buffer.alloc(64 * 1024 * 1024);
+
 const makeServer = (limits = {}) =>
   createPublicServer({
     log: pino({ level: "silent" }),
@@ -33,6 +36,7 @@ const makeServer = (limits = {}) =>
           return { status: 202, body: {} };
         },
       },
+      { method: "GET", path: "/large", scopes: ["s"], answer: async () => ({ status: 200, body: large }) },
       {
         method: "GET",
         path: "/smuggled",
@@ -47,7 +51,7 @@ const makeServer = (limits = {}) =>
 
 const app = makeServer();
 /** Only for callers that never finish: to any other, a busy machine may be as slow. */
-const impatient = makeServer({ headersTimeoutMs: 200, requestTimeoutMs: 400, timeoutCheckMs: 50 });
+const impatient = makeServer({ headersTimeoutMs: 200, requestTimeoutMs: 400, timeoutCheckMs: 50, silenceMs: 500 });
 let port = 0;
 let impatientPort = 0;
 
@@ -184,5 +188,20 @@ describe("a caller that is slow on purpose is cut off", () => {
     expect(received()).toMatch(/^(?:HTTP\/1\.1 408 |$)/u);
     expect(smuggled).toBe(0);
     expect(bodies).toEqual([]);
+  });
+
+  test("by not reading the answer", async () => {
+    const socket = connect(impatientPort, "127.0.0.1");
+    const { promise, resolve } = Promise.withResolvers<Socket>();
+    impatient.server.once("connection", resolve);
+    socket.on("error", () => undefined);
+    socket.write("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
+    const held = await promise;
+    try {
+      await waitFor(() => held.destroyed, { timeoutMs: 20_000, what: "the connection to be cut off" });
+      expect(held.bytesWritten).toBeGreaterThan(0);
+    } finally {
+      socket.destroy();
+    }
   });
 });
