@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { MetricConfig, RuntimeConfig, StoreConfig } from "../../crds/config.ts";
 
 /** A store as one metric sees it. */
@@ -7,6 +8,8 @@ export interface HeldStore {
   readonly store: StoreConfig;
   /** Seconds between this metric's samples in this store. */
   readonly intervalSeconds: number;
+  /** Of all the above. */
+  readonly digest: string;
 }
 
 /** A metric and where it is. */
@@ -15,6 +18,8 @@ export interface MetricEntry {
   readonly schemaVersion: string;
   /** By key; never empty for a metric that a catalog accepted. */
   readonly stores: readonly HeldStore[];
+  /** Of the metric. */
+  readonly digest: string;
 }
 
 /** Every metric by id. */
@@ -31,11 +36,20 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
     catalog.metrics.map((metric): readonly [string, MetricEntry] => {
       const stores = catalog.stores.flatMap((store) => {
         const intervalSeconds = metric.intervalSeconds[store.name];
-        return intervalSeconds === undefined ? [] : [{ key: storeKey(catalog, store), store, intervalSeconds }];
+        return intervalSeconds === undefined ? [] : [heldStore({ key: storeKey(catalog, store), store, intervalSeconds })];
       });
       const sorted = stores.sort((a, b) => (a.key < b.key ? -1 : 1));
-      return [metric.id, { metric, schemaVersion: catalog.schemaVersion, stores: sorted }];
+      return [metric.id, { metric, schemaVersion: catalog.schemaVersion, stores: sorted, digest: digestOf(metric) }];
     }),
   );
   return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function heldStore(held: Omit<HeldStore, "digest">): HeldStore {
+  return { ...held, digest: digestOf(held) };
+}
+
+/** Worked out once for each configuration: every query's identity is made of these. */
+function digestOf(part: object): string {
+  return hash("sha256", JSON.stringify(part), "base64url");
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Query } from "./query.ts";
 
 /**
@@ -9,12 +9,12 @@ export function identityOf(query: Query): string {
   const identity = JSON.stringify({
     tenant: query.tenant,
     environments: query.environments === "every" ? "every" : [...query.environments].sort(),
-    metrics: query.metrics.map(({ entry, aggregation, stores }) => [entry.metric, aggregation, stores]),
+    metrics: query.metrics.map(({ entry, aggregation, stores }) => [entry.digest, aggregation, stores.map(({ digest }) => digest)]),
     filters: [...query.filters],
     groupBy: query.groupBy,
     window: query.window,
     exemplars: query.exemplars,
     schemaVersion: query.schemaVersion,
   });
-  return createHash("sha256").update(identity).digest("base64url");
+  return hash("sha256", identity, "base64url");
 }

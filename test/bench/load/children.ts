@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { PublishOrder, PublishResult } from "./publisher-process.ts";
+import type { QueryOrder, QueryResult } from "./query-load-process.ts";
 import type { Arrival, SinkOrder } from "./sink-process.ts";
 
 /** Partners that answer 200, in a process of their own. */
@@ -20,6 +21,17 @@ export interface Publisher {
   readonly pid: number;
   publish(order: PublishOrder): Promise<PublishResult>;
   stop(): Promise<void>;
+}
+
+/** Callers of the metrics API, in a process of their own. */
+export interface QueryLoad {
+  run(order: QueryOrder): Promise<QueryResult>;
+  stop(): Promise<void>;
+}
+
+export async function startQueryLoad(): Promise<QueryLoad> {
+  const child = await started("query-load-process.ts");
+  return { run: async (order) => (await asked(child, order)) as QueryResult, stop: () => ended(child) };
 }
 
 export async function startSink(): Promise<Sink> {

@@ -2,6 +2,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from "fas
 import { pino } from "pino";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import type { Authenticate } from "../../../../runtime/http/authenticate.ts";
 import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
@@ -113,7 +114,7 @@ export async function startMetricsServer(
 }
 
 /** Over any stores. @param urls of the store of each region */
-export function metricsServerOver(urls: Readonly<Record<string, string>>, options: Partial<MetricsApiOptions> & { readonly now: () => number }): MetricsServer {
+export function metricsServerOver(urls: Readonly<Record<string, string>>, options: Partial<MetricsApiOptions> & { readonly now: () => number; readonly authenticate?: Authenticate }): MetricsServer {
   const config = configOver(urls);
   const log = pino({ level: "silent" });
   const api = createMetricsApi({ config, log, ...options });
@@ -131,7 +132,7 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
     log,
     observe: () => undefined,
     now: options.now,
-    authenticate: async (authorization) => callerOf(authorization),
+    authenticate: options.authenticate ?? (async (authorization) => callerOf(authorization)),
     routes: [...metricsRoutes(api), ...schemaRoutes(described)],
   });
   const authorization = "Bearer everyone";
