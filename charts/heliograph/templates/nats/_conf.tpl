@@ -36,6 +36,8 @@ accounts {
         }
         # Answers, events that producers send, and what pods ask each other; nothing that is kept.
         subscribe { allow: ["_INBOX.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
+        # Who was asked may answer, wherever the answer is waited for.
+        allow_responses { max: 1, expires: "10s" }
       }
     }, {
       # For backups and for people: nats --user backup.
