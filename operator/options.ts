@@ -43,7 +43,7 @@ export interface OperatorOptions {
   readonly host?: string;
   /** Port of probes and metrics; 0 picks a free one. */
   readonly metricsPort: number;
-  /** Resources of each kind looked at at once. @default 4 */
+  /** Resources of each kind looked at at once. @default 16 */
   readonly workers?: number;
   readonly log: Logger;
   /** @default the machine's */

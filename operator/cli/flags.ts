@@ -28,7 +28,7 @@ export const flags = [
   { name: "lease-renew-seconds", value: "SECONDS", help: "The leader gives up when no renewal succeeded for so long.", standard: "10" },
   { name: "lease-retry-seconds", value: "SECONDS", help: "Time from one attempt to renew or take the lead to the next.", standard: "2" },
   { name: "identity", value: "NAME", help: "Name of this replica. Without it, the host's with a random part." },
-  { name: "workers", value: "N", help: "Resources of each kind whose status is decided at once, 1 to 64.", standard: "4" },
+  { name: "workers", value: "N", help: "Resources of each kind whose status is decided at once, 1 to 64.", standard: "16" },
   { name: "metrics-port", value: "PORT", help: "Port of /metrics, /healthz and /readyz; 0 picks a free one.", standard: "9090" },
   { name: "host", value: "ADDRESS", help: "Address that the port is opened on. Without it, every address." },
   { name: "kubeconfig", value: "PATH", help: "How to reach the API server. Without it, KUBECONFIG, then ~/.kube/config, then the pod's service account." },

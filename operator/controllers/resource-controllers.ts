@@ -35,7 +35,7 @@ export interface ResourceControllersOptions {
   readonly log: Logger;
   readonly kubeMetrics: KubeMetrics;
   readonly metrics: OperatorMetrics;
-  /** Keys of each kind reconciled at once. @default 4 */
+  /** Keys of each kind reconciled at once. @default 16 */
   readonly workers?: number;
   /** @default {@link rolloutTimesDefault} and {@link statusTimesDefault} */
   readonly times?: RolloutTimes & StatusTimes;

@@ -25,7 +25,7 @@ export interface StatusTimes {
   readonly messageMs: number;
 }
 
-export const statusTimesDefault: StatusTimes = { graceMs: 2_000, messageMs: 10_000 };
+export const statusTimesDefault: StatusTimes = { graceMs: 5_000, messageMs: 10_000 };
 
 /**
  * Whether a status is written, and what. An ordinary edit is written once, when every pod obeys it; a new object twice, since

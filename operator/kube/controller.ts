@@ -46,7 +46,7 @@ export interface ControllerOptions {
   readonly name: string;
   readonly queue: WorkQueue;
   readonly reconcile: Reconcile;
-  /** Keys reconciled at once. @default 4 */
+  /** Keys reconciled at once. @default 16 */
   readonly workers?: number;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
@@ -61,7 +61,8 @@ type Outcome =
   | { readonly result: "error"; readonly error: unknown; readonly atLeastMs: number }
   | { readonly result: "terminal"; readonly error: unknown };
 
-const workersDefault = 4;
+/** A status is one call; with many objects its way to the server and back is what takes the time. */
+const workersDefault = 16;
 const stackBytesMax = 4_096;
 
 /** Workers that take keys from a queue and reconcile them, one at a time per key. */

@@ -67,7 +67,7 @@ export interface RolloutTimes {
   readonly emptyGraceMs: number;
 }
 
-export const rolloutTimesDefault: RolloutTimes = { graceMs: 2_000, emptyGraceMs: 30_000 };
+export const rolloutTimesDefault: RolloutTimes = { graceMs: 5_000, emptyGraceMs: 30_000 };
 
 const podsNamedMax = 3;
 

@@ -11,7 +11,7 @@ describe("the command line", () => {
       prefix: "heliograph",
       counts: { config: 32, keys: 8 },
       lease: { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, callTimeoutMs: 3_000 },
-      workers: 4,
+      workers: 16,
       metricsPort: 9090,
       drainMs: 5_000,
       logLevel: "info",
