@@ -50,6 +50,18 @@ describe("settings", () => {
     expect(parseSettings(text).tokenBinding).toBe("Certificate");
   });
 
+  test("keep every setting that the schema knows", () => {
+    const text = [
+      "{name: berlin, residency: eu, tokenBinding: Any, publicUrls: ['https://api.example']",
+      "issuers: [{issuer: i, audiences: [a], jwksFile: k}], claims: {tenants: brands}",
+      "tls: {certFile: a, keyFile: b}, trustedProxies: {addresses: ['fd00::/8'], certificateForm: Xfcc}",
+      "personalData: {forbiddenFields: [nickname]}, streams: {replicas: 3}, delivery: {ownLanesMax: 7}}",
+    ].join(",\n");
+    const settings = parseSettings(text);
+    expect(Object.keys(settings).toSorted()).toEqual(Object.keys((settingsSchema as SchemaNode).properties ?? {}).toSorted());
+    expect(settings).toMatchObject({ residency: "eu", tokenBinding: "Any", delivery: { ownLanesMax: 7 }, streams: { replicas: 3 } });
+  });
+
   test("replace the list of forbidden fields when one is given", () => {
     expect(parseSettings("personalData: {forbiddenFields: [nickname]}").personalData.forbiddenFields).toEqual(["nickname"]);
   });
