@@ -45,6 +45,9 @@ const direct = (store: string, query: string, grid: { readonly seconds: number; 
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 
+/** Requests before any is timed: a server that runs for days has compiled what it does. */
+const warmUps = 150;
+
 async function addedLatency(store: string, { url }: Served): Promise<void> {
   console.log(`added to one store query: 50 series of 180 points, ${rounds} times each, in turn`);
   const window = `filter[tenant]=brand-a&group_by=service&from=${iso(endMs - 3 * 3_600_000)}&to=${iso(endMs)}&step=1m`;
@@ -55,7 +58,7 @@ async function addedLatency(store: string, { url }: Served): Promise<void> {
   ] as const;
   for (const [name, metric, promql] of cases) {
     const [ours, theirs, ourCpu, theirCpu]: [number[], number[], number[], number[]] = [[], [], [], []];
-    for (let round = -20; round < rounds; round += 1) {
+    for (let round = -warmUps; round < rounds; round += 1) {
       const one = await timedWithCpu(() => direct(store, promql, { seconds: 3 * 3_600, step: 60 }));
       const other = await timedWithCpu(() => send(`${url}/v1/metrics/query?metric=${metric}&${window}`));
       if (round < 0) continue;
