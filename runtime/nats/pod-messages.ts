@@ -1,6 +1,6 @@
 import type { NatsConnectionHandle } from "./connect.ts";
-import { serveSubject } from "./ingest-subject.ts";
 import type { Layout } from "./layout.ts";
+import { serveSubject } from "./serve-subject.ts";
 
 /** Short messages from one pod to another, which nothing keeps. */
 export interface PodMessages {

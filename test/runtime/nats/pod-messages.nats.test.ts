@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { createCacheStream } from "../../../runtime/nats/cache-stream.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
-import { serveSubject } from "../../../runtime/nats/ingest-subject.ts";
+import { serveSubject } from "../../../runtime/nats/serve-subject.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages } from "../../../runtime/nats/pod-messages.ts";
 import { Unanswered } from "../../../runtime/nats/requests.ts";
