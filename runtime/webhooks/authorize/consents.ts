@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { createOneAtATime } from "../../bounds/one-at-a-time.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../outcome.ts";
 import type { Partner } from "../partner.ts";
 import type { Sender } from "../send.ts";
@@ -53,7 +54,7 @@ const granted: Consent = {};
  */
 export function createConsents(deps: ConsentDeps): Consents {
   const known = new BoundedMap<string, Known>(keptMax);
-  const questions = new Map<string, Promise<Consent>>();
+  const once = createOneAtATime<Consent>();
   const nowMs = deps.monotonicMs ?? (() => performance.now());
   const asked = async (key: string, partner: Partner, url: URL): Promise<Consent> => {
     const consent = consentIn(await ask(deps, partner, url), deps.origin);
@@ -70,9 +71,7 @@ export function createConsents(deps: ConsentDeps): Consents {
       if (last !== undefined && last.untilMs > nowMs()) {
         return last.consent;
       }
-      const question = questions.get(key) ?? asked(key, partner, url).finally(() => questions.delete(key));
-      questions.set(key, question);
-      return question;
+      return once(key, () => asked(key, partner, url));
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { createOneAtATime } from "../../bounds/one-at-a-time.ts";
 import type { TlsIdentity } from "../connect.ts";
 import type { FailureOutcome, Outcome } from "../outcome.ts";
 import type { Sender } from "../send.ts";
@@ -55,14 +56,11 @@ const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
  */
 export function createTokens(sender: Sender, now: () => number): Tokens {
   const kept = new BoundedMap<string, Token>(keptMax);
-  const fetches = new Map<string, Promise<Token | FailureOutcome>>();
+  const once = createOneAtATime<Token | FailureOutcome>();
   const nonces = new BoundedMap<string, string>(keptMax);
   const prove = createKeyProof();
-  const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> => {
-    const running = fetches.get(request.key) ?? fetchToken({ sender, now, prove }, request);
-    fetches.set(request.key, running);
-    return running.finally(() => fetches.delete(request.key));
-  };
+  const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> =>
+    once(request.key, () => fetchToken({ sender, now, prove }, request));
   return {
     authorize: async (request) => {
       const known = kept.get(request.key);
