@@ -7,6 +7,7 @@ import { decideConditions, type Facts, withTimes } from "../../operator/conditio
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
+import { goodVerdict as good } from "../operator/good-verdict.ts";
 
 const recipe = join(import.meta.dirname, "..", "..", "docs", "recipes", "argocd.yaml");
 const judgeMsMax = 60_000;
@@ -20,16 +21,6 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-const good: Verdict = {
-  kind: "WebhookPartner",
-  namespace: "shop",
-  name: "acme",
-  uid: "u-1",
-  accepted: { status: true, reason: "Accepted", message: "fine" },
-  resolvedRefs: { status: true, reason: "ResolvedRefs", message: "there" },
-  problems: [],
-  warnings: [],
-};
 const refused: Verdict = { ...good, accepted: { status: false, reason: "NotPermitted", message: "no" } };
 const inForce: Facts = { generation: 4, isPaused: false, verdict: good, isTooLarge: false, inForce: 4, isPublished: true, rollout: { kind: "programmed" }, disabled: undefined };
 const nothing: Facts = { ...inForce, verdict: undefined, inForce: undefined, isPublished: false, rollout: { kind: "waiting", untilMs: 0 } };

@@ -3,17 +3,7 @@ import { describe, expect, test } from "vitest";
 import { reasons } from "../../crds/reasons.ts";
 import type { Verdict } from "../../crds/compile/verdict.ts";
 import { decideConditions, type Facts, ownConditions, withTimes } from "../../operator/conditions.ts";
-
-const good: Verdict = {
-  kind: "WebhookPartner",
-  namespace: "shop",
-  name: "acme",
-  uid: "u-1",
-  accepted: { status: true, reason: "Accepted", message: "fine" },
-  resolvedRefs: { status: true, reason: "ResolvedRefs", message: "there" },
-  problems: [],
-  warnings: [],
-};
+import { goodVerdict as good } from "./good-verdict.ts";
 
 const refused = (reason: Verdict["accepted"]["reason"]): Verdict => ({
   ...good,

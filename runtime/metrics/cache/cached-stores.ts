@@ -12,7 +12,6 @@ import type { ReadCache } from "./read-cache.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "./series-kind.ts";
 import type { Done, SharedPieces } from "./shared-pieces.ts";
 
-
 /** Where the points of a query came from. */
 export interface CacheCounts extends PointCounts {
   /** Of the hits, those that another pod had read. */

@@ -3,21 +3,12 @@ import type { Verdict } from "../../../crds/compile/verdict.ts";
 import type { Facts } from "../../../operator/conditions.ts";
 import { decideStatus, type Moments } from "../../../operator/controllers/status-decision.ts";
 import type { ResourceStatus } from "../../../operator/resource-types.ts";
+import { goodVerdict as good } from "../good-verdict.ts";
 
 const times = { graceMs: 2_000, messageMs: 10_000 };
 const nowMs = 100_000;
 const moments: Moments = { nowMs, now: "2026-11-21T12:00:00Z", pendingSinceMs: nowMs - 60_000, writtenAtMs: undefined };
 
-const good: Verdict = {
-  kind: "WebhookPartner",
-  namespace: "shop",
-  name: "acme",
-  uid: "u-1",
-  accepted: { status: true, reason: "Accepted", message: "fine" },
-  resolvedRefs: { status: true, reason: "ResolvedRefs", message: "there" },
-  problems: [],
-  warnings: [],
-};
 const factsOf = (generation: number, changes: Partial<Facts> = {}): Facts => ({
   generation,
   isPaused: false,

@@ -1,0 +1,13 @@
+import type { Verdict } from "../../crds/compile/verdict.ts";
+
+/** What compiling says of a partner that is in order. */
+export const goodVerdict: Verdict = {
+  kind: "WebhookPartner",
+  namespace: "shop",
+  name: "acme",
+  uid: "u-1",
+  accepted: { status: true, reason: "Accepted", message: "fine" },
+  resolvedRefs: { status: true, reason: "ResolvedRefs", message: "there" },
+  problems: [],
+  warnings: [],
+};
