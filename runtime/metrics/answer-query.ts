@@ -5,6 +5,7 @@ import type { AdmitQuery, AdmittedQuery } from "./admission.ts";
 import { instantAnswer, queryAnswer } from "./answer.ts";
 import type { Answers } from "./cache/answers.ts";
 import { cachedStores, type CachedStores } from "./cache/cached-stores.ts";
+import { extentVerdicts, tellExtents } from "./cache/extent-verdicts.ts";
 import type { PointCounts } from "./cache/hit-log.ts";
 import type { ReadCache } from "./cache/read-cache.ts";
 import type { Caller } from "./caller.ts";
@@ -121,9 +122,9 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   timing.step("answer");
   const made = { answer: routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot }), nowMs, oldest: cached.counts().oldest };
   const { status, headers, body } = made.answer;
-  const own = { ...newAnswerHeaders(plan, made), "X-Query-Cache": cacheVerdict(found, cached), "Server-Timing": timing.header() };
+  const own = { ...newAnswerHeaders(plan, made), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
   const answer = { status, headers: { ...headers, ...own }, body };
-  if (explain) return { ...answer, body: { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate }) } };
+  if (explain) return { ...answer, body: { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate, stretches: cached.counts().stretches }) } };
   if (found.source === "store") keepAnswer(sources.answers, route, plan, { ...made, answer });
   return answer;
 }
@@ -170,10 +171,14 @@ function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | un
   return { result, snapshot: query.snapshot, source: "snapshot", nowMs: kept.nowMs };
 }
 
-/** `memory;hit=170;shared=20;miss=10`: points of all ranges; of the hits, those that another pod read. Source: seed "Operational Metrics API" §6. */
-function cacheVerdict({ source }: Found, cached: CachedStores): string {
+/**
+ * `memory;hit=230;shared=20;miss=10;extents="memory*210 shared*20 store*10"`: points of all ranges, of the hits those that another
+ * pod read, and for the points of the answer in their order where each extent came from. Source: seed "Operational Metrics
+ * API" §6.
+ */
+function cacheVerdict({ source }: Found, cached: CachedStores, { grid }: Plan): string {
   if (source === "snapshot") return "snapshot";
-  const { hit, shared, miss, isOn } = cached.counts();
+  const { hit, shared, miss, isOn, stretches } = cached.counts();
   if (!isOn) return "off";
-  return `memory;hit=${hit}${shared === 0 ? "" : `;shared=${shared}`};miss=${miss}`;
+  return `memory;hit=${hit}${shared === 0 ? "" : `;shared=${shared}`};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
 }

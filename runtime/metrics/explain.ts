@@ -2,6 +2,7 @@ import { Refusal } from "../errors/refusal.ts";
 import { aroundReads, type AroundRead, type StoreRead } from "../stores/around-reads.ts";
 import { StoreError } from "../stores/store-error.ts";
 import type { StoreSet } from "../stores/store-set.ts";
+import { extentVerdicts, type Origin, type Stretch } from "./cache/extent-verdicts.ts";
 import { explainScope, type Caller } from "./caller.ts";
 import type { Parameters } from "./metrics-api.ts";
 import { readWord } from "./parameters.ts";
@@ -63,7 +64,7 @@ export function recordReads(stores: StoreSet): RecordedStores {
 export function explanationOf(
   plan: Plan,
   { stores, reads }: RecordedStores,
-  { source, nowMs, costEstimate }: { readonly source: DataSource; readonly nowMs: number; readonly costEstimate: number },
+  { costEstimate, ...found }: ExtentContext & { readonly costEstimate: number },
 ): object {
   const { query } = plan;
   const byStore = Map.groupBy(plan.parts, ({ held }) => held.key);
@@ -75,7 +76,7 @@ export function explanationOf(
     cost_estimate: costEstimate,
     metrics: query.metrics.map(explainMetric),
     stores: [...byStore].map(([key, parts]) => ({
-      ...explainStore(parts, plan, { source, nowMs }),
+      ...explainStore(parts, plan, found),
       ...explainCapabilities(key, stores),
       reads: reads.filter((read) => read.store === key).map(explainRead),
     })),
@@ -100,41 +101,44 @@ function explainCapabilities(key: string, stores: StoreSet): object {
   return known === undefined ? {} : { boundary: known.boundary, anchored: known.anchored };
 }
 
-interface ExtentContext {
+/** What the extents of an answer are told by. */
+export interface ExtentContext {
   readonly source: DataSource;
+  /** When the data was read, Unix milliseconds. */
   readonly nowMs: number;
+  /** Where the points of each store came from. */
+  readonly stretches: readonly Stretch[];
 }
 
 function explainStore(parts: readonly PlannedPart[], plan: Plan, context: ExtentContext): object {
   const [first] = parts;
   if (first === undefined) return {};
-  const { name, region, residency, settleSeconds } = first.held.store;
-  return { store: name, region, residency, extents: extentsOf(plan, settleSeconds, context) };
+  const { key, store } = first.held;
+  const { name, region, residency, settleSeconds } = store;
+  return { store: name, region, residency, extents: explainExtents(plan, key, settleSeconds, context) };
 }
 
-const reasons: Readonly<Record<DataSource, string>> = {
-  store: "no cache is in use, so the store was asked",
+const reasons: Readonly<Record<Origin | "snapshot", string>> = {
+  memory: "read by this pod within the lifetime of the class",
+  shared: "read by another pod within the lifetime of the class",
+  store: "not known, or no longer within the lifetime of the class, so the store was asked",
   snapshot: "cut from the data that an earlier page was cut from",
 };
 
-/** What had settled when the data was read, and what could still change. */
-function extentsOf({ query: { window } }: Plan, settleSeconds: number, { source, nowMs }: ExtentContext): readonly object[] {
-  const stepMs = window.stepSeconds * 1_000;
-  const settledMs = Math.floor((nowMs - settleSeconds * 1_000) / stepMs) * stepMs;
-  const seamMs = Math.min(window.toMs, Math.max(window.fromMs, settledMs));
-  const extents = [
-    { state: "settled", fromMs: window.fromMs, toMs: seamMs },
-    { state: "hot", fromMs: seamMs, toMs: window.toMs },
-  ];
-  return extents
-    .filter(({ fromMs, toMs }) => fromMs < toMs)
-    .map(({ state, fromMs, toMs }) => ({
-      from: formatTime(fromMs),
-      to: formatTime(toMs),
-      state,
-      source,
-      reason: reasons[source],
-    }));
+/** Where the points of a store came from, apart for those that had settled when they were read and those that could still change. */
+function explainExtents({ grid }: Plan, key: string, settleSeconds: number, { source, nowMs, stretches }: ExtentContext): readonly object[] {
+  const { startMs, stepMs, count } = grid;
+  const settled = Math.min(count, Math.max(0, Math.floor((nowMs - settleSeconds * 1_000 - startMs) / stepMs) + 1));
+  const own = stretches.filter(({ store }) => store === key);
+  const verdicts = source === "snapshot" ? [{ offset: 0, count, origin: source }] : extentVerdicts(own, grid);
+  return verdicts.flatMap(({ origin, offset, count: points }) => {
+    const seam = Math.min(offset + points, Math.max(offset, settled));
+    const told = (state: string, from: number, to: number): readonly object[] => {
+      const times = { from: formatTime(startMs + (from - 1) * stepMs), to: formatTime(startMs + (to - 1) * stepMs) };
+      return from === to ? [] : [{ ...times, state, source: origin, reason: reasons[origin] }];
+    };
+    return [...told("settled", offset, seam), ...told("hot", seam, offset + points)];
+  });
 }
 
 function explainRead({ api, promql, durationMs, outcome, series }: RecordedRead): object {

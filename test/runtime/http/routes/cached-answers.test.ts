@@ -68,7 +68,7 @@ describe("an equal query within the lifetime of the tail", () => {
     const reads = server.reads();
     expect((await server.get(lag, as("explainer"))).headers["x-query-cache"]).toBe("answer;age=0");
     const other = await server.get(lag.replace("brand-a", "brand-b"));
-    expect(other.headers["x-query-cache"]).toBe("memory;hit=0;miss=240");
+    expect(other.headers["x-query-cache"]).toBe('memory;hit=0;miss=240;extents="store*120"');
     expect(server.reads()).toBeGreaterThan(reads);
   });
 });

@@ -1,0 +1,141 @@
+import { createByteBudget } from "../../stores/byte-budget.ts";
+import type { PointGrid } from "../../stores/matrix.ts";
+import type { RangeAnswer, RangeGrid } from "../../stores/prometheus-client.ts";
+import type { StoreCall } from "../../stores/store-http.ts";
+import type { ExtentAnswer } from "../extents.ts";
+import type { Origin, Stretch } from "./extent-verdicts.ts";
+import { cover, newestPieces, oldestReads, type Lifetimes, type OldestReads, type Piece, type Run } from "./pieces.ts";
+import type { ReadCache } from "./read-cache.ts";
+import type { SeriesKind } from "./series-kind.ts";
+import type { Done, SharedPieces } from "./shared-pieces.ts";
+
+/** What one query reads with. */
+export interface Reading {
+  readonly cache: ReadCache;
+  readonly lifetimes: Lifetimes;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** Told where the points of each range query came from. */
+  readonly note: (stretches: readonly Omit<Stretch, "store">[], reads: OldestReads) => void;
+}
+
+/** One kind of series of one store. */
+export interface Source<Series> {
+  readonly kind: SeriesKind<Series>;
+  readonly ask: (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeAnswer<Series>>;
+  /** Of the kind of series and the store as it is configured now. */
+  readonly name: string;
+}
+
+/** One range query. */
+export interface Wanted {
+  readonly query: string;
+  readonly grid: RangeGrid;
+  readonly call: StoreCall;
+  readonly settledUntilMs: number;
+  /** Whether other pods may have what is read. */
+  readonly mayShare: boolean;
+}
+
+/** A run and where its piece is from. */
+interface OriginRun<Series> extends Run<Series> {
+  readonly origin: Origin;
+}
+
+/** A range query's answer, of which the store is asked for no more than what is missing. @throws what asking the store throws */
+export async function readThrough<Series>(source: Source<Series>, wanted: Wanted, reading: Reading): Promise<RangeAnswer<Series>> {
+  const { query, grid, call } = wanted;
+  const { cache, lifetimes, nowMs } = reading;
+  const key = JSON.stringify([source.name, call.tenant ?? null, query, grid.stepMs, grid.rangeMs]);
+  const { runs, hole } = cover(cache.ranges.pieces<Series>(key), grid, lifetimes, nowMs);
+  const known = from("memory", runs);
+  if (hole === undefined) return finish(source, known, wanted, { reading, warning: "none" });
+  const read = await readHole(source, { ...wanted, grid: { ...hole, rangeMs: grid.rangeMs } }, key, reading);
+  return finish(source, [...known, ...moved(read.runs, hole, grid)], wanted, { reading, warning: read.warning });
+}
+
+interface Finishing<Series> extends Pick<RangeAnswer<Series>, "warning"> {
+  readonly reading: Reading;
+}
+
+/** One answer of runs that are all of a grid. */
+function finish<Series>({ kind }: Source<Series>, runs: readonly OriginRun<Series>[], { grid }: Wanted, { reading, warning }: Finishing<Series>): RangeAnswer<Series> {
+  const { startMs, stepMs } = grid;
+  reading.note(runs.map(({ offset, count, origin }) => ({ startMs: startMs + offset * stepMs, stepMs, count, origin })), oldestReads(runs, grid));
+  return { series: assemble(kind, runs, grid), warning };
+}
+
+function from<Series>(origin: Origin, runs: readonly Run<Series>[]): readonly OriginRun<Series>[] {
+  return runs.map((run) => ({ ...run, origin }));
+}
+
+/** Runs of a part of a grid, by their places in the whole. */
+function moved<Series>(runs: readonly OriginRun<Series>[], part: PointGrid, { startMs, stepMs }: PointGrid): readonly OriginRun<Series>[] {
+  const offset = Math.round((part.startMs - startMs) / stepMs);
+  return runs.map((run) => ({ ...run, offset: run.offset + offset }));
+}
+
+interface HoleRead<Series> extends Pick<RangeAnswer<Series>, "warning"> {
+  /** Together the hole, by their places in it. */
+  readonly runs: readonly OriginRun<Series>[];
+  /** Bytes that the store sent. */
+  readonly bytes: number;
+}
+
+/** Reads what is missing once for all who want it now. */
+async function readHole<Series>(source: Source<Series>, wanted: Wanted, key: string, reading: Reading): Promise<HoleRead<Series>> {
+  const { grid, call } = wanted;
+  const { cache, lifetimes } = reading;
+  const shared = wanted.mayShare && (lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
+  const flight = JSON.stringify([key, grid.startMs, grid.count]);
+  const read = await cache.flights(flight, call.signal, (signal) => {
+    const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
+    return shared === undefined ? readStore(source, own, key, reading) : readShared(source, own, { key, flight, shared }, reading);
+  });
+  call.bytes.take(read.bytes);
+  return read;
+}
+
+interface Sharing {
+  readonly key: string;
+  readonly flight: string;
+  readonly shared: SharedPieces;
+}
+
+/** Looks first for what other pods read; what then is missing is read by one pod, which shares all that it knows. */
+function readShared<Series>(source: Source<Series>, wanted: Wanted, { key, flight, shared }: Sharing, reading: Reading): Promise<HoleRead<Series>> {
+  const { kind } = source;
+  const { cache, lifetimes, nowMs } = reading;
+  const { settledMs, tailMs, sharedMs = 0 } = lifetimes;
+  return shared.once(flight, async (): Promise<Done<HoleRead<Series>, Series>> => {
+    const young = cache.ranges.pieces<Series>(key).filter(({ readAtMs }) => nowMs - readAtMs < settledMs);
+    const found = await shared.find(kind, key);
+    const { runs, hole } = cover([...young, ...found], wanted.grid, { settledMs: Math.max(settledMs, sharedMs), tailMs }, nowMs);
+    const known = runs.map((run): OriginRun<Series> => ({ ...run, origin: young.includes(run.piece) ? "memory" : "shared" }));
+    if (hole === undefined) return { result: { runs: known, bytes: 0, warning: "none" }, share: undefined };
+    const read = await readStore(source, { ...wanted, grid: { ...hole, rangeMs: wanted.grid.rangeMs } }, key, reading);
+    const all = [...known, ...moved(read.runs, hole, wanted.grid)];
+    const pieces = newestPieces([...found, ...cache.ranges.pieces<Series>(key)], nowMs - sharedMs);
+    return { result: { ...read, runs: all }, share: read.warning === "none" ? { kind, key, pieces } : undefined };
+  });
+}
+
+/** Reads from the store and keeps what was read, unless it may be otherwise a moment later. */
+async function readStore<Series>(source: Source<Series>, { query, grid, call, settledUntilMs }: Wanted, key: string, { cache, nowMs }: Reading): Promise<HoleRead<Series>> {
+  const { series, warning } = await source.ask(query, grid, call);
+  const { startMs, stepMs, count } = grid;
+  const piece: Piece<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
+  const size = series.reduce((sum, one) => sum + source.kind.bytes(one), 0);
+  if (warning === "none") cache.ranges.keep(key, piece, size);
+  return { runs: [{ piece, offset: 0, count, origin: "store" }], bytes: call.bytes.taken(), warning };
+}
+
+function assemble<Series>(kind: SeriesKind<Series>, runs: readonly Run<Series>[], grid: PointGrid): readonly Series[] {
+  const answers = runs.map(({ piece, offset, count }): ExtentAnswer<Series> => {
+    const first = Math.round((grid.startMs + offset * grid.stepMs - piece.startMs) / piece.stepMs);
+    const isWhole = first === 0 && count === piece.count;
+    const series = isWhole ? piece.series : piece.series.flatMap((one) => kind.slice(one, first, count) ?? []);
+    return { extent: { offset, grid: { startMs: grid.startMs + offset * grid.stepMs, stepMs: grid.stepMs, count } }, series };
+  });
+  return kind.join(answers, grid);
+}
