@@ -340,6 +340,8 @@ export interface ClassLimits {
   readonly distributedSeconds?: number;
   /** For how long points that may still change are served; never longer than from memory. */
   readonly hotTailSeconds: number;
+  /** For how long after either they are served once more while they are read again; undefined: not at all. */
+  readonly staleWhileRevalidateSeconds?: number;
 }
 
 /** What one client may ask of one metric; absent: no bound beside that of the class. */

@@ -13,19 +13,19 @@ const rates = { requestsPerSecond: 10, burst: 20 };
  * and C.
  */
 export const classDefaults: Readonly<Record<QueryClass, ClassLimits>> = {
-  A: { maxSeries: 50, maxWindowSeconds: 7 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(20), maxConcurrent: 20, ...keeps(10, 30, 5) },
-  B: { maxSeries: 50, maxWindowSeconds: 31 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(40), maxConcurrent: 20, ...keeps(30, 120, 10) },
-  C: { maxSeries: 50, maxWindowSeconds: 400 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(80), maxConcurrent: 8, ...keeps(60, 300, 20) },
+  A: { maxSeries: 50, maxWindowSeconds: 7 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(20), maxConcurrent: 20, ...keeps(10, 30, 5, 0) },
+  B: { maxSeries: 50, maxWindowSeconds: 31 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(40), maxConcurrent: 20, ...keeps(30, 120, 10, 10) },
+  C: { maxSeries: 50, maxWindowSeconds: 400 * daySeconds, minStepSeconds: 10, maxGroupBy: 4, ...rates, ...spends(80), maxConcurrent: 8, ...keeps(60, 300, 20, 20) },
 };
 
-type Kept = Pick<ClassLimits, "memorySeconds" | "distributedSeconds" | "hotTailSeconds">;
+type Kept = Pick<ClassLimits, "memorySeconds" | "distributedSeconds" | "hotTailSeconds" | "staleWhileRevalidateSeconds">;
 
 /** One minute's worth at once. */
 function spends(millions: number): Pick<ClassLimits, "costUnitsPerMinute" | "burstCostUnits"> {
   return { costUnitsPerMinute: millions * million, burstCostUnits: millions * million };
 }
 
-/** In one pod, over all pods, and what may still change. */
-function keeps(memorySeconds: number, distributedSeconds: number, hotTailSeconds: number): Kept {
-  return { memorySeconds, distributedSeconds, hotTailSeconds };
+/** In one pod, over all pods, what may still change, and how much longer while it is read again: real time has no time for that. */
+function keeps(memorySeconds: number, distributedSeconds: number, hotTailSeconds: number, staleWhileRevalidateSeconds: number): Kept {
+  return { memorySeconds, distributedSeconds, hotTailSeconds, staleWhileRevalidateSeconds };
 }

@@ -17,6 +17,7 @@ export function compileQuota(resource: QueryClassQuota): QuotaConfig {
       ...own,
       hotTailSeconds: Math.min(own.hotTailSeconds, own.memorySeconds),
       distributedSeconds: own.memorySeconds === 0 ? 0 : (own.distributedSeconds ?? 0),
+      staleWhileRevalidateSeconds: own.memorySeconds === 0 ? 0 : (own.staleWhileRevalidateSeconds ?? 0),
     },
     perMetric: perMetric.toSorted((one, other) => byText(one.metric, other.metric)),
     clients: clients.map(compileClient).sort((one, other) => byText(keyOf(one), keyOf(other))),

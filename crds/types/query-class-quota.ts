@@ -44,6 +44,8 @@ export interface QueryClassQuotaCache {
   readonly distributedSeconds?: number;
   /** Points that are younger than the settleSeconds of their store; 0 reads them each time. */
   readonly hotTailSeconds?: number;
+  /** For how long after the pod's own lifetimes points are served once more, at once, while they are read again in the background. None becomes older than 60 s by it; 0 waits for the store. */
+  readonly staleWhileRevalidateSeconds?: number;
 }
 
 /** One metric. A bound that is absent is only that of the class. */

@@ -1403,6 +1403,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
             "type": "integer",
             "minimum": 0,
             "maximum": 60
+          },
+          "staleWhileRevalidateSeconds": {
+            "description": "For how long after the pod's own lifetimes points are served once more, at once, while they are read again in the background. None becomes older than 60 s by it; 0 waits for the store.",
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 60
           }
         }
       },

@@ -111,8 +111,9 @@ function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
   return firstFault(facts);
 }
 
+const laterLimits: readonly (keyof ClassLimits)[] = ["distributedSeconds", "staleWhileRevalidateSeconds"];
 /** Limits that every quota has, whichever version compiled it. */
-const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)[]).filter((name) => name !== "distributedSeconds");
+const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)[]).filter((name) => !laterLimits.includes(name));
 
 function quotaFault(quota: QuotaConfig): string | undefined {
   return firstFault([

@@ -42,6 +42,8 @@ export interface QueryRequest {
 export interface QuerySources {
   readonly world: World;
   readonly stores: StoreSet;
+  /** The same for reads that go on when the query is answered. */
+  readonly lasting: StoreSet;
   readonly snapshots: Snapshots;
   readonly cache: ReadCache;
   readonly answers: Answers;
@@ -114,7 +116,7 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   const { nowMs, correlationId } = request.context;
   timing.step("stores");
   const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
-  const cached = cachedStores(recorded.stores, sources.cache, lifetimesOf(plan.query), nowMs);
+  const cached = cachedStores(recorded.stores, sources.cache, { lifetimes: lifetimesOf(plan.query), nowMs, lasting: sources.lasting });
   const observe = observed(sources, admitted, () => shareRead(cached));
   const found = await find(plan, request, { ...sources, stores: cached.stores, observe });
   if (found.source === "snapshot") admitted.charge([], 0);
@@ -125,14 +127,14 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   const own = { ...newAnswerHeaders(plan, made), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
   const answer = { status, headers: { ...headers, ...own }, body };
   if (explain) return { ...answer, body: { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate, stretches: cached.counts().stretches }) } };
-  if (found.source === "store") keepAnswer(sources.answers, route, plan, { ...made, answer });
+  if (found.source === "store" && cached.counts().stale === 0) keepAnswer(sources.answers, route, plan, { ...made, answer });
   return answer;
 }
 
-/** Share of the points that a store had to compute. */
+/** Share of the points that a store had to compute: also of those that are read again because of this query. */
 function shareRead(cached: CachedStores): number {
-  const { hit, miss } = cached.counts();
-  return hit + miss === 0 ? 1 : miss / (hit + miss);
+  const { hit, miss, renewed } = cached.counts();
+  return hit + miss === 0 ? 1 : (miss + renewed) / (hit + miss);
 }
 
 function observed({ observe }: QuerySources, admitted: AdmittedQuery, share: () => number): QuerySources["observe"] {
@@ -173,12 +175,13 @@ function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | un
 
 /**
  * `memory;hit=230;shared=20;miss=10;extents="memory*210 shared*20 store*10"`: points of all ranges, of the hits those that another
- * pod read, and for the points of the answer in their order where each extent came from. Source: seed "Operational Metrics
+ * pod read and those that were stale, and for the points of the answer in their order where each extent came from. Source: seed "Operational Metrics
  * API" §6.
  */
 function cacheVerdict({ source }: Found, cached: CachedStores, { grid }: Plan): string {
   if (source === "snapshot") return "snapshot";
-  const { hit, shared, miss, isOn, stretches } = cached.counts();
+  const { hit, shared, stale, miss, isOn, stretches } = cached.counts();
+  const some = (name: string, count: number): string => (count === 0 ? "" : `;${name}=${count}`);
   if (!isOn) return "off";
-  return `memory;hit=${hit}${shared === 0 ? "" : `;shared=${shared}`};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
+  return `memory;hit=${hit}${some("shared", shared)}${some("stale", stale)};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
 }

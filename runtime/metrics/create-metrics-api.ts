@@ -7,7 +7,8 @@ import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.
 import { answerBulk } from "./bulk/answer-bulk.ts";
 import { createAnswers } from "./cache/answers.ts";
 import { createHitLog } from "./cache/hit-log.ts";
-import { createReadCache } from "./cache/read-cache.ts";
+import { createReadCache, type ReadCache } from "./cache/read-cache.ts";
+import { createRenewals } from "./cache/renewals.ts";
 import { createSharedPieces, type SharedBytes } from "./cache/shared-pieces.ts";
 import type { Caller } from "./caller.ts";
 import { catalogAnswer } from "./catalog.ts";
@@ -70,7 +71,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const snapshots = createSnapshots();
   const cache = createSloCache();
   const doorkeeper = createDoorkeeper(() => performance.now(), peers);
-  const reads = createReadCache(readCacheBytesMax, options.sharedBytes && createSharedPieces(options.sharedBytes, peers, options.residency));
+  const reads = createReads({ ...options, deadlineMs, peers }, instruments);
   const answers = createAnswers();
   const hits = createHitLog(now);
   const gate = createGate(anonymousMax);
@@ -89,6 +90,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const sourcesFor = (context: RequestContext): QuerySources => ({
     world: obeyed.world,
     stores,
+    lasting: stores,
     snapshots,
     cache: reads,
     answers,
@@ -126,10 +128,26 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     },
     apply,
     stop() {
-      doorkeeper.stop();
+      for (const ending of [doorkeeper, reads.renewals]) ending.stop();
       return stores.stop();
     },
   };
+}
+
+/** Counts how work ended that nobody waits for, and logs why it failed. */
+function noted(what: string, { log, count }: { readonly log: Pick<Logger, "warn">; readonly count: (outcome: "ok" | "failed") => void }): (failure: unknown) => void {
+  return (failure) => {
+    count(failure === undefined ? "ok" : "failed");
+    if (failure !== undefined) log.warn({ err: failure }, `${what} failed`);
+  };
+}
+
+type ReadOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "peers">>;
+
+function createReads({ log, deadlineMs, peers, sharedBytes, residency }: ReadOptions, { renewed, unshared }: Instruments): ReadCache {
+  const renewals = createRenewals({ deadlineMs, ended: noted("a renewal", { log, count: renewed }) });
+  const failed = noted("sharing what was read", { log, count: unshared });
+  return createReadCache(readCacheBytesMax, { shared: sharedBytes && createSharedPieces(sharedBytes, peers, { residency, failed }), renewals });
 }
 
 function countedBy(instruments: Instruments): (admit: AdmitQuery) => AdmitQuery {

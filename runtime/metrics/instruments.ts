@@ -14,6 +14,10 @@ export interface Instruments {
   planned(plan: Plan, cost: number): void;
   asked(outcomes: readonly PartOutcome[]): void;
   looked(counts: PointCounts): void;
+  /** Something that was served stale was read again, or was to be. */
+  readonly renewed: (outcome: "ok" | "failed") => void;
+  /** What was read could not be shared with other pods. */
+  readonly unshared: () => void;
 }
 
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2, 5];
@@ -52,7 +56,20 @@ export function createInstruments(registry: Registry | undefined): Instruments {
     labelNames: ["result"],
     registers,
   });
+  const renewals = new Counter({
+    name: "heliograph_metrics_cache_renewals_total",
+    help: "Reads in the background of what was served although its lifetime was over, by how they ended",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const unshared = new Counter({
+    name: "heliograph_metrics_cache_unshared_total",
+    help: "Reads that could not be shared with other pods",
+    registers,
+  });
   return {
+    renewed: (outcome) => renewals.inc({ outcome }),
+    unshared: () => unshared.inc(),
     looked({ hit, miss }) {
       points.inc({ result: "hit" }, hit);
       points.inc({ result: "miss" }, miss);

@@ -13,7 +13,7 @@ const pointBytes = 256;
 
 /** For how long the class of a query lets be served what is known. */
 export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
-  return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000, sharedMs: (limits.distributedSeconds ?? 0) * 1_000 };
+  return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000, sharedMs: (limits.distributedSeconds ?? 0) * 1_000, staleMs: (limits.staleWhileRevalidateSeconds ?? 0) * 1_000 };
 }
 
 /** The answer to an equal query of late, as old as it is now. Its body is the very same object. */

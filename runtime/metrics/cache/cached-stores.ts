@@ -17,6 +17,10 @@ export interface CacheCounts extends PointCounts {
   readonly shared: number;
   readonly oldest: OldestReads;
   readonly isOn: boolean;
+  /** Of the hits, those that were served although their lifetime was just over. */
+  readonly stale: number;
+  /** Of those, the ones that this query had read again. */
+  readonly renewed: number;
   /** Every range query's, in no order. */
   readonly stretches: readonly Stretch[];
 }
@@ -28,47 +32,65 @@ export interface CachedStores {
   counts(): CacheCounts;
 }
 
+/** What one query reads through the cache with. */
+export interface CachedStoresOptions {
+  readonly lifetimes: Lifetimes;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** The stores for reads that go on when the query is answered. @default the same */
+  readonly lasting?: StoreSet;
+}
+
 /**
  * The same stores, which are asked only for points that are not known. Whatever an answer depends on is in the key: the
  * store as it is configured now, the tenant it is told, and the query with every matcher that a policy made. So callers with
  * equal rights share what is known, and others never do. Source: design §5 "Extents".
  */
-export function cachedStores(stores: StoreSet, cache: ReadCache, lifetimes: Lifetimes, nowMs: number): CachedStores {
+export function cachedStores(stores: StoreSet, cache: ReadCache, { lifetimes, nowMs, lasting = stores }: CachedStoresOptions): CachedStores {
   const stretches: Stretch[] = [];
   let oldest = noReads;
+  let renewed = 0;
   return {
     stores: {
       ...stores,
       get(key) {
         const store = stores.get(key);
-        const note: Reading["note"] = (own, reads) => {
+        const note: Reading["note"] = (own, reads, points) => {
           stretches.push(...own.map((stretch) => ({ ...stretch, store: key })));
           oldest = olderReads(oldest, reads);
+          renewed += points;
         };
-        return { ...store, client: cachedClient(store, { cache, lifetimes, nowMs, note }) };
+        return { ...store, client: cachedClient(store, lasting.get(key), { cache, lifetimes, nowMs, note }) };
       },
     },
     counts() {
       const of = (...wanted: readonly Origin[]): number => stretches.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
-      return { hit: of("memory", "shared"), shared: of("shared"), miss: of("store"), oldest, isOn: lifetimes.settledMs > 0, stretches };
+      const hit = of("memory", "shared", "stale");
+      return { hit, shared: of("shared"), stale: of("stale"), renewed, miss: of("store"), oldest, isOn: lifetimes.settledMs > 0, stretches };
     },
   };
 }
 
-function cachedClient(store: Store, reading: Reading): PrometheusClient {
+function cachedClient(store: Store, lasting: Store, reading: Reading): PrometheusClient {
   const { client, identity } = store;
   const settledUntilMs = reading.nowMs - store.config.settleSeconds * 1_000;
   const own = { settledUntilMs, mayShare: reading.cache.shared?.mayHold(store.config.residency) ?? false };
-  const asNumbers: Source<StoreSeries> = { kind: numbers, name: `numbers of ${identity}`, ask: (...asked) => client.range(...asked) };
+  const asNumbers: Source<StoreSeries> = {
+    kind: numbers,
+    name: `numbers of ${identity}`,
+    ask: (...asked) => client.range(...asked),
+    askLater: (...asked) => lasting.run(() => lasting.client.range(...asked)),
+  };
   const asHistograms: Source<HistogramSeries> = {
     kind: nativeHistograms,
     name: `histograms of ${identity}`,
     ask: (...asked) => client.histograms(...asked),
+    askLater: (...asked) => lasting.run(() => lasting.client.histograms(...asked)),
   };
   return {
     ...client,
     range: (query, grid, call) => readThrough(asNumbers, { query, grid, call, ...own }, reading),
     histograms: (query, grid, call) => readThrough(asHistograms, { query, grid, call, ...own }, reading),
-    single: (query, timeMs, call) => readMoment({ identity, query, timeMs, call }, client, reading),
+    single: (query, timeMs, call) => readMoment({ identity, query, timeMs, call }, { now: client, later: lasting }, reading),
   };
 }

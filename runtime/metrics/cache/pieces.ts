@@ -17,6 +17,17 @@ export interface Lifetimes {
   readonly tailMs: number;
   /** Points that no longer change, from what all pods share, in milliseconds; undefined or zero: nothing is shared. */
   readonly sharedMs?: number | undefined;
+  /** How much longer than the first two what this pod knows is served while it is read again, in milliseconds. @default 0 */
+  readonly staleMs?: number | undefined;
+}
+
+/** What memory serves at most, stale or not. Source: seed "Operational Metrics API" §8, "In-memory cache". */
+const memoryMsMax = 60_000;
+
+/** For how long what was read is served at all. */
+export function staleLifetimes({ settledMs, tailMs, staleMs = 0 }: Lifetimes): Lifetimes {
+  const longer = (ownMs: number): number => Math.max(ownMs, Math.min(memoryMsMax, ownMs + staleMs));
+  return { settledMs: longer(settledMs), tailMs: longer(tailMs) };
 }
 
 /** When the oldest of some points were read, Unix milliseconds; infinite without any. */

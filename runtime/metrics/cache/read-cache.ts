@@ -1,6 +1,7 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { createFlights, type Flights } from "./flights.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
+import { createRenewals, type Renewals } from "./renewals.ts";
 import type { SharedPieces } from "./shared-pieces.ts";
 
 /** One number that a store answered. */
@@ -24,14 +25,22 @@ export interface ReadCache {
   readonly flights: Flights;
   /** What other pods know; undefined: there is nothing to share with them. */
   readonly shared: SharedPieces | undefined;
+  readonly renewals: Renewals;
+}
+
+export interface ReadCacheOptions {
+  /** What other pods know. @default nothing */
+  readonly shared?: SharedPieces | undefined;
+  /** @default nobody is told how they end */
+  readonly renewals?: Renewals;
 }
 
 /** About 300 bytes each. */
 const momentsMax = 20_000;
 
-/** An empty cache. @param shared what other pods know. @default nothing */
-export function createReadCache(bytesMax: number, shared?: SharedPieces): ReadCache {
-  return { ranges: createRangeCache(bytesMax), moments: createMoments(), flights: createFlights(), shared };
+/** An empty cache. */
+export function createReadCache(bytesMax: number, { shared, renewals = createRenewals() }: ReadCacheOptions = {}): ReadCache {
+  return { ranges: createRangeCache(bytesMax), moments: createMoments(), flights: createFlights(), shared, renewals };
 }
 
 function createMoments(): Moments {

@@ -1,10 +1,12 @@
 import { createByteBudget } from "../../stores/byte-budget.ts";
 import type { PrometheusClient } from "../../stores/prometheus-client.ts";
 import type { StoreCall } from "../../stores/store-http.ts";
+import type { Store } from "../../stores/store.ts";
+import { staleLifetimes } from "./pieces.ts";
 import type { Reading } from "./read-through.ts";
 
 /** One number that is wanted. */
-export interface Moment {
+export interface WantedMoment {
   /** Of the store as it is configured now. */
   readonly identity: string;
   readonly query: string;
@@ -12,15 +14,26 @@ export interface Moment {
   readonly call: StoreCall;
 }
 
+/** Whom a moment is asked of. */
+export interface MomentSource {
+  readonly now: PrometheusClient;
+  /** For reads that go on when the query is answered. */
+  readonly later: Store;
+}
+
 /** One number at one time, which may change as the tail of a window may. */
-export async function readMoment({ identity, query, timeMs, call }: Moment, client: PrometheusClient, reading: Reading): Promise<number | undefined> {
+export async function readMoment(wanted: WantedMoment, { now, later }: MomentSource, reading: Reading): Promise<number | undefined> {
+  const { identity, query, timeMs, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;
   const key = JSON.stringify([identity, call.tenant ?? null, query, timeMs]);
-  const known = cache.moments.find(key, nowMs - lifetimes.tailMs);
-  if (known !== undefined) return known.value;
-  return cache.flights(`moment ${key}`, call.signal, async (signal) => {
-    const value = await client.single(query, timeMs, { ...call, signal, bytes: createByteBudget() });
-    cache.moments.keep(key, { value, readAtMs: nowMs });
-    return value;
-  });
+  const known = cache.moments.find(key, nowMs - staleLifetimes(lifetimes).tailMs);
+  const read = (client: PrometheusClient, signal: AbortSignal): Promise<number | undefined> =>
+    cache.flights(`moment ${key}`, signal, async (ending) => {
+      const value = await client.single(query, timeMs, { ...call, signal: ending, bytes: createByteBudget() });
+      cache.moments.keep(key, { value, readAtMs: nowMs });
+      return value;
+    });
+  if (known === undefined) return read(now, call.signal);
+  if (nowMs - known.readAtMs >= lifetimes.tailMs) cache.renewals.begin(`moment ${key}`, (signal) => later.run(() => read(later.client, signal)));
+  return known.value;
 }

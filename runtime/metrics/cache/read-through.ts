@@ -4,7 +4,7 @@ import type { RangeAnswer, RangeGrid } from "../../stores/prometheus-client.ts";
 import type { StoreCall } from "../../stores/store-http.ts";
 import type { ExtentAnswer } from "../extents.ts";
 import type { Origin, Stretch } from "./extent-verdicts.ts";
-import { cover, newestPieces, oldestReads, type Lifetimes, type OldestReads, type Piece, type Run } from "./pieces.ts";
+import { cover, newestPieces, oldestReads, staleLifetimes, type Lifetimes, type OldestReads, type Piece, type Run } from "./pieces.ts";
 import type { ReadCache } from "./read-cache.ts";
 import type { SeriesKind } from "./series-kind.ts";
 import type { Done, SharedPieces } from "./shared-pieces.ts";
@@ -15,14 +15,18 @@ export interface Reading {
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** Told where the points of each range query came from. */
-  readonly note: (stretches: readonly Omit<Stretch, "store">[], reads: OldestReads) => void;
+  /** Told where the points of each range query came from, and how many of them are read again because of it. */
+  readonly note: (stretches: readonly Omit<Stretch, "store">[], reads: OldestReads, renewed: number) => void;
 }
+
+type Ask<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeAnswer<Series>>;
 
 /** One kind of series of one store. */
 export interface Source<Series> {
   readonly kind: SeriesKind<Series>;
-  readonly ask: (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeAnswer<Series>>;
+  readonly ask: Ask<Series>;
+  /** For reads that go on when the query is answered. */
+  readonly askLater: Ask<Series>;
   /** Of the kind of series and the store as it is configured now. */
   readonly name: string;
 }
@@ -49,19 +53,40 @@ export async function readThrough<Series>(source: Source<Series>, wanted: Wanted
   const key = JSON.stringify([source.name, call.tenant ?? null, query, grid.stepMs, grid.rangeMs]);
   const { runs, hole } = cover(cache.ranges.pieces<Series>(key), grid, lifetimes, nowMs);
   const known = from("memory", runs);
-  if (hole === undefined) return finish(source, known, wanted, { reading, warning: "none" });
+  if (hole === undefined) return finish(source, known, wanted, { reading, warning: "none", renewed: 0 });
+  const stale = readStale(source, { ...wanted, grid: { ...hole, rangeMs: grid.rangeMs } }, key, reading);
+  if (stale !== undefined) return finish(source, [...known, ...moved(stale.runs, hole, grid)], wanted, { reading, warning: "none", renewed: stale.renewed });
   const read = await readHole(source, { ...wanted, grid: { ...hole, rangeMs: grid.rangeMs } }, key, reading);
-  return finish(source, [...known, ...moved(read.runs, hole, grid)], wanted, { reading, warning: read.warning });
+  return finish(source, [...known, ...moved(read.runs, hole, grid)], wanted, { reading, warning: read.warning, renewed: 0 });
+}
+
+/**
+ * What is missing, if all of it is there and its lifetime was over only just now: then it is served at once, and read again for
+ * those who come later. A window that has new points besides has to wait for those, and gets the others with them.
+ */
+function readStale<Series>(source: Source<Series>, wanted: Wanted, key: string, reading: Reading): { readonly runs: readonly OriginRun<Series>[]; readonly renewed: number } | undefined {
+  const { cache, lifetimes, nowMs } = reading;
+  const { grid } = wanted;
+  if ((lifetimes.staleMs ?? 0) === 0) return undefined;
+  const { runs, hole } = cover(cache.ranges.pieces<Series>(key), grid, staleLifetimes(lifetimes), nowMs);
+  if (hole !== undefined) return undefined;
+  const hasBegun = cache.renewals.begin(flightOf(key, grid), (signal) => {
+    const call = { ...wanted.call, signal, bytes: createByteBudget() };
+    return readHole({ ...source, ask: source.askLater }, { ...wanted, call }, key, reading);
+  });
+  return { runs: from("stale", runs), renewed: hasBegun ? grid.count : 0 };
 }
 
 interface Finishing<Series> extends Pick<RangeAnswer<Series>, "warning"> {
   readonly reading: Reading;
+  /** Points that are read again because of it. */
+  readonly renewed: number;
 }
 
 /** One answer of runs that are all of a grid. */
-function finish<Series>({ kind }: Source<Series>, runs: readonly OriginRun<Series>[], { grid }: Wanted, { reading, warning }: Finishing<Series>): RangeAnswer<Series> {
+function finish<Series>({ kind }: Source<Series>, runs: readonly OriginRun<Series>[], { grid }: Wanted, { reading, warning, renewed }: Finishing<Series>): RangeAnswer<Series> {
   const { startMs, stepMs } = grid;
-  reading.note(runs.map(({ offset, count, origin }) => ({ startMs: startMs + offset * stepMs, stepMs, count, origin })), oldestReads(runs, grid));
+  reading.note(runs.map(({ offset, count, origin }) => ({ startMs: startMs + offset * stepMs, stepMs, count, origin })), oldestReads(runs, grid), renewed);
   return { series: assemble(kind, runs, grid), warning };
 }
 
@@ -87,13 +112,18 @@ async function readHole<Series>(source: Source<Series>, wanted: Wanted, key: str
   const { grid, call } = wanted;
   const { cache, lifetimes } = reading;
   const shared = wanted.mayShare && (lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
-  const flight = JSON.stringify([key, grid.startMs, grid.count]);
+  const flight = flightOf(key, grid);
   const read = await cache.flights(flight, call.signal, (signal) => {
     const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
     return shared === undefined ? readStore(source, own, key, reading) : readShared(source, own, { key, flight, shared }, reading);
   });
   call.bytes.take(read.bytes);
   return read;
+}
+
+/** Equal for reads that are the same work. */
+function flightOf(key: string, { startMs, count }: PointGrid): string {
+  return JSON.stringify([key, startMs, count]);
 }
 
 interface Sharing {

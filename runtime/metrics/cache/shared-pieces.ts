@@ -35,8 +35,15 @@ export interface Done<Result, Series> {
   readonly share: { readonly kind: SeriesKind<Series>; readonly key: string; readonly pieces: readonly Piece<Series>[] } | undefined;
 }
 
-/** Pieces in bytes that all pods see. @param residency where those are kept. @default wherever stores are */
-export function createSharedPieces(bytes: SharedBytes, peers: Peers, residency?: string): SharedPieces {
+export interface SharedPiecesOptions {
+  /** Where the bytes are kept. @default wherever stores are */
+  readonly residency?: string | undefined;
+  /** Told why something could not be shared. @default nobody */
+  readonly failed?: (error: unknown) => void;
+}
+
+/** Pieces in bytes that all pods see. */
+export function createSharedPieces(bytes: SharedBytes, peers: Peers, { residency, failed = () => undefined }: SharedPiecesOptions = {}): SharedPieces {
   const leases = createLeases(peers);
   return {
     mayHold: (own) => residency === undefined || own === residency,
@@ -52,7 +59,7 @@ export function createSharedPieces(bytes: SharedBytes, peers: Peers, residency?:
         const { kind, key, pieces = [] } = share ?? {};
         // Nobody here waits for the others to see it.
         if (kind === undefined || key === undefined || pieces.length === 0) end();
-        else void packPieces(kind, key, pieces).then((packed) => bytes.put(digestOf(key), packed)).finally(end);
+        else void packPieces(kind, key, pieces).then((packed) => bytes.put(digestOf(key), packed)).catch(failed).finally(end);
         return result;
       } catch (error) {
         end(error instanceof StoreError ? error : undefined);

@@ -59,7 +59,7 @@ export function storesOf(world: World, config = storeConfig({ name: "eu", region
     },
   };
   named += 1;
-  const store = { config, client, identity: `store-${named}` } as Store;
+  const store = { config, client, identity: `store-${named}`, run: <Value>(work: () => Promise<Value>) => work() } as Store;
   return { get: () => store, list: () => [], apply: () => undefined, stop: async () => undefined };
 }
 
@@ -79,7 +79,7 @@ export function worldAt(nowMs: number): World {
 /** Points up to a time through a cache. */
 export async function read(world: World, stores: StoreSet, cache: ReadCache, grid: { endMs: number; count: number }, { query = "q", tenant, signal = new AbortController().signal, lifetimes: own = lifetimes }: Asked = {}) {
   const startMs = grid.endMs - (grid.count - 1) * stepMs;
-  const cached = cachedStores(stores, cache, own, world.nowMs);
+  const cached = cachedStores(stores, cache, { lifetimes: own, nowMs: world.nowMs });
   const call = { signal, tenant, bytes: createByteBudget() };
   const { series } = await cached.stores.get("eu").client.range(query, { startMs, stepMs, count: grid.count, rangeMs: stepMs }, call);
   return { series, startMs, ...cached.counts() };

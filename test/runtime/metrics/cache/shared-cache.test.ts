@@ -33,7 +33,7 @@ function startShared(count = 2, residency?: string): Shared {
   const bytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, value) => void kept.set(name, value) };
   const world = worldAt(startOfDayMs + 3_600_000);
   const peers = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
-  const caches = peers.map((own) => createReadCache(bytesMax, createSharedPieces(bytes, own, residency)));
+  const caches = peers.map((own) => createReadCache(bytesMax, { shared: createSharedPieces(bytes, own, { residency }) }));
   return { world, stores: storesOf(world), caches, pods, kept };
 }
 

@@ -1,0 +1,158 @@
+import { array, assert, asyncProperty, constantFrom, integer, record } from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Lifetimes } from "../../../../runtime/metrics/cache/pieces.ts";
+import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
+import { createRenewals, renewalsMax } from "../../../../runtime/metrics/cache/renewals.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { align, bytesMax, read, startOfDayMs, stepMs, storesOf, truth, worldAt, wrongPlaces, type World } from "./live-store.ts";
+
+/** Points whose lifetime is just over are served once more while they are read again. */
+
+const renewing: Lifetimes = { settledMs: 30_000, tailMs: 10_000, staleMs: 15_000 };
+/** What may be served at all. */
+const served: Lifetimes = { settledMs: 45_000, tailMs: 25_000 };
+
+interface Renewing {
+  readonly world: World;
+  readonly stores: ReturnType<typeof storesOf>;
+  readonly cache: ReadCache;
+  /** What renewals ended with. */
+  readonly ended: unknown[];
+}
+
+function start(): Renewing {
+  const world = worldAt(startOfDayMs + 3_600_000);
+  const ended: unknown[] = [];
+  const renewals = createRenewals({ ended: (failure) => void ended.push(failure) });
+  return { world, stores: storesOf(world), cache: createReadCache(bytesMax, { renewals }), ended };
+}
+
+const ask = ({ world, stores, cache }: Renewing, grid: { endMs: number; count: number }, query = "q") => read(world, stores, cache, grid, { lifetimes: renewing, query });
+const renewed = ({ ended }: Renewing, count = 1): Promise<boolean> => waitFor(() => ended.length >= count, { timeoutMs: 5_000, pollMs: 1, what: "a renewal" });
+
+describe("a point whose lifetime is just over", () => {
+  test("is served at once, and read again for the next caller", async () => {
+    const all = start();
+    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    const before = await ask(all, grid);
+    all.world.nowMs += renewing.tailMs;
+    const stale = await ask(all, grid);
+    expect(stale.series).toEqual(before.series);
+    expect(stale).toMatchObject({ hit: 2, stale: 2, renewed: 2, miss: 0 });
+    await renewed(all);
+    const after = await ask(all, grid);
+    expect(after).toMatchObject({ hit: 2, stale: 0, renewed: 0, miss: 0 });
+    expect(after.series[0]?.values[1]).toBe(truth("whole", grid.endMs, all.world.nowMs));
+    expect(all.world.asked).toHaveLength(2);
+  });
+
+  test("is read again once, however many are served, and only the first of them caused it", async () => {
+    const all = start();
+    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    await ask(all, grid);
+    all.world.nowMs += renewing.tailMs;
+    const answers = await Promise.all(Array.from({ length: 50 }, () => ask(all, grid)));
+    expect(answers.map((answer) => answer.renewed)).toEqual([2, ...Array.from({ length: 49 }, () => 0)]);
+    await renewed(all);
+    expect([all.world.asked.length, all.ended.length]).toEqual([2, 1]);
+  });
+
+  test("is waited for when that is longer ago than the class allows, to the millisecond", async () => {
+    const all = start();
+    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    await ask(all, grid);
+    all.world.nowMs += served.tailMs;
+    expect(await ask(all, grid)).toMatchObject({ hit: 0, stale: 0, miss: 2 });
+    all.world.nowMs += served.tailMs - 1;
+    expect(await ask(all, grid)).toMatchObject({ stale: 2, miss: 0 });
+  });
+
+  test("is not served beside new ones, which have to be waited for anyway", async () => {
+    const all = start();
+    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    await ask(all, grid);
+    all.world.nowMs += stepMs;
+    const { stale, miss } = await ask(all, { endMs: align(all.world.nowMs), count: 3 });
+    expect([stale, miss]).toEqual([0, 3]);
+  });
+
+  test("is served until its end while the store fails, and what fails in the background ends nothing", async () => {
+    const all = start();
+    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    await ask(all, grid);
+    all.world.failure = new Error("down");
+    all.world.nowMs += renewing.tailMs;
+    for (let turn = 1; turn <= 3; turn += 1) {
+      expect(await ask(all, grid)).toMatchObject({ stale: 2 });
+      await renewed(all, turn);
+    }
+    expect(all.ended).toEqual([all.world.failure, all.world.failure, all.world.failure]);
+    all.world.nowMs += served.tailMs - renewing.tailMs;
+    await expect(ask(all, grid)).rejects.toThrow("down");
+  });
+
+  test("is nobody else's: of another query, tenant or configuration of the store nothing is served", async () => {
+    const all = start();
+    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    await ask(all, grid);
+    all.world.nowMs += renewing.tailMs;
+    expect(await ask(all, grid, "narrower")).toMatchObject({ hit: 0, miss: 2 });
+    expect(await ask({ ...all, stores: storesOf(all.world) }, grid)).toMatchObject({ hit: 0, miss: 2 });
+  });
+
+  test("equals the store's at some instant within its lifetime and what that is stretched by, while data moves", async () => {
+    let stales = 0;
+    const step = record({ waitMs: integer({ min: 0, max: 30_000 }), count: integer({ min: 1, max: 40 }), backSteps: constantFrom(0, 0, 1, 5), stays: constantFrom(true, true, false), waits: constantFrom(true, false) });
+    await assert(
+      asyncProperty(array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
+        const all = start();
+        const { world } = all;
+        let grid = { endMs: align(world.nowMs), count: 10 };
+        for (const { waitMs, count, backSteps, stays, waits } of steps) {
+          world.nowMs += waitMs;
+          if (!stays) grid = { endMs: align(world.nowMs) - backSteps * stepMs, count };
+          const { series, startMs, stale, renewed: begun } = await ask(all, grid);
+          stales += stale;
+          if (begun > 0 && waits) await renewed(all, all.ended.length + 1);
+          for (const name of ["whole", "gappy"]) {
+            const own = series.find(({ labels }) => labels["name"] === name);
+            expect(wrongPlaces(own, name, { startMs, count: grid.count, nowMs: world.nowMs }, served)).toEqual([]);
+          }
+        }
+      }),
+      { numRuns: 150 },
+    );
+    // Else nothing was tried.
+    expect(stales).toBeGreaterThan(100);
+  });
+});
+
+describe("renewals", () => {
+  const never = (signal: AbortSignal): Promise<never> => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+
+  test("are bounded, and one of each name", () => {
+    const renewals = createRenewals();
+    const begun = Array.from({ length: renewalsMax + 5 }, (_, index) => [renewals.begin(`read ${index}`, never), renewals.begin(`read ${index}`, never)]);
+    expect(begun).toEqual([...Array.from({ length: renewalsMax }, () => [true, false]), ...Array.from({ length: 5 }, () => [false, false])]);
+    renewals.stop();
+  });
+
+  test("end at their own deadline", async () => {
+    const ended: unknown[] = [];
+    const renewals = createRenewals({ deadlineMs: 5, ended: (failure) => void ended.push(failure) });
+    renewals.begin("read", never);
+    await waitFor(() => ended.length === 1, { timeoutMs: 5_000, pollMs: 1, what: "the deadline" });
+    expect(String(ended[0])).toContain("not renewed in 5 ms");
+    expect(renewals.begin("read", never)).toBe(true);
+    renewals.stop();
+  });
+
+  test("end when the program stops, and none begins then", async () => {
+    const renewals = createRenewals();
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    renewals.begin("read", (signal) => never(signal).catch(resolve));
+    renewals.stop();
+    expect(String(await promise)).toContain("stops");
+    expect(renewals.begin("other", never)).toBe(false);
+  });
+});
