@@ -1,5 +1,5 @@
 import type { NatsConnectionHandle } from "./connect.ts";
-import { ensureConsumer } from "./consumers.ts";
+import { consumerInfo, ensureConsumer } from "./consumers.ts";
 import type { Layout } from "./layout.ts";
 
 /** What JetStream says of a message that a consumer will not hand out again. Source: NATS ADR-8, `jsm.go` schemas. */
@@ -30,7 +30,12 @@ export function createAdvisoriesStream(handle: NatsConnectionHandle, layout: Lay
   const filter = "$JS.EVENT.ADVISORY.CONSUMER.>";
   return {
     take: async (handler) => {
-      await ensureConsumer(handle, { stream, name: consumerName, filter, maxAckPending: batchMax });
+      const found = await consumerInfo(handle, stream, consumerName);
+      if (found === undefined) {
+        await ensureConsumer(handle, { stream, name: consumerName, filter, maxAckPending: batchMax });
+      } else if (found.num_pending + found.num_ack_pending === 0) {
+        return;
+      }
       const consumer = await handle.manager.jetstream().consumers.get(stream, consumerName);
       for await (const message of await consumer.fetch({ max_messages: batchMax, expires: fetchMs })) {
         const advisory = readAdvisory(message.data);

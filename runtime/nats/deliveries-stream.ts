@@ -1,5 +1,6 @@
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { millis } from "@nats-io/transport-node";
+import { createOneAtATime } from "../bounds/one-at-a-time.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { consumerInfo, consumerNames, deleteConsumer, ensureConsumer } from "./consumers.ts";
 import type { HeaderFields } from "./headers.ts";
@@ -33,6 +34,12 @@ export interface LaneState {
   readonly settledSeq: number;
   /** How much longer nothing is handed out, in milliseconds. */
   readonly pausedMs: number;
+}
+
+/** What a stream holds. */
+export interface StreamSize {
+  readonly messages: number;
+  readonly bytes: number;
 }
 
 /** How a lane is pulled. */
@@ -94,8 +101,8 @@ export interface DeliveriesStream {
   removeLane(lane: string): Promise<boolean>;
   /** Messages that are due or in flight, by the lane that they are in. */
   dueByLane(): Promise<ReadonlyMap<string, number>>;
-  /** Everything that waits. */
-  size(): Promise<{ readonly messages: number; readonly bytes: number }>;
+  /** Everything that waits; asked once for all who want to know at the same time. */
+  size(): Promise<StreamSize>;
   /**
    * Messages that wait for a partner: in its lane, when that is its own, and for the time of their next attempt. The
    * server goes through the subjects of the latter: never on the hot path.
@@ -109,6 +116,7 @@ const oneMessageBytes = 1024 * 1024;
 /** The deliveries stream of a connection. */
 export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Layout): DeliveriesStream {
   const stream = layout.streams.deliveries;
+  const once = createOneAtATime<StreamSize>();
   return {
     publishFirst: (delivery) => publish(handle, firstAttempt(layout, delivery)),
     schedule: (delivery, held, atMs) => {
@@ -168,12 +176,14 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       return true;
     },
     dueByLane: () => dueByLane(handle, stream),
-    size: async () => {
-      const { messages, bytes } = (await handle.manager.streams.info(stream)).state;
-      return { messages, bytes };
-    },
+    size: () => once("size", () => sizeOf(handle, stream)),
     waitingFor: (lane, partner) => waitingFor(handle, layout, lane, partner),
   };
+}
+
+async function sizeOf(handle: NatsConnectionHandle, stream: string): Promise<StreamSize> {
+  const { messages, bytes } = (await handle.manager.streams.info(stream)).state;
+  return { messages, bytes };
 }
 
 function queuesByLane(consumers: readonly string[]): ReadonlyMap<string, readonly LaneQueue[]> {

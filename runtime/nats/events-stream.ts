@@ -1,3 +1,4 @@
+import { createOneAtATime } from "../bounds/one-at-a-time.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { deleteConsumer, ensureConsumer } from "./consumers.ts";
 import { routerConsumer, type Layout } from "./layout.ts";
@@ -37,9 +38,17 @@ export interface EventsStream {
   pull(options: Omit<PullOptions, "stream" | "consumer">): Pull;
   /** Sequence up to which every event has been routed. */
   routedUpTo(): Promise<number>;
-  size(): Promise<{ readonly messages: number; readonly bytes: number; readonly firstSeq: number }>;
+  /** Asked once for all who want to know at the same time. */
+  size(): Promise<EventsSize>;
   /** Removes every event before this sequence. */
   dropBefore(seq: number): Promise<void>;
+}
+
+/** How full the events stream is. */
+export interface EventsSize {
+  readonly messages: number;
+  readonly bytes: number;
+  readonly firstSeq: number;
 }
 
 const scanBytesMax = 4 * 1024 * 1024;
@@ -47,6 +56,7 @@ const scanBytesMax = 4 * 1024 * 1024;
 /** The events stream of a connection. */
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
   const stream = layout.streams.events;
+  const once = createOneAtATime<EventsSize>();
   return {
     store: ({ tenant, idhash, headers, bytes }) => {
       const message = {
@@ -77,12 +87,14 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
     forgetRouter: () => deleteConsumer(handle, stream, routerConsumer),
     pull: (options) => startPull(handle, { ...options, stream, consumer: routerConsumer }),
     routedUpTo: async () => (await handle.manager.consumers.info(stream, routerConsumer)).ack_floor.stream_seq,
-    size: async () => {
-      const { messages, bytes, first_seq: firstSeq } = (await handle.manager.streams.info(stream)).state;
-      return { messages, bytes, firstSeq };
-    },
+    size: () => once("size", () => sizeOf(handle, stream)),
     dropBefore: async (seq) => void (await handle.manager.streams.purge(stream, { seq })),
   };
+}
+
+async function sizeOf(handle: NatsConnectionHandle, stream: string): Promise<EventsSize> {
+  const { messages, bytes, first_seq: firstSeq } = (await handle.manager.streams.info(stream)).state;
+  return { messages, bytes, firstSeq };
 }
 
 /**

@@ -21,15 +21,21 @@ export interface PullOptions {
 export interface Pull {
   /** Asks for more at once, because credit rose. */
   topUp(): void;
+  /** To be called about twice a second: asks where nothing is asked for, and starts over where the server is silent. */
+  watch(): void;
   /** Asks for nothing more; what was already under way goes back to JetStream at once. Never rejects. */
   stop(): Promise<void>;
 }
 
-/** How long one request for messages stands at the server. */
-const requestExpiresMs = 30_000;
-/** How often the server says that a standing request is still known. */
-const heartbeatMs = 5_000;
-const silenceMaxMs = 2 * heartbeatMs + 1_000;
+/** How long one request for messages stands at the server: each that ends unserved wakes an idle process. */
+const requestExpiresMs = 300_000;
+/**
+ * How often the server says that a standing request is still known. The server that one is connected to takes its requests with it,
+ * which shows at once; in a cluster another one may have been the consumer's leader.
+ */
+const heartbeatMs = { alone: 30_000, inCluster: 5_000 } as const;
+/** How late a heartbeat may be. */
+const lateMsMax = 6_000;
 /** Pause before asking again after an error, so that a server that starts is not flooded. */
 const errorPauseMs = 250;
 
@@ -50,7 +56,6 @@ class RunningPull implements Pull {
   readonly #options: PullOptions;
   readonly #nextSubject: string;
   readonly #forgetReconnect: () => void;
-  readonly #watchdog: NodeJS.Timeout;
   #subscription: Subscription | undefined;
   #inbox = "";
   /** Messages asked for and not yet seen. */
@@ -64,8 +69,6 @@ class RunningPull implements Pull {
     this.#options = options;
     this.#nextSubject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
     this.#forgetReconnect = handle.onReconnect(() => this.open());
-    this.#watchdog = setInterval(() => this.#watch(), heartbeatMs);
-    this.#watchdog.unref();
   }
 
   /** Starts over with a new inbox: the server drops requests whose inbox nobody listens to. */
@@ -98,10 +101,22 @@ class RunningPull implements Pull {
     const request = {
       batch: wanted - this.#asked,
       expires: nanos(requestExpiresMs),
-      idle_heartbeat: nanos(heartbeatMs),
+      idle_heartbeat: nanos(this.#heartbeatMs()),
     };
     this.#asked = wanted;
     this.#handle.outbox.publish(this.#nextSubject, JSON.stringify(request), { reply: this.#inbox });
+  }
+
+  watch(): void {
+    if (this.#asked === 0) {
+      this.topUp();
+    } else if (performance.now() - this.#heardAtMs > this.#heartbeatMs() + lateMsMax && this.#handle.isConnected()) {
+      this.#startOverSoon();
+    }
+  }
+
+  #heartbeatMs(): number {
+    return this.#handle.connection.info?.cluster === undefined ? heartbeatMs.alone : heartbeatMs.inCluster;
   }
 
   async stop(): Promise<void> {
@@ -110,7 +125,6 @@ class RunningPull implements Pull {
     }
     this.#stopped = true;
     this.#forgetReconnect();
-    clearInterval(this.#watchdog);
     clearTimeout(this.#pause);
     if (this.#handle.isConnected()) {
       await this.#subscription?.drain().catch(() => undefined);
@@ -147,12 +161,6 @@ class RunningPull implements Pull {
     // A request ended; the header says how much of it was not served.
     this.#asked = Math.max(0, this.#asked - Number(message.headers?.get("Nats-Pending-Messages") || this.#asked));
     this.topUp();
-  }
-
-  #watch(): void {
-    if (this.#asked > 0 && this.#handle.isConnected() && performance.now() - this.#heardAtMs > silenceMaxMs) {
-      this.#startOverSoon();
-    }
   }
 
   #startOverSoon(): void {

@@ -76,6 +76,17 @@ export async function repairTopology(
   return made;
 }
 
+/** Whether every stream and bucket is there, whatever its limits are: one question. */
+export async function isTopologyWhole(handle: NatsConnectionHandle, settings: StreamSettings): Promise<boolean> {
+  const layout = createLayout(settings.prefix);
+  const buckets = Object.values(layout.buckets).map((bucket) => `KV_${bucket}`);
+  const missing = new Set([...streamConfigs(layout, settings).map(({ name }) => name), ...buckets]);
+  for await (const name of handle.manager.streams.names()) {
+    missing.delete(name);
+  }
+  return missing.size === 0;
+}
+
 function assertServerVersion(handle: NatsConnectionHandle): void {
   const version = handle.connection.info?.version ?? "";
   if (!isVersionEnough(version)) {

@@ -3,6 +3,7 @@ import { keepAliveMs } from "./in-flight.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Log } from "./delivery-context.ts";
 import type { Router, RouterDeps } from "./router.ts";
+import { inTurns } from "./turns.ts";
 
 /** What runs beside routing and delivering. */
 export interface BackgroundParts {
@@ -36,20 +37,17 @@ const dutyLane = "duties";
 /** Starts what runs in turns; the answer ends it. */
 export function startBackground(parts: BackgroundParts): () => void {
   const { context, router, lanes, homes, duties } = parts;
-  const keepAlive = setInterval(() => {
-    router.keepAlive();
-    lanes.keepAlive();
-  }, keepAliveMs);
   const stops = [
+    inTurns(keepAliveMs, async () => {
+      router.keepAlive();
+      lanes.keepAlive();
+    }),
     inTurns(backlogMs, sizeLook(context, router, parts.deliveriesBytesMax)),
     ...parts.looks.map((look) => inTurns(backlogMs, look)),
     inTurns(leftoversMs, () => lanes.lookForLeftovers()),
     ...duties.map((duty) => inTurns(duty.periodMs, dutyTurn(duty, homes, context.log))),
   ];
-  return () => {
-    clearInterval(keepAlive);
-    stops.forEach((stop) => stop());
-  };
+  return () => stops.forEach((stop) => stop());
 }
 
 /** A turn of a duty, if this pod has it; one line when it begins to fail and one when it goes on. */
@@ -85,24 +83,5 @@ function sizeLook({ deliveries, log }: RouterDeps, router: Router, bytesMax: num
       log.warn({ bytes, bytesMax }, isHeld ? "too much waits for delivery, routing is held" : "routing goes on");
       router.hold(isHeld);
     }
-  };
-}
-
-function inTurns(periodMs: number, look: () => Promise<void>): () => void {
-  let isOver = false;
-  let timer: NodeJS.Timeout;
-  const goOn = (): void => {
-    timer = setTimeout(() => {
-      // Without an answer nothing changes; the next look comes soon.
-      look()
-        .catch(() => undefined)
-        .finally(() => !isOver && goOn());
-    }, periodMs);
-    timer.unref();
-  };
-  goOn();
-  return () => {
-    isOver = true;
-    clearTimeout(timer);
   };
 }

@@ -48,11 +48,16 @@ interface Count {
 
 /**
  * Watches `maxBacklog`. As long as all deliveries together are fewer than a partner may have waiting, nothing is counted
- * at all. Bytes are judged by the mean size of what waits in the stream. Source: design §4 ("Room").
+ * or read at all. Bytes are judged by the mean size of what waits in the stream. Source: design §4 ("Room").
  */
 export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: BacklogsDeps): Backlogs {
   const counts = new Map<string, Count>();
   let full: ReadonlySet<string> = new Set();
+  let isRead = false;
+  const read = async (): Promise<void> => {
+    full = new Set(await bucket.keys());
+    isRead = true;
+  };
   const lookAt = async (partner: Partner, meanBytes: number): Promise<void> => {
     const { token, config, label } = partner;
     const limit = config.delivery.maxBacklog;
@@ -71,8 +76,12 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
   return {
     isFull: ({ token }) => full.has(token),
     look: async () => {
-      full = new Set(await bucket.keys());
       const all = await deliveries.size();
+      const isQuiet = !partners().some((partner) => mayBeFull(partner, all));
+      if (isRead && full.size === 0 && isQuiet) {
+        return;
+      }
+      await read();
       const meanBytes = all.messages === 0 ? 0 : all.bytes / all.messages;
       const nowMs = performance.now();
       const first = (partner: Partner): number => counts.get(partner.token)?.nextAtMs ?? 0;
@@ -82,7 +91,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
       for (const partner of due.sort((a, b) => first(a) - first(b)).slice(0, countsMax)) {
         await lookAt(partner, meanBytes);
       }
-      full = new Set(await bucket.keys());
+      if (due.length > 0) await read();
     },
   };
 }

@@ -3,7 +3,7 @@ import { createAdvisoriesStream } from "../nats/advisories-stream.ts";
 import { createBucket } from "../nats/buckets.ts";
 import type { NatsConnectionHandle } from "../nats/connect.ts";
 import type { Layout } from "../nats/layout.ts";
-import { repairTopology } from "../nats/topology.ts";
+import { isTopologyWhole, repairTopology } from "../nats/topology.ts";
 import type { Duty } from "./background.ts";
 import { createKnownPartners } from "./known-partners.ts";
 import type { Partner } from "./partner.ts";
@@ -29,6 +29,8 @@ export interface DutiesDeps {
 
 const roomMs = 2_000;
 const topologyMs = 5_000;
+/** Sizes, ages and replicas are compared with the settings more rarely. */
+const topologyTurnsBetweenRepairs = 12;
 const replaysMs = 500;
 const partnersMs = 2_000;
 const advisoriesMs = 5_000;
@@ -43,7 +45,7 @@ export function createDuties(deps: DutiesDeps): readonly Duty[] {
       periodMs: roomMs,
       begin: () => () => keepRoom(context.events, streams.events.maxBytes, context.log),
     },
-    { name: "topology", periodMs: topologyMs, begin: () => () => repair(deps) },
+    { name: "topology", periodMs: topologyMs, begin: () => topologyDuty(deps) },
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
     { name: "partners", periodMs: partnersMs, begin: () => partnersDuty(deps) },
     { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(rescueDeps(deps)) },
@@ -60,6 +62,15 @@ function rescueDeps({ context, router, nats, layout, partners, orphanAgeMs }: Du
     streams: layout.streams,
     knownPartners: createBucket(nats, layout.buckets.partners),
     ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
+  };
+}
+
+function topologyDuty(deps: DutiesDeps): () => Promise<void> {
+  let turns = 0;
+  return async () => {
+    const isEasy = turns % topologyTurnsBetweenRepairs !== 0;
+    turns += 1;
+    if (!isEasy || !(await isTopologyWhole(deps.nats, deps.streams))) await repair(deps);
   };
 }
 

@@ -2,6 +2,7 @@ import type { Bucket } from "../nats/buckets.ts";
 import { homeOf } from "../nats/home-of.ts";
 import type { StreamClock } from "../nats/stream-clock.ts";
 import type { Log } from "./delivery-context.ts";
+import { msToTurn } from "./turns.ts";
 
 /** Which pod is the home of which lane: it alone pulls the lane's messages. */
 export interface Homes {
@@ -109,7 +110,7 @@ class BeatingHomes implements Homes {
         // While JetStream is away nobody can tell who is alive; the last known homes stay.
         .catch((error: unknown) => this.#note(true, error))
         .finally(() => !this.#hasLeft && this.#goOn());
-    }, beatMs);
+    }, msToTurn(beatMs, performance.now()));
     this.#timer.unref();
   }
 

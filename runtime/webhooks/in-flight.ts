@@ -22,7 +22,7 @@ export interface InFlight<W extends HeldWork> {
 }
 
 /** Below the first acknowledgement wait by enough to miss two turns. */
-export const keepAliveMs = 600;
+export const keepAliveMs = 500;
 
 /**
  * Creates an empty set. `onError` hears of every run that failed.
@@ -62,6 +62,7 @@ export function createInFlight<W extends HeldWork>(
         .finally(() => finish(message.seq));
     },
     keepAlive: () => {
+      if (works.size === 0) return;
       const olderMs = performance.now() - keepAliveMs / 2;
       for (const { message, sinceMs } of works.values()) {
         if (sinceMs < olderMs) {

@@ -4,7 +4,7 @@ import type { Partner } from "./partner.ts";
 import type { PartnerMetrics } from "./partner-metrics.ts";
 
 export interface OldestDueDeps {
-  readonly deliveries: Pick<DeliveriesStream, "oldest">;
+  readonly deliveries: Pick<DeliveriesStream, "oldest" | "size">;
   /** Partners whose home this pod is. */
   readonly own: () => readonly Partner[];
   readonly metrics: PartnerMetrics;
@@ -39,7 +39,7 @@ export function createOldestDue({ deliveries, own, metrics, now }: OldestDueDeps
       return;
     }
     nextAtMs = performance.now() + lookMs;
-    const all = await age("*");
+    const all = (await deliveries.size()).messages === 0 ? 0 : await age("*");
     metrics.oldestDue(undefined, all);
     const partners = own();
     const known = new Set(partners.map(({ label }) => label));

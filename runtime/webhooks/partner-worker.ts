@@ -107,7 +107,7 @@ class Worker implements PartnerWorker, LaneControl {
 
   keepAlive(): void {
     this.#inFlight.keepAlive();
-    this.#topUp();
+    this.#pulls.forEach((pull) => pull.watch());
   }
 
   pace(perMinute: number): Promise<void> {

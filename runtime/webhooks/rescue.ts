@@ -80,6 +80,7 @@ function laneOf({ subject }: StoredMessage): string {
 export function createOrphanSearch(deps: RescueDeps): () => Promise<void> {
   const nextSeq: Record<LaneQueue, number> = { first: 1, retry: 1 };
   return async () => {
+    if ((await deps.context.deliveries.size()).messages === 0) return;
     for (const queue of laneQueues) {
       nextSeq[queue] = await searchFrom(deps, queue, nextSeq[queue]);
     }

@@ -1,12 +1,5 @@
-import type { EventsStream } from "../nats/events-stream.ts";
+import type { EventsSize, EventsStream } from "../nats/events-stream.ts";
 import type { Log } from "./delivery-context.ts";
-
-/** How full the events stream is. */
-export interface EventsSize {
-  readonly messages: number;
-  readonly bytes: number;
-  readonly firstSeq: number;
-}
 
 /** Part of the size above which the oldest events go. */
 const fullShare = 0.8;

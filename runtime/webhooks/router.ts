@@ -86,7 +86,10 @@ export function createRouter(deps: RouterDeps): Router {
       table = next;
     },
     rescue: (event) => rescue(deps, event, table.partnersFor(event)),
-    keepAlive: () => inFlight.keepAlive(),
+    keepAlive: () => {
+      inFlight.keepAlive();
+      pull?.watch();
+    },
     hold: (next) => {
       isHeld = next;
       pull?.topUp();

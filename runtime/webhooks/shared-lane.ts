@@ -66,7 +66,7 @@ class Lane implements SharedLane {
 
   keepAlive(): void {
     this.#inFlight.keepAlive();
-    this.#pulls.forEach((pull) => pull.topUp());
+    this.#pulls.forEach((pull) => pull.watch());
   }
 
   async stop(drainMs: number): Promise<void> {

@@ -13,7 +13,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "runtime/bounds/": [],
   "runtime/errors/": [],
   "runtime/config/": ["crds/", "runtime/errors/"],
-  "runtime/nats/": ["crds/", "runtime/errors/", "runtime/config/"],
+  "runtime/nats/": ["crds/", "runtime/bounds/", "runtime/errors/", "runtime/config/"],
   "runtime/stores/": ["crds/", "runtime/bounds/", "runtime/errors/"],
   "runtime/webhooks/": ["crds/", "runtime/bounds/", "runtime/errors/", "runtime/config/", "runtime/nats/"],
   "runtime/metrics/": ["crds/", "runtime/bounds/", "runtime/errors/", "runtime/config/", "runtime/nats/", "runtime/stores/"],

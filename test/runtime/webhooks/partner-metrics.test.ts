@@ -60,20 +60,24 @@ describe("the age of what has been due for longest", () => {
       const at = times[`${queue} ${token}`];
       return at === undefined ? undefined : stored(at);
     };
-    await createOldestDue({ deliveries: { oldest }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 })();
+    await createOldestDue({ deliveries: { oldest, size: async () => ({ messages: 3, bytes: 0 }) }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 })();
     expect(await figures(registry)).toEqual(
       expect.arrayContaining(["oldest_due_seconds 6", 'partner_oldest_due_seconds{partner="default/one"} 6', 'partner_oldest_due_seconds{partner="default/two"} 2']),
     );
   });
 
-  test("is nothing while nothing waits, and then no partner is looked at", async () => {
+  test.each([
+    ["the stream is empty", 0, []],
+    ["nothing of it is due", 5, ["first *", "retry *"]],
+  ])("is nothing while %s, and then no partner is looked at", async (_, messages, looks) => {
     const registry = new Registry();
     const asked: string[] = [];
+    const size = async () => ({ messages, bytes: 0 });
     const oldest = async (queue: string, token: string) => void asked.push(`${queue} ${token}`);
-    const look = createOldestDue({ deliveries: { oldest }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 });
+    const look = createOldestDue({ deliveries: { oldest, size }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 });
     await look();
     await look();
-    expect(asked).toEqual(["first *", "retry *"]);
+    expect(asked).toEqual(looks);
     expect(await figures(registry)).toContain("oldest_due_seconds 0");
   });
 });

@@ -1,0 +1,32 @@
+import { assert, integer, nat, property } from "fast-check";
+import { describe, expect, test } from "vitest";
+import { waitFor } from "../../support/wait.ts";
+import { inTurns, msToTurn } from "../../../runtime/webhooks/turns.ts";
+
+describe("turns", () => {
+  test("are at multiples of their period, at least half of one away and at most one and a half", () => {
+    const atMultiples = property(integer({ min: 1, max: 10_000 }), nat(10_000_000), (periodMs, nowMs) => {
+      const waitMs = msToTurn(periodMs, nowMs);
+      expect(waitMs).toBeGreaterThanOrEqual(periodMs / 2);
+      expect(waitMs).toBeLessThanOrEqual(periodMs * 1.5);
+      expect((nowMs + waitMs) % periodMs).toBe(0);
+    });
+    assert(atMultiples);
+  });
+
+  test("go on after one that fails, one at a time, until they are stopped", async () => {
+    let turns = 0;
+    let atOnce = 0;
+    const stop = inTurns(2, async () => {
+      atOnce += 1;
+      expect(atOnce).toBe(1);
+      await new Promise(setImmediate);
+      atOnce -= 1;
+      turns += 1;
+      if (turns === 2) throw new Error("no answer");
+    });
+    await waitFor(() => turns > 4, { timeoutMs: 10_000, what: "turns" });
+    stop();
+    expect(atOnce).toBe(0);
+  });
+});
