@@ -174,14 +174,14 @@ function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | un
 }
 
 /**
- * `memory;hit=230;shared=20;miss=10;extents="memory*210 shared*20 store*10"`: points of all ranges, of the hits those that another
- * pod read and those that were stale, and for the points of the answer in their order where each extent came from. Source: seed "Operational Metrics
+ * `memory;hit=230;shared=20;miss=10;extents="memory*210 shared*20 store*10"`: points of all ranges, of the hits those that were merged
+ * from narrower points, that another pod read and that were stale, and for the points of the answer in their order where each extent came from. Source: seed "Operational Metrics
  * API" §6.
  */
 function cacheVerdict({ source }: Found, cached: CachedStores, { grid }: Plan): string {
   if (source === "snapshot") return "snapshot";
-  const { hit, shared, stale, miss, isOn, stretches } = cached.counts();
+  const { hit, finer, shared, stale, miss, isOn, stretches } = cached.counts();
   const some = (name: string, count: number): string => (count === 0 ? "" : `;${name}=${count}`);
   if (!isOn) return "off";
-  return `memory;hit=${hit}${some("shared", shared)}${some("stale", stale)};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
+  return `memory;hit=${hit}${some("finer", finer)}${some("shared", shared)}${some("stale", stale)};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
 }

@@ -120,6 +120,7 @@ function explainStore(parts: readonly PlannedPart[], plan: Plan, context: Extent
 
 const reasons: Readonly<Record<Origin | "snapshot", string>> = {
   memory: "read by this pod within the lifetime of the class",
+  finer: "merged, exactly, from narrower points that this pod read within the lifetime of the class",
   shared: "read by another pod within the lifetime of the class",
   stale: "read by this pod, and read again in the background since its lifetime is over",
   store: "not known, or no longer within the lifetime of the class, so the store was asked",

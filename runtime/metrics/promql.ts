@@ -48,6 +48,12 @@ export function oneOf(label: string, values: readonly string[]): Matcher {
   return { label, op: "=~", value: values.map(quoteRegex).join("|") };
 }
 
+/** The same over ranges of another width. */
+export function overWidth(vector: Vector, rangeMs: number): Vector {
+  if ("rangeMs" in vector) return { ...vector, rangeMs };
+  return vector.kind === "timestamp" ? vector : { ...vector, of: overWidth(vector.of, rangeMs) };
+}
+
 /** Prints a tree. `boundary` is that of the store it is for. */
 export function printVector(vector: Vector, boundary: RangeBoundary): string {
   switch (vector.kind) {

@@ -1,9 +1,10 @@
 import { runBounded } from "../stores/bounded.ts";
 import type { ByteBudget } from "../stores/byte-budget.ts";
+import { flavours } from "../stores/flavours.ts";
 import type { HistogramSeries } from "../stores/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../stores/matrix.ts";
 import type { RangeBoundary, StoreCapabilities } from "../stores/probe.ts";
-import type { PrometheusClient, RangeAnswer, RangeGrid, StoreExemplar } from "../stores/prometheus-client.ts";
+import type { Narrower, PrometheusClient, RangeAnswer, RangeGrid, StoreExemplar } from "../stores/prometheus-client.ts";
 import { StoreError } from "../stores/store-error.ts";
 import type { StoreCall } from "../stores/store-http.ts";
 import type { Store } from "../stores/store.ts";
@@ -13,7 +14,7 @@ import type { StoreNeeds } from "./kinds/recipe.ts";
 import type { PartAnswer } from "./merge.ts";
 import { layoutOf, tellingPoint, toldLayout, type NativeLayout } from "./native-layout.ts";
 import type { PlannedPart, Plan } from "./plan.ts";
-import { printSelector, printVector, type Vector } from "./promql.ts";
+import { overWidth, printSelector, printVector, type Vector } from "./promql.ts";
 
 /** What one store answered for one metric, and of when. */
 export interface StoreAnswer extends PartAnswer {
@@ -113,9 +114,30 @@ async function readExtents<Series extends StoreSeries | HistogramSeries>(
   const answers = await runBounded(requests, requestsMax, async ({ range, extent }) => ({
     range,
     extent,
-    ...(await read(printVector(range, boundary), { ...extent.grid, rangeMs }, call)),
+    ...(await read(printVector(range, boundary), { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) }, call)),
   }));
   return part.ranges.map((range) => joinOwn(range, answers, (own) => join(own, plan.grid)));
+}
+
+/**
+ * How a range query is asked in narrower points that add up to its own: decided by the kind, the aggregation and the store, and
+ * never for a store that would answer narrow points out of finer data than wide ones. Source: design §5 rule 11.
+ */
+function narrowerOf(
+  { metric: { recipe }, ranges, held }: PlannedPart,
+  range: Vector,
+  { rangeMs, boundary }: { readonly rangeMs: number; readonly boundary: RangeBoundary },
+): Narrower | undefined {
+  const statistic = recipe.kind === "scalar" ? recipe.statistics[ranges.indexOf(range)] : undefined;
+  const { prometheus } = held.store;
+  const { isCuttable, parameters } = flavours[prometheus.flavour];
+  if (statistic?.isAdditiveOverTime !== true || !isCuttable) return undefined;
+  const parametersOf = (widthMs: number): string => JSON.stringify(parameters({ rangeMs: widthMs }, prometheus));
+  const own = parametersOf(rangeMs);
+  return {
+    merge: statistic.merge,
+    print: (widthMs) => (parametersOf(widthMs) === own ? printVector(overWidth(range, widthMs), boundary) : undefined),
+  };
 }
 
 interface ExtentRead<Series> extends RangeAnswer<Series> {

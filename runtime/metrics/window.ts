@@ -14,7 +14,7 @@ export const pointsDefaultMax = 1_000;
 export const pointsMax = 11_000;
 
 /** Steps that are chosen for a caller; each divides the next day evenly, so that panels share them. */
-const niceSteps = [10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, daySeconds];
+export const niceStepsSeconds = [10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, daySeconds];
 
 /** Windows longer than this get at least these points. Source: seed "Operational Metrics API" §4.7.5, wire "Metrics". */
 const autoDownsample: readonly { readonly aboveSeconds: number; readonly downsample: Downsample }[] = [
@@ -97,7 +97,7 @@ export function resolveInstant(
 
 /** The next step that is worth suggesting to a caller whose query was too much; undefined past the coarsest. */
 export function coarserStep(stepSeconds: number): number | undefined {
-  return niceSteps.find((step) => step > stepSeconds);
+  return niceStepsSeconds.find((step) => step > stepSeconds);
 }
 
 /** The next downsample above a step; undefined past the coarsest. */
@@ -145,7 +145,7 @@ function defaultStep(windowSeconds: number, smallest: number): number {
 
 /** The smallest nice step at or above; whole days above a day. */
 function niceStep(seconds: number): number {
-  return niceSteps.find((step) => step >= seconds) ?? Math.ceil(seconds / daySeconds) * daySeconds;
+  return niceStepsSeconds.find((step) => step >= seconds) ?? Math.ceil(seconds / daySeconds) * daySeconds;
 }
 
 function align(fromMs: number, toMs: number, stepSeconds: number): { fromMs: number; toMs: number } {

@@ -18,6 +18,15 @@ export interface RangeAnswer<Series> {
 export interface RangeGrid extends PointGrid {
   /** Width of one point, in milliseconds. */
   readonly rangeMs: number;
+  /** How the same is asked in narrower points; undefined: its points cannot be made of those. */
+  readonly narrower?: Narrower | undefined;
+}
+
+/** A query whose wide points are, exactly, its narrower ones merged. Source: design §5 rule 11. */
+export interface Narrower {
+  readonly merge: "sum" | "min" | "max";
+  /** The query in points of a width in milliseconds; undefined where the store would make those of other samples. */
+  readonly print: (widthMs: number) => string | undefined;
 }
 
 /** An exemplar as the store keeps it. */

@@ -48,7 +48,7 @@ const diagnostics: Readonly<Record<string, OperationHeader>> = {
   "X-Query-Cost": header("Points that the stores really computed", { type: "number", minimum: 0 }, false),
   "X-Query-Plan": header("Class, points, and what was asked for each metric", text()),
   "X-Query-Cache": header(
-    "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of SLO views, `mixed` for a bulk whose queries differ, or `memory` with the points of all range queries that were known (`hit`; of those `shared`, read by another pod, and `stale`, served while they are read again) and read (`miss`), and, for the points of the answer from the first on, `extents`: runs of `memory`, `shared`, `stale` or `store`, each with its number of points. Of more than 12 runs the oldest are one `mixed`",
+    "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of SLO views, `mixed` for a bulk whose queries differ, or `memory` with the points of all range queries that were known (`hit`; of those `finer`, merged of narrower points, `shared`, read by another pod, and `stale`, served while they are read again) and read (`miss`), and, for the points of the answer from the first on, `extents`: runs of `memory`, `finer`, `shared`, `stale` or `store`, each with its number of points. Of more than 12 runs the oldest are one `mixed`",
     text(),
   ),
   "X-Query-Shards": header("Stores that were asked and that answered", text({ pattern: "^asked=[0-9]+, answered=[0-9]+$" })),

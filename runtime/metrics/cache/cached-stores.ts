@@ -3,6 +3,7 @@ import type { StoreSeries } from "../../stores/matrix.ts";
 import type { PrometheusClient } from "../../stores/prometheus-client.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import type { Store } from "../../stores/store.ts";
+import { coarserFromFiner } from "./coarser-points.ts";
 import type { Origin, Stretch } from "./extent-verdicts.ts";
 import type { PointCounts } from "./hit-log.ts";
 import { noReads, olderReads, type Lifetimes, type OldestReads } from "./pieces.ts";
@@ -15,6 +16,8 @@ import { nativeHistograms, numbers } from "./series-kind.ts";
 export interface CacheCounts extends PointCounts {
   /** Of the hits, those that another pod had read. */
   readonly shared: number;
+  /** Of the hits, those that were merged from narrower points. */
+  readonly finer: number;
   readonly oldest: OldestReads;
   readonly isOn: boolean;
   /** Of the hits, those that were served although their lifetime was just over. */
@@ -65,8 +68,8 @@ export function cachedStores(stores: StoreSet, cache: ReadCache, { lifetimes, no
     },
     counts() {
       const of = (...wanted: readonly Origin[]): number => stretches.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
-      const hit = of("memory", "shared", "stale");
-      return { hit, shared: of("shared"), stale: of("stale"), renewed, miss: of("store"), oldest, isOn: lifetimes.settledMs > 0, stretches };
+      const hit = of("memory", "finer", "shared", "stale");
+      return { hit, finer: of("finer"), shared: of("shared"), stale: of("stale"), renewed, miss: of("store"), oldest, isOn: lifetimes.settledMs > 0, stretches };
     },
   };
 }
@@ -80,6 +83,7 @@ function cachedClient(store: Store, lasting: Store, reading: Reading): Prometheu
     name: `numbers of ${identity}`,
     ask: (...asked) => client.range(...asked),
     askLater: (...asked) => lasting.run(() => lasting.client.range(...asked)),
+    coarser: coarserFromFiner,
   };
   const asHistograms: Source<HistogramSeries> = {
     kind: nativeHistograms,

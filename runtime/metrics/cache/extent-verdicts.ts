@@ -1,10 +1,11 @@
 import type { PointGrid } from "../../stores/matrix.ts";
 
 /**
- * Where points came from, the nearest first: `memory` of this pod; `shared`, read by another; `stale`, from memory although its lifetime was just
+ * Where points came from, the nearest first: `memory` of this pod; `finer`, merged of narrower points of that;
+ * `shared`, read by another; `stale`, from memory although its lifetime was just
  * over; `store`.
  */
-export const origins = ["memory", "shared", "stale", "store"] as const;
+export const origins = ["memory", "finer", "shared", "stale", "store"] as const;
 export type Origin = (typeof origins)[number];
 
 /** Neighbouring points of one range query of one store that came from the same place. */

@@ -3,8 +3,9 @@ import type { PointGrid } from "../../stores/matrix.ts";
 import type { RangeAnswer, RangeGrid } from "../../stores/prometheus-client.ts";
 import type { StoreCall } from "../../stores/store-http.ts";
 import type { ExtentAnswer } from "../extents.ts";
+import type { Coarsened, CoarseWish } from "./coarser-points.ts";
 import type { Origin, Stretch } from "./extent-verdicts.ts";
-import { cover, newestPieces, oldestReads, staleLifetimes, type Lifetimes, type OldestReads, type Piece, type Run } from "./pieces.ts";
+import { cover, newestPieces, noReads, olderReads, oldestReads, staleLifetimes, type Lifetimes, type OldestReads, type Piece, type Run } from "./pieces.ts";
 import type { ReadCache } from "./read-cache.ts";
 import type { SeriesKind } from "./series-kind.ts";
 import type { Done, SharedPieces } from "./shared-pieces.ts";
@@ -27,6 +28,8 @@ export interface Source<Series> {
   readonly ask: Ask<Series>;
   /** For reads that go on when the query is answered. */
   readonly askLater: Ask<Series>;
+  /** Wide points of narrower ones; undefined for a kind whose points do not merge. */
+  readonly coarser?: (wish: CoarseWish<Series>) => Coarsened<Series> | undefined;
   /** Of the kind of series and the store as it is configured now. */
   readonly name: string;
 }
@@ -44,16 +47,20 @@ export interface Wanted {
 /** A run and where its piece is from. */
 interface OriginRun<Series> extends Run<Series> {
   readonly origin: Origin;
+  /** When its points were read, if that was not all at once. */
+  readonly reads?: OldestReads;
 }
 
 /** A range query's answer, of which the store is asked for no more than what is missing. @throws what asking the store throws */
 export async function readThrough<Series>(source: Source<Series>, wanted: Wanted, reading: Reading): Promise<RangeAnswer<Series>> {
   const { query, grid, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;
-  const key = JSON.stringify([source.name, call.tenant ?? null, query, grid.stepMs, grid.rangeMs]);
+  const key = keyOf(source, query, grid, call);
   const { runs, hole } = cover(cache.ranges.pieces<Series>(key), grid, lifetimes, nowMs);
   const known = from("memory", runs);
   if (hole === undefined) return finish(source, known, wanted, { reading, warning: "none", renewed: 0 });
+  const finer = readFiner(source, { ...wanted, grid: { ...grid, ...hole } }, reading);
+  if (finer !== undefined) return finish(source, [...known, ...moved([finer], hole, grid)], wanted, { reading, warning: "none", renewed: 0 });
   const stale = readStale(source, { ...wanted, grid: { ...hole, rangeMs: grid.rangeMs } }, key, reading);
   if (stale !== undefined) return finish(source, [...known, ...moved(stale.runs, hole, grid)], wanted, { reading, warning: "none", renewed: stale.renewed });
   const read = await readHole(source, { ...wanted, grid: { ...hole, rangeMs: grid.rangeMs } }, key, reading);
@@ -86,7 +93,7 @@ interface Finishing<Series> extends Pick<RangeAnswer<Series>, "warning"> {
 /** One answer of runs that are all of a grid. */
 function finish<Series>({ kind }: Source<Series>, runs: readonly OriginRun<Series>[], { grid }: Wanted, { reading, warning, renewed }: Finishing<Series>): RangeAnswer<Series> {
   const { startMs, stepMs } = grid;
-  reading.note(runs.map(({ offset, count, origin }) => ({ startMs: startMs + offset * stepMs, stepMs, count, origin })), oldestReads(runs, grid), renewed);
+  reading.note(runs.map(({ offset, count, origin }) => ({ startMs: startMs + offset * stepMs, stepMs, count, origin })), readsOf(runs, grid), renewed);
   return { series: assemble(kind, runs, grid), warning };
 }
 
@@ -119,6 +126,24 @@ async function readHole<Series>(source: Source<Series>, wanted: Wanted, key: str
   });
   call.bytes.take(read.bytes);
   return read;
+}
+
+function readsOf<Series>(runs: readonly OriginRun<Series>[], grid: PointGrid): OldestReads {
+  return runs.map((run) => run.reads ?? oldestReads([run], grid)).reduce(olderReads, noReads);
+}
+
+/** What is missing, made of narrower points that are known. */
+function readFiner<Series>(source: Source<Series>, { grid, call }: Wanted, { cache, lifetimes, nowMs }: Reading): OriginRun<Series> | undefined {
+  const { startMs, stepMs, count, narrower } = grid;
+  if (narrower === undefined) return undefined;
+  const pieces = (query: string, widthMs: number): readonly Piece<Series>[] => cache.ranges.pieces(keyOf(source, query, { stepMs: widthMs, rangeMs: widthMs }, call));
+  const made = source.coarser?.({ grid: { startMs, stepMs, count }, narrower, pieces, lifetimes, nowMs });
+  return made && { piece: made.piece, offset: 0, count, origin: "finer", reads: made.reads };
+}
+
+/** Everything that points depend on, but for their times. */
+function keyOf<Series>({ name }: Source<Series>, query: string, { stepMs, rangeMs }: Pick<RangeGrid, "stepMs" | "rangeMs">, { tenant }: StoreCall): string {
+  return JSON.stringify([name, tenant ?? null, query, stepMs, rangeMs]);
 }
 
 /** Equal for reads that are the same work. */

@@ -174,6 +174,31 @@ describe("one question in two ways", () => {
   });
 });
 
+describe("points of a coarser step", () => {
+  test(`are those that Prometheus has, when they are made of finer ones that are known, over ${runsOf(500)} random queries`, { timeout: soakMs }, async () => {
+    let made = 0;
+    const gauges = metricIds.filter((metric) => kinds[metric].kind === "gauge" && metric !== "slow_gauge");
+    const asked = fc.tuple(randomQuery(gauges), fc.constantFrom("60s", "2m"), fc.constantFrom("2m", "4m", "10m"));
+    const api = running.caching();
+    await fc.assert(
+      fc.asyncProperty(asked, async ([query, fine, coarse]) => {
+        const fromMs = Math.floor(query.fromMs / 1_200_000) * 1_200_000;
+        const whole = { ...query, fromMs, seconds: Math.ceil(query.seconds / 1_200) * 1_200, downsample: undefined };
+        await ask({ api }, { ...whole, step: fine });
+        const actual = await ask({ api }, { ...whole, step: coarse });
+        const direct = await askDirectly(running.wholeUrl, whole, actual.grid);
+        // A gauge's sum does not add up over time; all else asks the store nothing.
+        expect(query.agg === "sum" || /^answer|;miss=0;/u.test(actual.cache) ? "" : actual.cache).toBe("");
+        if (actual.cache.includes("finer")) made += 1;
+        expect(differences(actual.points, exactly(direct), { oracle: "direct", exact: isExact(query) })).toEqual([]);
+      }),
+      { seed, numRuns: runsOf(500) },
+    );
+    await api.stop();
+    expect(made).toBeGreaterThan(runsOf(500) / 4);
+  });
+});
+
 /** Source: design §5 rule 11. */
 function additiveStatistics(): readonly Statistic[] {
   const source = { kind: "gauge", name: "", matchers: [] } as const;

@@ -13,6 +13,8 @@ export interface Answered {
   /** For percentiles: where each point surely lies, infinite where nothing bounds it. */
   readonly bounds: SeriesPoints<readonly [low: number, high: number]>;
   readonly grid: AnsweredGrid;
+  /** Where it is from: `X-Query-Cache`. */
+  readonly cache: string;
 }
 
 interface QueryBody {
@@ -44,6 +46,7 @@ export async function ask({ api }: Pick<RunningLayout, "api">, query: RandomQuer
     points: new Map(series.map(({ key, points }) => [key, points])),
     bounds: new Map(series.map(({ key, bounds }) => [key, bounds])),
     grid: { fromMs: Date.parse(meta.from), toMs: Date.parse(meta.to), stepSeconds: secondsOf(meta.step) },
+    cache: answer.headers["X-Query-Cache"] ?? "",
   };
 }
 

@@ -1,4 +1,4 @@
-import type { StoreFlavour } from "../../../../crds/config.ts";
+import type { ClassLimits, StoreFlavour } from "../../../../crds/config.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { startPrometheus } from "../../../support/prometheus.ts";
@@ -23,6 +23,8 @@ export interface RunningLayouts {
   readonly layout: (name: Layout) => RunningLayout;
   /** The store that holds everything. */
   readonly wholeUrl: string;
+  /** That store behind caches that are empty. */
+  readonly caching: () => MetricsApi;
   stop(): Promise<void>;
 }
 
@@ -78,6 +80,7 @@ export async function startLayouts(flavour: Flavour = "Prometheus"): Promise<Run
       return layout;
     },
     wholeUrl: url("whole"),
+    caching: () => apiOver([{ name: "whole", region: "eu", url: url("whole"), flavour }], { memorySeconds: 60, hotTailSeconds: 60 }),
     async stop() {
       await Promise.all([...running.values()].map(({ api }) => api.stop()));
       await Promise.all([...servers.values()].map((server) => server.stop()));
@@ -113,12 +116,14 @@ function isNative({ samples }: GeneratedSeries): boolean {
   return samples.some(({ value }) => typeof value === "object");
 }
 
-function apiOver(stores: readonly TestStore[]): MetricsApi {
+function apiOver(stores: readonly TestStore[], caching: Partial<ClassLimits> = {}): MetricsApi {
   const configs = stores.map((store) => storeConfig(store));
   const warn = (...details: readonly unknown[]): never => {
     throw new Error(`a store failed: ${JSON.stringify(details)}`);
   };
-  return createMetricsApi({ config: configOf(configs, generatedMetrics(configs)), log: { warn }, deadlineMs });
+  const config = configOf(configs, generatedMetrics(configs));
+  const A = { ...config.classDefaults.A, ...caching };
+  return createMetricsApi({ config: { ...config, classDefaults: { ...config.classDefaults, A } }, log: { warn }, deadlineMs });
 }
 
 /** Several layouts have stores in common. */
