@@ -39,7 +39,7 @@ export async function startHealthServer(options: HealthServerOptions, port: numb
     const [path = ""] = (request.url ?? "").split("?");
     const route = request.method === "GET" ? routes[path] : undefined;
     if (route === undefined) response.writeHead(404).end();
-    else void Promise.resolve(route(response)).catch(() => response.writeHead(500).end());
+    else void answered(response, route);
   });
   server.requestTimeout = requestTimeoutMs;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -56,6 +56,16 @@ export async function startHealthServer(options: HealthServerOptions, port: numb
       });
     },
   };
+}
+
+/** Never rejects: what goes wrong in an answer must not end the program. */
+async function answered(response: ServerResponse, route: (response: ServerResponse) => Promise<void> | void): Promise<void> {
+  try {
+    await route(response);
+  } catch {
+    if (!response.headersSent) response.writeHead(500);
+    response.end();
+  }
 }
 
 function answerHealth(response: ServerResponse, { watches, isLeader }: HealthServerOptions): void {

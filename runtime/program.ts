@@ -201,7 +201,7 @@ async function startEngines<State extends ConfigState>(
   status.engine = engine;
   closing.add("marks", board.followMarks(engine));
   const layout = createLayout(settings.streams.prefix);
-  const messages = createPodMessages(nats, layout, engine.pods.own);
+  const messages = createPodMessages(nats, layout, engine.pods.own, (error, topic) => log.warn({ err: error, topic }, "another pod's question is not answered"));
   closing.add("messages of other pods", () => messages.stop());
   const { residency } = settings;
   const shared = { peers: { ...messages, ...engine.pods }, sharedBytes: createCacheStream(nats, layout) };

@@ -29,7 +29,7 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
     letters = [];
     // The client would keep it for a connection that may come back long after anybody cares.
     if (isConnected()) {
-      ready.forEach(({ subject, payload, options }) => connection.publish(subject, payload, options));
+      ready.forEach((letter) => send(connection, letter));
     }
   };
   return {
@@ -47,4 +47,16 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
     },
     flush,
   };
+}
+
+/**
+ * The client refuses what is larger than the server takes, and everything once the connection drains. Nobody is there to catch that
+ * here; whoever asked for an answer gets none, and what comes behind must go out all the same.
+ */
+function send(connection: Pick<NatsConnection, "publish">, { subject, payload, options }: Letter): void {
+  try {
+    connection.publish(subject, payload, options);
+  } catch {
+    // As good as lost on the way, which every caller must expect.
+  }
 }

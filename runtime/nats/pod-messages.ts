@@ -1,6 +1,6 @@
 import type { NatsConnectionHandle } from "./connect.ts";
 import type { Layout } from "./layout.ts";
-import { serveSubject } from "./serve-subject.ts";
+import { serveSubject, type AskedMessage } from "./serve-subject.ts";
 
 /** Short messages from one pod to another, which nothing keeps. */
 export interface PodMessages {
@@ -23,13 +23,22 @@ export interface PodMessages {
 /** Unless the question says otherwise: well above a round trip, well below what a client waits. */
 const askTimeoutMs = 250;
 
-/** Messages to and from the pod of this name, which is one subject token. */
-export function createPodMessages(nats: NatsConnectionHandle, { podSubject }: Pick<Layout, "podSubject">, own: string): PodMessages {
+/**
+ * Messages to and from the pod of this name, which is one subject token.
+ *
+ * @param onFault hears of what was asked and could not be answered: whoever asked waits in vain. @default nobody
+ */
+export function createPodMessages(
+  nats: NatsConnectionHandle,
+  { podSubject }: Pick<Layout, "podSubject">,
+  own: string,
+  onFault: (error: unknown, topic: string) => void = () => undefined,
+): PodMessages {
   const answers = new Map<string, (message: unknown) => object | Promise<object>>();
   const stop = serveSubject(nats, podSubject(own), own, (asked) => {
     const message = parsed(asked.data);
-    const body = message === undefined ? undefined : answers.get(asked.token)?.(message);
-    if (asked.isAsking && body !== undefined) void Promise.resolve(body).then((answer) => asked.answer(answer));
+    const answerTo = message === undefined ? undefined : answers.get(asked.token);
+    if (answerTo !== undefined) void answered(asked, async () => answerTo(message)).catch((error: unknown) => onFault(error, asked.token));
   });
   return {
     isConnected: () => nats.isConnected(),
@@ -41,6 +50,11 @@ export function createPodMessages(nats: NatsConnectionHandle, { podSubject }: Pi
     serve: (topic, answer) => void answers.set(topic, answer),
     stop,
   };
+}
+
+async function answered(asked: AskedMessage, answer: () => Promise<object>): Promise<void> {
+  const body = await answer();
+  if (asked.isAsking) asked.answer(body);
 }
 
 function parsed(data: Uint8Array): unknown {

@@ -73,7 +73,9 @@ class RunningPull implements Pull {
 
   /** Starts over with a new inbox: the server drops requests whose inbox nobody listens to. */
   open(): void {
-    if (this.#stopped || this.#handle.connection.isClosed()) {
+    const { connection } = this.#handle;
+    // A connection that drains takes no more subscriptions.
+    if (this.#stopped || connection.isClosed() || connection.isDraining()) {
       return;
     }
     this.#subscription?.unsubscribe();
@@ -82,7 +84,7 @@ class RunningPull implements Pull {
     this.#heardAtMs = performance.now();
     this.#options.onOpen();
     const inbox = this.#inbox;
-    this.#subscription = this.#handle.connection.subscribe(inbox, {
+    this.#subscription = connection.subscribe(inbox, {
       callback: (error, message) => {
         if (error === null) {
           this.#hear(message, message.subject === inbox);

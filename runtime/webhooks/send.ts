@@ -144,7 +144,7 @@ function dropOldest(lanes: Map<string, Lane>): void {
   const [oldest] = lanes;
   if (lanes.size > lanesMax && oldest !== undefined) {
     lanes.delete(oldest[0]);
-    void oldest[1].agent.close();
+    oldest[1].agent.close().catch(() => undefined);
   }
 }
 

@@ -38,6 +38,14 @@ describe("the port of probes and metrics", () => {
     expect([status, JSON.parse(body)]).toEqual([503, { ready: false, leader: false, waiting: ["secrets"] }]);
   });
 
+  test("answers 500 when an answer fails, and goes on", async () => {
+    const broken = { ...well, get live(): boolean { throw new Error("broken"); } };
+    watches.set("secrets", broken);
+    expect((await get("/healthz")).status).toBe(500);
+    watches.set("secrets", well);
+    expect((await get("/healthz")).status).toBe(200);
+  });
+
   test("shows metrics as Prometheus reads them", async () => {
     expect(await get("/metrics")).toMatchObject({ status: 200, body: expect.stringContaining("one 1"), type: expect.stringContaining("text/plain") });
   });

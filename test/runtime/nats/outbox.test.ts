@@ -39,3 +39,15 @@ test("an outbox keeps nothing for a connection that comes back later", async () 
   await setImmediate();
   expect(sent).toEqual(["sent"]);
 });
+
+test("an outbox sends what comes behind a message that the client refuses", async () => {
+  const sent: string[] = [];
+  const publish = (subject: string): void => {
+    if (subject === "large") throw new Error("too large");
+    sent.push(subject);
+  };
+  const outbox = createOutbox({ publish }, () => true);
+  ["a", "large", "b"].forEach((subject) => outbox.publish(subject, ""));
+  await setImmediate();
+  expect(sent).toEqual(["a", "b"]);
+});

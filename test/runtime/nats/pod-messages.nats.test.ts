@@ -71,6 +71,23 @@ test("pods ask and tell each other with the permissions of the bundled NATS, and
   await expect(one.ask("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(Unanswered);
 });
 
+test("a question that cannot be answered is told of, and the next one is answered", async () => {
+  const server = await start();
+  const faults: unknown[] = [];
+  const one = createPodMessages(await connect(server), layout, "pod-1");
+  const other = createPodMessages(await connect(server), layout, "pod-2", (error, topic) => faults.push([topic, String(error)]));
+  other.serve("throws", () => {
+    throw new Error("at once");
+  });
+  other.serve("rejects", () => Promise.reject(new Error("later")));
+  other.serve("well", () => ({ ok: true }));
+  await waitFor(() => one.ask("pod-2", "well", {}), { timeoutMs: 5_000, what: "a pod that listens" });
+  await expect(one.ask("pod-2", "throws", {})).rejects.toMatchObject({ reason: "timeout" });
+  await expect(one.ask("pod-2", "rejects", {})).rejects.toMatchObject({ reason: "timeout" });
+  expect(faults).toEqual([["throws", "Error: at once"], ["rejects", "Error: later"]]);
+  await expect(one.ask("pod-2", "well", {})).resolves.toEqual({ ok: true });
+});
+
 test("producers are answered, and what pods share is kept, with the permissions of the bundled NATS", async () => {
   const server = await start();
   const [runtime, producer] = [await connect(server), await connect(server)];
