@@ -216,6 +216,8 @@ async function established(
     // Stays for the life of the socket: an error before the HTTP client listens must not end the process.
     socket.on("error", (error) => {
       clearTimeout(timer);
+      // An alert, which would else be followed by a mere end of the connection, and that is what the HTTP client would report.
+      socket.destroy();
       reject(asFault(phase, hostname, error));
     });
   });

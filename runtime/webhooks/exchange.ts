@@ -73,7 +73,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#finish(failureOf(error), error.message);
+    const code = codeOf(error) ?? "";
+    // The message of a TLS error is OpenSSL's, with places in its sources.
+    this.#finish(failureOf(error), code.startsWith("ERR_SSL_") ? code : error.message);
   }
 
   /** Ends the attempt because its time is over. */
