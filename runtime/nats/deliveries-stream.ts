@@ -101,6 +101,8 @@ export interface DeliveriesStream {
   removeLane(lane: string): Promise<boolean>;
   /** Messages that are due or in flight, by the lane that they are in. */
   dueByLane(): Promise<ReadonlyMap<string, number>>;
+  /** Messages that are due or in flight in a lane, by partner. The server goes through their subjects: never on the hot path. */
+  dueByPartner(lane: string): Promise<ReadonlyMap<string, number>>;
   /** Everything that waits; asked once for all who want to know at the same time. */
   size(): Promise<StreamSize>;
   /**
@@ -176,6 +178,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       return true;
     },
     dueByLane: () => dueByLane(handle, stream),
+    dueByPartner: (lane) => dueByPartner(handle, layout, lane),
     size: () => once("size", () => sizeOf(handle, stream)),
     waitingFor: (lane, partner) => waitingFor(handle, layout, lane, partner),
   };
@@ -206,6 +209,20 @@ async function dueByLane(handle: NatsConnectionHandle, stream: string): Promise<
   return due;
 }
 
+async function dueByPartner(
+  handle: NatsConnectionHandle,
+  layout: Layout,
+  lane: string,
+): Promise<ReadonlyMap<string, number>> {
+  const filters = laneQueues.map((queue) => layout.laneFilter(queue, lane));
+  const found = await Promise.all(filters.map((filter) => subjectsIn(handle, layout.streams.deliveries, filter)));
+  const due = new Map<string, number>();
+  for (const partner of found.flat().map((subject) => subject.split(".").at(-2) ?? "")) {
+    due.set(partner, (due.get(partner) ?? 0) + 1);
+  }
+  return due;
+}
+
 async function waitingFor(
   handle: NatsConnectionHandle,
   layout: Layout,
@@ -225,8 +242,12 @@ async function waitingFor(
 
 /** One message per subject: the number of subjects is that of messages. */
 async function countSubjects(handle: NatsConnectionHandle, stream: string, filter: string): Promise<number> {
+  return (await subjectsIn(handle, stream, filter)).length;
+}
+
+async function subjectsIn(handle: NatsConnectionHandle, stream: string, filter: string): Promise<readonly string[]> {
   const { state } = await handle.manager.streams.info(stream, { subjects_filter: filter });
-  return Object.keys(state.subjects ?? {}).length;
+  return Object.keys(state.subjects ?? {});
 }
 
 function laneState({ num_pending, num_ack_pending, ack_floor, paused, pause_remaining }: ConsumerInfo): LaneState {

@@ -23,7 +23,7 @@ export interface DutiesDeps {
   readonly replays: () => () => Promise<void>;
   /** How long a partner is gone before what waits for it goes too. @default ten minutes */
   readonly removedAfterMs?: number;
-  /** Age from which a message that nobody hands out is an orphan. @default one minute */
+  /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
   readonly orphanAgeMs?: number;
 }
 

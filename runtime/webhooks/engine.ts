@@ -117,7 +117,7 @@ export interface WebhookEngineDeps {
   readonly random?: () => number;
   /** How long a partner is gone from the configuration before what waits for it goes too. @default as the settings say */
   readonly removedAfterMs?: number;
-  /** Age from which a message that nobody hands out is an orphan. @default one minute */
+  /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
   readonly orphanAgeMs?: number;
   /** Messages in work in this pod. @default 4096 */
   readonly inWorkMax?: number;

@@ -37,6 +37,11 @@ export class PartnerDesk implements LaneControl {
     }
   }
 
+  /** This pod is the lane's home again, and tells how the partner is, as far as it knows. */
+  comeBack(): void {
+    this.#tell(this.gate.breaker.kind !== "closed");
+  }
+
   /** The lane has another home from now on, which tells how the partner is. */
   leave(): void {
     this.#tell(false);

@@ -19,11 +19,12 @@ export interface RescueDeps {
   readonly partners: () => readonly Partner[];
   /** {@link KnownPartner} by token. */
   readonly knownPartners: Bucket;
-  /** Age from which a message that nobody hands out is an orphan. @default one minute */
+  /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
   readonly orphanAgeMs?: number;
 }
 
-const orphanAgeMsDefault = 60_000;
+/** Long enough that the usual backlog is not read; what was settled a moment ago is not stored again however young it is. */
+const orphanAgeMsDefault = 15_000;
 /** Messages looked at in one turn. */
 const batchMax = 512;
 

@@ -97,6 +97,7 @@ class Lane implements SharedLane {
       this.#desks.forEach((desk) => desk.leave());
       return;
     }
+    if (this.#pulls.size === 0) this.#desks.forEach((desk) => desk.comeBack());
     for (const queue of laneQueues.filter((one) => !this.#pulls.has(one))) {
       await this.#ensure(queue);
       this.#pulls.set(queue, this.#startPull(queue));

@@ -84,19 +84,28 @@ describe("the age of what has been due for longest", () => {
 
 describe("what is due or in flight", () => {
   const [one = "", two = ""] = partners.map(({ token }) => token);
+  const dueByPartner = async (lane: string) => new Map(lane === "shared" ? [[two, 2]] : []);
   const lookOf = (registry: Registry, messages: number, due: Readonly<Record<string, number>>, homes: readonly string[]) =>
     createDueBacklog({
-      deliveries: { size: async () => ({ messages, bytes: 0 }), dueByLane: async () => new Map(Object.entries(due)) },
+      deliveries: { size: async () => ({ messages, bytes: 0 }), dueByLane: async () => new Map(Object.entries(due)), dueByPartner },
       partners: () => partners,
       isHome: (lane) => homes.includes(lane),
       metrics: createPartnerMetrics(registry),
     });
 
-  test("is told for the lanes whose home the pod is, by partner where a lane is one's own", async () => {
+  test("is told for the lanes whose home the pod is, by partner", async () => {
     const registry = new Registry();
     await lookOf(registry, 9, { [one]: 3, [two]: 5, shared: 2, [`${one}x`]: 7 }, [one, "shared"])();
-    expect(await figures(registry)).toEqual(expect.arrayContaining(["backlog 5", 'partner_backlog{partner="default/one"} 3']));
-    expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toHaveLength(1);
+    expect(await figures(registry)).toEqual(expect.arrayContaining(["backlog 5", 'partner_backlog{partner="default/one"} 3', 'partner_backlog{partner="default/two"} 2']));
+    expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toHaveLength(2);
+  });
+
+  test("is told of a shared lane only in all while too much is in it", async () => {
+    const registry = new Registry();
+    await lookOf(registry, 20_000, { shared: 10_001 }, ["shared"])();
+    const lines = await figures(registry);
+    expect(lines).toContain("backlog 10001");
+    expect(lines.filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
   });
 
   test("is nothing when nothing waits, without a look at consumers", async () => {
@@ -105,7 +114,7 @@ describe("what is due or in flight", () => {
     metrics.backlog(4, [["default/one", 4]]);
     const dueByLane = () => Promise.reject(new Error("a look"));
     const size = async () => ({ messages: 0, bytes: 0 });
-    await createDueBacklog({ deliveries: { size, dueByLane }, partners: () => partners, isHome: () => true, metrics })();
+    await createDueBacklog({ deliveries: { size, dueByLane, dueByPartner }, partners: () => partners, isHome: () => true, metrics })();
     expect(await figures(registry)).toContain("backlog 0");
     expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
   });

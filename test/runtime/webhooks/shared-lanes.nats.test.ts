@@ -1,3 +1,4 @@
+import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";
@@ -58,6 +59,25 @@ describe("partners that share a lane", () => {
     await untilEmpty(engine, timeoutMs);
     const delivered = ids.filter((id) => sick.of(id).length > 0);
     expect(delivered).toHaveLength(ids.length);
+  });
+
+  test("have a backlog each", async (context) => {
+    let isHanging = true;
+    const partner = await partnerServer(context, () => ({ status: 200, delayMs: isHanging ? 10_000 : 0 }));
+    const [one = ""] = sharing(partner.url);
+    const registry = new Registry();
+    const configs = idsOf(10, "p").map((name) => partnerConfig(name, partner.url, { timeoutMs: 20_000 }));
+    const engine = await caseOf(context, configOf(...configs), { registry });
+    const ids = idsOf(3);
+    await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
+    const backlog = async (): Promise<number | undefined> => {
+      const found = await registry.getSingleMetric("heliograph_webhook_partner_backlog")?.get();
+      return found?.values.find(({ labels }) => labels["partner"] === `default/${one}`)?.value;
+    };
+    await waitFor(async () => (await backlog()) === ids.length, { timeoutMs, what: "the backlog of one of them" });
+    const all = await registry.getSingleMetric("heliograph_webhook_backlog")?.get();
+    expect(all?.values[0]?.value).toBe(ids.length * configs.length);
+    isHanging = false;
   });
 
   test("keep their retries when they get lanes of their own meanwhile", async (context) => {
