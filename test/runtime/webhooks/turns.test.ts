@@ -17,9 +17,10 @@ describe("turns", () => {
   test("go on after one that fails, one at a time, until they are stopped", async () => {
     let turns = 0;
     let atOnce = 0;
+    let most = 0;
     const stop = inTurns(2, async () => {
       atOnce += 1;
-      expect(atOnce).toBe(1);
+      most = Math.max(most, atOnce);
       await new Promise(setImmediate);
       atOnce -= 1;
       turns += 1;
@@ -27,6 +28,6 @@ describe("turns", () => {
     });
     await waitFor(() => turns > 4, { timeoutMs: 10_000, what: "turns" });
     stop();
-    expect(atOnce).toBe(0);
+    expect(most).toBe(1);
   });
 });
