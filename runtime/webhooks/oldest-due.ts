@@ -12,8 +12,8 @@ export interface OldestDueDeps {
   readonly now: () => number;
 }
 
-/** Time between two looks. */
-const lookMs = 5_000;
+/** Time between two looks, a little less than five turns of a second. */
+const lookMs = 4_500;
 /** Partners that one look goes through; the others have their turn in the next. */
 const partnersMax = 32;
 const secondMs = 1_000;

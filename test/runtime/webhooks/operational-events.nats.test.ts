@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import { startWebhookPartner, type ReceivedDelivery, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -18,7 +18,11 @@ const typesOf = ({ received }: WebhookPartnerServer): readonly string[] =>
 
 describe.concurrent("events about deliveries", () => {
   test("reach who subscribes, once each, never the partner they are about, and cause no others", async ({ onTestFinished }) => {
-    const bad = await startWebhookPartner(({ eventId }) => ({ status: eventId === "e-gone" ? 410 : 503 }));
+    const statusOf = ({ eventId, attempt }: ReceivedDelivery): number => {
+      if (eventId === "e-gone") return 410;
+      return eventId === "e-back" && attempt === 4 ? 200 : 503;
+    };
+    const bad = await startWebhookPartner((delivery) => ({ status: statusOf(delivery) }));
     const watcher = await startWebhookPartner(() => ({ status: 422 }));
     onTestFinished(async () => void (await Promise.all([bad.close(), watcher.close()])));
     const config = configOf(
@@ -30,6 +34,8 @@ describe.concurrent("events about deliveries", () => {
     await it.ingest(eventBytes("e-1"));
     const wanted = ["heliograph.delivery.exhausted", "heliograph.delivery.failing", "heliograph.partner.breaker_open"];
     await waitFor(() => wanted.every((type) => typesOf(watcher).includes(type)) || undefined, { timeoutMs, what: "the events of a dead delivery" });
+    await it.ingest(eventBytes("e-back"));
+    await waitFor(() => typesOf(watcher).includes("heliograph.delivery.recovered") || undefined, { timeoutMs, what: "the event of a recovery" });
     await it.ingest(eventBytes("e-gone"));
     const more = ["heliograph.delivery.rejected", "heliograph.partner.disabled"];
     await waitFor(() => more.every((type) => typesOf(watcher).includes(type)) || undefined, { timeoutMs, what: "the events of a disabled partner" });
