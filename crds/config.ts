@@ -177,7 +177,23 @@ export interface CatalogConfig extends ResourceOrigin {
   readonly slos: readonly SloConfig[];
 }
 
-export interface StoreConfig {
+/** A store that is asked in PromQL, or a runtime that is asked for partials. */
+export type StoreConfig = QueriedStoreConfig | PeerStoreConfig;
+
+/** A store that speaks the HTTP API of Prometheus. */
+export interface QueriedStoreConfig extends StorePlace {
+  readonly prometheus: PrometheusConfig;
+  readonly peer?: undefined;
+}
+
+/** The runtime of another region; it knows labels and tenancy of its own stores. */
+export interface PeerStoreConfig extends StorePlace {
+  readonly peer: PeerConfig;
+  readonly prometheus?: undefined;
+}
+
+/** What every store has. */
+export interface StorePlace {
   /** Unique in its catalog. */
   readonly name: string;
   readonly region: string;
@@ -193,7 +209,19 @@ export interface StoreConfig {
   readonly labelMap: Readonly<Partial<Record<LabelName, string>>>;
   /** Age in seconds after which the store's samples no longer change. */
   readonly settleSeconds: number;
-  readonly prometheus: PrometheusConfig;
+}
+
+/** How the runtime of another region is reached. */
+export interface PeerConfig {
+  /** Base URL, https; `/v1/metrics/partials` is appended. */
+  readonly url: string;
+  /** Bound on one request to the peer, in milliseconds. */
+  readonly timeoutMs: number;
+  /** How its stores compute increases. */
+  readonly increases: "Extrapolated" | "Plain";
+  /** Keys of {@link RuntimeConfig.material}: the bytes as they are sent. */
+  readonly auth: { readonly kind: "bearer"; readonly token: string };
+  readonly tls: StoreTlsConfig & { readonly client: NonNullable<StoreTlsConfig["client"]> };
 }
 
 /** How a store is reached and what it is. */

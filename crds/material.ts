@@ -1,4 +1,4 @@
-import type { CatalogConfig, PartnerConfig, PrometheusConfig, QuotaConfig } from "./config.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig, StoreConfig } from "./config.ts";
 
 /** The ids of all the material that one resource's configuration names, each once. */
 export function materialIdsOf(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
@@ -6,7 +6,8 @@ export function materialIdsOf(config: PartnerConfig | CatalogConfig | QuotaConfi
 }
 
 /** The ids of the material that one store needs. */
-export function storeMaterialIdsOf({ auth, tls }: PrometheusConfig): readonly string[] {
+export function storeMaterialIdsOf({ prometheus, peer }: StoreConfig): readonly string[] {
+  const { auth, tls } = prometheus ?? peer;
   const credentials = auth === undefined ? [] : auth.kind === "basic" ? [auth.username, auth.password] : [auth.token];
   return [...credentials, tls?.ca, tls?.client?.certificate, tls?.client?.key].filter((id) => id !== undefined);
 }
@@ -17,5 +18,5 @@ function endpointMaterialIdsOf({ endpoint: { tls, oauth2 } }: PartnerConfig): re
 
 function namedBy(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
   if ("signing" in config) return [...config.signing.keys.map(({ material }) => material), ...endpointMaterialIdsOf(config)];
-  return "stores" in config ? config.stores.flatMap(({ prometheus }) => storeMaterialIdsOf(prometheus)) : [];
+  return "stores" in config ? config.stores.flatMap(storeMaterialIdsOf) : [];
 }

@@ -17,6 +17,7 @@ import { createPublicServer } from "./http/public-server.ts";
 import { createRequestMetrics, type RequestOutcome } from "./http/request-metrics.ts";
 import { eventRoutes } from "./http/routes/events.ts";
 import { metricsRoutes } from "./http/routes/metrics.ts";
+import { peerRoutes } from "./http/routes/peers.ts";
 import { schemaRoutes } from "./http/routes/schemas.ts";
 import { webhookRoutes } from "./http/routes/webhooks.ts";
 import { stopServer } from "./http/stop-server.ts";
@@ -235,7 +236,7 @@ async function servePublic<State extends ConfigState>(
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer), Date.now),
   }));
-  const routes = [...eventRoutes(engine), ...webhookRoutes(engine), ...metricsRoutes(metrics)];
+  const routes = [...eventRoutes(engine), ...webhookRoutes(engine), ...metricsRoutes(metrics), ...peerRoutes(metrics)];
   const log = plan.log.child({ server: "public" });
   const unbound = settings.issuers.filter(({ tokenBinding = settings.tokenBinding }) => tokenBinding === "None").map(({ issuer }) => issuer);
   if (unbound.length > 0) log.warn({ issuers: unbound }, "tokens of these issuers need not be bound to a certificate: whoever has one can use it");

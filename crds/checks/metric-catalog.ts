@@ -58,7 +58,7 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
     message: "VictoriaMetrics has neither anchored increases nor native histograms",
     faults: ({ metrics, stores }) => {
       const names = stores.map(({ name }) => name);
-      const plain = new Set(stores.filter(({ prometheus }) => prometheus.flavour === "VictoriaMetrics").map(({ name }) => name));
+      const plain = new Set(stores.filter(({ prometheus }) => prometheus?.flavour === "VictoriaMetrics").map(({ name }) => name));
       return metricFaults(metrics, "source", ({ source, stores: holders = names }) =>
         !needsPrometheus(source) || !holders.some((name) => plain.has(name)),
       );

@@ -1,6 +1,7 @@
 import { labelNames } from "../config.ts";
 import type {
   MetricCatalogStore,
+  MetricCatalogStorePeer,
   MetricCatalogStorePrometheus,
   MetricCatalogStorePrometheusAuth,
 } from "../types/metric-catalog.ts";
@@ -21,8 +22,8 @@ const tenantHeaders: Readonly<Partial<Record<MetricCatalogStorePrometheus["flavo
 };
 
 /** The header that tells this store the tenant; undefined for a store that is not told. */
-export function tenantHeaderOf({ tenancy, prometheus }: Pick<MetricCatalogStore, "tenancy" | "prometheus">): string | undefined {
-  if (tenancy !== "StoreHeader") return undefined;
+export function tenantHeaderOf({ tenancy, prometheus }: MetricCatalogStore): string | undefined {
+  if (tenancy !== "StoreHeader" || prometheus === undefined) return undefined;
   return prometheus.tenantHeader ?? tenantHeaders[prometheus.flavour];
 }
 
@@ -31,23 +32,43 @@ const headerNameRules: readonly Rule<string>[] = [
   noMessageHeader,
 ];
 
+const storeUrlRules: readonly Rule<string>[] = [
+  ...urlRules("the URL has no query, since the path of the store's API is appended"),
+  {
+    message: "the URL holds only characters of URLs, everything else percent-encoded",
+    faults: (url) => unless(urlCharacters.test(url)),
+  },
+];
+
 /** The CEL rules of a catalog's stores. */
 export const metricStoreRules: readonly PlacedRule[] = [
   ...rulesAt<MetricCatalogStore>("spec.stores[]", [
     {
+      message: "a store is exactly one of prometheus and peer",
+      faults: ({ prometheus, peer }) => unless((prometheus === undefined) !== (peer === undefined)),
+    },
+    {
+      message: "a peer knows the labels and the tenancy of its own stores, so none are said here",
+      faults: ({ peer, tenancy, labelMap }) =>
+        unless(peer === undefined || (tenancy === "Labelled" && Object.keys(labelMap).length === 0), ".peer"),
+    },
+    {
       message: "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own",
       faults: (store) =>
-        unless(store.tenancy !== "StoreHeader" || tenantHeaderOf(store) !== undefined, ".prometheus.tenantHeader"),
+        unless(
+          store.tenancy !== "StoreHeader" || store.prometheus === undefined || tenantHeaderOf(store) !== undefined,
+          ".prometheus.tenantHeader",
+        ),
     },
     {
       message: "tenantHeader is for tenancy StoreHeader",
       faults: ({ tenancy, prometheus }) =>
-        unless(tenancy === "StoreHeader" || prometheus.tenantHeader === undefined, ".prometheus.tenantHeader"),
+        unless(tenancy === "StoreHeader" || prometheus?.tenantHeader === undefined, ".prometheus.tenantHeader"),
     },
     {
       message: "the header of the tenant is not among the fixed headers",
       faults: (store) => {
-        const names = store.prometheus.headers.map(({ name }) => name.toLowerCase());
+        const names = (store.prometheus?.headers ?? []).map(({ name }) => name.toLowerCase());
         return unless(!names.includes(tenantHeaderOf(store)?.toLowerCase() ?? ""), ".prometheus.headers");
       },
     },
@@ -70,11 +91,11 @@ export const metricStoreRules: readonly PlacedRule[] = [
         unless(maxSourceResolution === undefined || flavour === "Thanos", ".maxSourceResolution"),
     },
   ]),
-  ...rulesAt<string>("spec.stores[].prometheus.url", [
-    ...urlRules("the URL has no query, since the path of the store's API is appended"),
+  ...["prometheus", "peer"].flatMap((kind) => rulesAt(`spec.stores[].${kind}.url`, storeUrlRules)),
+  ...rulesAt<MetricCatalogStorePeer>("spec.stores[].peer", [
     {
-      message: "the URL holds only characters of URLs, everything else percent-encoded",
-      faults: (url) => unless(urlCharacters.test(url)),
+      message: "the URL of a peer is https, since both sides show a certificate",
+      faults: ({ url }) => unless(url.startsWith("https:"), ".url"),
     },
   ]),
   ...rulesAt("spec.stores[].prometheus.tenantHeader", headerNameRules),

@@ -34,8 +34,9 @@ function partnerProblems({ spec }: WebhookPartner, grant: Grant): readonly Field
 }
 
 function catalogProblems({ spec }: MetricCatalog, grant: Grant): readonly FieldProblem[] {
-  return spec.stores.flatMap(({ prometheus: { url } }, index) => {
-    const field = `spec.stores[${index}].prometheus.url`;
+  return spec.stores.flatMap(({ prometheus, peer }, index) => {
+    const { url = "" } = prometheus ?? peer ?? {};
+    const field = `spec.stores[${index}].${prometheus === undefined ? "peer" : "prometheus"}.url`;
     const host = hostOf(url);
     const isNamed = names(grant.storeHosts, host) || grant.storeHosts.some((suffix) => isBelow(host, suffix));
     const unnamedHost = isNamed ? [] : [problem(field, `the namespace may not name the store host ${host}`)];

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { MetricCatalog } from "../resource.ts";
-import type { MetricCatalogStore } from "../types/metric-catalog.ts";
+import type { MetricCatalogStore, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
 import {
   findEntry,
   materialOf,
@@ -54,11 +54,14 @@ export function resolveStores(
   const found = storeReferences(catalog).map((reference) => resolveEntry(reference, secrets));
   const entries = found.flatMap(({ entry }) => entry ?? []);
   const problems = [...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values()];
-  return { entries, problems: problems.length > 0 ? problems : mismatches(entries) };
+  return { entries, problems: problems.length > 0 ? problems : mismatches(entries, catalog.spec.stores) };
 }
 
+/** What both kinds of stores have where they name Secrets. */
+type Secured = Pick<MetricCatalogStorePrometheus, "auth" | "tls">;
+
 /** Where a store may name a Secret, and which of its entries are used for what. */
-const places: readonly ((prometheus: MetricCatalogStore["prometheus"]) => Place | undefined)[] = [
+const places: readonly ((secured: Secured) => Place | undefined)[] = [
   ({ auth }) => {
     const ref = auth?.basic?.secretRef;
     const names = [
@@ -85,25 +88,30 @@ const places: readonly ((prometheus: MetricCatalogStore["prometheus"]) => Place 
   },
 ];
 
-/** One reference of a store: its field below `prometheus`, the Secret, and (use, entry, field of the entry). */
+/** One reference of a store: its field below its kind, the Secret, and (use, entry, field of the entry). */
 interface Place {
   readonly field: string;
   readonly secret: string;
   readonly entries: readonly (readonly [Use, string, string])[];
 }
 
-function referencesOf({ prometheus }: MetricCatalogStore, store: number, namespace: string): readonly StoreReference[] {
-  const named = places.flatMap((place) => place(prometheus) ?? []);
+function referencesOf(store: MetricCatalogStore, index: number, namespace: string): readonly StoreReference[] {
+  const { prometheus, peer } = store;
+  const named = places.flatMap((place) => place(prometheus ?? peer ?? {}) ?? []);
   return named.flatMap(({ field, secret, entries }) => {
-    const at = `spec.stores[${store}].prometheus.${field}`;
+    const at = `spec.stores[${index}].${kindOf(store)}.${field}`;
     return entries.map(([use, entry, entryField]) => ({
-      store,
+      store: index,
       use,
       secret: `${namespace}/${secret}`,
       entry,
       fields: { secret: `${at}.name`, entry: `${at}.${entryField}` },
     }));
   });
+}
+
+function kindOf(store: MetricCatalogStore | undefined): "prometheus" | "peer" {
+  return store?.peer === undefined ? "prometheus" : "peer";
 }
 
 function resolveEntry(
@@ -146,12 +154,12 @@ function isPrivateKey(bytes: Buffer): boolean {
 }
 
 /** Certificates that are shown with another key than their own. */
-function mismatches(entries: readonly StoreEntry[]): readonly ReferenceProblem[] {
+function mismatches(entries: readonly StoreEntry[], stores: readonly MetricCatalogStore[]): readonly ReferenceProblem[] {
   const byStore = Map.groupBy(entries, ({ store }) => store);
   return [...byStore].flatMap(([store, own]) => {
     const [certificate, key] = (["certificate", "private key"] as const).map((use) => own.find((entry) => entry.use === use));
     if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
-    const field = `spec.stores[${store}].prometheus.tls.clientSecretRef.name`;
+    const field = `spec.stores[${store}].${kindOf(stores[store])}.tls.clientSecretRef.name`;
     return [{ field, reason: "CertificateInvalid" as const, message: "tls.key is not the key of the certificate in tls.crt" }];
   });
 }

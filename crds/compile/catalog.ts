@@ -51,7 +51,7 @@ export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
 /** Increases that are extrapolated and increases that are not cannot be added. */
 function mixedIncreases({ id, source, stores: holders }: MetricCatalogMetric, stores: readonly MetricCatalogStore[]): readonly string[] {
   const own = stores.filter(({ name }) => holders?.includes(name) ?? true);
-  const plain = own.filter(({ prometheus }) => prometheus.flavour === "VictoriaMetrics");
+  const plain = own.filter(({ prometheus, peer }) => prometheus?.flavour === "VictoriaMetrics" || peer?.increases === "Plain");
   if (source.gauge !== undefined || plain.length === 0 || plain.length === own.length) return [];
   const names = plain.map(({ name }) => name).join(", ");
   return [`the metric ${id} cannot be read over ${names} and its other stores at once, since VictoriaMetrics computes increases in its own way`];

@@ -1,15 +1,25 @@
 import { tenantHeaderOf } from "../checks/metric-store.ts";
 import type { StoreEntry } from "../checks/store-references.ts";
-import type { PrometheusConfig, StoreConfig, StoreTlsConfig } from "../config.ts";
-import type { MetricCatalogStore, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
+import type { PeerConfig, PrometheusConfig, StoreConfig, StorePlace, StoreTlsConfig } from "../config.ts";
+import type { MetricCatalogStore, MetricCatalogStorePeer, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
 
 const secondMs = 1_000;
 const resolutionSeconds = { "5m": 300, "1h": 3_600 } as const;
 
 /** One store of a catalog. `entries` are those that were found for it. */
 export function compileStore(store: MetricCatalogStore, entries: readonly StoreEntry[]): StoreConfig {
-  const { name, region, residency, environment, tenancy, labelMap, settleSeconds, prometheus } = store;
+  const { prometheus, peer } = store;
+  const material: MaterialFor = (use) => entries.find((entry) => entry.use === use)?.material;
+  if (peer !== undefined) return { ...placeOf(store), peer: compilePeer(peer, material) };
+  if (prometheus === undefined) throw new TypeError("a store of no kind was not refused");
   const tenantHeader = tenantHeaderOf(store);
+  return {
+    ...placeOf(store),
+    prometheus: { ...compilePrometheus(prometheus, material), ...(tenantHeader === undefined ? {} : { tenantHeader }) },
+  };
+}
+
+function placeOf({ name, region, residency, environment, tenancy, labelMap, settleSeconds }: MetricCatalogStore): StorePlace {
   return {
     name,
     region,
@@ -18,10 +28,6 @@ export function compileStore(store: MetricCatalogStore, entries: readonly StoreE
     tenancy,
     labelMap,
     settleSeconds,
-    prometheus: {
-      ...compilePrometheus(prometheus, (use) => entries.find((entry) => entry.use === use)?.material),
-      ...(tenantHeader === undefined ? {} : { tenantHeader }),
-    },
   };
 }
 
@@ -35,7 +41,7 @@ export function storeWarnings({ name, settleSeconds, prometheus }: MetricCatalog
     ...(settleSeconds >= settledSeconds
       ? []
       : [`the store ${name} settles after ${settleSeconds} s, before 2 intervals (${settledSeconds} s) passed`]),
-    ...(prometheus.auth === undefined || prometheus.url.startsWith("https:")
+    ...(prometheus?.auth === undefined || prometheus.url.startsWith("https:")
       ? []
       : [`the credentials for the store ${name} go over plain http`]),
   ];
@@ -56,13 +62,25 @@ function compilePrometheus(prometheus: MetricCatalogStorePrometheus, material: M
   };
 }
 
+/** Its token and its certificate were found, else the catalog would not be compiled. */
+function compilePeer({ url, timeoutSeconds, increases, tls }: MetricCatalogStorePeer, material: MaterialFor): PeerConfig {
+  const client = { certificate: material("certificate") ?? "", key: material("private key") ?? "" };
+  return {
+    url,
+    timeoutMs: timeoutSeconds * secondMs,
+    increases,
+    auth: { kind: "bearer", token: material("token") ?? "" },
+    tls: { ...compileTls({ tls }, material).tls, client },
+  };
+}
+
 function compileAuth(material: MaterialFor): Pick<PrometheusConfig, "auth"> {
   const [username, password, token] = [material("user name"), material("password"), material("token")];
   if (username !== undefined && password !== undefined) return { auth: { kind: "basic", username, password } };
   return token === undefined ? {} : { auth: { kind: "bearer", token } };
 }
 
-function compileTls({ tls }: MetricCatalogStorePrometheus, material: MaterialFor): { readonly tls?: StoreTlsConfig } {
+function compileTls({ tls }: Pick<MetricCatalogStorePrometheus, "tls">, material: MaterialFor): { readonly tls?: StoreTlsConfig } {
   if (tls === undefined) return {};
   const [ca, certificate, key] = [material("trusted certificates"), material("certificate"), material("private key")];
   return {

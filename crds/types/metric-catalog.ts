@@ -12,7 +12,7 @@ export interface MetricCatalogSpec {
   readonly slos: readonly MetricCatalogSlo[];
 }
 
-/** One store that speaks the HTTP API of Prometheus. */
+/** One store, exactly one of prometheus, which speaks the HTTP API of Prometheus, and peer, which is the runtime of another region. */
 export interface MetricCatalogStore {
   /** Name of the store among the catalog's stores. */
   readonly name: string;
@@ -29,7 +29,9 @@ export interface MetricCatalogStore {
   /** Age at which the store's samples no longer change, at least its out-of-order window and two intervals. @default 300 */
   readonly settleSeconds: number;
   /** How the store is reached and what it is. */
-  readonly prometheus: MetricCatalogStorePrometheus;
+  readonly prometheus?: MetricCatalogStorePrometheus;
+  /** A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over mutual TLS. No series leaves its region. */
+  readonly peer?: MetricCatalogStorePeer;
 }
 
 /** How the store is reached and what it is. */
@@ -118,6 +120,48 @@ export interface MetricCatalogStorePrometheusTlsCaSecretRef {
 
 /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the store. */
 export interface MetricCatalogStorePrometheusTlsClientSecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+}
+
+/** A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over mutual TLS. No series leaves its region. */
+export interface MetricCatalogStorePeer {
+  /** Base URL of the runtime; /v1/metrics/partials is appended. */
+  readonly url: string;
+  /** Bound on one request to the peer. A peer that is later makes the answer partial, which clients see only when they wait longer than this. @default 1 */
+  readonly timeoutSeconds: number;
+  /** How the peer's stores compute increases. Plain when they are VictoriaMetrics, which does not extrapolate. @default "Extrapolated" */
+  readonly increases: "Extrapolated" | "Plain";
+  /** Who asks, by an access token. */
+  readonly auth: MetricCatalogStorePeerAuth;
+  /** Whom to trust and what to show. */
+  readonly tls: MetricCatalogStorePeerTls;
+}
+
+/** Who asks, by an access token. */
+export interface MetricCatalogStorePeerAuth {
+  /** An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef. */
+  readonly bearer: MetricCatalogStorePeerAuthBearer;
+}
+
+/** An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef. */
+export interface MetricCatalogStorePeerAuthBearer {
+  /** The entry of a Secret in the same namespace that holds the token. */
+  readonly secretRef: MetricCatalogStorePrometheusAuthBearerSecretRef;
+}
+
+/** Whom to trust and what to show. */
+export interface MetricCatalogStorePeerTls {
+  /** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway. */
+  readonly caSecretRef?: MetricCatalogStorePrometheusTlsCaSecretRef;
+  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer. */
+  readonly clientSecretRef: MetricCatalogStorePeerTlsClientSecretRef;
+  /** Name that the peer's certificate must have. When absent, the host of the URL. */
+  readonly serverName?: string;
+}
+
+/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer. */
+export interface MetricCatalogStorePeerTlsClientSecretRef {
   /** Name of the Secret. */
   readonly name: string;
 }

@@ -37,7 +37,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
         "message": "replacedBy names another metric of this catalog"
       },
       {
-        "rule": "[self.stores.filter(t, t.prometheus.flavour == 'VictoriaMetrics').map(t, t.name)].all(plain, plain.size() == 0 || self.metrics.all(m, !((has(m.source.counter) && m.source.counter.increase == 'Anchored') || (has(m.source.ratio) && m.source.ratio.increase == 'Anchored') || (has(m.source.histogram) && (m.source.histogram.increase == 'Anchored' || m.source.histogram.type == 'Native'))) || (has(m.stores) && !m.stores.exists(s, s in plain))))",
+        "rule": "[self.stores.filter(t, has(t.prometheus) && t.prometheus.flavour == 'VictoriaMetrics').map(t, t.name)].all(plain, plain.size() == 0 || self.metrics.all(m, !((has(m.source.counter) && m.source.counter.increase == 'Anchored') || (has(m.source.ratio) && m.source.ratio.increase == 'Anchored') || (has(m.source.histogram) && (m.source.histogram.increase == 'Anchored' || m.source.histogram.type == 'Native'))) || (has(m.stores) && !m.stores.exists(s, s in plain))))",
         "fieldPath": ".metrics",
         "message": "VictoriaMetrics has neither anchored increases nor native histograms"
       },
@@ -85,26 +85,34 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
           "name"
         ],
         "items": {
-          "description": "One store that speaks the HTTP API of Prometheus.",
+          "description": "One store, exactly one of prometheus, which speaks the HTTP API of Prometheus, and peer, which is the runtime of another region.",
           "type": "object",
           "required": [
             "name",
-            "region",
-            "prometheus"
+            "region"
           ],
           "x-kubernetes-validations": [
             {
-              "rule": "self.tenancy != 'StoreHeader' || has(self.prometheus.tenantHeader) || self.prometheus.flavour in ['Thanos', 'Mimir']",
+              "rule": "has(self.prometheus) != has(self.peer)",
+              "message": "a store is exactly one of prometheus and peer"
+            },
+            {
+              "rule": "!has(self.peer) || (self.tenancy == 'Labelled' && self.labelMap.size() == 0)",
+              "fieldPath": ".peer",
+              "message": "a peer knows the labels and the tenancy of its own stores, so none are said here"
+            },
+            {
+              "rule": "self.tenancy != 'StoreHeader' || !has(self.prometheus) || has(self.prometheus.tenantHeader) || self.prometheus.flavour in ['Thanos', 'Mimir']",
               "fieldPath": ".prometheus.tenantHeader",
               "message": "tenancy StoreHeader needs a tenantHeader, since the flavour has none of its own"
             },
             {
-              "rule": "self.tenancy == 'StoreHeader' || !has(self.prometheus.tenantHeader)",
+              "rule": "self.tenancy == 'StoreHeader' || !has(self.prometheus) || !has(self.prometheus.tenantHeader)",
               "fieldPath": ".prometheus.tenantHeader",
               "message": "tenantHeader is for tenancy StoreHeader"
             },
             {
-              "rule": "self.tenancy != 'StoreHeader' || self.prometheus.headers.all(h, h.name.lowerAscii() != (has(self.prometheus.tenantHeader) ? self.prometheus.tenantHeader.lowerAscii() : self.prometheus.flavour == 'Mimir' ? 'x-scope-orgid' : 'thanos-tenant'))",
+              "rule": "self.tenancy != 'StoreHeader' || !has(self.prometheus) || self.prometheus.headers.all(h, h.name.lowerAscii() != (has(self.prometheus.tenantHeader) ? self.prometheus.tenantHeader.lowerAscii() : self.prometheus.flavour == 'Mimir' ? 'x-scope-orgid' : 'thanos-tenant'))",
               "fieldPath": ".prometheus.headers",
               "message": "the header of the tenant is not among the fixed headers"
             }
@@ -464,6 +472,174 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                     "5m",
                     "1h"
                   ]
+                }
+              }
+            },
+            "peer": {
+              "description": "A runtime in another region, which answers partials out of its own stores of the region, by its own catalog, over mutual TLS. No series leaves its region.",
+              "type": "object",
+              "required": [
+                "url",
+                "auth",
+                "tls"
+              ],
+              "x-kubernetes-validations": [
+                {
+                  "rule": "self.url.startsWith('https:')",
+                  "fieldPath": ".url",
+                  "message": "the URL of a peer is https, since both sides show a certificate"
+                }
+              ],
+              "properties": {
+                "url": {
+                  "description": "Base URL of the runtime; /v1/metrics/partials is appended.",
+                  "type": "string",
+                  "minLength": 1,
+                  "maxLength": 2048,
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "self.matches('^https?://[^/?#]')",
+                      "message": "the URL is absolute, http or https"
+                    },
+                    {
+                      "rule": "!self.matches('^https?://[^/?#]') || self.matches(r'^https?://([^/?#]*@)?(([A-Za-z0-9_-]+[.])*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?[.]?|((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])|\\[[0-9A-Fa-f:.]+\\])(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?([/?#]|$)')",
+                      "message": "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535"
+                    },
+                    {
+                      "rule": "!self.matches('^https?://[[]') || !self.contains(']') || (isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']'))) && ip(self.substring(self.indexOf('[') + 1, self.indexOf(']'))).family() == 6)",
+                      "message": "what stands in brackets is an IPv6 address"
+                    },
+                    {
+                      "rule": "!self.matches('^https?://[^/?#]*@')",
+                      "message": "the URL holds no user and no password"
+                    },
+                    {
+                      "rule": "!self.contains('?')",
+                      "message": "the URL has no query, since the path of the store's API is appended"
+                    },
+                    {
+                      "rule": "!self.contains('#')",
+                      "message": "the URL has no fragment"
+                    },
+                    {
+                      "rule": "self.matches(r\"^[A-Za-z0-9\\-._~:/?#\\[\\]@!$&'()*+,;=%]*$\")",
+                      "message": "the URL holds only characters of URLs, everything else percent-encoded"
+                    }
+                  ]
+                },
+                "timeoutSeconds": {
+                  "description": "Bound on one request to the peer. A peer that is later makes the answer partial, which clients see only when they wait longer than this.",
+                  "type": "integer",
+                  "minimum": 1,
+                  "maximum": 60,
+                  "default": 1
+                },
+                "increases": {
+                  "description": "How the peer's stores compute increases. Plain when they are VictoriaMetrics, which does not extrapolate.",
+                  "type": "string",
+                  "enum": [
+                    "Extrapolated",
+                    "Plain"
+                  ],
+                  "default": "Extrapolated"
+                },
+                "auth": {
+                  "description": "Who asks, by an access token.",
+                  "type": "object",
+                  "required": [
+                    "bearer"
+                  ],
+                  "properties": {
+                    "bearer": {
+                      "description": "An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef.",
+                      "type": "object",
+                      "required": [
+                        "secretRef"
+                      ],
+                      "properties": {
+                        "secretRef": {
+                          "description": "The entry of a Secret in the same namespace that holds the token.",
+                          "type": "object",
+                          "required": [
+                            "name"
+                          ],
+                          "properties": {
+                            "name": {
+                              "description": "Name of the Secret.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                            },
+                            "key": {
+                              "description": "Name of the entry that holds the token.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[A-Za-z0-9._-]+$",
+                              "default": "token"
+                            }
+                          }
+                        }
+                      }
+                    }
+                  }
+                },
+                "tls": {
+                  "description": "Whom to trust and what to show.",
+                  "type": "object",
+                  "required": [
+                    "clientSecretRef"
+                  ],
+                  "properties": {
+                    "caSecretRef": {
+                      "description": "The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway.",
+                      "type": "object",
+                      "required": [
+                        "name"
+                      ],
+                      "properties": {
+                        "name": {
+                          "description": "Name of the Secret.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 253,
+                          "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                        },
+                        "key": {
+                          "description": "Name of the entry.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 253,
+                          "pattern": "^[A-Za-z0-9._-]+$",
+                          "default": "ca.crt"
+                        }
+                      }
+                    },
+                    "clientSecretRef": {
+                      "description": "A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer.",
+                      "type": "object",
+                      "required": [
+                        "name"
+                      ],
+                      "properties": {
+                        "name": {
+                          "description": "Name of the Secret.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 253,
+                          "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                        }
+                      }
+                    },
+                    "serverName": {
+                      "description": "Name that the peer's certificate must have. When absent, the host of the URL.",
+                      "type": "string",
+                      "minLength": 1,
+                      "maxLength": 253,
+                      "pattern": "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
+                    }
+                  }
                 }
               }
             }

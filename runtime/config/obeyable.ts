@@ -95,8 +95,8 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
 
 function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
   const facts: readonly Fact[] = [
-    ...stores.flatMap(({ name, tenancy, prometheus: { url } }): readonly Fact[] => [
-      [isHttpUrl(url), `the store ${name} has no URL that can be asked: ${url}`],
+    ...stores.flatMap(({ name, tenancy, prometheus, peer }): readonly Fact[] => [
+      [isHttpUrl((prometheus ?? peer).url), `the store ${name} has no URL that can be asked: ${(prometheus ?? peer).url}`],
       [isKnown("tenancy", tenancy), `this version of the runtime does not know the tenancy ${tenancy} of the store ${name}`],
     ]),
     ...metrics.map(({ id, source: { kind } }): Fact => [

@@ -28,6 +28,8 @@ export interface Possession {
   readonly path: string;
   /** The `Host` header. */
   readonly host: string | undefined;
+  /** What the token has to be bound to here. @default what its issuer's settings say */
+  readonly binding?: TokenBinding;
 }
 
 /** A request with nothing but its token. */
@@ -82,7 +84,7 @@ export function createAuthenticate(
   return async (authorization, shown = nothingShown) => {
     const { scheme, token } = credentialsOf(authorization);
     const { caller, binding, issuer } = await verify(token);
-    requireBound(binding, issuer.settings.tokenBinding ?? tokenBinding);
+    requireBound(binding, shown.binding ?? issuer.settings.tokenBinding ?? tokenBinding);
     requireCertificate(binding, shown.certificate);
     requireScheme(scheme, binding);
     if (binding.key !== undefined) {

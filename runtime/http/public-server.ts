@@ -75,6 +75,7 @@ async function callerOf({ headers, raw }: FastifyRequest, route: Route, { authen
     method,
     path: url.split("?", 1)[0] ?? "",
     host: headers.host,
+    ...(route.isCertificateRequired === true ? { binding: "Certificate" as const } : {}),
   };
   const caller = await authenticate(authorization, shown);
   if (route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
@@ -99,6 +100,7 @@ function apiRequest(request: FastifyRequest, signal: AbortSignal, nowMs: number)
     acceptEncoding: headerOf(request.headers["accept-encoding"]),
     ifNoneMatch: request.headers["if-none-match"],
     idempotencyKey: headerOf(request.headers["idempotency-key"]),
+    remainingMs: headerOf(request.headers["x-remaining-ms"]),
     body: request.body instanceof Uint8Array ? request.body : noBody,
   };
 }

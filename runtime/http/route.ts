@@ -33,6 +33,8 @@ export interface ApiRequest {
   readonly ifNoneMatch: string | undefined;
   /** The `Idempotency-Key` header; undefined when there was none. */
   readonly idempotencyKey: string | undefined;
+  /** The `X-Remaining-Ms` header; undefined when there was none. */
+  readonly remainingMs?: string | undefined;
   /** Exactly as received; empty when there was none. */
   readonly body: Uint8Array;
 }
@@ -55,6 +57,8 @@ export interface Route {
   readonly scopes: readonly string[];
   /** Whether a request without a token is let through, as {@link anonymous}. @default false */
   readonly allowsAnonymous?: boolean;
+  /** Whether a token counts only with the client certificate that it is bound to, whatever is enough elsewhere. @default false */
+  readonly isCertificateRequired?: boolean;
   /** Whether no token is looked at, for what everybody may read. @default false */
   readonly isOpen?: boolean;
   /** What the OpenAPI document says of the route. @default method, path, scopes and errors */

@@ -152,12 +152,12 @@ function asOf(params: Parameters, nowMs: number, snapshots: Snapshots): number {
 
 async function find(plan: Plan, { signal, context }: QueryRequest, sources: QuerySources): Promise<Found> {
   const { query } = plan;
-  const { nowMs } = context;
+  const { nowMs, correlationId } = context;
   const { snapshots, stores, deadlineMs, observe } = sources;
   const kept = keptPage(query, nowMs, snapshots);
   if (kept !== undefined) return kept;
   const bytes = createByteBudget();
-  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, observe });
+  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, correlationId, observe });
   const snapshot = snapshotOf(result, query);
   requireSnapshot(query.snapshot, snapshot);
   if (result.series.length > query.limit) snapshots.keep(snapshot, query, { result, nowMs });

@@ -24,6 +24,9 @@ export const publicReadScope = "metrics:read.public";
 /** Scope that may see the plan of a query and what the stores were asked. */
 export const explainScope = "metrics:explain";
 
+/** Scope of runtimes of other regions, which are answered partials. */
+export const peerScope = "metrics:peer";
+
 /** Whether the caller may only read as a public dashboard does. Source: seed "Operational Metrics API" §8. */
 export function isPublic(caller: Caller): boolean {
   return caller.scopes.includes(publicReadScope) && !caller.scopes.includes(readScope);

@@ -6,7 +6,7 @@ import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.ts";
 import { answerBulk } from "./bulk/answer-bulk.ts";
 import { createAnswers } from "./cache/answers.ts";
-import { createHitLog } from "./cache/hit-log.ts";
+import { createHitLog, type HitLog } from "./cache/hit-log.ts";
 import { createReadCache, type ReadCache } from "./cache/read-cache.ts";
 import { createRenewals } from "./cache/renewals.ts";
 import { createSharedPieces, type SharedBytes } from "./cache/shared-pieces.ts";
@@ -18,6 +18,8 @@ import { createGate } from "./gate.ts";
 import { createInstruments, type Instruments } from "./instruments.ts";
 import { measured, type Measure } from "./measured.ts";
 import type { MetricsAnswer, MetricsApi, Parameters, RequestContext } from "./metrics-api.ts";
+import { answerPartials } from "./peer/answer-partials.ts";
+import { createPeerClient } from "./peer/peer-client.ts";
 import { noPeers, type Peers } from "./peers.ts";
 import type { World } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
@@ -56,6 +58,9 @@ const readCacheBytesMax = 128 * 1024 * 1024;
 /** Requests without a token that are answered at once. */
 const anonymousMax = 32;
 
+/** Questions of peers that are answered at once. Whoever asks them has been counted where it asked. */
+const questionsMax = 128;
+
 /** What requests are answered from until the next configuration. */
 interface Obeyed {
   readonly world: World;
@@ -65,7 +70,7 @@ interface Obeyed {
 /** Makes the API and begins to probe the stores; connections are kept until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const { log, now = Date.now, deadlineMs = deadlineMsDefault, peers = noPeers() } = options;
-  const stores = createStoreSet(now);
+  const stores = createStoreSet(now, createPeerClient);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
   const snapshots = createSnapshots();
@@ -75,6 +80,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const answers = createAnswers();
   const hits = createHitLog(now);
   const gate = createGate(anonymousMax);
+  const partials = createPartials();
   let obeyed: Obeyed = obeyedOf(options.config);
 
   const apply = (config: RuntimeConfig): void => {
@@ -82,7 +88,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     stores.apply(storesOf(config), config.material);
     probeAll(stores);
   };
-  const observer = ({ correlationId }: RequestContext) => (outcomes: readonly PartOutcome[]): void => {
+  const observer = ({ correlationId }: RequestContext) => (outcomes: readonly PartOutcome<unknown>[]): void => {
     instruments.asked(outcomes);
     logFailures(log, outcomes, correlationId);
   };
@@ -94,10 +100,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     snapshots,
     cache: reads,
     answers,
-    looked: (counts) => {
-      hits.add(counts);
-      instruments.looked(counts);
-    },
+    looked: lookedBy(hits, instruments),
     deadlineMs,
     admit: counted(doorkeeper.query),
     observe: observer(context),
@@ -121,6 +124,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
         const work = (): Promise<MetricsAnswer> => answerSlo({ params, caller, signal, context }, sources);
         return caller.scopes.length === 0 ? gate(work) : work();
       }),
+    partials: (request) =>
+      measure("partials", request.signal, () => partials(request, { ...obeyed, stores, deadlineMs, observe: observer(request.context) })),
     catalog: (params, caller, context) => catalogAnswer(params, caller, obeyed.world, context),
     health() {
       probeAll(stores);
@@ -131,6 +136,18 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       for (const ending of [doorkeeper, reads.renewals]) ending.stop();
       return stores.stop();
     },
+  };
+}
+
+function createPartials(): typeof answerPartials {
+  const gate = createGate(questionsMax, "peers ask too much at once");
+  return (request, sources) => gate(() => answerPartials(request, sources));
+}
+
+function lookedBy(hits: HitLog, instruments: Instruments): QuerySources["looked"] {
+  return (counts) => {
+    hits.add(counts);
+    instruments.looked(counts);
   };
 }
 
@@ -177,7 +194,7 @@ function probeAll(stores: StoreSet): void {
   }
 }
 
-function logFailures(log: Pick<Logger, "warn">, outcomes: readonly PartOutcome[], correlationId: string): void {
+function logFailures(log: Pick<Logger, "warn">, outcomes: readonly PartOutcome<unknown>[], correlationId: string): void {
   for (const { part, outcome } of outcomes) {
     if (outcome.ok) continue;
     const { held, metric } = part;

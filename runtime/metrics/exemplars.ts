@@ -11,7 +11,7 @@ export interface Exemplar {
   readonly value: number;
 }
 
-const exemplarsPerSeriesMax = 10;
+export const exemplarsPerSeriesMax = 10;
 /** A W3C or a B3 trace id and nothing else: a free text could hold personal data. */
 const traceId = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/iu;
 
@@ -27,7 +27,8 @@ export function exemplarsBySeries(answers: readonly StoreAnswer[], plan: Plan): 
   return new Map([...groups].map(([key, own]) => [key, newest(own.map(({ exemplar }) => exemplar))]));
 }
 
-function isShowable({ labels, value, timestampMs }: StoreExemplar): boolean {
+/** Whether an exemplar holds a trace id, and numbers. */
+export function isShowable({ labels, value, timestampMs }: StoreExemplar): boolean {
   return traceId.test(labels["trace_id"] ?? "") && Number.isFinite(value) && Number.isFinite(timestampMs);
 }
 

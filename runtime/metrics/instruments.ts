@@ -5,14 +5,14 @@ import type { RequestOutcome } from "./request-log.ts";
 import type { PartOutcome } from "./read-stores.ts";
 
 /** Routes whose time is that of the stores. */
-export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo";
+export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials";
 
 /** What the API counts about itself. Source: seed "Operational Metrics API" §2.2. */
 export interface Instruments {
   request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number): void;
   /** A query that was let in, with its expected cost in cost units. */
   planned(plan: Plan, cost: number): void;
-  asked(outcomes: readonly PartOutcome[]): void;
+  asked(outcomes: readonly PartOutcome<unknown>[]): void;
   looked(counts: PointCounts): void;
   /** Something that was served stale was read again, or was to be. */
   readonly renewed: (outcome: "ok" | "failed") => void;

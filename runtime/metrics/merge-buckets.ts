@@ -6,6 +6,8 @@ import { bucketQuantile, type Quantile } from "./quantile.ts";
 /** The buckets of one group in one store, by upper bound. */
 export type StoreBuckets = ReadonlyMap<number, Points>;
 
+const tooFew = "the histograms of these stores share too few bounds";
+
 /** Bounds of the stores differ, and what they share is no histogram. Source: design §5 rule 9. */
 export class IncompatibleBuckets extends Error {
   override readonly name = "IncompatibleBuckets";
@@ -25,10 +27,34 @@ export function bucketsOf(series: readonly StoreSeries[], count: number): StoreB
  * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
  */
 export function mergeQuantile(stores: readonly StoreBuckets[], quantile: number, count: number): Quantiles {
-  const all = [...new Set(stores.flatMap((store) => [...store.keys()]))].sort((a, b) => a - b);
-  const merged = all.map((bound) => mergeBound(stores.map((store) => store.get(bound)).filter(isThere), bound, count));
+  const merged = mergedBounds(stores, count);
   const heard = heardStores(stores, count);
   return createQuantiles(count, (index) => quantileAt(merged, heard[index] ?? 0, { index, quantile }));
+}
+
+/**
+ * The sums of several stores' buckets at the bounds that all of them have, at each point; those of one store are its own.
+ *
+ * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
+ */
+export function sharedBuckets(stores: readonly StoreBuckets[], count: number): StoreBuckets {
+  const [only, ...others] = stores;
+  if (only !== undefined && others.length === 0) return only;
+  const heard = heardStores(stores, count);
+  const shared = mergedBounds(stores, count).map(({ bound, values, stores: have }) => {
+    return [bound, { values, present: have.map((number, index) => Number(number > 0 && number === heard[index])) }] as const;
+  });
+  for (let index = 0; index < count; index += 1) {
+    const bounds = shared.filter(([, { present }]) => present[index] === 1);
+    const differ = mergedAt(stores, index) > bounds.length;
+    if (differ && (bounds.length < 2 || bounds.at(-1)?.[0] !== Infinity)) throw new IncompatibleBuckets(tooFew);
+  }
+  return new Map(shared.map(([bound, { values, present }]) => [bound, { values, present: Uint8Array.from(present) }]));
+}
+
+/** Bounds that any store has at a point. */
+function mergedAt(stores: readonly StoreBuckets[], index: number): number {
+  return new Set(stores.flatMap((store) => [...store].flatMap(([bound, { present }]) => (present[index] === 1 ? [bound] : [])))).size;
 }
 
 /** One bound over all stores. */
@@ -57,9 +83,15 @@ function quantileAt(
     counts.push(values[index] ?? Number.NaN);
   }
   if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) {
-    throw new IncompatibleBuckets("the histograms of these stores share too few bounds");
+    throw new IncompatibleBuckets(tooFew);
   }
   return bucketQuantile(quantile, bounds, counts);
+}
+
+/** Ascending. */
+function mergedBounds(stores: readonly StoreBuckets[], count: number): readonly MergedBound[] {
+  const all = [...new Set(stores.flatMap((store) => [...store.keys()]))].sort((a, b) => a - b);
+  return all.map((bound) => mergeBound(stores.map((store) => store.get(bound)).filter(isThere), bound, count));
 }
 
 function mergeBound(rows: readonly Points[], bound: number, count: number): MergedBound {

@@ -38,6 +38,24 @@ export interface BulkAnswer {
   readonly meta: object;
 }
 
+/** One question of a runtime in another region. */
+export interface PartialsRequest {
+  /** As it was received. */
+  readonly body: Uint8Array;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+  /** For how long the answer is of use; undefined: as long as any. */
+  readonly remainingMs: number | undefined;
+}
+
+/** Partials as bytes, or, of what is small, as JSON. */
+export interface PartialsAnswer {
+  readonly status: 200;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: object;
+}
+
 /**
  * The metrics read API without its HTTP. Every method throws `Refusal` for what the caller did wrong and for stores
  * that all failed; an aborted signal rejects with the signal's reason. Source: seed "Operational Metrics API" §4.
@@ -51,6 +69,8 @@ export interface MetricsApi {
   bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkAnswer>;
   /** `GET /v1/metrics/slo`; a caller without any scope sees what is public. */
   slo(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
+  /** `POST /v1/metrics/partials`: what a runtime in another region wants of this one's own stores. */
+  partials(request: PartialsRequest): Promise<PartialsAnswer>;
   /** `GET /v1/metrics/catalog`: only what the caller may read. */
   catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsAnswer;
   /** `GET /v1/metrics/health` */

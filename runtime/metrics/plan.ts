@@ -1,11 +1,12 @@
 import type { LabelName, SeriesConfig, StoreConfig } from "../../crds/config.ts";
-import { flavours } from "../stores/flavours.ts";
+import { traitsOf } from "../stores/flavours.ts";
 import type { PointGrid } from "../stores/matrix.ts";
 import type { HeldStore } from "./catalog-index.ts";
 import { extentsOf, type Extent } from "./extents.ts";
 import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels, type LabelSource } from "./labels.ts";
 import type { StoreScope } from "./kinds/recipe.ts";
-import { fixedMatcher, oneOf, type Matcher, type Selector, type Vector } from "./promql.ts";
+import { askPeer } from "./peer/ask-peer.ts";
+import { fixedMatcher, oneOf, type Matcher, type Question, type Selector, type Vector } from "./promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 import { pointCount } from "./window.ts";
 
@@ -27,7 +28,7 @@ export interface PlannedPart {
    */
   readonly newest: Vector | undefined;
   /** The series whose exemplars are wanted; undefined: none are. */
-  readonly exemplars: Selector | undefined;
+  readonly exemplars: Selector | Question | undefined;
 }
 
 /** What a query asks of the stores. */
@@ -60,13 +61,20 @@ function planPart(query: Query, grid: PointGrid, { metric, held, nowMs }: Placed
   const { store } = held;
   const isSettled = query.window.toMs < nowMs - store.settleSeconds * 1_000;
   const imposed = imposedLabels(store, query.tenant);
-  const scope = scopeOf(query, store, imposed);
-  return {
+  const placed = {
     metric,
     held,
     imposed,
     tenant: store.tenancy === "StoreHeader" ? query.tenant : undefined,
-    extents: flavours[store.prometheus.flavour].isCuttable ? extentsOf(grid) : [{ offset: 0, grid }],
+    extents: traitsOf(store).isCuttable ? extentsOf(grid) : [{ offset: 0, grid }],
+  };
+  if (store.peer !== undefined) {
+    const { newest, ...asked } = askPeer(query, metric, held);
+    return { ...placed, ...asked, newest: isSettled ? undefined : newest };
+  }
+  const scope = scopeOf(query, store, imposed);
+  return {
+    ...placed,
     ranges: recipe.kind === "quantile"
       ? [recipe.buckets(scope)]
       : recipe.statistics.map((statistic) => statistic.expr(scope)),

@@ -34,6 +34,11 @@ type Filters = ReadonlyMap<LabelName, string>;
  */
 export function grant(entries: readonly MetricEntry[], filters: Filters, caller: Caller, access: Access): Grant {
   requireReadScope(caller);
+  return grantUnscoped(entries, filters, caller, access);
+}
+
+/** As {@link grant} does, to a caller whose scope was looked at. */
+export function grantUnscoped(entries: readonly MetricEntry[], filters: Filters, caller: Caller, access: Access): Grant {
   for (const entry of entries) requireMetric(entry, caller, access);
   const tenant = tenantOf(filters, access.tenants);
   const environments = environmentsOf(filters, access.environments);
@@ -128,8 +133,8 @@ function requireTellable(tenant: string, metrics: readonly GrantedMetric[]): voi
   throw refuseField("invalid_filter", "filter[tenant]", `the tenant ${shown(tenant)} is none that a store can be asked for`);
 }
 
-/** Source: wire, "More than one region in a query needs an aggregate whose complianceScope lists those regions". */
-function requireScopeOver(regions: readonly string[], metrics: readonly GrantedMetric[]): void {
+/** @throws Refusal `region_forbidden`. Source: wire, "More than one region in a query needs an aggregate whose complianceScope lists those regions". */
+export function requireScopeOver(regions: readonly string[], metrics: readonly Pick<GrantedMetric, "entry">[]): void {
   if (regions.length <= 1) return;
   const outside = metrics.find(({ entry }) => {
     const listed = entry.metric.complianceScope?.regions ?? [];

@@ -1,4 +1,5 @@
 import type { MatcherConfig } from "../../crds/config.ts";
+import type { PartialQuestion } from "./peer/question.ts";
 import type { RangeBoundary } from "../stores/probe.ts";
 
 /**
@@ -11,7 +12,14 @@ export type Vector =
   | { readonly kind: "aggregate"; readonly op: "sum" | "min" | "max"; readonly by: readonly string[]; readonly of: Vector }
   | { readonly kind: "histogramPart"; readonly fn: "histogram_sum" | "histogram_count"; readonly of: Vector }
   | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
-  | { readonly kind: "timestamp"; readonly of: Selector };
+  | { readonly kind: "timestamp"; readonly of: Selector }
+  | Question;
+
+/** What a peer is asked in place of a query; its text is JSON, and no store sees it. */
+export interface Question {
+  readonly kind: "question";
+  readonly of: PartialQuestion;
+}
 
 export type RangeFunction =
   | "sum_over_time"
@@ -51,7 +59,7 @@ export function oneOf(label: string, values: readonly string[]): Matcher {
 /** The same over ranges of another width. */
 export function overWidth(vector: Vector, rangeMs: number): Vector {
   if ("rangeMs" in vector) return { ...vector, rangeMs };
-  return vector.kind === "timestamp" ? vector : { ...vector, of: overWidth(vector.of, rangeMs) };
+  return vector.kind === "timestamp" || vector.kind === "question" ? vector : { ...vector, of: overWidth(vector.of, rangeMs) };
 }
 
 /** Prints a tree. `boundary` is that of the store it is for. */
@@ -65,13 +73,21 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
       return `${vector.op} by(${vector.by.map(printName).join(",")})(${printVector(vector.of, boundary)})`;
     case "histogramPart":
       return `${vector.fn}(${printVector(vector.of, boundary)})`;
+    case "question":
+      return JSON.stringify(vector.of);
     case "quantile":
+      if (vector.of.kind === "question") return JSON.stringify({ ...vector.of.of, quantile: vector.quantile });
       return `histogram_quantile(${vector.quantile},${printVector(vector.of, boundary)})`;
     case "timestamp":
       return `max(timestamp(${printSelector(vector.of)}))`;
     default:
       return vector satisfies never;
   }
+}
+
+/** Prints what exemplars are asked of. */
+export function printExemplified(of: Selector | Question): string {
+  return "kind" in of ? JSON.stringify(of.of) : printSelector(of);
 }
 
 /** Prints a selector: the metric name as a matcher too, since that spelling takes any name in any version. */

@@ -1,6 +1,6 @@
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import { Refusal, refuseField } from "../errors/refusal.ts";
-import { flavours } from "../stores/flavours.ts";
+import { traitsOf } from "../stores/flavours.ts";
 import { accessOf, classOf, type QueryClassGrant } from "./access.ts";
 import { isPublic, type Caller } from "./caller.ts";
 import type { CatalogIndex, MetricEntry } from "./catalog-index.ts";
@@ -15,6 +15,8 @@ import { publicStepSecondsMin, resolveInstant, resolveWindow, stepSecondsMin, ty
 export interface QueriedMetric extends GrantedMetric {
   readonly aggregation: Aggregation;
   readonly recipe: Recipe;
+  /** The objective whose events are counted. @default none: it is a query of the metric */
+  readonly slo?: string;
 }
 
 /**
@@ -47,7 +49,7 @@ export interface World {
 /** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
 const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
 /** Source: wire, "Metrics". */
-const groupByMax = 4;
+export const groupByMax = 4;
 
 /** The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says */
 export function makeQuery(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
@@ -90,13 +92,15 @@ function resolve(selection: Selection, caller: Caller, world: World, chooseWindo
   };
 }
 
-function entryOf(id: string, catalog: CatalogIndex): MetricEntry {
+/** @throws Refusal `unknown_metric` */
+export function entryOf(id: string, catalog: CatalogIndex): MetricEntry {
   const entry = catalog.get(id);
   if (entry === undefined) throw refuseField("unknown_metric", "metric", `the metric ${shown(id)} is not in the catalog`);
   return entry;
 }
 
-function queriedMetric(granted: GrantedMetric, asked: Aggregation | undefined): QueriedMetric {
+/** One metric of a query. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
+export function queriedMetric(granted: GrantedMetric, asked: Aggregation | undefined): QueriedMetric {
   const { metric } = granted.entry;
   const aggregation = asked ?? metric.defaultAggregation;
   if (!metric.aggregations.includes(aggregation)) {
@@ -108,15 +112,20 @@ function queriedMetric(granted: GrantedMetric, asked: Aggregation | undefined): 
   return { ...granted, aggregation, recipe };
 }
 
-/** Increases by different rules do not add up to anything. Source: design §5 rule 6, "never mixed in one answer". */
-function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Recipe): void {
-  const rules = new Set(stores.map(({ store }) => flavours[store.prometheus.flavour].increases));
+/**
+ * Increases by different rules do not add up to anything. Source: design §5 rule 6, "never mixed in one answer".
+ *
+ * @throws Refusal `incompatible_increases`
+ */
+export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Recipe): void {
+  const rules = new Set(stores.map(({ store }) => traitsOf(store).increases));
   if (!needs.increases || rules.size === 1) return;
   const detail = `${entry.metric.id} is in stores that compute increases differently; ask one region with filter[region]`;
   throw refuseField("incompatible_increases", "filter[region]", detail);
 }
 
-function requireLabels(selection: Selection, metrics: readonly MetricConfig[], groupByClassMax: number): void {
+/** @throws Refusal `invalid_group_by`, `invalid_filter` for labels that a metric does not have, or too many of them */
+export function requireLabels(selection: Pick<Selection, "groupBy" | "filters">, metrics: readonly MetricConfig[], groupByClassMax: number): void {
   for (const metric of metrics) {
     const most = Math.min(metric.maxGroupBy, groupByClassMax);
     if (selection.groupBy.length > most) {

@@ -6,7 +6,7 @@ import type { PointGrid, StoreSeries } from "../stores/matrix.ts";
 import type { RangeBoundary, StoreCapabilities } from "../stores/probe.ts";
 import type { Narrower, PrometheusClient, RangeAnswer, RangeGrid, StoreExemplar } from "../stores/prometheus-client.ts";
 import { StoreError } from "../stores/store-error.ts";
-import type { StoreCall } from "../stores/store-http.ts";
+import type { CallOrigin, StoreCall } from "../stores/store-http.ts";
 import type { Store } from "../stores/store.ts";
 import { gravest, type WarningClass } from "../stores/warnings.ts";
 import { joinHistograms, joinSeries, type Extent, type ExtentAnswer } from "./extents.ts";
@@ -14,7 +14,7 @@ import type { StoreNeeds } from "./kinds/recipe.ts";
 import type { PartAnswer } from "./merge.ts";
 import { layoutOf, tellingPoint, toldLayout, type NativeLayout } from "./native-layout.ts";
 import type { PlannedPart, Plan } from "./plan.ts";
-import { overWidth, printSelector, printVector, type Vector } from "./promql.ts";
+import { overWidth, printExemplified, printVector, type Vector } from "./promql.ts";
 
 /** What one store answered for one metric, and of when. */
 export interface StoreAnswer extends PartAnswer {
@@ -44,13 +44,13 @@ interface Reading {
  */
 export function readPart(
   { plan, part, store }: { readonly plan: Plan; readonly part: PlannedPart; readonly store: Store },
-  { signal, bytes }: { readonly signal: AbortSignal; readonly bytes: ByteBudget },
+  { signal, bytes, origin }: { readonly signal: AbortSignal; readonly bytes: ByteBudget; readonly origin?: CallOrigin | undefined },
 ): Promise<StoreAnswer> {
   return store.run(async () => {
     const capabilities = await store.capabilities(part.tenant);
     requireNeeds(part.metric.recipe.needs, capabilities);
     const failure = new AbortController();
-    const call = { signal: AbortSignal.any([signal, failure.signal]), tenant: part.tenant, bytes };
+    const call = { signal: AbortSignal.any([signal, failure.signal]), tenant: part.tenant, bytes, origin };
     try {
       return await readAll({ plan, part, client: store.client, call, boundary: capabilities.boundary });
     } catch (error) {
@@ -130,6 +130,8 @@ function narrowerOf(
 ): Narrower | undefined {
   const statistic = recipe.kind === "scalar" ? recipe.statistics[ranges.indexOf(range)] : undefined;
   const { prometheus } = held.store;
+  // Nobody knows here what a peer's stores make wide points of.
+  if (prometheus === undefined) return undefined;
   const { isCuttable, parameters } = flavours[prometheus.flavour];
   if (statistic?.isAdditiveOverTime !== true || !isCuttable) return undefined;
   const parametersOf = (widthMs: number): string => JSON.stringify(parameters({ rangeMs: widthMs }, prometheus));
@@ -154,20 +156,26 @@ function joinOwn<Series>(
   return { series: join(own), warning: gravest(own.map(({ warning }) => warning)) };
 }
 
-/** Exemplars are an extra: a store without that API has none. */
-async function readExemplars({ plan, part, client, call }: Reading): Promise<readonly StoreExemplar[]> {
-  if (part.exemplars === undefined) return [];
+/** Exemplars are an extra. */
+function readExemplars({ plan, part, client, call }: Reading): readonly StoreExemplar[] | Promise<readonly StoreExemplar[]> {
+  const { exemplars } = part;
+  if (exemplars === undefined) return [];
+  const { fromMs, toMs } = plan.query.window;
+  return exemplarsOrNone(() => client.exemplars(printExemplified(exemplars), fromMs, toMs, call));
+}
+
+/** What a read of exemplars answers; none from a store that has no such API. */
+export async function exemplarsOrNone(read: () => Promise<readonly StoreExemplar[]>): Promise<readonly StoreExemplar[]> {
   try {
-    const { fromMs, toMs } = plan.query.window;
-    return await client.exemplars(printSelector(part.exemplars), fromMs, toMs, call);
+    return await read();
   } catch (error) {
     if (error instanceof StoreError && (error.kind === "status" || error.kind === "refused")) return [];
     throw error;
   }
 }
 
-/** The rule of increases is the flavour's and was probed with it. */
-function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapabilities): void {
+/** The rule of increases is the flavour's and was probed with it. @throws StoreError `unsupported` */
+export function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapabilities): void {
   if (needs.anchored && !anchored) throw new StoreError("unsupported", "the store does not know anchored ranges");
   if (needs.native && !native) throw new StoreError("unsupported", "the store does not know native histograms");
 }

@@ -5,14 +5,16 @@ import type { PlannedPart, Plan } from "./plan.ts";
 import { readPart, type StoreAnswer } from "./read-part.ts";
 
 /** How one part of a plan ended. */
-export interface PartOutcome {
+export interface PartOutcome<Value = StoreAnswer> {
   readonly part: PlannedPart;
-  readonly outcome: Outcome<StoreAnswer>;
+  readonly outcome: Outcome<Value>;
 }
 
 export interface ReadOptions extends FanOutOptions {
   /** What all stores together may answer. */
   readonly bytes: ByteBudget;
+  /** Of the request; undefined: none in particular. */
+  readonly correlationId?: string | undefined;
 }
 
 /**
@@ -20,9 +22,10 @@ export interface ReadOptions extends FanOutOptions {
  *
  * @throws the signal's reason when the caller leaves
  */
-export async function readStores(plan: Plan, stores: StoreSet, { bytes, ...options }: ReadOptions): Promise<readonly PartOutcome[]> {
+export async function readStores(plan: Plan, stores: StoreSet, { bytes, correlationId, ...options }: ReadOptions): Promise<readonly PartOutcome[]> {
+  const origin = correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
   const read = (part: PlannedPart, signal: AbortSignal): Promise<StoreAnswer> =>
-    readPart({ plan, part, store: stores.get(part.held.key) }, { signal, bytes });
+    readPart({ plan, part, store: stores.get(part.held.key) }, { signal, bytes, origin });
   const outcomes = await fanOut(plan.parts, read, options);
   return plan.parts.flatMap((part, index) => {
     const outcome = outcomes[index];

@@ -40,6 +40,8 @@ export interface RunOptions {
   /** What all stores together may answer. */
   readonly bytes: ByteBudget;
   readonly nowMs: number;
+  /** Of the request; undefined: none in particular. */
+  readonly correlationId?: string | undefined;
   /** Told how each store ended, before anything is made of it. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }

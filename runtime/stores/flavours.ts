@@ -1,4 +1,4 @@
-import type { PrometheusConfig, StoreFlavour } from "../../crds/config.ts";
+import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../crds/config.ts";
 
 /**
  * How a store computes `increase`: `Extrapolated` to the edges of the range, as Prometheus documents it, or `Plain` from
@@ -49,6 +49,12 @@ export const flavours: Readonly<Record<StoreFlavour, Flavour>> = {
     parameters: () => ({ nocache: "1", latency_offset: "0s" }),
   },
 };
+
+/** What a plan has to know of a store, whichever kind it is. A peer's stores differ as those of the flavours do. */
+export function traitsOf({ prometheus, peer }: StoreConfig): Pick<Flavour, "increases" | "isCuttable"> {
+  if (prometheus !== undefined) return flavours[prometheus.flavour];
+  return { increases: peer.increases, isCuttable: peer.increases === "Extrapolated" };
+}
 
 /**
  * The coarsest downsampled data that a point may be made of: allowed by the catalog, and an even part of the point. 0 is

@@ -17,19 +17,22 @@ export interface RetryOptions {
  * Sends once more what failed in passing, as long as the budget lasts: reads change nothing, so that one too many is only
  * load. What took too long is not asked again.
  */
-export function retryingPost(post: Post, { budget, random = Math.random }: RetryOptions): Post {
-  return async (path, form, call, grid) => {
-    budget.earn();
-    try {
-      return await post(path, form, call, grid);
-    } catch (error) {
-      call.signal.throwIfAborted();
-      const mayRetry = error instanceof StoreError && error.isPassing && budget.spend();
-      if (!mayRetry) throw error;
-    }
-    await waitUnlessAborted(waitMsMin + random() * (waitMsMax - waitMsMin), call.signal);
-    return post(path, form, call, grid);
-  };
+export function retryingPost(post: Post, options: RetryOptions): Post {
+  return (path, form, call, grid) => retried(() => post(path, form, call, grid), call.signal, options);
+}
+
+/** Runs a read, and once more as {@link retryingPost} does. */
+export async function retried<Answer>(read: () => Promise<Answer>, signal: AbortSignal, { budget, random = Math.random }: RetryOptions): Promise<Answer> {
+  budget.earn();
+  try {
+    return await read();
+  } catch (error) {
+    signal.throwIfAborted();
+    const mayRetry = error instanceof StoreError && error.isPassing && budget.spend();
+    if (!mayRetry) throw error;
+  }
+  await waitUnlessAborted(waitMsMin + random() * (waitMsMax - waitMsMin), signal);
+  return read();
 }
 
 async function waitUnlessAborted(ms: number, signal: AbortSignal): Promise<void> {

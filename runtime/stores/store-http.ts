@@ -17,6 +17,15 @@ export interface StoreCall {
   /** Told to a store of the tenancy `StoreHeader`; undefined for a store that is told nothing. */
   readonly tenant: string | undefined;
   readonly bytes: ByteBudget;
+  /** The request that it is made for; undefined: none in particular. */
+  readonly origin?: CallOrigin | undefined;
+}
+
+/** What a runtime in another region is told of the request that made this one ask it. */
+export interface CallOrigin {
+  readonly correlationId: string;
+  /** When the answer is of no more use, on the clock of `performance.now`. */
+  readonly endsAtMs: number;
 }
 
 /**
@@ -35,16 +44,7 @@ export interface StoreHttp {
 
 /** Nothing is sent before the first request. */
 export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets): StoreHttp {
-  const { origin, pathname } = new URL(config.url);
-  const pool = new Pool(origin, {
-    connections: connectionsMax,
-    pipelining: 1,
-    keepAliveTimeout: keepAliveMs,
-    connect: { timeout: connectTimeoutMs, ...secrets.tls },
-    headersTimeout: config.timeoutMs,
-    bodyTimeout: config.timeoutMs,
-  });
-  const base = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+  const { pool, base } = openPool(config, secrets);
   const fixed = { ...requestHeaders, ...config.headers, ...secrets.headers };
   return {
     post: (path, form, call, grid) => {
@@ -56,6 +56,20 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
   };
 }
 
+/** Connections to one server, and the path of its base URL without a slash at the end. Nothing is sent yet. */
+export function openPool({ url, timeoutMs }: Pick<PrometheusConfig, "url" | "timeoutMs">, { tls }: Pick<StoreSecrets, "tls">): { readonly pool: Pool; readonly base: string } {
+  const { origin, pathname } = new URL(url);
+  const pool = new Pool(origin, {
+    connections: connectionsMax,
+    pipelining: 1,
+    keepAliveTimeout: keepAliveMs,
+    connect: { timeout: connectTimeoutMs, ...tls },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+  });
+  return { pool, base: pathname.endsWith("/") ? pathname.slice(0, -1) : pathname };
+}
+
 const requestHeaders = {
   "content-type": "application/x-www-form-urlencoded",
   accept: "application/json",
@@ -63,12 +77,26 @@ const requestHeaders = {
   "accept-encoding": "identity",
 };
 
-type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & { readonly headers: Record<string, string>; readonly body: string };
+/** What is sent to one server. */
+export type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & { readonly headers: Record<string, string>; readonly body: string };
 
-async function send(pool: Pool, options: SendOptions, { signal, bytes }: StoreCall, grid: PointGrid | undefined): Promise<ApiAnswer> {
+async function send(pool: Pool, options: SendOptions, call: StoreCall, grid: PointGrid | undefined): Promise<ApiAnswer> {
+  const { status, body } = await exchange(pool, options, call);
+  return parseAnswer(status, body, grid);
+}
+
+/** A whole answer, whatever its status is. */
+export interface Exchanged {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+/** Posts and reads the answer to its end. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
+export async function exchange(pool: Pool, options: SendOptions, { signal, bytes }: Pick<StoreCall, "signal" | "bytes">): Promise<Exchanged> {
   try {
     const response = await pool.request({ ...options, method: "POST", signal });
-    return parseAnswer(response.statusCode, await read(response, bytes), grid);
+    return { status: response.statusCode, headers: response.headers, body: await read(response, bytes) };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     if (error instanceof StoreError) throw error;

@@ -1,4 +1,4 @@
-import type { PrometheusConfig } from "../../crds/config.ts";
+import type { PeerConfig, PrometheusConfig } from "../../crds/config.ts";
 
 /** Secret bytes by material id, base64. */
 export type Material = Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export interface StoreSecrets {
 }
 
 /** Looks up what a store needs; `compile` has made sure that all of it is there. Source: RFC 7617, RFC 6750, RFC 8446. */
-export function secretsOf({ auth, tls }: PrometheusConfig, material: Material): StoreSecrets {
+export function secretsOf({ auth, tls }: Pick<PrometheusConfig | PeerConfig, "auth" | "tls">, material: Material): StoreSecrets {
   const bytes = (id: string): Buffer => Buffer.from(material[id] ?? "", "base64");
   return {
     headers: auth === undefined ? {} : { authorization: authorizationOf(auth, bytes) },

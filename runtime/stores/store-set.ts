@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { StoreConfig } from "../../crds/config.ts";
 import { storeMaterialIdsOf } from "../../crds/material.ts";
+import type { MakePeerClient } from "./peer-http.ts";
 import { createStore, type Store } from "./store.ts";
 import type { Material } from "./store-secrets.ts";
 
@@ -24,8 +25,8 @@ interface KeptStore {
   readonly made: string;
 }
 
-/** An empty set. */
-export function createStoreSet(now: () => number): StoreSet {
+/** An empty set. @param makePeerClient for stores that are peers. @default none can be asked */
+export function createStoreSet(now: () => number, makePeerClient?: MakePeerClient): StoreSet {
   let stores: ReadonlyMap<string, KeptStore> = new Map();
   return {
     get(key) {
@@ -37,10 +38,10 @@ export function createStoreSet(now: () => number): StoreSet {
     apply(configs, material) {
       const before = stores;
       const entries = [...configs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, config]) => {
-        const secrets = storeMaterialIdsOf(config.prometheus).map((id) => material[id]);
+        const secrets = storeMaterialIdsOf(config).map((id) => material[id]);
         const made = hash("sha256", JSON.stringify([config, secrets]), "base64url");
         const kept = before.get(key);
-        return [key, kept?.made === made ? kept : { made, store: createStore({ config, material, identity: made, now }) }] as const;
+        return [key, kept?.made === made ? kept : { made, store: createStore({ config, material, identity: made, now, makePeerClient }) }] as const;
       });
       stores = new Map(entries);
       for (const [key, { store }] of before) {

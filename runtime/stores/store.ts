@@ -1,13 +1,14 @@
 import type { StoreConfig } from "../../crds/config.ts";
 import { createBreaker, type Settle } from "./breaker.ts";
 import { createByteBudget } from "./byte-budget.ts";
-import { flavours } from "./flavours.ts";
+import { traitsOf } from "./flavours.ts";
+import { createPeerHttp, type MakePeerClient } from "./peer-http.ts";
 import { probeStore, type StoreCapabilities } from "./probe.ts";
 import { createPrometheusClient, type PrometheusClient } from "./prometheus-client.ts";
 import { retryingPost } from "./retrying-post.ts";
 import { createRetryBudget } from "./retry-budget.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
-import { createStoreHttp } from "./store-http.ts";
+import { createStoreHttp, type StoreCall } from "./store-http.ts";
 import { secretsOf, type Material } from "./store-secrets.ts";
 
 /** How long a probe is believed: an upgrade of the store is noticed after this at the latest. */
@@ -48,14 +49,17 @@ export interface StoreOptions {
   readonly identity: string;
   /** Unix milliseconds. */
   readonly now: () => number;
+  /** For a store that is a peer. @default it cannot be asked */
+  readonly makePeerClient?: MakePeerClient | undefined;
 }
 
 /** Makes a store. Nothing is sent before the first call. */
-export function createStore({ config, material, identity, now }: StoreOptions): Store {
-  const http = createStoreHttp(config.prometheus, secretsOf(config.prometheus, material));
-  const client = createPrometheusClient(config.prometheus, retryingPost(http.post, { budget: createRetryBudget() }));
+export function createStore(options: StoreOptions): Store {
+  const { config, identity } = options;
+  const connection = connect(options);
+  const { client } = connection;
   const breaker = createBreaker(() => performance.now());
-  const probe = sharedProbe({ config, client, now });
+  const probe = sharedProbe(options, connection);
   let state: StoreState = "unknown";
 
   const note = (error: unknown, settle: Settle): void => {
@@ -94,8 +98,29 @@ export function createStore({ config, material, identity, now }: StoreOptions): 
     },
     knownCapabilities: () => probe.known(),
     state: () => state,
-    close: (options) => http.close(options),
+    close: (ending) => connection.close(ending),
   };
+}
+
+/** What differs between the kinds of stores. */
+interface Connection {
+  readonly client: PrometheusClient;
+  readonly timeoutMs: number;
+  readonly probe: (nowMs: number, call: StoreCall) => Promise<StoreCapabilities>;
+  readonly close: Store["close"];
+}
+
+function connect({ config: { region, prometheus, peer }, material, makePeerClient }: StoreOptions): Connection {
+  const budget = createRetryBudget();
+  if (prometheus !== undefined) {
+    const http = createStoreHttp(prometheus, secretsOf(prometheus, material));
+    const client = createPrometheusClient(prometheus, retryingPost(http.post, { budget }));
+    return { client, timeoutMs: prometheus.timeoutMs, probe: (nowMs, call) => probeStore(client, nowMs, call), close: (ending) => http.close(ending) };
+  }
+  if (makePeerClient === undefined) throw new TypeError(`the peer of ${region} cannot be asked without a client`);
+  const http = createPeerHttp(peer, secretsOf(peer, material), budget);
+  const client = makePeerClient(http.send, { region, increases: peer.increases });
+  return { client, timeoutMs: peer.timeoutMs, probe: (_nowMs, call) => client.probe(call), close: (ending) => http.close(ending) };
 }
 
 interface SharedProbe {
@@ -103,14 +128,14 @@ interface SharedProbe {
   known(): StoreCapabilities | undefined;
 }
 
-function sharedProbe({ config, client, now }: Pick<StoreOptions, "config" | "now"> & { readonly client: PrometheusClient }): SharedProbe {
+function sharedProbe({ config, now }: StoreOptions, connection: Connection): SharedProbe {
   let known: { readonly capabilities: StoreCapabilities; readonly atMs: number } | undefined;
   let flight: Promise<StoreCapabilities> | undefined;
 
   const probe = async (tenant: string | undefined): Promise<StoreCapabilities> => {
     try {
-      const signal = AbortSignal.timeout(config.prometheus.timeoutMs);
-      const capabilities = await probeStore(client, now(), { signal, tenant, bytes: createByteBudget() });
+      const signal = AbortSignal.timeout(connection.timeoutMs);
+      const capabilities = await connection.probe(now(), { signal, tenant, bytes: createByteBudget() });
       requireFlavour(config, capabilities);
       known = { capabilities, atMs: now() };
       return capabilities;
@@ -135,7 +160,7 @@ function sharedProbe({ config, client, now }: Pick<StoreOptions, "config" | "now
 }
 
 /** Queries are granted by what the catalog says of a store, so that it must be true. */
-function requireFlavour({ prometheus: { flavour } }: StoreConfig, { increases }: StoreCapabilities): void {
-  if (flavours[flavour].increases === increases) return;
-  throw new StoreError("unsupported", `the store computes increases (${increases}) unlike ${flavour}`);
+function requireFlavour(config: StoreConfig, { increases }: StoreCapabilities): void {
+  if (traitsOf(config).increases === increases) return;
+  throw new StoreError("unsupported", `the store computes increases (${increases}) unlike ${config.prometheus?.flavour ?? "the peer's"}`);
 }

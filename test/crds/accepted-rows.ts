@@ -80,6 +80,22 @@ export const acceptedRows: readonly Row[] = [
       },
     },
     {
+      says: "has the runtime of another region for a store",
+      set: {
+        "stores[1]": {
+          name: "latam",
+          region: "latam",
+          peer: {
+            url: "https://latam.example/heliograph",
+            timeoutSeconds: 2,
+            increases: "Plain",
+            auth: { bearer: { secretRef: { name: "peer", key: "access" } } },
+            tls: { caSecretRef: { name: "ca", key: "root.crt" }, clientSecretRef: { name: "client" }, serverName: "latam.internal" },
+          },
+        },
+      },
+    },
+    {
       says: "lets a Thanos answer from downsampled data",
       set: { "stores[0].prometheus.flavour": "Thanos", "stores[0].prometheus.maxSourceResolution": "1h" },
     },

@@ -1,5 +1,6 @@
 import { counter, deprecated, histogram, ratio, series } from "./catalog-changes.ts";
 import { rowsOf, type RuleRow } from "./rows.ts";
+import { peerRuleRows } from "./peer-rule-rows.ts";
 import { sloRuleRows } from "./slo-rule-rows.ts";
 
 const url = "spec.endpoint.url";
@@ -492,4 +493,4 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
 ]);
 
 /** Objects that break one rule each. Every rule of every kind has a row here, which a test asserts. */
-export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...sloRuleRows, ...quotaRules];
+export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...sloRuleRows, ...peerRuleRows, ...quotaRules];

@@ -55,6 +55,14 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
       "metrics[0].labels": ["region"],
       "metrics[0].minStepSeconds": 60,
     },
+    {
+      [prometheus]: undefined,
+      "stores[0].peer": {
+        url: "https://eu.example",
+        auth: { bearer: { secretRef: { name: "peer" } } },
+        tls: { caSecretRef: { name: "ca" }, clientSecretRef: { name: "client" }, serverName: "eu.example" },
+      },
+    },
     { [`${prometheus}.auth`]: { basic: { secretRef: { name: "store" } } }, [`${prometheus}.url`]: "https://eu.example" },
     { ...counter, "metrics[0].source.counter": { name: "n_total", matchers, increase: "Anchored" } },
     {

@@ -21,6 +21,7 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     version: "2026-11-21",
     changes: [
       { kind: "added", surface: "metrics", what: "query, instant, bulk-query, catalog, health and slo below /v1/metrics" },
+      { kind: "added", surface: "metrics", what: "POST /v1/metrics/partials, for runtimes of other regions" },
       { kind: "added", surface: "webhooks", what: "POST /events, and below /webhooks: events, replay, dead-letters and ack" },
       { kind: "added", surface: "schemas", what: "JSON Schemas, an OpenAPI document and this changelog below /v1/schemas" },
     ],

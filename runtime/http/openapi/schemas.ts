@@ -2,6 +2,7 @@ import { commonSchemas } from "./common-schemas.ts";
 import { eventSchemas } from "./event-schemas.ts";
 import type { SchemaSet } from "./json-schema.ts";
 import { metricsSchemas } from "./metrics-schemas.ts";
+import { peerSchemas } from "./peer-schemas.ts";
 
 /** Every schema of what is served, by name. */
-export const schemas: SchemaSet = { ...commonSchemas, ...eventSchemas, ...metricsSchemas };
+export const schemas: SchemaSet = { ...commonSchemas, ...eventSchemas, ...metricsSchemas, ...peerSchemas };

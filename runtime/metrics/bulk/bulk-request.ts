@@ -1,4 +1,5 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { parseJson } from "../json-body.ts";
 import type { Parameters } from "../metrics-api.ts";
 import { shown } from "../parameters.ts";
 
@@ -33,23 +34,6 @@ export function readBulk(body: Uint8Array): readonly BulkItem[] {
   const ids = new Set(items.map(({ id }) => id));
   if (ids.size < items.length) throw refuseField("invalid_request", "queries", "each id of a bulk is given once");
   return items;
-}
-
-function parseJson(body: Uint8Array): unknown {
-  const text = decodeUtf8(body);
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new Refusal("invalid_json", "the body is not valid JSON", { cause });
-  }
-}
-
-function decodeUtf8(body: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(body);
-  } catch (cause) {
-    throw new Refusal("invalid_utf8", "the body is not valid UTF-8", { cause });
-  }
 }
 
 function readItem(query: unknown, index: number): BulkItem {

@@ -9,7 +9,7 @@ const magic = Buffer.from("HGC1");
 const digestBytes = 16;
 const headLengthBytes = 4;
 /** What a value may come to when it is unpacked, whoever wrote it. */
-const unpackedBytesMax = 16 * 1024 * 1024;
+export const unpackedBytesMax = 16 * 1024 * 1024;
 
 const compress = promisify<Uint8Array, Uint8Array>(zstdCompress);
 const decompress = promisify(zstdDecompress);

@@ -40,7 +40,7 @@ export function planSlo(view: SloView, caller: Caller, quotas: World["quotas"], 
   const recipe = countingRecipe(metric, slo);
   const base: Omit<Query, "window"> = {
     ...grant,
-    metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe })),
+    metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe, slo: slo.name })),
     filters: new Map(),
     groupBy: [],
     exemplars: false,

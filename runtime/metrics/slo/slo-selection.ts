@@ -1,6 +1,6 @@
 import type { LabelName, RuntimeConfig } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { flavours } from "../../stores/flavours.ts";
+import { traitsOf } from "../../stores/flavours.ts";
 import { accessOf, type Access } from "../access.ts";
 import { publicReadScope, type Caller } from "../caller.ts";
 import type { HeldStore } from "../catalog-index.ts";
@@ -127,5 +127,5 @@ function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readon
 
 /** Source: design §5 rule 6, "never mixed in one answer". */
 function countAlike(stores: readonly HeldStore[]): boolean {
-  return new Set(stores.map(({ store }) => flavours[store.prometheus.flavour].increases)).size === 1;
+  return new Set(stores.map(({ store }) => traitsOf(store).increases)).size === 1;
 }

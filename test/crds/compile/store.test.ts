@@ -78,7 +78,7 @@ describe("what a store needs from Secrets", () => {
 });
 
 describe("a store's flavour", () => {
-  const headerOf = (changes: Changes): string | undefined => compileWith(changes).catalog?.stores[0]?.prometheus.tenantHeader;
+  const headerOf = (changes: Changes): string | undefined => compileWith(changes).catalog?.stores[0]?.prometheus?.tenantHeader;
   const told = (flavour: string): Changes => ({ "stores[0].tenancy": "StoreHeader", "stores[0].prometheus.flavour": flavour });
 
   test("says in which header it is told the tenant, unless the store does", () => {

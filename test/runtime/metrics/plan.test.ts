@@ -3,7 +3,7 @@ import type { MetricConfig, StoreConfig } from "../../../crds/config.ts";
 import { indexCatalogs } from "../../../runtime/metrics/catalog-index.ts";
 import { expectedCosts, totalCost } from "../../../runtime/metrics/cost.ts";
 import { makePlan, type Plan } from "../../../runtime/metrics/plan.ts";
-import { printSelector, printVector } from "../../../runtime/metrics/promql.ts";
+import { printExemplified, printVector } from "../../../runtime/metrics/promql.ts";
 import { makeQuery } from "../../../runtime/metrics/query.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "./oracle/universe.ts";
 
@@ -69,7 +69,7 @@ describe("each store is asked for", () => {
     const without = plan([["metric", "ms"], ["filter[region]", "eu"]]);
     const wanted = plan([["metric", "ms"], ["filter[region]", "eu"], ["exemplars", "true"]]);
     expect(without.parts.map(({ exemplars }) => exemplars)).toEqual([undefined]);
-    expect(wanted.parts.map(({ exemplars }) => (exemplars === undefined ? "" : printSelector(exemplars)))).toEqual([
+    expect(wanted.parts.map(({ exemplars }) => (exemplars === undefined ? "" : printExemplified(exemplars)))).toEqual([
       '{__name__="ms_bucket",tenant="brand-a"}',
     ]);
   });

@@ -11,7 +11,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  * line here.
  */
 const digests: Readonly<Record<string, string>> = {
-  "2026-11-21": "4944bc1fe8403d9d",
+  "2026-11-21": "7bb6a078fcaab0bf",
 };
 
 let server: MetricsServer;

@@ -5,6 +5,7 @@ import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import type { Route } from "../../../../runtime/http/route.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
+import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 
@@ -25,6 +26,7 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
   "GET /v1/metrics/query": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/instant": ["metrics:read", "metrics:read.public"],
   "POST /v1/metrics/bulk-query": ["metrics:read", "metrics:read.public"],
+  "POST /v1/metrics/partials": ["metrics:peer"],
   "GET /v1/metrics/slo": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/catalog": ["metrics:read", "metrics:read.public"],
   "GET /v1/metrics/health": ["metrics:read", "metrics:read.public"],
@@ -44,6 +46,7 @@ const own: readonly Route[] = [
   ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
   ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
   ...metricsRoutes(behind as Parameters<typeof metricsRoutes>[0]),
+  ...peerRoutes(behind as Parameters<typeof peerRoutes>[0]),
 ];
 const routes = [...own, ...schemaRoutes(own)];
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;

@@ -68,7 +68,7 @@ describe("an answer whose tail is just too old", () => {
     const narrower = await server.get(lag.replace("brand-a", "brand-b"));
     expect(narrower.headers["x-query-cache"]).toMatch(/^memory;hit=0;miss=60;/u);
     const { config } = server;
-    const catalogs = config.catalogs.map((catalog) => ({ ...catalog, stores: catalog.stores.map((store) => ({ ...store, prometheus: { ...store.prometheus, headers: { "x-other": "1" } } })) }));
+    const catalogs = config.catalogs.map((catalog) => ({ ...catalog, stores: catalog.stores.map((store) => (store.prometheus === undefined ? store : { ...store, prometheus: { ...store.prometheus, headers: { "x-other": "1" } } })) }));
     server.apply({ ...config, catalogs });
     expect((await server.get(lag)).headers["x-query-cache"]).toMatch(/^memory;hit=0;miss=60;/u);
   });

@@ -48,9 +48,22 @@ const serversOf: Readonly<Record<Layout, readonly (readonly [ServerName, region:
   ],
 };
 
-interface Server {
+/** A store that runs. */
+export interface Server {
   readonly url: string;
   stop(): Promise<void>;
+}
+
+/** Starts a Prometheus that holds some shards of the generated data. */
+export function startHolding(shards: readonly number[]): Promise<Server> {
+  return starters.Prometheus(generateSeries().filter(({ shard }) => shards.includes(shard)));
+}
+
+/** What some stores really hold, by the name of the series. */
+export async function rawOf(stores: readonly TestStore[]): Promise<RunningLayout["raw"]> {
+  const names = [...new Set(generateSeries().map(({ name }) => name))];
+  const perStore = await Promise.all(stores.map((store) => readRaw(store, names)));
+  return (name) => perStore.flatMap((raw) => raw(name));
 }
 
 type Flavour = Extract<StoreFlavour, "Prometheus" | "VictoriaMetrics">;

@@ -1,4 +1,4 @@
-import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig, StoreConfig, StoreFlavour } from "../../../../crds/config.ts";
+import type { Aggregation, ClassLimits, LabelName, MetricConfig, QueriedStoreConfig, RuntimeConfig, StoreConfig, StoreFlavour } from "../../../../crds/config.ts";
 import type { Caller } from "../../../../runtime/metrics/caller.ts";
 import { coarseIntervalSeconds, fineIntervalSeconds } from "./generated-series.ts";
 
@@ -28,7 +28,7 @@ export const wideLimits: ClassLimits = {
 const origin = { uid: "uid", namespace: "metrics", name: "generated", generation: 1, specDigest: "digest" };
 
 /** A store as the catalog says it; its environment label has a name of its own. */
-export function storeConfig({ name, region, url, flavour = "Prometheus" }: TestStore, changes: Partial<StoreConfig> = {}): StoreConfig {
+export function storeConfig({ name, region, url, flavour = "Prometheus" }: TestStore, changes: Partial<QueriedStoreConfig> = {}): QueriedStoreConfig {
   return {
     name,
     region,

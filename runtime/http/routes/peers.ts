@@ -1,0 +1,28 @@
+import { refuseField } from "../../errors/refusal.ts";
+import { peerScope } from "../../metrics/caller.ts";
+import type { MetricsApi } from "../../metrics/metrics-api.ts";
+import { questionBytesMax } from "../../metrics/peer/read-question.ts";
+import { partialsOperation } from "../openapi/peer-operations.ts";
+import type { Route } from "../route.ts";
+
+/** Runtimes of other regions: `POST /v1/metrics/partials`, for tokens that are bound to a certificate, and to nobody else. */
+export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Route[] {
+  return [
+    {
+      method: "POST",
+      path: "/v1/metrics/partials",
+      scopes: [peerScope],
+      isCertificateRequired: true,
+      operation: partialsOperation,
+      bodyBytesMax: questionBytesMax,
+      answer: ({ body, caller, signal, correlationId, nowMs, remainingMs }) =>
+        metrics.partials({ body, caller, signal, context: { correlationId, nowMs }, remainingMs: readRemaining(remainingMs) }),
+    },
+  ];
+}
+
+function readRemaining(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d{0,5}$/u.test(text)) return Number(text);
+  throw refuseField("invalid_request", "X-Remaining-Ms", "X-Remaining-Ms is a whole number of milliseconds");
+}
