@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { materialIdsOf } from "../../../crds/material.ts";
+import { materialIdsOf, storeMaterialIdsOf } from "../../../crds/material.ts";
 import { createCertificateAuthority } from "../../support/certificate-authority.ts";
 import type { Changes } from "../valid-objects.ts";
 import { compiled, first, materialOf, resourceOf } from "./resources.ts";
@@ -74,6 +74,57 @@ describe("what a store needs from Secrets", () => {
     const { catalog, verdict } = compileWith(plain, { login: { token: "abc" } });
     expect(catalog).toBeDefined();
     expect(verdict.warnings).toEqual(["the credentials for the store eu go over plain http"]);
+  });
+});
+
+describe("a store that is a peer", () => {
+  const peer = {
+    "stores[0].prometheus": undefined,
+    "stores[0].peer": {
+      url: "https://eu.example",
+      auth: { bearer: { secretRef: { name: "login" } } },
+      tls: { caSecretRef: { name: "ca" }, clientSecretRef: { name: "client" } },
+    },
+  };
+  const compilePeer = (secrets: Readonly<Record<string, Entries>>) => {
+    const encoded = Object.entries(secrets).map(([name, entries]) => {
+      return [`default/${name}`, Object.fromEntries(Object.entries(entries).map(([entry, text]) => [entry, base64(text)]))] as const;
+    });
+    const { config, verdicts } = compiled([resourceOf("MetricCatalog", peer)], new Map(encoded));
+    return { config, store: config.catalogs[0]?.stores[0], verdict: first(verdicts) };
+  };
+
+  test("is compiled with its token and both sides' certificates as material", () => {
+    const { config, store } = compilePeer({ ...certificates, login: { token: "abc\n" } });
+    expect(store).toEqual({
+      name: "eu",
+      region: "eu",
+      residency: "eu",
+      tenancy: "Labelled",
+      labelMap: {},
+      settleSeconds: 300,
+      peer: {
+        url: "https://eu.example",
+        timeoutMs: 1_000,
+        increases: "Extrapolated",
+        auth: { kind: "bearer", token: materialOf("default/login/token", base64("abc")) },
+        tls: {
+          ca: materialOf("default/ca/ca.crt", base64(authority.cert)),
+          client: { certificate: materialOf("default/client/tls.crt", base64(client.cert)), key: materialOf("default/client/tls.key", base64(client.key)) },
+        },
+      },
+    });
+    expect(store === undefined ? [] : [...storeMaterialIdsOf(store)].sort()).toEqual(Object.keys(config.material).sort());
+  });
+
+  test.each([
+    ["its token is missing", certificates, "SecretNotFound spec.stores[0].peer.auth.bearer.secretRef.name"],
+    ["its token would end the header", { ...certificates, login: { token: "a\nb" } }, "CredentialInvalid spec.stores[0].peer.auth.bearer.secretRef.key"],
+    ["its certificate comes with another key", { ...certificates, client: { "tls.crt": client.cert, "tls.key": other.key }, login: { token: "a" } }, "CertificateInvalid spec.stores[0].peer.tls.clientSecretRef.name"],
+  ] as const)("keeps the catalog out of force when %s", (_sentence, secrets, fault) => {
+    const { config, verdict } = compilePeer(secrets);
+    expect(config.catalogs).toEqual([]);
+    expect(verdict.problems.map(({ reason, field }) => `${reason} ${field}`)).toEqual([fault]);
   });
 });
 
