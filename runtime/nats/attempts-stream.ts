@@ -20,7 +20,7 @@ const recordsMax = 1_024;
 export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layout): AttemptsStream {
   const stream = layout.streams.attempts;
   return {
-    append: (tenant, idhash, record) => publish(handle, { subject: layout.attempts(tenant, idhash), payload: record }),
+    append: (tenant, idhash, record) => publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record) }),
     read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
     list: (tenant, idhash) => readBatch(handle, stream, layout.attempts(tenant, idhash), recordsMax),
   };

@@ -1,5 +1,6 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "./connect.ts";
+import { firstValues } from "./headers.ts";
 
 /** A message as a stream holds it. */
 export interface StoredMessage {
@@ -130,7 +131,7 @@ async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly 
   const messages: StoredMessage[] = [];
   try {
     for await (const { subject, seq, time, header, data } of answers) {
-      messages.push({ subject, seq, storedAtMs: time.getTime(), headers: flatHeaders(header), data });
+      messages.push({ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data });
     }
   } catch (error) {
     // "None" is an error for a batch of one subject and an empty answer for several.
@@ -139,15 +140,6 @@ async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly 
     }
   }
   return messages;
-}
-
-/** The first value of each header. */
-export function flatHeaders(headers: Iterable<[string, string[]]>): Readonly<Record<string, string>> {
-  const flat: Record<string, string> = {};
-  for (const [name, [value = ""]] of headers) {
-    flat[name] = value;
-  }
-  return flat;
 }
 
 interface LeaderAnswer {

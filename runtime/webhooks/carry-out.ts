@@ -10,7 +10,6 @@ import type { Partner } from "./partner.ts";
 import { readPast } from "./past.ts";
 import type { Settlement } from "./settle.ts";
 
-const confirmPatienceMs = 5_000;
 const blockedPauseMs = 5_000;
 
 /**
@@ -30,7 +29,9 @@ export async function carryOut(
   await context.onSettled({ item: work.item, partner, settlement });
   switch (settlement.kind) {
     case "delivered":
-      await confirm(context, work);
+      // Nobody waits to hear that JetStream knows it: what comes again finds its record and ends here once more.
+      work.message.ack();
+      context.onStage("acknowledged", work.item.eventId);
       return;
     case "retry":
       await passOn(context, work, partner, lane, settlement.atMs);
@@ -47,12 +48,6 @@ export async function carryOut(
     default:
       throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
   }
-}
-
-/** What is not confirmed comes again, finds its record and ends here once more. */
-async function confirm({ ending, onStage }: DeliveryContext, work: Work): Promise<void> {
-  await untilAnswered(() => work.message.ackConfirmed(), { giveUpAfterMs: confirmPatienceMs, signal: ending });
-  onStage("acknowledged", work.item.eventId);
 }
 
 async function passOn(

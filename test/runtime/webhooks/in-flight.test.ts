@@ -8,7 +8,6 @@ function message(seq: number, said: string[]): PulledMessage {
   return {
     ...identity,
     ack: say("ack"),
-    ackConfirmed: async () => say("ack")(),
     working: say("working"),
     release: say("release"),
   };
