@@ -122,6 +122,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #bodyText(): string {
+    if (this.#bodyBytes === 0) {
+      return "";
+    }
     // In stream mode the decoder leaves a character out that the cut went through.
     return new TextDecoder().decode(Buffer.concat(this.#chunks), { stream: true });
   }

@@ -1,14 +1,17 @@
-/** Names and indexes from the root to a value. Only valid during the call that hands it over. */
+/** Names and indexes from the root to a value. */
 export type JsonPath = readonly (string | number)[];
+
+/** Makes the path of what was just told; most visitors need few of them. Only valid during the call. */
+export type PathOf = () => JsonPath;
 
 /** What is told of a JSON text, in its order. Unlike `JSON.parse`, nothing is lost: every member, every digit. */
 export interface JsonVisitor {
   /** A member of an object; `isRepeated` when the same object has had that name before. */
-  readonly member?: (path: JsonPath, isRepeated: boolean) => void;
+  readonly member?: (name: string, pathOf: PathOf, isRepeated: boolean) => void;
   /** A string, decoded. */
-  readonly string?: (path: JsonPath, text: string) => void;
+  readonly string?: (text: string, pathOf: PathOf) => void;
   /** A number, with its digits as they were written. */
-  readonly number?: (path: JsonPath, text: string) => void;
+  readonly number?: (text: string, pathOf: PathOf) => void;
 }
 
 /** An object or array that is open. */
@@ -24,6 +27,7 @@ interface Walk {
   readonly text: string;
   readonly visitor: JsonVisitor;
   readonly frames: Frame[];
+  readonly pathOf: PathOf;
 }
 
 const numberForm = /-?\d[\d.eE+-]*/uy;
@@ -34,7 +38,8 @@ const numberStart: ReadonlySet<string | undefined> = new Set("-0123456789");
  * Returns false, and stops there, at a value nested deeper than `depthMax` objects and arrays.
  */
 export function walkJson(text: string, depthMax: number, visitor: JsonVisitor): boolean {
-  const walk: Walk = { text, visitor, frames: [] };
+  const frames: Frame[] = [];
+  const walk: Walk = { text, visitor, frames, pathOf: () => frames.map(({ segment }) => segment) };
   let position = 0;
   while (position < text.length && walk.frames.length <= depthMax) {
     position = step(walk, position);
@@ -78,7 +83,7 @@ function takeString(walk: Walk, start: number): number {
   if (frame?.names !== undefined && frame.expectsName) {
     takeName(walk, frame, frame.names, text);
   } else {
-    walk.visitor.string?.(pathOf(walk), text);
+    walk.visitor.string?.(text, walk.pathOf);
   }
   return end;
 }
@@ -88,7 +93,7 @@ function takeName(walk: Walk, frame: Frame, names: Set<string>, name: string): v
   names.add(name);
   frame.segment = name;
   frame.expectsName = false;
-  walk.visitor.member?.(pathOf(walk), isRepeated);
+  walk.visitor.member?.(name, walk.pathOf, isRepeated);
 }
 
 function takeNumber(walk: Walk, start: number): number {
@@ -97,12 +102,8 @@ function takeNumber(walk: Walk, start: number): number {
   if (text === undefined) {
     return start + 1;
   }
-  walk.visitor.number?.(pathOf(walk), text);
+  walk.visitor.number?.(text, walk.pathOf);
   return start + text.length;
-}
-
-function pathOf({ frames }: Walk): JsonPath {
-  return frames.map(({ segment }) => segment);
 }
 
 function stringEnd(text: string, start: number): number {

@@ -1,7 +1,7 @@
 import type { PersonalDataSettings } from "../config/settings.ts";
 import type { FieldError } from "../errors/refusal.ts";
 import { hasCardNumber } from "./card-numbers.ts";
-import { walkJson, type JsonPath } from "./json-walk.ts";
+import type { JsonPath, JsonVisitor, PathOf } from "./json-walk.ts";
 
 /** {@link PersonalDataSettings}, compiled. */
 export interface PersonalDataRules {
@@ -26,29 +26,44 @@ const nameCharactersMax = 64;
 /** Fields of the envelope that carry no payload. Source: seed "Webhook Event Delivery" §2.1. */
 const envelopeFields: ReadonlySet<string | number> = new Set(["event_id", "type", "version", "ts", "tenant", "producer"]);
 
+/** What looks for personal data in a text that is walked, and what it has found so far. */
+export interface PersonalDataSearch extends Required<JsonVisitor> {
+  readonly findings: readonly FieldError[];
+}
+
 /**
- * The fields of an event that carry personal data, by path and never with their value: fields whose name is on the
- * list, and text, integers and names that hold a card number. Looks at `data` and at everything else that is not a
- * field of the envelope itself. `text` is valid JSON. Source: seed "Webhook Event Delivery" §2.1 (evolution).
+ * Looks for the fields of an event that carry personal data, by path and never with their value: fields whose name is on
+ * the list, and text, integers and names that hold a card number. Looks at `data` and at everything else that is not a
+ * field of the envelope itself. Source: seed "Webhook Event Delivery" §2.1 (evolution).
  */
-export function findPersonalData(text: string, rules: PersonalDataRules): readonly FieldError[] {
+export function searchPersonalData(rules: PersonalDataRules): PersonalDataSearch {
   const findings: FieldError[] = [];
   const add = (path: JsonPath, code: string, detail: string): void => {
     if (findings.length < findingsMax) {
       findings.push({ field: fieldPath(path), code, detail });
     }
   };
-  const scalar = (path: JsonPath, value: string): void => {
-    if (hasCardNumber(value) && !isEnvelopeField(path) && !isAllowed(rules, path)) {
+  const scalar = (value: string, pathOf: PathOf): void => {
+    if (!hasCardNumber(value)) {
+      return;
+    }
+    const path = pathOf();
+    if (!isEnvelopeField(path) && !isAllowed(rules, path)) {
       add(path, "card_number", "The value looks like a payment card number");
     }
   };
-  walkJson(text, Number.POSITIVE_INFINITY, {
-    member: (path) => nameFindings(path, rules).forEach(([code, detail]) => add(path, code, detail)),
+  return {
+    findings,
+    member: (name, pathOf) => {
+      const finding = nameFinding(name, rules);
+      const path = finding === undefined ? [] : pathOf();
+      if (finding !== undefined && !isOfTheEnvelope(path)) {
+        add(path, ...finding);
+      }
+    },
     string: scalar,
-    number: (path, digits) => scalar(path, integerDigits(digits)),
-  });
-  return findings;
+    number: (digits, pathOf) => scalar(integerDigits(digits), pathOf),
+  };
 }
 
 /**
@@ -65,15 +80,15 @@ export function fieldPath(path: JsonPath): string {
   }, "");
 }
 
-function nameFindings(path: JsonPath, rules: PersonalDataRules): readonly (readonly [code: string, detail: string])[] {
-  const name = String(path.at(-1));
-  if (path.length === 1 && (envelopeFields.has(name) || name === "data")) {
-    return [];
-  }
+function nameFinding(name: string, rules: PersonalDataRules): readonly [code: string, detail: string] | undefined {
   if (rules.forbiddenNames.has(normalName(name))) {
-    return [["forbidden_field", "The name is on the list of personal data"]];
+    return ["forbidden_field", "The name is on the list of personal data"];
   }
-  return hasCardNumber(name) ? [["card_number", "The name looks like a payment card number"]] : [];
+  return hasCardNumber(name) ? ["card_number", "The name looks like a payment card number"] : undefined;
+}
+
+function isOfTheEnvelope(path: JsonPath): boolean {
+  return isEnvelopeField(path) || (path.length === 1 && path[0] === "data");
 }
 
 function isEnvelopeField(path: JsonPath): boolean {

@@ -6,9 +6,9 @@ import { walkJson } from "../../../runtime/webhooks/json-walk.ts";
 function told(text: string, depthMax = 64): readonly string[] {
   const lines: string[] = [];
   const whole = walkJson(text, depthMax, {
-    member: (path, isRepeated) => lines.push(`${isRepeated ? "again" : "name"} ${JSON.stringify(path)}`),
-    string: (path, value) => lines.push(`string ${JSON.stringify(path)} ${value}`),
-    number: (path, digits) => lines.push(`number ${JSON.stringify(path)} ${digits}`),
+    member: (_, pathOf, isRepeated) => lines.push(`${isRepeated ? "again" : "name"} ${JSON.stringify(pathOf())}`),
+    string: (value, pathOf) => lines.push(`string ${JSON.stringify(pathOf())} ${value}`),
+    number: (digits, pathOf) => lines.push(`number ${JSON.stringify(pathOf())} ${digits}`),
   });
   return whole ? lines : [...lines, "too deep"];
 }
@@ -42,8 +42,8 @@ describe("walking a JSON text", () => {
         const seen = [...leaves(JSON.parse(text))];
         const walked: string[] = [];
         walkJson(text, 64, {
-          string: (_, value) => walked.push(value),
-          number: (_, digits) => walked.push(String(Number(digits))),
+          string: (value) => walked.push(value),
+          number: (digits) => walked.push(String(Number(digits))),
         });
         // A repeated name hides its first value from JSON.parse, never from the walk.
         expect(walked).toEqual(expect.arrayContaining(seen));

@@ -1,11 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { fieldPath, findPersonalData, personalDataRules } from "../../../runtime/webhooks/personal-data.ts";
+import { walkJson } from "../../../runtime/webhooks/json-walk.ts";
+import { fieldPath, personalDataRules, searchPersonalData, type PersonalDataRules } from "../../../runtime/webhooks/personal-data.ts";
 
 const rules = personalDataRules({
   forbiddenFields: ["card_number", "email", "document-number"],
   allowedFields: ["reference", "items.serial"],
 });
 const card = "4111 1111 1111 1111";
+
+function findPersonalData(text: string, own: PersonalDataRules): ReturnType<typeof searchPersonalData>["findings"] {
+  const search = searchPersonalData(own);
+  walkJson(text, Number.POSITIVE_INFINITY, search);
+  return search.findings;
+}
 
 function found(event: object): readonly (readonly [field: string, code: string])[] {
   return findPersonalData(JSON.stringify(event), rules).map(({ field, code }) => [field, code]);
