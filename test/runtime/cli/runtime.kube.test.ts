@@ -1,13 +1,17 @@
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
+import { createCertificateAuthority } from "../../support/certificate-authority.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startProgram, type Program, type ReadyLine } from "../../support/heliograph-process.ts";
+import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 import { waitFor } from "../../support/wait.ts";
+import type { Certificate } from "../../support/x509.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { startShardCluster, type ShardCluster } from "../config/shard-cluster.ts";
 import { configOf, corrupted, secretOf, shardSecrets } from "../config/shard-secrets.ts";
@@ -69,6 +73,16 @@ const acme = (timeoutSeconds = 2, name = "acme"): RuntimeConfig =>
       },
     },
   });
+
+/** The same partners at another endpoint, which is trusted by and shown what these PEM texts say. */
+function withCertificate(config: RuntimeConfig, url: string, { ca, cert, key }: Certificate & { readonly ca: string }): RuntimeConfig {
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  const [caId, certId, keyId] = ["default/acme-ca/ca.crt", "default/acme-tls/tls.crt", "default/acme-tls/tls.key"] as const;
+  const tls = { ca: caId, client: { certificate: certId, key: keyId } };
+  const retry = { scheduleSeconds: Array.from({ length: 20 }, () => 1), maxAgeSeconds: 3_600, jitterPercent: 0 };
+  const partners = config.partners.map((one) => ({ ...one, retry, endpoint: { ...one.endpoint, url, tls } }));
+  return { ...config, partners, material: { ...config.material, [caId]: base64(ca), [certId]: base64(cert), [keyId]: base64(key) } };
+}
 
 async function write(config: RuntimeConfig): Promise<void> {
   revision += 1;
@@ -138,6 +152,27 @@ describe("heliograph runtime --config kubernetes", () => {
     await waitFor(() => other.of("evt-2").length > 0, { ...patience, what: "the delivery to the new endpoint" });
     expect(partner.of("evt-2")).toEqual([]);
     await other.close();
+  });
+
+  test("shows the client certificate that its Secret holds now, seconds after the edit (Webhook Event Delivery §5)", async () => {
+    const [ours, theirs] = [createCertificateAuthority("authority of the sender"), createCertificateAuthority("authority of the partner")];
+    const took: string[] = [];
+    const identity = theirs.issue({ commonName: "partner", names: ["127.0.0.1"] });
+    const listening = createServer({ ...identity, ca: ours.cert, requestCert: true, rejectUnauthorized: true }, (request, response) => {
+      took.push(String(request.headers["x-event-id"]));
+      request.resume().once("end", () => response.writeHead(200).end());
+    });
+    const loopback = await listenOnLoopback(listening);
+    const showing = ({ cert, key }: Certificate): RuntimeConfig => withCertificate(acme(), `https://127.0.0.1:${loopback.port}/webhooks/v1/x`, { ca: theirs.cert, cert, key });
+    await write(showing(theirs.issue({ commonName: "a stranger" })));
+    const { line } = await start();
+    await postEvent(line.url, await token(), eventText("evt-tls"));
+    const reason = async () => JSON.stringify((await get(`${line.url}/webhooks/events/evt-tls`, await token())).body);
+    await waitFor(async () => (await reason()).includes("client_certificate"), { ...patience, what: "the refusal" });
+    await write(showing(ours.issue({ commonName: "heliograph" })));
+    await waitFor(() => took.length > 0, { ...patience, what: "the delivery with the new certificate" });
+    expect(took).toEqual(["evt-tls"]);
+    await loopback.close();
   });
 
   test("reports a corrupt shard and goes on delivering", async () => {
