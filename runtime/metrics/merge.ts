@@ -58,7 +58,7 @@ export function mergeMetric(recipe: Recipe, answers: readonly PartAnswer[], plan
   return groupRows(answers, plan)
     .map(({ labels, rows }) => ({ labels, ...finish(rows) }))
     .map((series) => ({ ...series, values: finite(series.values) }))
-    .filter(({ values }) => values.some((value) => !Number.isNaN(value)));
+    .filter(({ values }) => hasNumber(values));
 }
 
 function finisherOf(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): (rows: readonly Row[]) => Finished {
@@ -164,5 +164,15 @@ function weightsOf(answers: readonly PartAnswer[]): Weights {
 
 /** One NaN for every gap, so that equal answers are equal bytes. */
 function finite(values: Float64Array): Float64Array {
-  return values.every((value) => Number.isFinite(value)) ? values : values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
+  for (let index = 0; index < values.length; index += 1) {
+    if (!Number.isFinite(values[index])) return values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
+  }
+  return values;
+}
+
+function hasNumber(values: Float64Array): boolean {
+  for (let index = 0; index < values.length; index += 1) {
+    if (!Number.isNaN(values[index])) return true;
+  }
+  return false;
 }

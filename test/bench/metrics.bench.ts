@@ -16,6 +16,7 @@ import { endMs, startRecentStore, startWeekStore } from "./metrics-stores.ts";
 const rounds = Number(process.argv[2] ?? 300);
 const weekRounds = Number(process.argv[3] ?? 15);
 const bulkRounds = Number(process.argv[4] ?? 10);
+const parts = (process.argv[5] ?? "added,bulk,week,memory").split(",");
 
 interface Served {
   readonly server: MetricsServer;
@@ -173,18 +174,25 @@ async function settledMiB(): Promise<number> {
   return (heapUsed + external) / 2 ** 20;
 }
 
-const recent = await startRecentStore();
-const served = await serve({ eu: recent.server.url });
-await addedLatency(recent.server.url, served);
-await bulk(recent.server.url, served);
-await served.server.close();
-await recent.server.stop();
+async function recentParts(): Promise<void> {
+  const recent = await startRecentStore();
+  const served = await serve({ eu: recent.server.url });
+  if (parts.includes("added")) await addedLatency(recent.server.url, served);
+  if (parts.includes("bulk")) await bulk(recent.server.url, served);
+  await served.server.close();
+  await recent.server.stop();
+}
 
-const week = await Promise.all([0, 1, 2].map((region) => startWeekStore(region)));
-const urls = week.map(({ server }) => server.url);
-const overRegions = await serve(Object.fromEntries(["eu", "latam", "apac"].map((region, index) => [region, urls[index] ?? ""])));
-console.log(`three stores of ${week[0]?.samples ?? 0} samples each`);
-await weekOfPercentiles(urls, overRegions);
-await overRegions.server.close();
-await Promise.all(week.map(({ server }) => server.stop()));
-await memoryOfQueries();
+async function weekPart(): Promise<void> {
+  const week = await Promise.all([0, 1, 2].map((region) => startWeekStore(region)));
+  const urls = week.map(({ server }) => server.url);
+  const overRegions = await serve(Object.fromEntries(["eu", "latam", "apac"].map((region, index) => [region, urls[index] ?? ""])));
+  console.log(`three stores of ${week[0]?.samples ?? 0} samples each`);
+  await weekOfPercentiles(urls, overRegions);
+  await overRegions.server.close();
+  await Promise.all(week.map(({ server }) => server.stop()));
+}
+
+if (parts.includes("added") || parts.includes("bulk")) await recentParts();
+if (parts.includes("week")) await weekPart();
+if (parts.includes("memory")) await memoryOfQueries();

@@ -4,6 +4,7 @@ export type Flights = <Result>(key: string, signal: AbortSignal, work: (signal: 
 interface Flight {
   readonly result: Promise<unknown>;
   readonly ending: AbortController;
+  isOver: boolean;
   waiting: number;
 }
 
@@ -12,9 +13,10 @@ export function createFlights(): Flights {
   const flights = new Map<string, Flight>();
   const start = <Result>(key: string, work: (signal: AbortSignal) => Promise<Result>): Flight => {
     const ending = new AbortController();
-    const flight: Flight = { result: work(ending.signal), ending, waiting: 0 };
+    const flight: Flight = { result: work(ending.signal), ending, isOver: false, waiting: 0 };
     flights.set(key, flight);
     const land = (): void => {
+      flight.isOver = true;
       if (flights.get(key) === flight) flights.delete(key);
     };
     flight.result.then(land, land);
@@ -36,7 +38,7 @@ export function createFlights(): Flights {
       if (flight.waiting === 0) {
         // Whoever comes now starts anew: this one is going.
         if (flights.get(key) === flight) flights.delete(key);
-        flight.ending.abort();
+        if (!flight.isOver) flight.ending.abort();
       }
     }
   };

@@ -82,6 +82,7 @@ export interface Coverage<Series> {
  * @param nowMs Unix milliseconds
  */
 export function cover<Series>(pieces: readonly Piece<Series>[], grid: PointGrid, lifetimes: Lifetimes, nowMs: number): Coverage<Series> {
+  if (pieces.length === 0) return { runs: [], hole: { startMs: grid.startMs, stepMs: grid.stepMs, count: grid.count } };
   const newestFirst = pieces.toSorted((one, other) => other.readAtMs - one.readAtMs);
   const ends = newestFirst.map((piece) => piece.startMs + servedCount(piece, lifetimes, nowMs) * piece.stepMs);
   const taken = Array.from({ length: grid.count }, (_, index) => {

@@ -12,7 +12,7 @@ export function counterRecipe(source: CounterSource, aggregation: Aggregation): 
   const recipe = (merge: ScalarMerge, perSecond: boolean): RecipeOrAdvice => ({
     kind: "scalar",
     statistics: [increaseStatistic(source, source.increase, { name: "increase", merge })],
-    finish: ([increase = Number.NaN], windowSeconds) => (perSecond ? increase / windowSeconds : increase),
+    finish: (merged, windowSeconds) => (perSecond ? (merged[0] ?? Number.NaN) / windowSeconds : (merged[0] ?? Number.NaN)),
     dated: (scope) => scope.select(source),
     exemplified: (scope) => scope.select(source),
     needs: increaseNeeds(source.increase),

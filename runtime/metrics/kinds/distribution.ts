@@ -1,6 +1,7 @@
 import type { Aggregation } from "../../../crds/config.ts";
 import { quantiles } from "./percentiles.ts";
 import type { QuantileRecipe, Recipe, RecipeOrAdvice, Statistic } from "./recipe.ts";
+import { quotient } from "./statistics.ts";
 
 /** What differs between the two kinds of histogram. */
 export interface Distribution extends Pick<QuantileRecipe, "histogram" | "buckets">, Pick<Recipe, "dated" | "exemplified" | "needs"> {
@@ -15,12 +16,10 @@ export function distributionRecipe({ histogram, buckets, part, ...shared }: Dist
     case "p95":
     case "p99":
       return { kind: "quantile", histogram, buckets, quantile: quantiles[aggregation], ...shared };
-    case "avg": {
-      const finish = ([sum = Number.NaN, count = Number.NaN]: readonly number[]): number => sum / count;
-      return { kind: "scalar", statistics: [part("sum"), part("count")], finish, ...shared };
-    }
+    case "avg":
+      return { kind: "scalar", statistics: [part("sum"), part("count")], finish: quotient, ...shared };
     case "sum":
-      return { kind: "scalar", statistics: [part("sum")], finish: ([sum = Number.NaN]) => sum, ...shared };
+      return { kind: "scalar", statistics: [part("sum")], finish: (merged) => merged[0] ?? Number.NaN, ...shared };
     case "min":
     case "max":
       return { kind: "advice", advice: `a histogram does not know its ${aggregation}; ask p50, p95, p99, avg or sum` };

@@ -1,7 +1,7 @@
 import type { Aggregation, SourceConfig } from "../../../crds/config.ts";
 import type { Selector } from "../promql.ts";
 import type { RecipeOrAdvice, Statistic, StoreScope } from "./recipe.ts";
-import { overStatistic } from "./statistics.ts";
+import { overStatistic, quotient } from "./statistics.ts";
 
 type GaugeSource = Extract<SourceConfig, { readonly kind: "gauge" }>;
 
@@ -15,7 +15,7 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
   const only = (statistic: Statistic): RecipeOrAdvice => ({
     kind: "scalar",
     statistics: [statistic],
-    finish: ([value = Number.NaN]) => value,
+    finish: (merged) => merged[0] ?? Number.NaN,
     ...shared,
   });
   switch (aggregation) {
@@ -26,7 +26,7 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
           overStatistic(source, "sum_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
           overStatistic(source, "count_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
         ],
-        finish: ([sum = Number.NaN, count = Number.NaN]) => sum / count,
+        finish: quotient,
         ...shared,
       };
     case "min":

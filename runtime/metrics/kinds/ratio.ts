@@ -1,6 +1,6 @@
 import type { Aggregation, SourceConfig } from "../../../crds/config.ts";
 import type { RecipeOrAdvice } from "./recipe.ts";
-import { increaseNeeds, increaseStatistic } from "./statistics.ts";
+import { increaseNeeds, increaseStatistic, quotient } from "./statistics.ts";
 
 type RatioSource = Extract<SourceConfig, { readonly kind: "ratio" }>;
 
@@ -15,7 +15,7 @@ export function ratioRecipe(source: RatioSource, aggregation: Aggregation): Reci
       increaseStatistic(source.numerator, source.increase, { name: "numerator", merge: "sum" }),
       increaseStatistic(source.denominator, source.increase, { name: "denominator", merge: "sum" }),
     ],
-    finish: ([numerator = Number.NaN, denominator = Number.NaN]) => numerator / denominator,
+    finish: quotient,
     dated: (scope) => scope.select(source.denominator),
     exemplified: (scope) => scope.select(source.denominator),
     needs: increaseNeeds(source.increase),

@@ -42,6 +42,11 @@ export function increaseStatistic(
   };
 }
 
+/** The first of two statistics by the second. By index: taking lists apart costs more than dividing. */
+export function quotient(merged: readonly number[]): number {
+  return (merged[0] ?? Number.NaN) / (merged[1] ?? Number.NaN);
+}
+
 /** `increase(m[w])`. Source: design §5 rules 5 and 6. */
 export function increaseOf(scope: StoreScope, series: SeriesConfig, increase: IncreaseKind, suffix = ""): Vector {
   const of = scope.select(series, suffix);
