@@ -84,8 +84,8 @@ export async function answerQuery(route: QueryRoute, request: QueryRequest, sour
   const admitted = await sources.admit(plan, caller);
   const answering = { route, plan, admitted, explain, timing };
   try {
-    const { status, headers, body } = known(answering, request, sources) ?? (await answerAnew(answering, request, sources));
-    return { status, headers: { ...headers, ...admitted.headers() }, body };
+    const { headers, ...answer } = known(answering, request, sources) ?? (await answerAnew(answering, request, sources));
+    return { ...answer, headers: { ...headers, ...admitted.headers() } };
   } catch (error) {
     throw error instanceof Refusal ? error.with(admitted.headers()) : error;
   } finally {
@@ -123,10 +123,10 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   else sources.looked(cached.counts());
   timing.step("answer");
   const made = { answer: routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot }), nowMs, oldest: cached.counts().oldest };
-  const { status, headers, body } = made.answer;
+  const { headers, ...others } = made.answer;
   const own = { ...newAnswerHeaders(plan, made), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
-  const answer = { status, headers: { ...headers, ...own }, body };
-  if (explain) return { ...answer, body: { ...body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate, stretches: cached.counts().stretches }) } };
+  const answer = { ...others, headers: { ...headers, ...own } };
+  if (explain) return { ...answer, json: undefined, body: { ...answer.body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate, stretches: cached.counts().stretches }) } };
   if (found.source === "store" && cached.counts().stale === 0) keepAnswer(sources.answers, route, plan, { ...made, answer });
   return answer;
 }

@@ -2,11 +2,12 @@ import { deprecationHeaders, deprecationNotices } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
+import { createPointWriter, writeTimes } from "./point-writer.ts";
 import type { ErrorBounds } from "./quantiles.ts";
 import type { Query } from "./query.ts";
 import { retryAfterSeconds, suggestionFor, type RegionState } from "./region-states.ts";
 import type { Result, ResultSeries } from "./result.ts";
-import { formatTime } from "./time.ts";
+import { formatTime, formatTimes } from "./time.ts";
 import { pointTimes } from "./window.ts";
 
 type Point = readonly [timestamp: string, value: number];
@@ -22,18 +23,57 @@ export interface AnswerContext {
 
 /** Body and headers of a query. Source: wire, "Query answer". */
 export function queryAnswer(plan: Plan, result: Result, context: AnswerContext): MetricsAnswer {
-  const times = pointTimes(plan.query.window).map(formatTime);
+  const times = once(() => formatTimes(pointTimes(plan.query.window)));
   const { window } = plan.query;
-  return answer(plan, result, context, {
-    item: ({ metric, labels, values, bounds, exemplars }) => ({
+  const made = answer(plan, result, context, {
+    item: ({ metric, labels, values, ...beside }) => ({
       metric,
       labels,
-      points: points(times, values),
-      ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
-      ...(exemplars === undefined ? {} : { exemplars }),
+      // Seldom wanted: the bytes of an answer are made without a list and a text for each point.
+      get points() {
+        return points(times(), values);
+      },
+      ...besidePoints(values, beside),
     }),
     meta: { from: formatTime(window.fromMs), to: formatTime(window.toMs) },
   });
+  const page = pageOf(result, plan.query);
+  const { meta } = made.body as { readonly meta: object };
+  return { ...made, json: () => queryJson(page, meta, times()) };
+}
+
+/** Bytes of a point with its time, and of a series besides its points, roughly. */
+const [pointBytes, seriesBytes] = [48, 512];
+
+/** What `JSON.stringify` makes of a query's body. */
+function queryJson(page: readonly ResultSeries[], meta: object, times: readonly string[]): Uint8Array {
+  const writer = createPointWriter(page.length * (times.length * pointBytes + seriesBytes) + seriesBytes);
+  const written = writeTimes(times);
+  for (const [index, { metric, labels, values, ...beside }] of page.entries()) {
+    writer.text(`${index === 0 ? '{"data":[' : ","}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
+    writer.points(written, values);
+    const others = JSON.stringify(besidePoints(values, beside)).slice(1);
+    writer.text(others === "}" ? "]}" : `],${others}`);
+  }
+  writer.text(`${page.length === 0 ? '{"data":[' : ""}],"meta":${JSON.stringify(meta)}}`);
+  return writer.bytes();
+}
+
+/** What an item says besides its points. */
+function besidePoints(values: Float64Array, { bounds, exemplars }: Pick<ResultSeries, "bounds" | "exemplars">): object {
+  return {
+    ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
+    ...(exemplars === undefined ? {} : { exemplars }),
+  };
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+function pageOf({ series }: Result, { page, limit }: Query): readonly ResultSeries[] {
+  return series.slice((page - 1) * limit, page * limit);
 }
 
 /** Body and headers of an instant. Source: wire, "Instant". */
@@ -61,12 +101,11 @@ function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta
   const { query } = plan;
   const metrics = query.metrics.map(({ entry }) => entry.metric);
   const deprecated = deprecationNotices(metrics);
-  const skipped = (query.page - 1) * query.limit;
   return {
     status: result.partial ? 206 : 200,
     headers: { ...headersOf(plan, result), ...deprecationHeaders(metrics) },
     body: {
-      data: result.series.slice(skipped, skipped + query.limit).map(item),
+      data: pageOf(result, query).map(item),
       meta: {
         correlation_id: context.correlationId,
         ...meta,
@@ -78,7 +117,7 @@ function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta
         page: query.page,
         limit: query.limit,
         total_series: result.series.length,
-        has_more: result.series.length > skipped + query.limit,
+        has_more: result.series.length > query.page * query.limit,
         snapshot: context.snapshot,
         partial: result.partial,
         regions: result.regions,

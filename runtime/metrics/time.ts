@@ -13,6 +13,24 @@ export function parseTime(text: string): number | undefined {
   return ms;
 }
 
+const dayMs = 86_400_000;
+
+/** The same of many times, of which most are of one day. */
+export function formatTimes(times: readonly number[]): readonly string[] {
+  let [day, prefix] = [Number.NaN, ""];
+  return times.map((ms) => {
+    const own = Math.floor(ms / dayMs);
+    if (own !== day) [day, prefix] = [own, formatTime(own * dayMs).slice(0, -"00:00:00.000Z".length)];
+    const rest = ms - own * dayMs;
+    const seconds = Math.floor(rest / 1_000);
+    return `${prefix}${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.${String(rest % 1_000).padStart(3, "0")}Z`;
+  });
+}
+
+function two(number: number): string {
+  return number < 10 ? `0${number}` : `${number}`;
+}
+
 /** ISO 8601 UTC with milliseconds, as every time in an answer is written. */
 export function formatTime(ms: number): string {
   return new Date(ms).toISOString();

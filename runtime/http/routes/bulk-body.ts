@@ -6,6 +6,21 @@ export function bulkBody({ results, meta }: BulkAnswer, correlationId: string): 
   return { results: results.map((result) => resultBody(result, correlationId)), meta };
 }
 
+/** What `JSON.stringify` makes of that. */
+export function bulkJson({ results, meta }: BulkAnswer, correlationId: string): Uint8Array {
+  const parts = results.flatMap((result, index) => [Buffer.from(index === 0 ? "" : ","), ...resultJson(result, correlationId)]);
+  return Buffer.concat([Buffer.from('{"results":['), ...parts, Buffer.from(`],"meta":${JSON.stringify(meta)}}`)]);
+}
+
+/** An answer that can be had in bytes is never made into a text. */
+function resultJson(result: BulkResult, correlationId: string): readonly Uint8Array[] {
+  const body = "answer" in result ? result.answer.json?.() : undefined;
+  if (body === undefined || !("answer" in result)) return [Buffer.from(JSON.stringify(resultBody(result, correlationId)))];
+  const { status, headers } = result.answer;
+  const begin = JSON.stringify({ id: result.id, status, headers: lowercase(headers) });
+  return [Buffer.from(`${begin.slice(0, -1)},`), body.subarray(1)];
+}
+
 function resultBody(result: BulkResult, correlationId: string): object {
   const { id, cost } = result;
   if ("answer" in result) {

@@ -19,7 +19,7 @@ import { chooseMediaType } from "../media-type.ts";
 import { nextPageLink } from "../next-page.ts";
 import { hasBytes, type Representations, createRepresentations } from "../representations.ts";
 import type { ApiAnswer, ApiRequest, Route } from "../route.ts";
-import { bulkBody } from "./bulk-body.ts";
+import { bulkBody, bulkJson } from "./bulk-body.ts";
 
 /** The metrics read API, without what starts and stops it. */
 export type MetricsReads = Pick<MetricsApi, "query" | "instant" | "bulk" | "slo" | "catalog" | "health">;
@@ -90,12 +90,12 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
     answer: async (request) => {
       const format = chooseMediaType(request.accept, seriesFormats);
       if (format === csvMediaType) refuseInTables(request);
-      const { status, headers, body } = await answer(request);
+      const { status, headers, body, json: bytesOf } = await answer(request);
       const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
       const told = { ...headers, ...saidBeside(format, body as QueryBody), ...link, Vary: "Authorization, Accept, Accept-Encoding" };
       const coding = chooseCoding(request.acceptEncoding);
-      const { bytes, etag, coding: used } = await representations.of(body, format, coding, () => written(format, body as QueryBody));
+      const { bytes, etag, coding: used } = await representations.of(body, format, coding, () => written(format, body as QueryBody, bytesOf));
       const tagged = { ...told, ETag: etag };
       if (status === 200 && hasBytes(request.ifNoneMatch, etag)) return { status: 304, headers: tagged, body: Buffer.alloc(0) };
       const coded = used === "identity" ? {} : { "Content-Encoding": used };
@@ -115,10 +115,10 @@ function saidBeside(format: string, { meta }: QueryBody): Readonly<Record<string
   return format === csvMediaType ? { "X-Query-Meta": JSON.stringify(meta) } : {};
 }
 
-function written(format: (typeof seriesFormats)[number], body: QueryBody): Uint8Array {
+function written(format: (typeof seriesFormats)[number], body: QueryBody, bytesOf: MetricsAnswer["json"]): Uint8Array {
   switch (format) {
     case json:
-      return Buffer.from(JSON.stringify(body));
+      return bytesOf?.() ?? Buffer.from(JSON.stringify(body));
     case csvMediaType:
       return Buffer.from(csvOf(body));
     case ndjsonMediaType:
@@ -143,11 +143,10 @@ function bulk(metrics: MetricsReads): Route {
     answer: async ({ body, caller, signal, correlationId, nowMs, accept }) => {
       const format = chooseMediaType(accept, bulkFormats);
       const answer = await metrics.bulk(body, caller, signal, { correlationId, nowMs });
-      const encoded = bulkBody(answer, correlationId);
       const headers = { ...answer.headers, Vary: "Accept" };
       const refused = answer.results.flatMap((result) => ("refusal" in result ? [{ item: result.id, refusal: result.refusal }] : []));
-      if (format === json) return { status: answer.status, headers, body: encoded, refused };
-      const lines = Buffer.from(ndjsonOf({ ...encoded }, "results"));
+      if (format === json) return { status: answer.status, headers: { ...headers, "Content-Type": contentTypes[json] }, body: bulkJson(answer, correlationId), refused };
+      const lines = Buffer.from(ndjsonOf({ ...bulkBody(answer, correlationId) }, "results"));
       return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines, refused };
     },
   };

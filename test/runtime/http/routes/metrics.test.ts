@@ -51,6 +51,19 @@ describe("an answer is what its schema says and nothing more (Operational Metric
     expect(answer.status >= 400).toBe(schema === "Problem");
   });
 
+  test.each([
+    ["of numbers", `${lag}&group_by=service`],
+    ["of percentiles with bounds and exemplars", `/v1/metrics/query?metric=latency&agg=p99&filter[tenant]=brand-a&filter[region]=eu&exemplars=true&group_by=service&${window}`],
+    ["of no series", `${lag}&group_by=service&page=2`],
+  ])("a body %s is spelled as JSON.stringify spells it, alone and in a bulk", async (_name, url) => {
+    const { text } = await server.get(url);
+    expect(text).toBe(JSON.stringify(JSON.parse(text)));
+    const queries = [{ id: "1", metric: ["lag"], filter: { tenant: "brand-a", region: "eu" } }, { id: "é", metric: ["payments"], filter: { tenant: "brand-a", region: "eu" } }, { id: "3", metric: [] }];
+    const bulk = await server.post("/v1/metrics/bulk-query", { queries });
+    expect(bulk.text).toBe(JSON.stringify(JSON.parse(bulk.text)));
+    expect(bulk.headers["content-type"]).toBe("application/json; charset=utf-8");
+  });
+
   test("BulkAnswer of queries that are answered and that are not", async () => {
     const good = { metric: ["lag"], filter: { tenant: "brand-a", region: "eu" } };
     const answer = await server.post("/v1/metrics/bulk-query", { queries: [{ id: "1", ...good }, { id: "2", ...good, step: "1s" }] });
