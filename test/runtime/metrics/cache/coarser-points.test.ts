@@ -93,7 +93,7 @@ function isExplained(shop: Shop, series: readonly StoreSeries[], wide: Wide): re
     return Array.from({ length: wide.count }, (_, index) => index).flatMap((index) => {
       const timeMs = wide.endMs - (wide.count - 1 - index) * wide.widthMs;
       const found = own?.present[index] === 1 ? own.values[index] : undefined;
-      const ages = Array.from({ length: 60 }, (_none, seconds) => seconds * 1_000).filter((ageMs) => ageMs < lifetimes.tailMs || shop.nowMs - ageMs - timeMs >= settleSeconds * 1_000);
+      const ages = [...Array.from({ length: 60 }, (_none, seconds) => seconds * 1_000), lifetimes.tailMs - 1].filter((ageMs) => ageMs < lifetimes.tailMs || shop.nowMs - ageMs - timeMs >= settleSeconds * 1_000);
       const fits = ages.some((ageMs) => isEqual(found, pointOf(name, wide.merge, { timeMs, widthMs: wide.widthMs, askedMs: shop.nowMs - ageMs }), wide.merge));
       return fits ? [] : [`${name} ${wide.merge} ${new Date(timeMs).toISOString()}: ${found}`];
     });
