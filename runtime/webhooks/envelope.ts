@@ -47,6 +47,8 @@ interface FieldRule {
   readonly accepts: (value: unknown) => boolean;
 }
 
+/** Where `YYYY-MM-DD` has its month and its day. */
+const [monthStart, monthEnd, dayStart, dayEnd] = [5, 7, 8, 10];
 const byteOrderMark = 0xfeff;
 const dateForm = /^\d{4}-\d{2}-\d{2}$/u;
 const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/u;
@@ -58,8 +60,12 @@ function text(form: RegExp): (value: unknown) => boolean {
 /** Whether the text is written as `form` and is a moment of the calendar, which 30 February is not. */
 function moment(form: RegExp): (value: unknown) => boolean {
   return (value) => {
-    const atMs = typeof value === "string" && form.test(value) ? Date.parse(value) : Number.NaN;
-    return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(String(value));
+    if (typeof value !== "string" || !form.test(value)) {
+      return false;
+    }
+    // What overflows its month, or its day, comes out as another day; what else is no time as none.
+    const at = new Date(value);
+    return at.getUTCDate() === Number(value.slice(dayStart, dayEnd)) && at.getUTCMonth() + 1 === Number(value.slice(monthStart, monthEnd));
   };
 }
 
