@@ -220,8 +220,20 @@ export interface PeerConfig {
   /** How its stores compute increases. */
   readonly increases: "Extrapolated" | "Plain";
   /** Keys of {@link RuntimeConfig.material}: the bytes as they are sent. */
-  readonly auth: { readonly kind: "bearer"; readonly token: string };
+  readonly auth: { readonly kind: "bearer"; readonly token: string } | PeerOAuth2Config;
   readonly tls: StoreTlsConfig & { readonly client: NonNullable<StoreTlsConfig["client"]> };
+}
+
+/** Client credentials of a peer's caller. */
+export interface PeerOAuth2Config {
+  readonly kind: "oauth2";
+  /** https. */
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  /** Key of {@link RuntimeConfig.material}. */
+  readonly secret: string;
+  /** RFC 8707; absent: left to the authorization server. */
+  readonly resource?: string;
 }
 
 /** How a store is reached and what it is. */

@@ -1,4 +1,4 @@
-import type { CatalogConfig, PartnerConfig, QuotaConfig, StoreConfig } from "./config.ts";
+import type { CatalogConfig, PartnerConfig, PeerConfig, PrometheusConfig, QuotaConfig, StoreConfig } from "./config.ts";
 
 /** The ids of all the material that one resource's configuration names, each once. */
 export function materialIdsOf(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
@@ -8,8 +8,13 @@ export function materialIdsOf(config: PartnerConfig | CatalogConfig | QuotaConfi
 /** The ids of the material that one store needs. */
 export function storeMaterialIdsOf({ prometheus, peer }: StoreConfig): readonly string[] {
   const { auth, tls } = prometheus ?? peer;
-  const credentials = auth === undefined ? [] : auth.kind === "basic" ? [auth.username, auth.password] : [auth.token];
-  return [...credentials, tls?.ca, tls?.client?.certificate, tls?.client?.key].filter((id) => id !== undefined);
+  return [...credentialIdsOf(auth), tls?.ca, tls?.client?.certificate, tls?.client?.key].filter((id) => id !== undefined);
+}
+
+function credentialIdsOf(auth: (PrometheusConfig | PeerConfig)["auth"]): readonly string[] {
+  if (auth === undefined) return [];
+  if (auth.kind === "oauth2") return [auth.secret];
+  return auth.kind === "basic" ? [auth.username, auth.password] : [auth.token];
 }
 
 function endpointMaterialIdsOf({ endpoint: { tls, oauth2 } }: PartnerConfig): readonly string[] {

@@ -2,6 +2,7 @@ import { labelNames } from "../config.ts";
 import type {
   MetricCatalogStore,
   MetricCatalogStorePeer,
+  MetricCatalogStorePeerAuth,
   MetricCatalogStorePrometheus,
   MetricCatalogStorePrometheusAuth,
 } from "../types/metric-catalog.ts";
@@ -96,6 +97,12 @@ export const metricStoreRules: readonly PlacedRule[] = [
     {
       message: "the URL of a peer is https, since both sides show a certificate",
       faults: ({ url }) => unless(url.startsWith("https:"), ".url"),
+    },
+  ]),
+  ...rulesAt<MetricCatalogStorePeerAuth>("spec.stores[].peer.auth", [
+    {
+      message: "auth is exactly one of bearer and oauth2",
+      faults: ({ bearer, oauth2 }) => unless((bearer === undefined) !== (oauth2 === undefined)),
     },
   ]),
   ...rulesAt("spec.stores[].prometheus.tenantHeader", headerNameRules),

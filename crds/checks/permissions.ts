@@ -36,12 +36,20 @@ function partnerProblems({ spec }: WebhookPartner, grant: Grant): readonly Field
 function catalogProblems({ spec }: MetricCatalog, grant: Grant): readonly FieldProblem[] {
   return spec.stores.flatMap(({ prometheus, peer }, index) => {
     const { url = "" } = prometheus ?? peer ?? {};
-    const field = `spec.stores[${index}].${prometheus === undefined ? "peer" : "prometheus"}.url`;
-    const host = hostOf(url);
-    const isNamed = names(grant.storeHosts, host) || grant.storeHosts.some((suffix) => isBelow(host, suffix));
-    const unnamedHost = isNamed ? [] : [problem(field, `the namespace may not name the store host ${host}`)];
-    return [...metadataUrlProblems(field, url), ...unnamedHost];
+    const { tokenUrl } = peer?.auth.oauth2 ?? {};
+    const at = `spec.stores[${index}].${prometheus === undefined ? "peer" : "prometheus"}`;
+    return [
+      ...storeUrlProblems(`${at}.url`, url, grant),
+      ...(tokenUrl === undefined ? [] : storeUrlProblems(`${at}.auth.oauth2.tokenUrl`, tokenUrl, grant)),
+    ];
   });
+}
+
+function storeUrlProblems(field: string, url: string, { storeHosts }: Grant): readonly FieldProblem[] {
+  const host = hostOf(url);
+  const isNamed = names(storeHosts, host) || storeHosts.some((suffix) => isBelow(host, suffix));
+  const unnamedHost = isNamed ? [] : [problem(field, `the namespace may not name the store host ${host}`)];
+  return [...metadataUrlProblems(field, url), ...unnamedHost];
 }
 
 function quotaProblems({ spec }: QueryClassQuota, grant: Grant): readonly FieldProblem[] {

@@ -1,6 +1,11 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { MetricCatalog } from "../resource.ts";
-import type { MetricCatalogStore, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
+import type {
+  MetricCatalogStore,
+  MetricCatalogStorePeerAuth,
+  MetricCatalogStorePrometheus,
+  MetricCatalogStorePrometheusAuth,
+} from "../types/metric-catalog.ts";
 import {
   findEntry,
   materialOf,
@@ -58,7 +63,9 @@ export function resolveStores(
 }
 
 /** What both kinds of stores have where they name Secrets. */
-type Secured = Pick<MetricCatalogStorePrometheus, "auth" | "tls">;
+interface Secured extends Pick<MetricCatalogStorePrometheus, "tls"> {
+  readonly auth?: Partial<MetricCatalogStorePrometheusAuth & MetricCatalogStorePeerAuth>;
+}
 
 /** Where a store may name a Secret, and which of its entries are used for what. */
 const places: readonly ((secured: Secured) => Place | undefined)[] = [
@@ -73,6 +80,10 @@ const places: readonly ((secured: Secured) => Place | undefined)[] = [
   ({ auth }) => {
     const ref = auth?.bearer?.secretRef;
     return ref && { field: "auth.bearer.secretRef", secret: ref.name, entries: [["token", ref.key, "key"]] };
+  },
+  ({ auth }) => {
+    const ref = auth?.oauth2?.secretRef;
+    return ref && { field: "auth.oauth2.secretRef", secret: ref.name, entries: [["password", ref.key, "key"]] };
   },
   ({ tls }) => {
     const ref = tls?.caSecretRef;

@@ -1,7 +1,7 @@
 import { tenantHeaderOf } from "../checks/metric-store.ts";
 import type { StoreEntry } from "../checks/store-references.ts";
 import type { PeerConfig, PrometheusConfig, StoreConfig, StorePlace, StoreTlsConfig } from "../config.ts";
-import type { MetricCatalogStore, MetricCatalogStorePeer, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
+import type { MetricCatalogStore, MetricCatalogStorePeer, MetricCatalogStorePeerAuth, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
 
 const secondMs = 1_000;
 const resolutionSeconds = { "5m": 300, "1h": 3_600 } as const;
@@ -63,15 +63,21 @@ function compilePrometheus(prometheus: MetricCatalogStorePrometheus, material: M
 }
 
 /** Its token and its certificate were found, else the catalog would not be compiled. */
-function compilePeer({ url, timeoutSeconds, increases, tls }: MetricCatalogStorePeer, material: MaterialFor): PeerConfig {
+function compilePeer({ url, timeoutSeconds, increases, auth, tls }: MetricCatalogStorePeer, material: MaterialFor): PeerConfig {
   const client = { certificate: material("certificate") ?? "", key: material("private key") ?? "" };
   return {
     url,
     timeoutMs: timeoutSeconds * secondMs,
     increases,
-    auth: { kind: "bearer", token: material("token") ?? "" },
+    auth: compilePeerAuth(auth, material),
     tls: { ...compileTls({ tls }, material).tls, client },
   };
+}
+
+function compilePeerAuth({ oauth2 }: MetricCatalogStorePeerAuth, material: MaterialFor): PeerConfig["auth"] {
+  if (oauth2 === undefined) return { kind: "bearer", token: material("token") ?? "" };
+  const { tokenUrl, clientId, resource } = oauth2;
+  return { kind: "oauth2", tokenUrl, clientId, secret: material("password") ?? "", ...(resource === undefined ? {} : { resource }) };
 }
 
 function compileAuth(material: MaterialFor): Pick<PrometheusConfig, "auth"> {

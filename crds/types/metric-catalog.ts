@@ -132,16 +132,38 @@ export interface MetricCatalogStorePeer {
   readonly timeoutSeconds: number;
   /** How the peer's stores compute increases. Plain when they are VictoriaMetrics, which does not extrapolate. @default "Extrapolated" */
   readonly increases: "Extrapolated" | "Plain";
-  /** Who asks, by an access token. */
+  /** Who asks, by an access token that is given or fetched, exactly one of bearer and oauth2. */
   readonly auth: MetricCatalogStorePeerAuth;
   /** Whom to trust and what to show. */
   readonly tls: MetricCatalogStorePeerTls;
 }
 
-/** Who asks, by an access token. */
+/** Who asks, by an access token that is given or fetched, exactly one of bearer and oauth2. */
 export interface MetricCatalogStorePeerAuth {
+  /** OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end. */
+  readonly oauth2?: MetricCatalogStorePeerAuthOauth2;
   /** An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef. */
-  readonly bearer: MetricCatalogStorePeerAuthBearer;
+  readonly bearer?: MetricCatalogStorePeerAuthBearer;
+}
+
+/** OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end. */
+export interface MetricCatalogStorePeerAuthOauth2 {
+  /** Absolute URL of the token endpoint, https. */
+  readonly tokenUrl: string;
+  /** Client id, visible ASCII. */
+  readonly clientId: string;
+  /** The entry of a Secret in the same namespace that holds the client secret. */
+  readonly secretRef: MetricCatalogStorePeerAuthOauth2SecretRef;
+  /** What the token is for, where the authorization server wants to know (RFC 8707). When absent, that is left to it. */
+  readonly resource?: string;
+}
+
+/** The entry of a Secret in the same namespace that holds the client secret. */
+export interface MetricCatalogStorePeerAuthOauth2SecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry that holds the client secret. @default "client-secret" */
+  readonly key: string;
 }
 
 /** An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef. */
@@ -152,15 +174,23 @@ export interface MetricCatalogStorePeerAuthBearer {
 
 /** Whom to trust and what to show. */
 export interface MetricCatalogStorePeerTls {
-  /** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway. */
-  readonly caSecretRef?: MetricCatalogStorePrometheusTlsCaSecretRef;
-  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer. */
+  /** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token endpoint included. When absent, those that the runtime trusts anyway. */
+  readonly caSecretRef?: MetricCatalogStorePeerTlsCaSecretRef;
+  /** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer, and to the token endpoint. */
   readonly clientSecretRef: MetricCatalogStorePeerTlsClientSecretRef;
   /** Name that the peer's certificate must have. When absent, the host of the URL. */
   readonly serverName?: string;
 }
 
-/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer. */
+/** The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token endpoint included. When absent, those that the runtime trusts anyway. */
+export interface MetricCatalogStorePeerTlsCaSecretRef {
+  /** Name of the Secret. */
+  readonly name: string;
+  /** Name of the entry. @default "ca.crt" */
+  readonly key: string;
+}
+
+/** A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer, and to the token endpoint. */
 export interface MetricCatalogStorePeerTlsClientSecretRef {
   /** Name of the Secret. */
   readonly name: string;

@@ -544,12 +544,71 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                   "default": "Extrapolated"
                 },
                 "auth": {
-                  "description": "Who asks, by an access token.",
+                  "description": "Who asks, by an access token that is given or fetched, exactly one of bearer and oauth2.",
                   "type": "object",
-                  "required": [
-                    "bearer"
+                  "x-kubernetes-validations": [
+                    {
+                      "rule": "has(self.bearer) != has(self.oauth2)",
+                      "message": "auth is exactly one of bearer and oauth2"
+                    }
                   ],
                   "properties": {
+                    "oauth2": {
+                      "description": "OAuth 2.0 client credentials: a token with the scope metrics:peer is fetched with the certificate of tls.clientSecretRef, to which it has to be bound, and kept until shortly before its end.",
+                      "type": "object",
+                      "required": [
+                        "tokenUrl",
+                        "clientId",
+                        "secretRef"
+                      ],
+                      "properties": {
+                        "tokenUrl": {
+                          "description": "Absolute URL of the token endpoint, https.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 2048,
+                          "pattern": "^https://[^/?#@{}]+(/[A-Za-z0-9\\-._~:/\\[\\]@!$&'()*+,;=%]*)?$"
+                        },
+                        "clientId": {
+                          "description": "Client id, visible ASCII.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 256,
+                          "pattern": "^[!-~]+$"
+                        },
+                        "secretRef": {
+                          "description": "The entry of a Secret in the same namespace that holds the client secret.",
+                          "type": "object",
+                          "required": [
+                            "name"
+                          ],
+                          "properties": {
+                            "name": {
+                              "description": "Name of the Secret.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+                            },
+                            "key": {
+                              "description": "Name of the entry that holds the client secret.",
+                              "type": "string",
+                              "minLength": 1,
+                              "maxLength": 253,
+                              "pattern": "^[A-Za-z0-9._-]+$",
+                              "default": "client-secret"
+                            }
+                          }
+                        },
+                        "resource": {
+                          "description": "What the token is for, where the authorization server wants to know (RFC 8707). When absent, that is left to it.",
+                          "type": "string",
+                          "minLength": 1,
+                          "maxLength": 2048,
+                          "pattern": "^[!-~]+$"
+                        }
+                      }
+                    },
                     "bearer": {
                       "description": "An access token with the scope metrics:peer that is bound to the certificate of tls.clientSecretRef.",
                       "type": "object",
@@ -593,7 +652,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                   ],
                   "properties": {
                     "caSecretRef": {
-                      "description": "The entry of a Secret in the same namespace that holds the certificates to trust, in PEM. When absent, those that the runtime trusts anyway.",
+                      "description": "The entry of a Secret in the same namespace that holds the certificates to trust, in PEM, those of the token endpoint included. When absent, those that the runtime trusts anyway.",
                       "type": "object",
                       "required": [
                         "name"
@@ -617,7 +676,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                       }
                     },
                     "clientSecretRef": {
-                      "description": "A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer.",
+                      "description": "A Secret in the same namespace, as of the type kubernetes.io/tls, whose tls.crt and tls.key are shown to the peer, and to the token endpoint.",
                       "type": "object",
                       "required": [
                         "name"

@@ -1,4 +1,5 @@
 import type { PeerConfig } from "../../crds/config.ts";
+import { createPeerToken } from "./peer-token.ts";
 import type { StoreCapabilities } from "./probe.ts";
 import type { PrometheusClient } from "./prometheus-client.ts";
 import { retried } from "./retrying-post.ts";
@@ -48,13 +49,23 @@ export interface PeerHttp {
 export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget: RetryBudget): PeerHttp {
   const { pool, base } = openPool(config, secrets);
   const path = `${base}${partialsPath}`;
+  const tokens = createPeerToken(config, secrets);
+  const exchanged = async (body: string, call: StoreCall): Promise<Exchanged> => {
+    const headers = { ...requestHeaders, ...secrets.headers, ...(await tokens?.header()), ...originHeaders(call, config.timeoutMs) };
+    const answer = await exchange(pool, { path, headers, body }, call);
+    if (answer.status === 401) tokens?.refused(headers.authorization);
+    return answer;
+  };
   const send: SendToPeer = async (body, call) => {
-    const headers = { ...requestHeaders, ...secrets.headers, ...originHeaders(call, config.timeoutMs) };
-    return answerOf(await exchange(pool, { path, headers, body }, call));
+    const answer = await exchanged(body, call);
+    // A token that was fetched may have been withdrawn since: another one is fetched, once.
+    return answerOf(answer.status === 401 && tokens !== undefined ? await exchanged(body, call) : answer);
   };
   return {
     send: (body, call) => retried(() => send(body, call), call.signal, { budget }),
-    close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
+    async close({ atOnce }) {
+      await Promise.all([atOnce ? pool.destroy() : pool.close(), tokens?.close()]);
+    },
   };
 }
 

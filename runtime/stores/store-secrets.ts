@@ -6,6 +6,8 @@ export type Material = Readonly<Record<string, string>>;
 /** What a store is shown and what it must show. Never logged. */
 export interface StoreSecrets {
   readonly headers: Readonly<Record<string, string>>;
+  /** Of client credentials; undefined without any. */
+  readonly clientSecret?: string;
   readonly tls: {
     readonly ca?: Buffer;
     readonly cert?: Buffer;
@@ -18,13 +20,19 @@ export interface StoreSecrets {
 export function secretsOf({ auth, tls }: Pick<PrometheusConfig | PeerConfig, "auth" | "tls">, material: Material): StoreSecrets {
   const bytes = (id: string): Buffer => Buffer.from(material[id] ?? "", "base64");
   return {
-    headers: auth === undefined ? {} : { authorization: authorizationOf(auth, bytes) },
+    ...credentialsOf(auth, bytes),
     tls: {
       ...(tls?.ca === undefined ? {} : { ca: bytes(tls.ca) }),
       ...(tls?.client === undefined ? {} : { cert: bytes(tls.client.certificate), key: bytes(tls.client.key) }),
       ...(tls?.serverName === undefined ? {} : { servername: tls.serverName }),
     },
   };
+}
+
+function credentialsOf(auth: (PrometheusConfig | PeerConfig)["auth"], bytes: (id: string) => Buffer): Pick<StoreSecrets, "headers" | "clientSecret"> {
+  if (auth === undefined) return { headers: {} };
+  if (auth.kind === "oauth2") return { headers: {}, clientSecret: bytes(auth.secret).toString("utf8") };
+  return { headers: { authorization: authorizationOf(auth, bytes) } };
 }
 
 function authorizationOf(auth: NonNullable<PrometheusConfig["auth"]>, bytes: (id: string) => Buffer): string {

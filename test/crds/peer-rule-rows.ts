@@ -5,6 +5,8 @@ const peer = {
   auth: { bearer: { secretRef: { name: "peer" } } },
   tls: { clientSecretRef: { name: "client" } },
 };
+const oauth2 = { tokenUrl: "https://id.example/token", clientId: "eu", secretRef: { name: "peer" } };
+const oneToken = "auth is exactly one of bearer and oauth2";
 const place = { name: "latam", region: "latam" };
 const oneKind = "a store is exactly one of prometheus and peer";
 const ownLabels = "a peer knows the labels and the tenancy of its own stores, so none are said here";
@@ -18,6 +20,8 @@ export const peerRuleRows = rowsOf<RuleRow>("MetricCatalog", [
   row("has a store of two kinds", { prometheus: { url: "http://latam.example:9090" }, peer }, "spec.stores[1]", oneKind),
   row("says that series of a peer belong to no tenant", { peer, tenancy: "Platform" }, "spec.stores[1].peer", ownLabels),
   row("maps labels of a peer", { peer, labelMap: { psp: "provider" } }, "spec.stores[1].peer", ownLabels),
+  row("has two kinds of tokens for a peer", { peer: { ...peer, auth: { ...peer.auth, oauth2 } } }, "spec.stores[1].peer.auth", oneToken),
+  row("has no token for a peer", { peer: { ...peer, auth: {} } }, "spec.stores[1].peer.auth", oneToken),
   atUrl("asks a peer in the clear", "http://latam.example", "the URL of a peer is https, since both sides show a certificate"),
   atUrl("has a path for a peer's URL", "https:/partials", "the URL is absolute, http or https"),
   atUrl("has a peer with a number for a host", "https://2130706433/", "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535"),

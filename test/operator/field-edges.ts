@@ -63,6 +63,14 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
         tls: { caSecretRef: { name: "ca" }, clientSecretRef: { name: "client" }, serverName: "eu.example" },
       },
     },
+    {
+      [prometheus]: undefined,
+      "stores[0].peer": {
+        url: "https://eu.example",
+        auth: { oauth2: { tokenUrl: "https://id.example/token", clientId: "eu", secretRef: { name: "peer" }, resource: "urn:peers" } },
+        tls: { clientSecretRef: { name: "client" } },
+      },
+    },
     { [`${prometheus}.auth`]: { basic: { secretRef: { name: "store" } } }, [`${prometheus}.url`]: "https://eu.example" },
     { ...counter, "metrics[0].source.counter": { name: "n_total", matchers, increase: "Anchored" } },
     {

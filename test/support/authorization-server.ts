@@ -33,7 +33,8 @@ export interface AuthorizationServer {
   close(): Promise<void>;
 }
 
-const secret = "a-secret-of-the-tests-with-enough-characters";
+/** Of every client. */
+export const clientSecret = "a-secret-of-the-tests-with-enough-characters";
 const clients = {
   /** Plain bearer tokens. */
   plain: {},
@@ -83,14 +84,14 @@ function configurationOf(key: JWK, algorithm: string): object {
     jwks: { keys: [key] },
     clients: Object.entries(clients).map(([name, settings]) => ({
       client_id: name,
-      client_secret: secret,
+      client_secret: clientSecret,
       grant_types: ["client_credentials"],
       response_types: [],
       redirect_uris: [],
       id_token_signed_response_alg: algorithm,
       ...settings,
     })),
-    scopes: ["metrics:read", "events:write"],
+    scopes: ["metrics:read", "metrics:peer", "events:write"],
     extraTokenClaims: () => ({ tenants: ["acme"] }),
     features: {
       devInteractions: { enabled: false },
@@ -100,7 +101,7 @@ function configurationOf(key: JWK, algorithm: string): object {
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_context: unknown, audience: string) => ({
-          scope: "metrics:read events:write",
+          scope: "metrics:read metrics:peer events:write",
           audience,
           accessTokenFormat: "jwt",
           accessTokenTTL: tokenSeconds,
@@ -121,7 +122,7 @@ async function requestToken(url: string, ca: string, client: ClientName, { scope
     ca,
     ...(certificate === undefined ? {} : { client: certificate }),
     headers: {
-      authorization: `Basic ${Buffer.from(`${client}:${secret}`).toString("base64")}`,
+      authorization: `Basic ${Buffer.from(`${client}:${clientSecret}`).toString("base64")}`,
       "content-type": "application/x-www-form-urlencoded",
       ...(proof === undefined ? {} : { dpop: proof }),
     },

@@ -86,11 +86,11 @@ describe("a store that is a peer", () => {
       tls: { caSecretRef: { name: "ca" }, clientSecretRef: { name: "client" } },
     },
   };
-  const compilePeer = (secrets: Readonly<Record<string, Entries>>) => {
+  const compilePeer = (secrets: Readonly<Record<string, Entries>>, changes: Changes = {}) => {
     const encoded = Object.entries(secrets).map(([name, entries]) => {
       return [`default/${name}`, Object.fromEntries(Object.entries(entries).map(([entry, text]) => [entry, base64(text)]))] as const;
     });
-    const { config, verdicts } = compiled([resourceOf("MetricCatalog", peer)], new Map(encoded));
+    const { config, verdicts } = compiled([resourceOf("MetricCatalog", { ...peer, ...changes })], new Map(encoded));
     return { config, store: config.catalogs[0]?.stores[0], verdict: first(verdicts) };
   };
 
@@ -115,6 +115,14 @@ describe("a store that is a peer", () => {
       },
     });
     expect(store === undefined ? [] : [...storeMaterialIdsOf(store)].sort()).toEqual(Object.keys(config.material).sort());
+  });
+
+  test("is compiled with its client's secret, where a token is to be fetched", () => {
+    const oauth2 = { tokenUrl: "https://id.example/token", clientId: "eu", secretRef: { name: "login" }, resource: "urn:peers" };
+    const { store } = compilePeer({ ...certificates, login: { "client-secret": "abc\n" } }, { "stores[0].peer.auth": { oauth2 } });
+    const secret = materialOf("default/login/client-secret", base64("abc"));
+    expect(store?.peer?.auth).toEqual({ kind: "oauth2", tokenUrl: "https://id.example/token", clientId: "eu", secret, resource: "urn:peers" });
+    expect(store === undefined ? [] : storeMaterialIdsOf(store)).toContain(secret);
   });
 
   test.each([

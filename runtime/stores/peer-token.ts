@@ -1,0 +1,101 @@
+import type { PeerConfig, PeerOAuth2Config } from "../../crds/config.ts";
+import { createByteBudget } from "./byte-budget.ts";
+import { StoreError } from "./store-error.ts";
+import { exchange, openPool } from "./store-http.ts";
+import type { StoreSecrets } from "./store-secrets.ts";
+
+/** Scope of runtimes of other regions. */
+const scope = "metrics:peer";
+const answerBytesMax = 64 * 1024;
+/** A token is not used any more so long before its end. */
+const leewayMs = 30_000;
+const lifeMsDefault = 300_000;
+const lifeMsMax = 3_600_000;
+/** Source: RFC 6750 §2.1. */
+const tokenForm = /^[A-Za-z0-9\-._~+/]+=*$/u;
+
+/** A token of client credentials, fetched when it is needed and kept until shortly before its end. */
+export interface PeerToken {
+  /** @throws StoreError without a token */
+  header(): Promise<{ readonly authorization: string }>;
+  /** Forgets the token of a header that was not accepted. */
+  refused(authorization: string | undefined): void;
+  close(): Promise<void>;
+}
+
+interface Fetched {
+  readonly authorization: string;
+  /** On the clock of `performance.now`. */
+  readonly endsAtMs: number;
+}
+
+/** Undefined for a peer whose token is given. Source: RFC 6749 §4.4, RFC 8705 §3. */
+export function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreSecrets): PeerToken | undefined {
+  if (auth.kind !== "oauth2") return undefined;
+  const { pool, base } = openPool({ url: auth.tokenUrl, timeoutMs }, { tls: withoutName(secrets.tls) });
+  const options = { path: base === "" ? "/" : base, ...tokenRequest(auth, secrets.clientSecret ?? "") };
+  let kept: Fetched | undefined;
+  let flight: Promise<Fetched> | undefined;
+  const fetchToken = async (): Promise<Fetched> => {
+    try {
+      const signal = AbortSignal.timeout(timeoutMs);
+      const { status, body } = await exchange(pool, options, { signal, bytes: createByteBudget(answerBytesMax) });
+      return tokenOf(status, body, performance.now());
+    } catch (error) {
+      throw error instanceof StoreError ? error : new StoreError("late", "no access token in time", { cause: error });
+    } finally {
+      flight = undefined;
+    }
+  };
+  return {
+    async header() {
+      if (kept === undefined || kept.endsAtMs <= performance.now()) kept = await (flight ??= fetchToken());
+      return { authorization: kept.authorization };
+    },
+    refused(authorization) {
+      if (kept?.authorization === authorization) kept = undefined;
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+/** The name that the certificate must have is the peer's. */
+function withoutName({ servername: _name, ...tls }: StoreSecrets["tls"]): StoreSecrets["tls"] {
+  return tls;
+}
+
+/** The secret travels in the header, form-encoded first. Source: RFC 6749 §2.3.1. */
+function tokenRequest({ clientId, resource }: PeerOAuth2Config, secret: string): { readonly headers: Record<string, string>; readonly body: string } {
+  const credentials = [clientId, secret].map((text) => new URLSearchParams({ "": text }).toString().slice(1)).join(":");
+  const form = { grant_type: "client_credentials", scope, ...(resource === undefined ? {} : { resource }) };
+  return {
+    headers: {
+      authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
+      "content-type": "application/x-www-form-urlencoded",
+      accept: "application/json",
+      "accept-encoding": "identity",
+    },
+    body: new URLSearchParams(form).toString(),
+  };
+}
+
+/** Never repeats what the token endpoint said, which may hold credentials. @throws StoreError */
+function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
+  if (status !== 200) {
+    const isTheirs = status >= 500;
+    throw new StoreError(isTheirs ? "status" : "refused", `no access token: HTTP ${status}`, { isPassing: isTheirs });
+  }
+  const { access_token: token, expires_in: seconds } = membersOf(body);
+  if (typeof token !== "string" || !tokenForm.test(token)) throw new StoreError("malformed", "the token endpoint answers no access token");
+  const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds * 1_000, lifeMsMax) : lifeMsDefault;
+  // One that ends within the leeway serves the request at hand.
+  return { authorization: `Bearer ${token}`, endsAtMs: nowMs + lifeMs - leewayMs };
+}
+
+function membersOf(body: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(body.toString("utf8"))) as Readonly<Record<string, unknown>>;
+  } catch {
+    return {};
+  }
+}
