@@ -1,3 +1,4 @@
+import type { EndpointVerifiedReason } from "./reasons.ts";
 import type { Kind } from "./resource.ts";
 
 /**
@@ -41,6 +42,9 @@ export interface ConfigzError {
   readonly message: string;
 }
 
+/** That a partner answered 410; or what its endpoint said when it was asked for its consent. */
+export type ConfigzMarkReason = "PartnerDisabled" | EndpointVerifiedReason;
+
 export interface ConfigzMark {
   readonly kind: "WebhookPartner";
   readonly namespace: string;
@@ -48,7 +52,7 @@ export interface ConfigzMark {
   readonly uid: string;
   /** The generation that is marked; an edit lifts the mark. */
   readonly generation: number;
-  readonly reason: "PartnerDisabled";
+  readonly reason: ConfigzMarkReason;
   readonly message: string;
   /** RFC 3339 in UTC. */
   readonly since: string;

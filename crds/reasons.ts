@@ -49,14 +49,21 @@ const ready = {
   Pending: { status: "Unknown", meaning: "The object is about to be looked at, published or obeyed." },
 } as const satisfies ReasonTable;
 
+const endpointVerified = {
+  Verified: { status: "True", meaning: "The endpoint was asked and takes deliveries." },
+  ConsentRefused: { status: "False", meaning: "The endpoint was asked and does not want deliveries; the message says what it answered." },
+  ConsentUnanswered: { status: "False", meaning: "The endpoint could not be asked whether it wants deliveries; the message says why." },
+} as const satisfies ReasonTable;
+
 export type AcceptedReason = Exclude<keyof typeof accepted, "Pending">;
 export type ResolvedRefsReason = Exclude<keyof typeof resolvedRefs, "Pending">;
 export type ProgrammedReason = keyof typeof programmed;
 export type ReadyReason = keyof typeof ready;
+export type EndpointVerifiedReason = keyof typeof endpointVerified;
 
 /**
  * Every condition and reason of its own. `Ready` that is not True for one of these has the reason of the first condition
  * that is at fault; `Reconciling` and `Stalled` always have the reason of `Ready`. `docs/resources.md` holds the same table;
  * a test compares them.
  */
-export const reasons = { Accepted: accepted, ResolvedRefs: resolvedRefs, Programmed: programmed, Ready: ready } as const;
+export const reasons = { Accepted: accepted, ResolvedRefs: resolvedRefs, Programmed: programmed, Ready: ready, EndpointVerified: endpointVerified } as const;

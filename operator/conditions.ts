@@ -1,5 +1,5 @@
 import type { Verdict } from "../crds/compile/verdict.ts";
-import { type ConditionStatus, reasons, type ProgrammedReason } from "../crds/reasons.ts";
+import { type ConditionStatus, type EndpointVerifiedReason, reasons, type ProgrammedReason } from "../crds/reasons.ts";
 import { capBytes, mask } from "./kube/mask.ts";
 import type { Rollout } from "./observe/rollout.ts";
 import type { Condition, ResourceStatus } from "./resource-types.ts";
@@ -21,6 +21,8 @@ export interface Facts {
   readonly rollout: Rollout;
   /** Why the data plane stopped sending to this partner; undefined when it did not. */
   readonly disabled: string | undefined;
+  /** What the partner's endpoint answered when it was asked for its consent; absent when it was not. */
+  readonly consent?: { readonly reason: EndpointVerifiedReason; readonly message: string };
 }
 
 /** A condition before anybody knows since when it holds. */
@@ -30,6 +32,8 @@ export type ConditionDraft = Omit<Condition, "lastTransitionTime">;
 export const lastingConditions = ["Accepted", "ResolvedRefs", "Programmed", "Ready"] as const;
 /** The conditions that are there while they are True. Source: kstatus, "The Stalled and Reconciling Conditions". */
 export const passingConditions = ["Reconciling", "Stalled"] as const;
+/** The conditions that are there once the data plane has something to say. */
+export const toldConditions = ["EndpointVerified"] as const;
 
 type LastingCondition = (typeof lastingConditions)[number];
 
@@ -55,7 +59,7 @@ const passingReasons: ReadonlySet<string> = new Set([
 export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   const lasting = facts.isPaused && isUndisputed(facts) ? pausedDrafts(facts) : activeDrafts(facts);
   const ready = lasting.at(-1);
-  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready)]).map((draft) => ({
+  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready), ...consentDrafts(facts)]).map((draft) => ({
     ...draft,
     message: capBytes(mask(draft.message), messageBytesMax),
   }));
@@ -135,6 +139,13 @@ function passingDrafts({ status, ...rest }: ConditionDraft): readonly ConditionD
   return [{ ...rest, status: "True", type: passingReasons.has(rest.reason) ? "Reconciling" : "Stalled" }];
 }
 
+/** `Ready` does not look at it: deliveries ask again by themselves. */
+function consentDrafts({ consent, generation }: Facts): readonly ConditionDraft[] {
+  if (consent === undefined) return [];
+  const { status } = reasons.EndpointVerified[consent.reason];
+  return [{ type: "EndpointVerified", status, ...consent, observedGeneration: generation }];
+}
+
 /** A condition in the words of the table of reasons. */
 function of<Type extends LastingCondition>(type: Type, reason: keyof (typeof reasons)[Type], observedGeneration: number): ConditionDraft {
   const row = reasons[type][reason] as { readonly status: ConditionStatus; readonly meaning: string };
@@ -152,6 +163,6 @@ export function withTimes(drafts: readonly ConditionDraft[], before: readonly Co
 
 /** What of a status is the operator's. */
 export function ownConditions(status: ResourceStatus | undefined): readonly Condition[] {
-  const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions]);
+  const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...toldConditions]);
   return (status?.conditions ?? []).filter(({ type }) => own.has(type));
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { byText } from "../crds/compile/canonical-json.ts";
-import { lastingConditions, passingConditions } from "./conditions.ts";
+import { lastingConditions, passingConditions, toldConditions } from "./conditions.ts";
 import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
 import { version } from "./version.ts";
 
@@ -91,7 +91,7 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
   });
 }
 
-const shownTypes: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions]);
+const shownTypes: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...toldConditions]);
 
 function known(conditions: readonly Condition[] = []): readonly Condition[] {
   return conditions.filter(({ type }) => shownTypes.has(type));

@@ -6,6 +6,7 @@ import type { ConfigReport } from "./http/configz.ts";
 import type { NatsConnectionHandle } from "./nats/connect.ts";
 import type { DisabledMark } from "./webhooks/disabled-partners.ts";
 import type { WebhookEngine } from "./webhooks/engine.ts";
+import type { FailureOutcome } from "./webhooks/outcome.ts";
 
 /** A configuration of any source; a folder tells its problems too. */
 export type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };
@@ -22,7 +23,7 @@ export interface ProgramStatus {
   nats: Pick<NatsConnectionHandle, "isConnected"> | undefined;
   /** Why there is no connection yet. */
   natsFault: string;
-  engine: Pick<WebhookEngine, "health"> | undefined;
+  engine: (Pick<WebhookEngine, "health"> & Partial<Pick<WebhookEngine, "endpointVerdicts">>) | undefined;
   /** Of every pod, also those that an edit has lifted since. */
   disabled: readonly DisabledMark[];
   draining: boolean;
@@ -66,7 +67,7 @@ export function reportOf(status: ProgramStatus): ConfigReport {
     hash: applied?.state.hash ?? null,
     shards: shardsOf(status),
     errors: applied?.state.errors ?? [],
-    marks: marksOf(status),
+    marks: [...disabledMarks(status), ...consentMarks(status)],
     applied_at: applied?.at.toISOString() ?? null,
     ...figuresOf(applied?.state),
   };
@@ -98,7 +99,7 @@ function shardsOf({ applied, refused }: ProgramStatus): Readonly<Record<string, 
 }
 
 /** Only marks of specifications that are obeyed now: another one has lifted the mark. */
-function marksOf({ applied, disabled }: ProgramStatus): readonly ConfigzMark[] {
+function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMark[] {
   const obeyed = new Set(applied?.state.config.partners.map(({ uid, specDigest }) => `${uid} ${specDigest}`));
   return disabled
     .filter(({ uid, specDigest }) => obeyed.has(`${uid} ${specDigest}`))
@@ -112,4 +113,24 @@ function marksOf({ applied, disabled }: ProgramStatus): readonly ConfigzMark[] {
       message: "The partner answered 410 and gets nothing more until its specification changes.",
       since: at,
     }));
+}
+
+function consentMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
+  return (engine?.endpointVerdicts?.() ?? []).map(({ partner: { namespace, name, uid, generation }, failure, sinceMs }) => ({
+    kind: "WebhookPartner",
+    namespace,
+    name,
+    uid,
+    generation,
+    ...consentWords(failure),
+    since: new Date(sinceMs).toISOString(),
+  }));
+}
+
+function consentWords(failure: FailureOutcome | undefined): Pick<ConfigzMark, "reason" | "message"> {
+  if (failure === undefined) return { reason: "Verified", message: "The endpoint was asked and takes deliveries." };
+  const { reason, detail } = failure;
+  return reason === "consent"
+    ? { reason: "ConsentRefused", message: `Nothing is sent: ${detail}.` }
+    : { reason: "ConsentUnanswered", message: `Nothing is sent: ${reason}, ${detail}.` };
 }

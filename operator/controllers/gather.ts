@@ -1,6 +1,7 @@
+import { type EndpointVerifiedReason, reasons } from "../../crds/reasons.ts";
 import type { Facts } from "../conditions.ts";
 import { ownConditions } from "../conditions.ts";
-import { disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
+import { consentBy, disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
 import type { Judgement } from "../publish/desired-state.ts";
 import type { Publication } from "../publish/publications.ts";
 import type { Need } from "../observe/rollout.ts";
@@ -34,6 +35,7 @@ export function factsOf(known: Known, times: RolloutTimes): Facts {
     isPublished: judgement !== undefined && judgement.digest === publication?.digest,
     rollout: rolloutFor(known, times),
     disabled: disabledFor(known),
+    ...consentFor(known),
   };
 }
 
@@ -56,6 +58,20 @@ export function saysProgrammed(status: ResourceStatus | undefined, generation: n
   return ownConditions(status).some(({ type, status: held, observedGeneration }) => {
     return type === "Programmed" && held === "True" && observedGeneration === generation;
   });
+}
+
+/** What the status says stands until a pod says something else: one that is new has not asked yet. */
+function consentFor({ object, status, pods }: Known): Pick<Facts, "consent"> {
+  const { uid, generation } = object.metadata;
+  if (object.kind !== "WebhookPartner") return {};
+  const mark = consentBy(pods, uid, generation);
+  const held = ownConditions(status).find(({ type, observedGeneration }) => type === "EndpointVerified" && observedGeneration === generation);
+  const reason = verifiedReason(mark?.reason ?? held?.reason);
+  return reason === undefined ? {} : { consent: { reason, message: mark?.message ?? held?.message ?? "" } };
+}
+
+function verifiedReason(reason: string | undefined): EndpointVerifiedReason | undefined {
+  return reason !== undefined && Object.hasOwn(reasons.EndpointVerified, reason) ? (reason as EndpointVerifiedReason) : undefined;
 }
 
 /** As long as a pod was not heard, what the status says of a disabled partner stands. */

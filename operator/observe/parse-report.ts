@@ -1,7 +1,8 @@
-import type { ConfigzError, ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
+import type { ConfigzError, ConfigzMark, ConfigzMarkReason, ConfigzShard } from "../../crds/configz.ts";
 import { resourceKey } from "../../crds/shards.ts";
+import { reasons } from "../../crds/reasons.ts";
 import { kinds } from "../../crds/types/schemas.ts";
-import type { PodReport } from "./rollout.ts";
+import { markKey, type PodReport } from "./rollout.ts";
 
 /** A report as it is used here, and the version to ask on from. */
 export interface ParsedReport {
@@ -10,6 +11,8 @@ export interface ParsedReport {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+
+const markReasons: readonly ConfigzMarkReason[] = ["PartnerDisabled", ...keysOf(reasons.EndpointVerified)];
 
 const versionCharsMax = 512;
 /** More than any configuration has shards. */
@@ -32,7 +35,7 @@ export function parseReport(value: unknown): ParsedReport {
     report: {
       shards: Object.fromEntries(shards.map(([name, shard]) => [name, shardOf(shard, name)])),
       errors: new Map(errors.map((error) => [resourceKey(error.kind, error), error])),
-      marks: new Map(marks.map((mark) => [mark.uid, mark])),
+      marks: new Map(marks.map((mark) => [markKey(mark), mark])),
     },
   };
 }
@@ -60,18 +63,23 @@ function errorsOf(value: unknown): readonly ConfigzError[] {
 
 function marksOf(value: unknown): readonly ConfigzMark[] {
   const { namespace, name, uid, generation, reason, message, since } = fields(value, "a mark");
-  if (reason !== "PartnerDisabled") return [];
+  const known = markReasons.find((candidate) => candidate === reason);
+  if (known === undefined) return [];
   const mark = {
     kind: "WebhookPartner" as const,
     namespace: text(namespace, "namespace"),
     name: text(name, "name"),
     uid: text(uid, "uid"),
     generation: whole(generation, "generation"),
-    reason: "PartnerDisabled" as const,
+    reason: known,
     message: text(message, "message"),
     since: text(since, "since"),
   } satisfies ConfigzMark;
   return [mark];
+}
+
+function keysOf<T extends object>(table: T): readonly (keyof T)[] {
+  return Object.keys(table) as (keyof T)[];
 }
 
 function fields(value: unknown, what: string): Fields {

@@ -7,7 +7,7 @@ export interface PodReport {
   readonly shards: Readonly<Record<string, ConfigzShard>>;
   /** By `<Kind>/<namespace>/<name>`. */
   readonly errors: ReadonlyMap<string, ConfigzError>;
-  /** By the partner's uid. */
+  /** By {@link markKey}. */
   readonly marks: ReadonlyMap<string, ConfigzMark>;
 }
 
@@ -126,6 +126,21 @@ function podsText(behind: readonly Behind[], ready: number): string {
   const named = sorted.slice(0, podsNamedMax).map(({ pod, cause }) => (cause === undefined ? pod.name : `${pod.name} (${cause})`));
   const more = sorted.length > podsNamedMax ? [`${sorted.length - podsNamedMax} more`] : [];
   return `${[...named, ...more].join(", ")} of ${ready} ready ${ready === 1 ? "pod" : "pods"}`;
+}
+
+/** A pod says one thing of each kind about a partner. */
+export function markKey({ uid, reason }: Pick<ConfigzMark, "uid" | "reason">): string {
+  return reason === "PartnerDisabled" ? uid : consentKey(uid);
+}
+
+function consentKey(uid: string): string {
+  return `${uid} consent`;
+}
+
+/** What the endpoint of this generation answered last when it was asked for its consent, over all pods. */
+export function consentBy(pods: Pods, uid: string, generation: number): ConfigzMark | undefined {
+  const marks = pods.list.flatMap(({ report }) => report?.marks.get(consentKey(uid)) ?? []).filter((mark) => mark.generation === generation);
+  return marks.toSorted((one, other) => byText(one.since, other.since)).at(-1);
 }
 
 /** Why the data plane stopped sending to a partner, as any pod says of this generation. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { Registry } from "prom-client";
-import type { RuntimeConfig } from "../../crds/config.ts";
+import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
 import type { Settings } from "../config/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import { createAttemptsStream } from "../nats/attempts-stream.ts";
@@ -14,7 +14,7 @@ import { createReplaysStream, type ReplaysStream } from "../nats/replays-stream.
 import type { Layout } from "../nats/layout.ts";
 import { ensureTopology } from "../nats/topology.ts";
 import type { LaneRules } from "./assign-lanes.ts";
-import { createConsents } from "./authorize/consents.ts";
+import { createConsents, type EndpointVerdict } from "./authorize/consents.ts";
 import { createTokens } from "./authorize/tokens.ts";
 import { createBacklogs, type Backlogs, type BacklogsDeps } from "./backlog.ts";
 import { startBackground, type Duty } from "./background.ts";
@@ -74,6 +74,8 @@ export interface WebhookEngine {
   disabledPartners(): Promise<readonly DisabledMark[]>;
   /** Calls the listener after this pod disabled a partner; other pods' marks only show in the list. Answers how to stop. */
   onDisabled(listener: () => void): () => void;
+  /** What endpoints answered that are asked for their consent, of partners whose home this pod is. */
+  endpointVerdicts(): readonly (EndpointVerdict & { readonly partner: PartnerConfig })[];
   health(): EngineHealth;
   /** The pods that are alive by their heartbeats. */
   readonly pods: LivePods;
@@ -301,6 +303,14 @@ class Engine implements WebhookEngine {
     return this.#context.disabled.onMark(listener);
   }
 
+  endpointVerdicts(): readonly (EndpointVerdict & { readonly partner: PartnerConfig })[] {
+    return this.#partners.flatMap((partner) => {
+      if (partner.config.endpoint.verification === undefined || !this.#homes.isHome(partner.lane)) return [];
+      const verdict = this.#context.consents.verdictOf(partner);
+      return verdict === undefined ? [] : [{ ...verdict, partner: partner.config }];
+    });
+  }
+
   health(): EngineHealth {
     if (!this.#deps.nats.isConnected()) {
       return { ok: false, detail: "no connection to NATS" };
@@ -380,7 +390,7 @@ function createContext(
     disabled: createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners)),
     sender,
     tokens,
-    consents: createConsents({ sender, tokens, origin: settings.name, version: deps.version ?? "dev" }),
+    consents: createConsents({ sender, tokens, origin: settings.name, version: deps.version ?? "dev", now: () => nats.clock.now() }),
     now: () => nats.clock.now(),
     random: deps.random ?? Math.random,
     podId,

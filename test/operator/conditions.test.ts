@@ -98,6 +98,11 @@ const rows: readonly Row[] = [
     facts: { ...inForce, disabled: "it answered 410" },
     say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=False/PartnerDisabled@4", "Stalled=True/PartnerDisabled@4"],
   },
+  ...([["Verified", "True"], ["ConsentRefused", "False"], ["ConsentUnanswered", "False"]] as const).map(([reason, status]) => ({
+    when: `its endpoint was asked for its consent: ${reason}`,
+    facts: { ...inForce, consent: { reason, message: "it said so" } },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=True/Ready@4", `EndpointVerified=${status}/${reason}@4`],
+  })),
   {
     when: "it is paused and generation 3 is in force",
     facts: { ...inForce, isPaused: true, inForce: 3, verdict: refused("Invalid") },

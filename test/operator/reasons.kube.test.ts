@@ -250,6 +250,17 @@ const rows: readonly Row[] = [
       pod.report({ marks: [{ ...mark, reason: "PartnerDisabled", message: "it answered 410" }] });
     },
   },
+  ...(["Verified", "ConsentRefused", "ConsentUnanswered"] as const).map((reason): Row => ({
+    says: `its endpoint was asked for its consent: ${reason}`,
+    kind: "WebhookPartner",
+    reaches: { Ready: "Ready", EndpointVerified: reason },
+    come: async ({ ns, pod, start }) => {
+      await start();
+      await cluster.partner(ns, "it", 1);
+      const { uid } = (await cluster.object(ns, "WebhookPartner", "it")).metadata;
+      pod.report({ marks: [{ kind: "WebhookPartner", namespace: ns, name: "it", uid, generation: 1, since: "2026-01-01T00:00:00Z", reason, message: "it said so" }] });
+    },
+  })),
 ];
 
 test.each(rows.map((row): readonly [string, Row] => [row.says, row]))("the conditions say so when %s", async (_says, { kind = "QueryClassQuota", reaches, come }) => {

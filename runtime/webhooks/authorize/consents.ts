@@ -15,8 +15,18 @@ export type Consent =
     }
   | { readonly failure: FailureOutcome };
 
+/** What an endpoint answered to the question whether it wants deliveries. */
+export interface EndpointVerdict {
+  /** Absent: it consents. */
+  readonly failure?: FailureOutcome;
+  /** Since when it says so, Unix milliseconds by JetStream's clock. */
+  readonly sinceMs: number;
+}
+
 /** Consents of endpoints that want to be asked, kept for a while. */
 export interface Consents {
+  /** What the partner's endpoint answered, as far as this pod asked; of several URLs the one that fails. */
+  verdictOf(partner: Partner): EndpointVerdict | undefined;
   /** Asks the endpoint unless it was asked of late; an endpoint that need not be asked consents. Never rejects. */
   of(partner: Partner, url: URL): Promise<Consent>;
 }
@@ -28,6 +38,8 @@ export interface ConsentDeps {
   readonly origin: string;
   /** Version of this program, for `User-Agent`. */
   readonly version: string;
+  /** JetStream's clock, Unix milliseconds. @default Date.now */
+  readonly now?: () => number;
   /** Milliseconds of a clock that never goes back. @default performance.now */
   readonly monotonicMs?: () => number;
 }
@@ -37,7 +49,15 @@ interface Known {
   readonly untilMs: number;
 }
 
+interface Said {
+  /** By URL; none: all that were asked consent. */
+  readonly failures: ReadonlyMap<string, FailureOutcome>;
+  readonly sinceMs: number;
+}
+
 const keptMax = 4_096;
+/** URLs of one partner that are remembered to fail. */
+const failuresMax = 16;
 /** A rate that was lowered is obeyed after this long at the latest. */
 const grantedMs = 3_600_000;
 /** So long nobody is asked again: what waits is tried by its own schedule. */
@@ -54,14 +74,21 @@ const granted: Consent = {};
  */
 export function createConsents(deps: ConsentDeps): Consents {
   const known = new BoundedMap<string, Known>(keptMax);
+  const said = new BoundedMap<string, Said>(keptMax);
   const once = createOneAtATime<Consent>();
   const nowMs = deps.monotonicMs ?? (() => performance.now());
   const asked = async (key: string, partner: Partner, url: URL): Promise<Consent> => {
     const consent = consentIn(await ask(deps, partner, url), deps.origin);
+    said.set(partner.fingerprint, saidNow(said.get(partner.fingerprint), url.href, consent, (deps.now ?? Date.now)()));
     known.set(key, { consent, untilMs: nowMs() + (consent.failure === undefined ? grantedMs : refusedMs) });
     return consent;
   };
   return {
+    verdictOf: ({ fingerprint }) => {
+      const one = said.get(fingerprint);
+      const [failure] = one?.failures.values() ?? [];
+      return one === undefined ? undefined : { sinceMs: one.sinceMs, ...(failure === undefined ? {} : { failure }) };
+    },
     of: async (partner, url) => {
       if (partner.config.endpoint.verification === undefined) {
         return granted;
@@ -74,6 +101,14 @@ export function createConsents(deps: ConsentDeps): Consents {
       return once(key, () => asked(key, partner, url));
     },
   };
+}
+
+function saidNow(before: Said | undefined, url: string, { failure }: Consent, nowMs: number): Said {
+  const others = [...(before?.failures ?? [])].filter(([other]) => other !== url);
+  const all: readonly (readonly [string, FailureOutcome])[] = failure === undefined ? others : [[url, failure], ...others];
+  const failures = new Map(all.slice(0, failuresMax));
+  const isSame = before !== undefined && (before.failures.size > 0) === (failures.size > 0);
+  return { failures, sinceMs: isSame ? before.sinceMs : nowMs };
 }
 
 /** The rate that is asked for is that of the partner's own limit, if it has one. Source: ibid. §4.1. */

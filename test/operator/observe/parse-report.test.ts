@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigzReport } from "../../../crds/configz.ts";
+import { markKey } from "../../../operator/observe/rollout.ts";
 import { parseReport } from "../../../operator/observe/parse-report.ts";
 
 const error = { kind: "WebhookPartner", namespace: "shop", name: "acme", generation: 4, reason: "Broken", message: "no" } as const;
@@ -24,6 +25,13 @@ describe("a report", () => {
         marks: new Map([["u-1", mark]]),
       },
     });
+  });
+
+  test("tells what an endpoint said beside the mark of the partner", () => {
+    const consent = { ...mark, reason: "ConsentRefused", message: "status 404" } as const;
+    const { marks } = parseReport({ ...report, marks: [mark, consent] }).report;
+    expect([...marks.values()]).toEqual([mark, consent]);
+    expect([marks.get("u-1"), marks.get(markKey(consent))]).toEqual([mark, consent]);
   });
 
   test("of a later version may say more, of other kinds too", () => {

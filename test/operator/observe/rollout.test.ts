@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigzError, ConfigzMark } from "../../../crds/configz.ts";
-import { disabledBy, rolloutOf, type Need, type PodReport, type Pods, type PodView, type Rolled } from "../../../operator/observe/rollout.ts";
+import { consentBy, disabledBy, markKey, rolloutOf, type Need, type PodReport, type Pods, type PodView, type Rolled } from "../../../operator/observe/rollout.ts";
 
 const times = { graceMs: 2_000, emptyGraceMs: 30_000 };
 const nowMs = 100_000;
@@ -118,6 +118,23 @@ test("what is new waits for the first pod only as long as for any", () => {
   const empty: Pods = { list: [], emptySinceMs: nowMs - 60_000 };
   expect(look(empty, { publishedAtMs: nowMs - 500 })).toEqual({ kind: "waiting", untilMs: nowMs + 1_500 });
   expect(look(empty)).toEqual({ kind: "noPods" });
+});
+
+test("what an endpoint said is what the pod that heard it last says of its present generation", () => {
+  const marked = (reason: "Verified" | "ConsentRefused", since: string, generation = 4) => {
+    const mark: ConfigzMark = { kind: "WebhookPartner", namespace: "shop", name: "acme", uid: "u-1", generation, reason, message: "", since };
+    return reportOf(7, "seven", { marks: new Map([[markKey(mark), mark]]) });
+  };
+  const pods = podsOf(
+    pod("rt-1", marked("ConsentRefused", "2026-01-01T00:00:02.000Z")),
+    pod("rt-2", marked("Verified", "2026-01-01T00:00:01.000Z")),
+    pod("rt-3", marked("Verified", "2026-01-01T00:00:03.000Z", 3)),
+    pod("rt-4", undefined),
+  );
+  expect(consentBy(pods, "u-1", 4)?.reason).toBe("ConsentRefused");
+  expect(consentBy(pods, "u-1", 5)).toBeUndefined();
+  expect(consentBy(pods, "u-2", 4)).toBeUndefined();
+  expect(disabledBy(pods, "u-1", 4)).toBeUndefined();
 });
 
 test("a partner is disabled when any pod says so of its present generation", () => {

@@ -43,7 +43,7 @@ async function caseOf(answer: () => Answer, overrides: PartnerOverrides = {}, ve
   if (partner === undefined) throw new Error("no partner");
   const clock = { clockMs: 0 };
   const tokens = createTokens(sender, Date.now);
-  const consents = createConsents({ sender, tokens, origin: "Events.Example.com", version: "1.2.3", monotonicMs: () => clock.clockMs });
+  const consents = createConsents({ sender, tokens, origin: "Events.Example.com", version: "1.2.3", monotonicMs: () => clock.clockMs, now: () => clock.clockMs });
   return Object.assign(clock, { consents, partner, seen });
 }
 
@@ -115,6 +115,25 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     expect(it.seen).toHaveLength(1);
     it.clockMs += 1;
     expect(await of(it)).toEqual({});
+  });
+
+  test("is told of by what it said last, by the URL that fails, and since when", async () => {
+    let answer: Answer = [404];
+    const it = await caseOf(() => answer);
+    const verdict = () => it.consents.verdictOf(it.partner);
+    expect(verdict()).toBeUndefined();
+    await of(it);
+    expect(verdict()).toMatchObject({ failure: { reason: "consent", detail: "the endpoint does not consent: status 404" }, sinceMs: 0 });
+    answer = yes;
+    it.clockMs = 10_000;
+    await of(it, "order.placed");
+    expect(verdict()).toMatchObject({ failure: { reason: "consent" }, sinceMs: 0 });
+    it.clockMs = 40_000;
+    await of(it);
+    expect(verdict()).toEqual({ sinceMs: 40_000 });
+    it.clockMs = 7_200_000;
+    await of(it);
+    expect(verdict()).toEqual({ sinceMs: 40_000 });
   });
 
   test("that cannot be reached has the reason of that", async () => {
