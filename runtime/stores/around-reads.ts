@@ -1,6 +1,6 @@
 import { createByteBudget } from "./byte-budget.ts";
 import type { PrometheusClient } from "./prometheus-client.ts";
-import type { StoreCall } from "./store-http.ts";
+import type { CallOrigin, StoreCall } from "./store-http.ts";
 import type { StoreSet } from "./store-set.ts";
 
 /** One request to one store, told before it is sent. */
@@ -51,6 +51,14 @@ function aroundClient(store: string, client: PrometheusClient, around: AroundRea
   };
 }
 
+export interface SharedReadOptions {
+  /** Ends every request; those of the single queries do not, since others may wait for the same answer. */
+  readonly signal: AbortSignal;
+  /** What all stores together may answer to all queries together. */
+  readonly bytesMax: number;
+  readonly origin: CallOrigin;
+}
+
 /** Stores that are asked the same thing only once, and how often that saved a request. */
 export interface SharedReads {
   readonly stores: StoreSet;
@@ -61,11 +69,8 @@ export interface SharedReads {
 /**
  * Lets several queries share their reads: equal reads are one request, whose answer all of them get. None of them may
  * change it.
- *
- * @param signal ends every request; those of the single queries do not, since others may wait for the same answer
- * @param bytesMax what all stores together may answer to all queries together
  */
-export function shareReads(stores: StoreSet, signal: AbortSignal, bytesMax: number): SharedReads {
+export function shareReads(stores: StoreSet, { signal, bytesMax, origin }: SharedReadOptions): SharedReads {
   const flights = new Map<string, Promise<unknown>>();
   const bytes = createByteBudget(bytesMax);
   let wanted = 0;
@@ -73,7 +78,7 @@ export function shareReads(stores: StoreSet, signal: AbortSignal, bytesMax: numb
     wanted += 1;
     const key = JSON.stringify(read);
     // Equal reads answer alike, also in type.
-    const flight = (flights.get(key) as Promise<Answer> | undefined) ?? send({ signal, tenant: read.tenant, bytes });
+    const flight = (flights.get(key) as Promise<Answer> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
     flights.set(key, flight);
     return flight;
   };

@@ -67,7 +67,11 @@ export async function answerBulk(request: BulkRequest, sources: BulkSources): Pr
   const admission = await admitBulk(items, request.caller, sources);
   const startMs = performance.now();
   const lateness = lateAfter(sources.deadlineMs);
-  const reads = shareReads(sources.stores, AbortSignal.any([request.signal, lateness.signal]), bulkStoreBytesMax);
+  const reads = shareReads(sources.stores, {
+    signal: AbortSignal.any([request.signal, lateness.signal]),
+    bytesMax: bulkStoreBytesMax,
+    origin: { correlationId: request.context.correlationId, endsAtMs: startMs + sources.deadlineMs },
+  });
   const shards: Shards = { asked: 0, answered: 0 };
   const run: Run = { request, sources, reads, lateness, shards, schemaVersions: new Set(), points: bulkPointsMax };
   try {

@@ -94,11 +94,12 @@ interface ReadAll {
 }
 
 async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: SloSources): Promise<ReadAll> {
-  const { nowMs } = request.context;
+  const { nowMs, correlationId } = request.context;
   // Others may wait for the same reading, so that it does not end with this caller.
   const signal = new AbortController().signal;
   const lateness = lateAfter(sources.deadlineMs);
-  const reads = shareReads(sources.stores, lateness.signal, sloStoreBytesMax);
+  const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
+  const reads = shareReads(sources.stores, { signal: lateness.signal, bytesMax: sloStoreBytesMax, origin });
   const readOne = async (plan: SloPlan): Promise<SloReading> => {
     const reading = await readSlo(plan, reads, { deadlineMs: lateness.leftMs(), signal, nowMs });
     sources.observe(reading.outcomes);

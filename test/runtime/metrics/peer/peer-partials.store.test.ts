@@ -1,6 +1,8 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { SloConfig } from "../../../../crds/config.ts";
 import { errorTable, type ErrorCode } from "../../../../runtime/errors/table.ts";
+import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { ask, countPoints, isExact, isPercentile, metricIds } from "../oracle/ask.ts";
 import type { MetricId } from "../oracle/asked.ts";
@@ -19,6 +21,12 @@ const uneven: readonly MetricId[] = ["uneven_ms", "uneven_sizes", "native_ms"];
 const even = metricIds.filter((metric) => !uneven.includes(metric));
 const soakMs = 600_000;
 
+const shared = { domain: "payments", objective: 0.99, windowDays: 30, minimumEvents: 1, burnRates: [14.4, 6, 3, 1], public: false } as const;
+const slos: readonly SloConfig[] = [
+  { ...shared, name: "payments", metric: "payments_success", counts: "Good" },
+  { ...shared, name: "latency", metric: "latency_ms", counts: "Good", threshold: 100 },
+];
+
 let servers: readonly Server[];
 let raw: RunningLayout["raw"];
 let running: TwoRuntimes;
@@ -26,7 +34,7 @@ beforeAll(async () => {
   servers = await Promise.all([[0], [1], [2]].map((shards) => startHolding(shards)));
   const store = (name: string, region: string, server: number): TestStore => ({ name, region, url: servers[server]?.url ?? "" });
   const [eu, latam] = [[store("eu", "eu", 0)], [store("latam-1", "latam", 1), store("latam-2", "latam", 2)]];
-  running = await startTwoRuntimes({ eu, latam, metricsOf: generatedMetrics });
+  running = await startTwoRuntimes({ eu, latam, metricsOf: generatedMetrics, slos });
   raw = await rawOf([...eu, ...latam]);
 });
 afterAll(async () => {
@@ -63,6 +71,30 @@ describe("an answer over a peer", () => {
     );
   });
 });
+
+test("an objective over a peer is that of all stores, by ratio and by bucket", async () => {
+  const context = { correlationId: "slo", nowMs };
+  const view = async (api: MetricsApi): Promise<readonly SloItem[]> => {
+    const { status, body: answered } = await api.slo(parameters([["tenant", "brand-a"]]), everyone, AbortSignal.timeout(30_000), context);
+    expect(status).toBe(200);
+    return (answered as { readonly data: readonly SloItem[] }).data;
+  };
+  const [asked, direct] = [await view(running.asking), await view(running.direct)];
+  expect(asked.map(({ name, regions, status }) => ({ name, regions, status }))).toEqual(direct.map(({ name, regions, status }) => ({ name, regions, status })));
+  expect(asked.map(({ name }) => name).sort()).toEqual(["latency", "payments"]);
+  for (const [index, { events }] of asked.entries()) {
+    expect(events.total).toBeGreaterThan(1_000);
+    expect(events.good / (direct[index]?.events.good ?? 0)).toBeCloseTo(1, 9);
+    expect(events.total / (direct[index]?.events.total ?? 0)).toBeCloseTo(1, 9);
+  }
+});
+
+interface SloItem {
+  readonly name: string;
+  readonly status: string;
+  readonly regions: readonly unknown[];
+  readonly events: { readonly good: number; readonly total: number };
+}
 
 interface Question {
   readonly ask: { readonly metric: string; readonly part: string; readonly group_by: readonly string[] };
@@ -145,7 +177,7 @@ describe("the bytes between the two runtimes", () => {
     for (const { request } of asked()) {
       expect(Number(request.headers["x-remaining-ms"])).toBeGreaterThan(0);
       expect(Number(request.headers["x-remaining-ms"])).toBeLessThanOrEqual(10_000);
-      expect(request.headers["x-correlation-id"]).toBe("test");
+      expect(["test", "slo"]).toContain(request.headers["x-correlation-id"]);
     }
   });
 });

@@ -2,7 +2,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import type { MetricConfig, PeerStoreConfig, RuntimeConfig, SloConfig, StoreConfig } from "../../../../crds/config.ts";
+import type { ClassLimits, MetricConfig, PeerStoreConfig, RuntimeConfig, SloConfig, StoreConfig } from "../../../../crds/config.ts";
 import { defaultSettings } from "../../../../runtime/config/settings-schema.ts";
 import { createAuthenticate } from "../../../../runtime/http/authenticate.ts";
 import { createCertificateReader } from "../../../../runtime/http/client-certificate.ts";
@@ -20,7 +20,7 @@ import { askHttps, type HttpsAnswer } from "../../../support/https.ts";
 import { temporaryFolder } from "../../../support/temp-folder.ts";
 import { makeIssuer, signToken } from "../../../support/tokens.ts";
 import type { Certificate } from "../../../support/x509.ts";
-import { configOf, storeConfig, type TestStore } from "../oracle/universe.ts";
+import { configOf, storeConfig, wideLimits, type TestStore } from "../oracle/universe.ts";
 import { startRecordingProxy, type RecordingProxy } from "./recording-proxy.ts";
 
 const deadlineMs = 20_000;
@@ -55,11 +55,15 @@ export interface TwoRuntimesOptions {
   readonly latam: readonly TestStore[];
   readonly metricsOf: (stores: readonly StoreConfig[]) => readonly MetricConfig[];
   readonly slos?: readonly SloConfig[];
+  /** Of every class. */
+  readonly limits?: Partial<ClassLimits>;
+  /** Of one query of the asking runtime. @default 20000 */
+  readonly deadlineMs?: number;
 }
 
 const regions = ["eu", "latam"];
 
-export async function startTwoRuntimes({ eu, latam, metricsOf, slos = [] }: TwoRuntimesOptions): Promise<TwoRuntimes> {
+export async function startTwoRuntimes({ eu, latam, metricsOf, slos = [], limits = {}, ...options }: TwoRuntimesOptions): Promise<TwoRuntimes> {
   const folder = await temporaryFolder("peers");
   const [servers, clients] = [createCertificateAuthority("servers"), createCertificateAuthority("clients")];
   const [own, other] = [clients.issue({ commonName: "eu" }), clients.issue({ commonName: "other" })];
@@ -74,7 +78,8 @@ export async function startTwoRuntimes({ eu, latam, metricsOf, slos = [] }: TwoR
   const configFor = (stores: readonly StoreConfig[]): RuntimeConfig => {
     const metrics = metricsOf(stores).map((metric) => ({ ...metric, complianceScope: { regions } }));
     const base = configOf(stores, metrics);
-    return { ...base, catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos })) };
+    const bounds = { ...wideLimits, ...limits };
+    return { ...base, classDefaults: { A: bounds, B: bounds, C: bounds }, catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos })) };
   };
   const inLatam = latam.map((store) => storeConfig(store));
   // A peer of the peer, for a region that nobody answers for.
@@ -102,7 +107,7 @@ export async function startTwoRuntimes({ eu, latam, metricsOf, slos = [] }: TwoR
   const config = configFor([...inEurope, peerStore("latam", proxy.port)]);
   const texts = { [ids.token]: await token({}, own), [ids.ca]: servers.cert, [ids.certificate]: own.cert, [ids.key]: own.key };
   const material = Object.fromEntries(Object.entries(texts).map(([id, text]) => [id, Buffer.from(text).toString("base64")]));
-  const asking = createMetricsApi({ config: { ...config, material }, log, deadlineMs });
+  const asking = createMetricsApi({ config: { ...config, material }, log, deadlineMs, ...options });
   const direct = createMetricsApi({ config: configFor([...inEurope, ...inLatam]), log, deadlineMs });
   const killPeer = async (): Promise<void> => {
     await proxy.close();
