@@ -3,9 +3,10 @@ import type { Caller } from "./caller.ts";
 import { actualCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
 import type { Peers } from "./peers.ts";
 import type { Plan } from "./plan.ts";
-import { createCardinality } from "./quota/cardinality.ts";
+import { createCardinality, type Cardinality } from "./quota/cardinality.ts";
 import { requestTokens } from "./quota/demand.ts";
 import { createQuotas, type Admission } from "./quota/quotas.ts";
+import type { Spender, Wish } from "./quota/spender.ts";
 import type { PartOutcome } from "./read-stores.ts";
 import { suggestionFor } from "./region-states.ts";
 import { Refusal } from "../errors/refusal.ts";
@@ -29,10 +30,15 @@ export interface AdmittedQuery {
 /** @throws Refusal when the caller has spent what it may */
 export type AdmitQuery = (plan: Plan, caller: Caller) => Promise<AdmittedQuery>;
 
+/** Lets a query in without waiting; undefined when only {@link AdmitQuery} can say whether, and nothing was spent. */
+export type AdmitQueryNow = (plan: Plan, caller: Caller) => AdmittedQuery | undefined;
+
 /** The doorkeeper of all routes. Source: design §5 "Quota". */
 export interface Doorkeeper {
   /** A query of its own. */
   readonly query: AdmitQuery;
+  /** The same where nobody has to be asked and nothing is refused. */
+  readonly queryNow: AdmitQueryNow;
   /** One of a bulk, which took its request token as a whole. */
   readonly bulkItem: AdmitQuery;
   /** Something else that asks stores: one request token, and what it is expected to cost. @throws as {@link AdmitQuery} does */
@@ -45,31 +51,57 @@ export interface Doorkeeper {
 export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
   const quotas = createQuotas(now, peers);
   const cardinality = createCardinality();
+  const askingOf = (plan: Plan, caller: Caller, requests: number): Asking => {
+    const costs = expectedCosts(plan, (part) => cardinality.expected(part, plan.query));
+    return { plan, spender: { ...plan.query.quota, client: caller.client }, wish: { requests, costs }, estimate: totalCost(costs) };
+  };
   const admit = async (plan: Plan, caller: Caller, requests: number): Promise<AdmittedQuery> => {
-    const { query } = plan;
-    const costs = expectedCosts(plan, (part) => cardinality.expected(part, query));
-    const estimate = totalCost(costs);
-    const told = { "X-Query-Cost-Estimate": String(estimate) };
-    const spender = { ...query.quota, client: caller.client };
-    const admission = await withHeaders(told, () => quotas.admit(spender, { requests, costs }, suggestionFor(query)));
-    let actual: number | undefined;
-    return {
-      estimate,
-      headers: () => ({ ...told, ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }), ...admission.headers() }),
-      charge(outcomes, share) {
-        cardinality.saw(outcomes, query);
-        const spent = actualCosts(plan, outcomes, share);
-        actual = totalCost(spent);
-        admission.settle(spent);
-      },
-      end: () => admission.end(),
-    };
+    const asking = askingOf(plan, caller, requests);
+    const { spender, wish } = asking;
+    return admittedOf(asking, await withHeaders(toldOf(asking), () => quotas.admit(spender, wish, suggestionFor(plan.query))), cardinality);
   };
   return {
-    query: (plan, caller) => admit(plan, caller, requestTokens((plan.query.window.toMs - plan.query.window.fromMs) / 1_000)),
+    query: (plan, caller) => admit(plan, caller, tokensOf(plan)),
+    queryNow(plan, caller) {
+      const asking = askingOf(plan, caller, tokensOf(plan));
+      const admission = quotas.admitNow(asking.spender, asking.wish);
+      return admission && admittedOf(asking, admission, cardinality);
+    },
     bulkItem: (plan, caller) => admit(plan, caller, 0),
     request: (caller, grant, costs) => quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, {}),
     stop: () => quotas.stop(),
+  };
+}
+
+/** One query at the door. */
+interface Asking {
+  readonly plan: Plan;
+  readonly spender: Spender;
+  readonly wish: Wish;
+  readonly estimate: number;
+}
+
+function tokensOf({ query: { window } }: Plan): number {
+  return requestTokens((window.toMs - window.fromMs) / 1_000);
+}
+
+function toldOf({ estimate }: Asking): Readonly<Record<string, string>> {
+  return { "X-Query-Cost-Estimate": String(estimate) };
+}
+
+function admittedOf(asking: Asking, admission: Admission, cardinality: Cardinality): AdmittedQuery {
+  const { plan, estimate } = asking;
+  let actual: number | undefined;
+  return {
+    estimate,
+    headers: () => ({ ...toldOf(asking), ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }), ...admission.headers() }),
+    charge(outcomes, share) {
+      cardinality.saw(outcomes, plan.query);
+      const spent = actualCosts(plan, outcomes, share);
+      actual = totalCost(spent);
+      admission.settle(spent);
+    },
+    end: () => admission.end(),
   };
 }
 

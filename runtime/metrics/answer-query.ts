@@ -3,6 +3,7 @@ import { createByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import type { AdmitQuery, AdmittedQuery } from "./admission.ts";
 import { instantAnswer, queryAnswer } from "./answer.ts";
+import { pointsOf, type AnsweredQuery } from "./asked-again.ts";
 import type { Answers } from "./cache/answers.ts";
 import { cachedStores, type CachedStores } from "./cache/cached-stores.ts";
 import { extentVerdicts, tellExtents } from "./cache/extent-verdicts.ts";
@@ -12,7 +13,7 @@ import type { Caller } from "./caller.ts";
 import { refuseSunset } from "./deprecation.ts";
 import { explanationOf, recordReads, takeExplain, type RecordedStores } from "./explain.ts";
 import { findAnswer, keepAnswer, lifetimesOf, newAnswerHeaders } from "./kept-answers.ts";
-import type { MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
+import type { Again, MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
 import { makePlan, type Plan } from "./plan.ts";
 import { makeInstant, makeQuery, type Query, type World } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
@@ -20,7 +21,6 @@ import { runPlan, type Result } from "./result.ts";
 import { createServerTiming, type ServerTiming } from "./server-timing.ts";
 import { requireSnapshot, snapshotOf } from "./snapshot.ts";
 import type { Snapshots } from "./snapshots.ts";
-import { pointCount } from "./window.ts";
 
 const routes = {
   query: { make: makeQuery, answer: queryAnswer },
@@ -55,6 +55,8 @@ export interface QuerySources {
   readonly admit: AdmitQuery;
   /** Told how each store ended. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
+  /** How a query that was answered from what is kept is answered again. @default as if it were new */
+  readonly remember?: (answered: AnsweredQuery) => Again;
 }
 
 /** The data of an answer and where it is from. */
@@ -102,13 +104,13 @@ interface Answering {
 }
 
 /** What an equal query was answered of late. */
-function known({ route, plan, admitted, explain }: Answering, { context }: QueryRequest, sources: QuerySources): MetricsAnswer | undefined {
-  const kept = explain ? undefined : findAnswer(sources.answers, route, plan, context.nowMs);
-  if (kept === undefined) return undefined;
-  const { window, metrics } = plan.query;
+function known({ route, plan, admitted, explain }: Answering, { caller, context }: QueryRequest, sources: QuerySources): MetricsAnswer | undefined {
+  const found = explain ? undefined : findAnswer(sources.answers, route, plan, context.nowMs);
+  if (found === undefined) return undefined;
   admitted.charge([], 0);
-  sources.looked({ hit: pointCount(window) * metrics.length, miss: 0 });
-  return kept;
+  sources.looked(pointsOf(plan.query));
+  const again = sources.remember?.({ plan, caller, found });
+  return { ...found.answer, ...(again === undefined ? {} : { again }) };
 }
 
 async function answerAnew(answering: Answering, request: QueryRequest, sources: QuerySources): Promise<MetricsAnswer> {

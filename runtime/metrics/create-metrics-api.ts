@@ -1,8 +1,9 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import { createDoorkeeper, type AdmitQuery } from "./admission.ts";
+import { createDoorkeeper, type AdmitQuery, type Doorkeeper } from "./admission.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
+import { askedAgain, createAskedBefore, type AnsweredQuery } from "./asked-again.ts";
 import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.ts";
 import { answerBulk } from "./bulk/answer-bulk.ts";
 import { createAnswers } from "./cache/answers.ts";
@@ -16,8 +17,8 @@ import { indexCatalogs, storeKey } from "./catalog-index.ts";
 import { healthAnswer } from "./health.ts";
 import { createGate } from "./gate.ts";
 import { createInstruments, type Instruments } from "./instruments.ts";
-import { measured, type Measure } from "./measured.ts";
-import type { MetricsAnswer, MetricsApi, Parameters, RequestContext } from "./metrics-api.ts";
+import { measured, measuredAgain, type Measure, type MeasuredWork } from "./measured.ts";
+import type { Again, MetricsAnswer, MetricsApi, Parameters, RequestContext } from "./metrics-api.ts";
 import { answerPartials } from "./peer/answer-partials.ts";
 import { createPeerClient } from "./peer/peer-client.ts";
 import { noPeers, type Peers } from "./peers.ts";
@@ -37,6 +38,8 @@ export interface MetricsApiOptions {
   readonly registry?: Registry;
   /** Unix milliseconds, for probes and the health view. @default Date.now */
   readonly now?: () => number;
+  /** Monotonic milliseconds, for quotas. @default performance.now */
+  readonly elapsed?: () => number;
   /**
    * Bound on all stores of one query together, in milliseconds. Below the 2 s that clients are told to wait (seed
    * "Operational Metrics API" §8), so that they see the partial answer. @default 1800
@@ -69,13 +72,13 @@ interface Obeyed {
 
 /** Makes the API and begins to probe the stores; connections are kept until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
-  const { log, now = Date.now, deadlineMs = deadlineMsDefault, peers = noPeers() } = options;
+  const { log, now = Date.now, elapsed = () => performance.now(), deadlineMs = deadlineMsDefault, peers = noPeers() } = options;
   const stores = createStoreSet(now, createPeerClient);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
   const snapshots = createSnapshots();
   const cache = createSloCache();
-  const doorkeeper = createDoorkeeper(() => performance.now(), peers);
+  const doorkeeper = createDoorkeeper(elapsed, peers);
   const reads = createReads({ ...options, deadlineMs, peers }, instruments);
   const answers = createAnswers();
   const hits = createHitLog(now);
@@ -85,6 +88,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
 
   const apply = (config: RuntimeConfig): void => {
     obeyed = obeyedOf(config);
+    before.forget();
     stores.apply(storesOf(config), config.material);
     probeAll(stores);
   };
@@ -93,6 +97,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     logFailures(log, outcomes, correlationId);
   };
   const counted = countedBy(instruments);
+  const looked = lookedBy(hits, instruments);
+  const before = createMeasuredBefore({ doorkeeper, requests, instruments, looked });
   const sourcesFor = (context: RequestContext): QuerySources => ({
     world: obeyed.world,
     stores,
@@ -100,7 +106,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     snapshots,
     cache: reads,
     answers,
-    looked: lookedBy(hits, instruments),
+    looked,
     deadlineMs,
     admit: counted(doorkeeper.query),
     observe: observer(context),
@@ -109,7 +115,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const answer =
     (route: QueryRoute) =>
     (params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer> =>
-      measure(route, signal, () => answerQuery(route, { params, caller, signal, context }, sourcesFor(context)));
+      measure(route, signal, () => answerQuery(route, { params, caller, signal, context }, { ...sourcesFor(context), remember: before.remember(route) }));
 
   apply(options.config);
   return {
@@ -172,6 +178,23 @@ function countedBy(instruments: Instruments): (admit: AdmitQuery) => AdmitQuery 
     const admitted = await admit(plan, caller);
     instruments.planned(plan, admitted.estimate);
     return admitted;
+  };
+}
+
+type Counting = Pick<QuerySources, "looked"> & Pick<MeasuredWork, "requests" | "instruments"> & { readonly doorkeeper: Pick<Doorkeeper, "queryNow"> };
+
+/** Queries that are asked again are counted and timed as the others are. */
+function createMeasuredBefore({ doorkeeper, requests, instruments, looked }: Counting) {
+  const before = createAskedBefore();
+  const admitNow: Doorkeeper["queryNow"] = (plan, caller) => {
+    const admitted = doorkeeper.queryNow(plan, caller);
+    if (admitted !== undefined) instruments.planned(plan, admitted.estimate);
+    return admitted;
+  };
+  return {
+    remember: (route: QueryRoute) => (answered: AnsweredQuery): Again =>
+      before.remember(measuredAgain({ route, requests, instruments }, askedAgain(answered, { admitNow, looked }))),
+    forget: () => before.forget(),
   };
 }
 

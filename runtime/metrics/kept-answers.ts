@@ -1,4 +1,4 @@
-import { leftMs, type Answers } from "./cache/answers.ts";
+import { leftMs, type Answers, type KeptAnswer } from "./cache/answers.ts";
 import type { Lifetimes, OldestReads } from "./cache/pieces.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
@@ -16,24 +16,39 @@ export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
   return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000, sharedMs: (limits.distributedSeconds ?? 0) * 1_000, staleMs: (limits.staleWhileRevalidateSeconds ?? 0) * 1_000 };
 }
 
-/** The answer to an equal query of late, as old as it is now. Its body is the very same object. */
-export function findAnswer(answers: Answers, route: string, { query }: Plan, nowMs: number): MetricsAnswer | undefined {
+/** An answer to an equal query of late. */
+export interface FoundAnswer {
+  /** Its body is the very same object each time. */
+  readonly answer: MetricsAnswer;
+  /** Those of its headers that depend on the time. */
+  readonly aged: Readonly<Record<string, string>>;
+  /** Whether that is still what is found at another time, with these headers; undefined when it is not. */
+  readonly again: (nowMs: number) => FoundAnswer["aged"] | undefined;
+}
+
+/** The answer to an equal query of late, as old as it is now. */
+export function findAnswer(answers: Answers, route: string, { query }: Plan, nowMs: number): FoundAnswer | undefined {
   if (query.snapshot !== undefined) return undefined;
+  const key = keyOf(route, query);
   const lifetimes = lifetimesOf(query);
-  const kept = answers.find(keyOf(route, query), lifetimes, nowMs);
+  const kept = answers.find(key, lifetimes, nowMs);
   if (kept === undefined) return undefined;
-  const ageMs = nowMs - kept.madeAtMs;
+  const aged = agedHeaders(kept, lifetimes, nowMs);
   const { headers, ...rest } = kept.answer;
-  const freshness = Number.parseInt(headers["X-Data-Freshness"] ?? "0", 10) + Math.ceil(ageMs / 1_000);
   return {
-    ...rest,
-    headers: {
-      ...headers,
-      ...cacheControl(leftMs(kept, lifetimes, nowMs)),
-      "X-Data-Freshness": `${freshness}s`,
-      "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
-      "Server-Timing": "cache;desc=answer",
-    },
+    answer: { ...rest, headers: { ...headers, ...aged, "Server-Timing": "cache;desc=answer" } },
+    aged,
+    again: (atMs) => (answers.find(key, lifetimes, atMs) === kept ? agedHeaders(kept, lifetimes, atMs) : undefined),
+  };
+}
+
+function agedHeaders(kept: KeptAnswer, lifetimes: Lifetimes, nowMs: number): FoundAnswer["aged"] {
+  const ageMs = nowMs - kept.madeAtMs;
+  const freshness = Number.parseInt(kept.answer.headers["X-Data-Freshness"] ?? "0", 10) + Math.ceil(ageMs / 1_000);
+  return {
+    ...cacheControl(leftMs(kept, lifetimes, nowMs)),
+    "X-Data-Freshness": `${freshness}s`,
+    "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
   };
 }
 

@@ -22,7 +22,17 @@ export interface MetricsAnswer {
   readonly body: object;
   /** The very same bytes that `JSON.stringify` makes of the body, sooner; undefined: there is no other way. */
   readonly json?: (() => Uint8Array) | undefined;
+  /** How the same request of the same caller is answered again. @default by looking at it as if it were new */
+  readonly again?: Again;
 }
+
+/**
+ * Answers, charges and counts a request that differs from an earlier one of the same caller in nothing but its time.
+ *
+ * @returns the headers that differ from the earlier answer's, always the same names; the body is the same object. Undefined when the
+ *   request has to be looked at as if it were new, and nothing was spent or counted
+ */
+export type Again = (nowMs: number) => Readonly<Record<string, string>> | undefined;
 
 /** What became of one query of a bulk. `cost` is undefined when it was refused before it had a plan. */
 export type BulkResult = { readonly id: string; readonly cost: number | undefined } & (

@@ -28,6 +28,8 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
   readonly filters: ReadonlyMap<LabelName, string>;
   readonly groupBy: readonly LabelName[];
   readonly window: ResolvedWindow;
+  /** What the window of the same request is at another time, in Unix milliseconds. @throws Refusal when it is not valid then */
+  readonly windowAt: (nowMs: number) => ResolvedWindow;
   readonly exemplars: boolean;
   /** Whether an answer without some of its data is an error. */
   readonly isCompleteRequired: boolean;
@@ -54,34 +56,42 @@ export const groupByMax = 4;
 /** The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says */
 export function makeQuery(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
   const { selection, window } = readQuery(params);
-  return resolve(selection, caller, world, (minimum, limits) =>
-    resolveWindow(window, selection.downsample, { nowMs, stepSecondsMin: minimum, limits }),
+  return resolve({ selection, caller, nowMs }, world, (minimum, limits) => (atMs) =>
+    resolveWindow(window, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
   );
 }
 
 /** The query of `GET /v1/metrics/instant`: a window of one point. @throws Refusal as {@link makeQuery} does */
 export function makeInstant(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
   const { selection, tsMs } = readInstant(params);
-  return resolve(selection, caller, world, (minimum) =>
-    resolveInstant(tsMs, selection.downsample, { nowMs, stepSecondsMin: minimum }),
+  return resolve({ selection, caller, nowMs }, world, (minimum) => (atMs) =>
+    resolveInstant(tsMs, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum }),
   );
 }
 
-type ChooseWindow = (stepSecondsMinimum: number, limits: ClassLimits) => ResolvedWindow;
+type ChooseWindow = (stepSecondsMinimum: number, limits: ClassLimits) => Query["windowAt"];
 
-function resolve(selection: Selection, caller: Caller, world: World, chooseWindow: ChooseWindow): Query {
+interface Resolving {
+  readonly selection: Selection;
+  readonly caller: Caller;
+  readonly nowMs: number;
+}
+
+function resolve({ selection, caller, nowMs }: Resolving, world: World, chooseWindow: ChooseWindow): Query {
   const entries = selection.metrics.map((id) => entryOf(id, world.catalog));
   const granted = grant(entries, selection.filters, caller, accessOf(caller, world.quotas));
   const configs = entries.map(({ metric }) => metric);
   const quota = classOf(caller, configs, world.quotas);
   const { limits } = quota;
   requireLabels(selection, configs, Math.min(groupByMax, limits.maxGroupBy));
+  const windowAt = chooseWindow(smallestStep(caller, configs, limits), limits);
   return {
     ...granted,
     metrics: granted.metrics.map((metric) => queriedMetric(metric, selection.aggregation)),
     filters: selection.filters,
     groupBy: selection.groupBy,
-    window: chooseWindow(smallestStep(caller, configs, limits), limits),
+    window: windowAt(nowMs),
+    windowAt,
     exemplars: selection.exemplars,
     isCompleteRequired: selection.isCompleteRequired,
     limit: limitOf(selection.limit, Math.min(seriesMax, limits.maxSeries)),

@@ -50,7 +50,7 @@ export function grantPartials(ask: PartialQuestion, over: AskedTimes, caller: Ca
   if (metric === undefined) throw new Error("a grant of one metric held none");
   const window = windowOf(ask, over, metric);
   const rest = { exemplars: ask.part === exemplarsPart, isCompleteRequired: false, limit: 1, page: 1, snapshot: undefined };
-  const query = { ...granted, ...rest, metrics, filters, groupBy: ask.group_by, window, schemaVersion, quota };
+  const query = { ...granted, ...rest, metrics, filters, groupBy: ask.group_by, window, windowAt: () => window, schemaVersion, quota };
   // As of the end of the window, so that the newest sample is always asked for.
   return { plan: makePlan(query, window.toMs), metric };
 }

@@ -20,6 +20,8 @@ export interface Purses {
    * and holds too little.
    */
   take(owner: string, claims: readonly Claim[]): Promise<Taken>;
+  /** The same without waiting; undefined when another pod has to be asked first, or others wait for it, and nothing was taken. */
+  takeNow(owner: string, claims: readonly Claim[]): Taken | undefined;
   /** Gives back everything that is held for nobody. */
   stop(): void;
 }
@@ -48,30 +50,52 @@ export function createPurses(now: () => number, peers: Peers): Purses {
     return from((await borrower.borrow(pod, loans)) ? borrowed : share, claims);
   };
 
-  const inTurn = createTurns();
+  const turns = createTurns();
+  /** The purse that says by itself whether there is enough; undefined where that is another pod's to say. */
+  const ownPurse = (owner: string): Purse | undefined => {
+    if (members.count() === 1) return alone;
+    if (!peers.isConnected()) return share;
+    const pod = members.homeOf(owner);
+    if (pod === peers.own) return home;
+    return borrower.isAway(pod) ? share : undefined;
+  };
   return {
     async take(owner, claims) {
-      if (members.count() === 1) return from(alone, claims);
-      if (!peers.isConnected()) return from(share, claims);
+      const own = ownPurse(owner);
+      if (own !== undefined) return from(own, claims);
       const pod = members.homeOf(owner);
-      if (pod === peers.own) return from(home, claims);
-      return borrower.isAway(pod) ? from(share, claims) : inTurn(owner, () => takeBorrowed(pod, claims));
+      return turns.take(owner, () => takeBorrowed(pod, claims));
+    },
+    takeNow(owner, claims) {
+      const own = ownPurse(owner);
+      if (own !== undefined) return from(own, claims);
+      const held = turns.isTaken(owner) ? undefined : from(borrowed, claims);
+      return held?.ok === true ? held : undefined;
     },
     stop: () => borrower.stop(),
   };
 }
 
+interface Turns {
+  take(owner: string, work: () => Promise<Taken>): Promise<Taken>;
+  /** Whether somebody's turn has not ended. */
+  isTaken(owner: string): boolean;
+}
+
 /** Work of one spender after another, so that what one borrows is not taken by the next. */
-function createTurns(): (owner: string, work: () => Promise<Taken>) => Promise<Taken> {
-  const turns = new Map<string, Promise<Taken>>();
-  return async (owner, work) => {
-    const before = turns.get(owner);
-    const turn = before === undefined ? work() : before.then(work);
-    turns.set(owner, turn);
-    try {
-      return await turn;
-    } finally {
-      if (turns.get(owner) === turn) turns.delete(owner);
-    }
+function createTurns(): Turns {
+  const last = new Map<string, Promise<Taken>>();
+  return {
+    isTaken: (owner) => last.has(owner),
+    async take(owner, work) {
+      const before = last.get(owner);
+      const turn = before === undefined ? work() : before.then(work);
+      last.set(owner, turn);
+      try {
+        return await turn;
+      } finally {
+        if (last.get(owner) === turn) last.delete(owner);
+      }
+    },
   };
 }

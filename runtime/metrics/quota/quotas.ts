@@ -1,8 +1,9 @@
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
-import { claimsOf, ownerOf, type Spender, type Wish } from "./spender.ts";
+import { claimsOf, ownerOf, type Claim, type Spender, type Wish } from "./spender.ts";
 import { waitMs } from "../../bounds/token-bucket.ts";
 import { noPeers, type Peers } from "../peers.ts";
+import type { Purse } from "./purse.ts";
 import { createPurses } from "./purses.ts";
 
 /** When a place among the requests under way is worth asking for again. */
@@ -26,6 +27,8 @@ export interface Quotas {
    * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of what is left
    */
   admit(spender: Spender, wish: Wish, suggestion: Suggestion): Promise<Admission>;
+  /** The same without waiting; undefined when it is refused, or another pod has to be asked first, and nothing was spent. */
+  admitNow(spender: Spender, wish: Wish): Admission | undefined;
   /** Gives what this pod holds back to the others. */
   stop(): void;
 }
@@ -40,35 +43,59 @@ export function createQuotas(now: () => number, peers: Peers = noPeers()): Quota
       const owner = ownerOf(spender);
       const end = wish.requests === 0 ? () => undefined : places.take(owner, spender.limits.maxConcurrent);
       const { ok, purse } = await purses.take(owner, claims);
-      const balances = (): readonly Balance[] => claims.map((claim) => ({ claim, bucket: purse.look(claim) }));
-      if (!ok) {
-        end();
-        throw refusalOf(balances(), suggestion);
-      }
-      let charged = wish;
-      return {
-        headers: () => rateHeaders(balances()),
-        settle(costs) {
-          const actual = claimsOf(spender, { ...charged, costs: onlyOf(charged.costs, costs) });
-          claimsOf(spender, charged).forEach((claim, index) => purse.spend(claim, (actual[index]?.count ?? claim.count) - claim.count));
-          charged = { ...charged, costs: onlyOf(charged.costs, costs) };
-        },
-        end,
-      };
+      if (ok) return admissionOf({ spender, wish, claims, purse, end });
+      end();
+      throw refusalOf(balancesOf(claims, purse), suggestion);
+    },
+    admitNow(spender, wish) {
+      const owner = ownerOf(spender);
+      if (wish.requests > 0 && places.isFull(owner, spender.limits.maxConcurrent)) return undefined;
+      const claims = claimsOf(spender, wish);
+      const taken = purses.takeNow(owner, claims);
+      if (taken?.ok !== true) return undefined;
+      const end = wish.requests === 0 ? () => undefined : places.take(owner, spender.limits.maxConcurrent);
+      return admissionOf({ spender, wish, claims, purse: taken.purse, end });
     },
     stop: () => purses.stop(),
   };
 }
 
+interface Paid {
+  readonly spender: Spender;
+  readonly wish: Wish;
+  readonly claims: readonly Claim[];
+  readonly purse: Purse;
+  readonly end: () => void;
+}
+
+function admissionOf({ spender, wish, claims, purse, end }: Paid): Admission {
+  let charged = claims;
+  return {
+    headers: () => rateHeaders(balancesOf(claims, purse)),
+    settle(costs) {
+      const actual = claimsOf(spender, { ...wish, costs: onlyOf(wish.costs, costs) });
+      charged.forEach((claim, index) => purse.spend(claim, (actual[index]?.count ?? claim.count) - claim.count));
+      charged = actual;
+    },
+    end,
+  };
+}
+
+function balancesOf(claims: readonly Claim[], purse: Purse): readonly Balance[] {
+  return claims.map((claim) => ({ claim, bucket: purse.look(claim) }));
+}
+
 interface Places {
   /** @returns how to give the place up @throws Refusal `concurrency_exceeded` */
   take(owner: string, most: number): () => void;
+  isFull(owner: string, most: number): boolean;
 }
 
 /** Requests under way in this pod. */
 function createPlaces(): Places {
   const underWay = new Map<string, number>();
   return {
+    isFull: (owner, most) => (underWay.get(owner) ?? 0) >= most,
     take(owner, most) {
       const count = underWay.get(owner) ?? 0;
       if (count >= most) throw fullHouse(most);

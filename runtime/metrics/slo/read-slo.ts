@@ -38,7 +38,7 @@ export function planSlo(view: SloView, caller: Caller, quotas: World["quotas"], 
   const stepMs = metric.minStepSeconds * 1_000;
   const toMs = Math.floor(nowMs / stepMs) * stepMs;
   const recipe = countingRecipe(metric, slo);
-  const base: Omit<Query, "window"> = {
+  const base: Omit<Query, "window" | "windowAt"> = {
     ...grant,
     metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe, slo: slo.name })),
     filters: new Map(),
@@ -53,7 +53,7 @@ export function planSlo(view: SloView, caller: Caller, quotas: World["quotas"], 
   };
   const plans = windowsOf(slo, metric.minStepSeconds).map((stepSeconds) => {
     const window = { fromMs: toMs - stepSeconds * 1_000, toMs, stepSeconds, downsample: undefined };
-    return makePlan({ ...base, window }, nowMs);
+    return makePlan({ ...base, window, windowAt: () => window }, nowMs);
   });
   return { view, plans, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }
