@@ -9,7 +9,7 @@ import type { Thumbprint } from "./client-certificate.ts";
 import { proofLifetimeMs, requireProof } from "./dpop-proof.ts";
 import type { KeySource } from "./key-source.ts";
 import { createSeenProofs } from "./seen-proofs.ts";
-import { bindingOf, requireBound, requireCertificate, type Binding } from "./token-binding.ts";
+import { bindingOf, certificateFault, requireBound, requireCertificate, type Binding } from "./token-binding.ts";
 
 /** One issuer with its keys. */
 export interface TrustedIssuer {
@@ -41,7 +41,14 @@ export const nothingShown: Possession = { certificate: () => undefined, proof: u
  * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`, `too_many_requests` when no more proofs can be remembered,
  *   or `not_ready` when keys cannot be had
  */
-export type Authenticate = (authorization: string | undefined, shown?: Possession) => Promise<Caller>;
+export interface Authenticate {
+  (authorization: string | undefined, shown?: Possession): Promise<Caller>;
+  /**
+   * Whether the text that proved this caller still does, together with a certificate. Never, where each request needs a proof of its own.
+   * @default never
+   */
+  readonly isStill?: (caller: Caller, certificate: Possession["certificate"]) => boolean;
+}
 
 /** What callers have to prove besides that their tokens are signed. */
 export interface AuthenticateOptions {
@@ -81,9 +88,16 @@ export function createAuthenticate(
   const byName = new Map(issuers.map((issuer) => [issuer.settings.issuer, issuer]));
   const verify = rememberVerified(now, (token) => verifiedToken(token, byName, claimNames, now()));
   const seenProofs = createSeenProofs(proofLifetimeMs);
-  return async (authorization, shown = nothingShown) => {
+  const believed = new WeakMap<Caller, Verified>();
+  const isStill: Authenticate["isStill"] = (caller, certificate) => {
+    const verified = believed.get(caller);
+    if (verified === undefined || verified.binding.key !== undefined || !isInForce(verified, now())) return false;
+    return certificateFault(verified.binding, certificate) === undefined;
+  };
+  const authenticate: Authenticate = async (authorization, shown = nothingShown) => {
     const { scheme, token } = credentialsOf(authorization);
-    const { caller, binding, issuer } = await verify(token);
+    const verified = await verify(token);
+    const { caller, binding, issuer } = verified;
     requireBound(binding, shown.binding ?? issuer.settings.tokenBinding ?? tokenBinding);
     requireCertificate(binding, shown.certificate);
     requireScheme(scheme, binding);
@@ -91,8 +105,10 @@ export function createAuthenticate(
       const origins = publicUrls.length > 0 ? publicUrls : [`http://${shown.host}`, `https://${shown.host}`];
       await requireProof({ ...shown, origins, token, key: binding.key }, seenProofs, now());
     }
+    believed.set(caller, verified);
     return caller;
   };
+  return Object.assign(authenticate, { isStill });
 }
 
 /** Keeps digests, not tokens: all of one size, and nothing to steal. */

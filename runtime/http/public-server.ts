@@ -1,11 +1,14 @@
-import type { FastifyInstance, FastifyRequest, RouteShorthandOptions } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 import { answerInTime } from "./answer-in-time.ts";
 import type { Authenticate, Possession } from "./authenticate.ts";
 import { createCertificateReader, type ReadCertificate } from "./client-certificate.ts";
+import { correlationHeader, correlationId } from "./correlation.ts";
 import { httpLimits } from "./limits.ts";
 import { queryParameters } from "./query-string.ts";
+import { createRepeats, type Repeats } from "./repeats.ts";
+import { hasBytes } from "./representations.ts";
 import { anonymous, type ApiAnswer, type ApiRequest, type Route } from "./route.ts";
 import { createHttpServer, type ServerOptions } from "./server.ts";
 
@@ -29,18 +32,26 @@ const noBody = new Uint8Array();
 
 /** The server of both APIs: no route without a scope unless it is open to all, no body before its sender is known. */
 export function createPublicServer(options: PublicServerOptions): FastifyInstance {
-  const app = createHttpServer({ ...options, areAnswersBounded: true });
+  const { log, observe, authenticate, readCertificate = createCertificateReader({}), now, isEnding = () => false } = options;
+  const repeats = createRepeats({ log, observe, isStill: authenticate.isStill, readCertificate, now, isEnding });
+  const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeats.answer });
+  app.addHook("preClose", async () => repeats.end());
   app.decorateRequest("caller", undefined);
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  for (const route of options.routes) addRoute(app, route, options);
+  for (const route of options.routes) addRoute(app, route, { ...options, readCertificate, repeats });
   refuseOtherMethods(app, options.routes);
   return app;
 }
 
 type Authentication = Required<Pick<PublicServerOptions, "authenticate" | "readCertificate">>;
 
-function addRoute(app: FastifyInstance, route: Route, options: PublicServerOptions): void {
-  const { authenticate, readCertificate = createCertificateReader({}), now, limits } = options;
+interface Serving extends PublicServerOptions {
+  readonly readCertificate: ReadCertificate;
+  readonly repeats: Repeats;
+}
+
+function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
+  const { authenticate, readCertificate, repeats, now, limits } = options;
   const { answerTimeoutMs = httpLimits.answerTimeoutMs } = limits ?? {};
   const settings: RouteShorthandOptions = {
     config: { scopes: route.scopes },
@@ -57,12 +68,52 @@ function addRoute(app: FastifyInstance, route: Route, options: PublicServerOptio
     method: route.method,
     url: route.path,
     handler: async (request, reply) => {
-      const answer = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, signal, now()));
-      const { status, headers = {}, body, refused } = await answerInTime(reply, answerTimeoutMs, answer);
-      if (refused !== undefined) request.refusedItems = refused;
-      return reply.code(status).headers(headers).send(body);
+      const ownId = request.caller === anonymous ? correlationId(undefined) : request.id;
+      const work = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, { correlationId: ownId, signal, nowMs: now() }));
+      const answer = await answerInTime(reply, answerTimeoutMs, work);
+      if (answer.refused !== undefined) request.refusedItems = answer.refused;
+      reply.code(answer.status).headers(answer.headers ?? {});
+      if (isForAll(reply)) tellOwnId(request, reply, ownId);
+      keepRepeatable(repeats, route, request, { answer, headers: reply.getHeaders() });
+      return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);
     },
   });
+}
+
+/** Whether others than the caller may be given the answer. */
+function isForAll(reply: FastifyReply): boolean {
+  return String(reply.getHeader("cache-control")).startsWith("public");
+}
+
+/** A name that one caller chose is nothing for all others: they are told the answer's own. */
+function tellOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string): void {
+  request.answerId = ownId;
+  reply.header(correlationHeader, ownId);
+}
+
+interface Answered {
+  readonly answer: ApiAnswer;
+  /** All headers that it is sent with. */
+  readonly headers: ReturnType<FastifyReply["getHeaders"]>;
+}
+
+function keepRepeatable(repeats: Repeats, { path }: Route, { raw, caller }: FastifyRequest, { answer, headers }: Answered): void {
+  const { again, body, status } = answer;
+  if (again === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
+  const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  repeats.keep(raw, { caller, route: path, again, headers: texts, bytes: body });
+}
+
+/** Whether the caller has the very bytes of an answer. Source: RFC 9110 §13.1.2. */
+function isKnown({ headers }: FastifyRequest, reply: FastifyReply): boolean {
+  const etag = reply.getHeader("etag");
+  return reply.statusCode === 200 && typeof etag === "string" && hasBytes(headers["if-none-match"], etag);
+}
+
+/** Without what speaks of bytes that are not sent, which a cache would take for news of those it has. Source: RFC 9110 §15.4.5. */
+function notModified(reply: FastifyReply): FastifyReply {
+  for (const name of ["content-type", "content-encoding"]) reply.removeHeader(name);
+  return reply.code(304).send();
 }
 
 async function callerOf({ headers, raw }: FastifyRequest, route: Route, { authenticate, readCertificate }: Authentication): Promise<Caller> {
@@ -87,18 +138,15 @@ function refuseEncodedBody(encoding: string | undefined): void {
   throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
 }
 
-function apiRequest(request: FastifyRequest, signal: AbortSignal, nowMs: number): ApiRequest {
+function apiRequest(request: FastifyRequest, moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs">): ApiRequest {
   if (request.caller === undefined) throw new Error("a route ran without authentication");
   return {
     caller: request.caller,
-    correlationId: request.id,
-    nowMs,
-    signal,
+    ...moment,
     path: request.params as Readonly<Record<string, string>>,
     query: queryParameters(request.url),
     accept: request.headers.accept,
     acceptEncoding: headerOf(request.headers["accept-encoding"]),
-    ifNoneMatch: request.headers["if-none-match"],
     idempotencyKey: headerOf(request.headers["idempotency-key"]),
     remainingMs: headerOf(request.headers["x-remaining-ms"]),
     body: request.body instanceof Uint8Array ? request.body : noBody,

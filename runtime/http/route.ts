@@ -1,6 +1,6 @@
 import type { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
-import type { Parameters } from "../metrics/metrics-api.ts";
+import type { Again, Parameters } from "../metrics/metrics-api.ts";
 import type { Operation } from "./openapi/operation.ts";
 
 /** Who sends no token: nobody, who may do nothing that a route does not let everybody do. */
@@ -17,6 +17,7 @@ export const anonymous: Caller = {
 /** One authenticated request, as a route sees it. */
 export interface ApiRequest {
   readonly caller: Caller;
+  /** What the answer is found by in the log; none that the caller chose, where others may be given the answer. */
   readonly correlationId: string;
   /** Unix milliseconds at which the request came. */
   readonly nowMs: number;
@@ -29,8 +30,6 @@ export interface ApiRequest {
   readonly accept: string | undefined;
   /** The `Accept-Encoding` header. */
   readonly acceptEncoding: string | undefined;
-  /** The `If-None-Match` header. */
-  readonly ifNoneMatch: string | undefined;
   /** The `Idempotency-Key` header; undefined when there was none. */
   readonly idempotencyKey: string | undefined;
   /** The `X-Remaining-Ms` header; undefined when there was none. */
@@ -46,6 +45,8 @@ export interface ApiAnswer {
   readonly body: object;
   /** Parts of the request that were refused by themselves, for the audit. @default none */
   readonly refused?: readonly { readonly item: string; readonly refusal: Refusal }[];
+  /** How the same request of the same caller is answered again, with the same bytes. @default by asking the route */
+  readonly again?: Again;
 }
 
 /** One endpoint. It answers, or throws: a `Refusal` becomes its problem document, anything else a 500. */

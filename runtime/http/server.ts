@@ -1,4 +1,4 @@
-import { createServer, STATUS_CODES, type Server } from "node:http";
+import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { TLSSocket, type SecureContextOptions } from "node:tls";
@@ -7,11 +7,13 @@ import type { Logger } from "pino";
 import { Refusal } from "../errors/refusal.ts";
 import { createAudit, isAudited, type Audit } from "./audit.ts";
 import { correlationHeader, correlationId } from "./correlation.ts";
+import { hungUpStatus, noteEnd } from "./ended-request.ts";
 import { httpLimits, type HttpLimits } from "./limits.ts";
 import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
 import { refusalOfError } from "./refusal-of-error.ts";
 import type { RequestOutcome } from "./request-metrics.ts";
 import type { ApiAnswer } from "./route.ts";
+import { hasSeveralHosts } from "./several-hosts.ts";
 
 export interface ServerOptions {
   readonly log: Logger;
@@ -28,7 +30,12 @@ export interface ServerOptions {
    * exception with its stack for each request that is answered well. @default false
    */
   readonly areAnswersBounded?: boolean;
+  /** Asked before any route is looked for. @default none */
+  readonly shortcut?: Shortcut;
 }
+
+/** Answers a request in full, or leaves it as it is and says so by `false`. */
+export type Shortcut = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -42,6 +49,8 @@ declare module "fastify" {
     refusedItems: ApiAnswer["refused"];
     /** Client key of the caller, for the log. */
     client: string | undefined;
+    /** Id that the answer tells, where that is not the request's; for the log. */
+    answerId: string | undefined;
     /** Monotonic time at which the request came. */
     startedAtMs: number;
   }
@@ -57,9 +66,6 @@ const securityHeaders: Readonly<Record<string, string>> = {
 
 /** Sent besides over TLS. Source: RFC 6797. */
 const tlsHeaders: Readonly<Record<string, string>> = { "strict-transport-security": "max-age=31536000" };
-
-/** Stands in the log and the metrics for a caller that hung up before the answer; never sent. */
-const hungUpStatus = 499;
 
 /**
  * A server without routes that bounds what it takes, answers every error as a problem document, puts a correlation id
@@ -84,12 +90,13 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
       void sendError(error, request, reply);
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket),
-    serverFactory: (handler) => boundedServer(handler, limits, tls),
+    serverFactory: (handler) => boundedServer(shortened(handler, options.shortcut), limits, tls),
   });
   app.removeAllContentTypeParsers();
   app.decorateRequest("refusal", undefined);
   app.decorateRequest("refusedItems", undefined);
   app.decorateRequest("client", undefined);
+  app.decorateRequest("answerId", undefined);
   app.decorateRequest("startedAtMs", 0);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
@@ -104,7 +111,14 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
   return app;
 }
 
-function boundedServer(handler: Parameters<typeof createServer>[1] & object, limits: HttpLimits, tls: SecureContextOptions | undefined): Server {
+function shortened(handler: RequestListener, shortcut: Shortcut | undefined): RequestListener {
+  if (shortcut === undefined) return handler;
+  return (request, response) => {
+    if (!shortcut(request, response)) handler(request, response);
+  };
+}
+
+function boundedServer(handler: RequestListener, limits: HttpLimits, tls: SecureContextOptions | undefined): Server {
   const bounds = {
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
@@ -127,17 +141,12 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
   app.addHook("onRequest", (request, reply, done) => {
     request.startedAtMs = performance.now();
     reply.headers(headers).header(correlationHeader, request.id);
-done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", problem) : severalHosts(request.raw.rawHeaders));
+    done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", problem) : severalHosts(request.raw.rawHeaders));
   });
   const settle = (request: FastifyRequest, status: number): void => {
-    const outcome = {
-      method: request.method,
-      route: request.routeOptions.url ?? "unknown",
-      status,
-      durationMs: performance.now() - request.startedAtMs,
-    };
-    observe(outcome);
-    logRequest(request, outcome);
+    const { id, answerId, client, refusal, method } = request;
+    const outcome = { method, route: request.routeOptions.url ?? "unknown", status, durationMs: performance.now() - request.startedAtMs };
+    noteEnd({ log, observe }, { ...outcome, correlationId: id, answerId, client, refusal });
     auditRefusals(audit, request, outcome);
   };
   app.addHook("onResponse", (request, reply, done) => {
@@ -147,14 +156,8 @@ done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", p
   app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
 }
 
-/** Node takes the first of several, and a proxy may have taken another. Source: RFC 9112 §3.2. */
 function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? "";
-    if (name.length === 4 && name.toLowerCase() === "host") hosts += 1;
-  }
-  return hosts > 1 ? new Refusal("invalid_request", "The request has several Host headers.") : undefined;
+  return hasSeveralHosts(rawHeaders) ? new Refusal("invalid_request", "The request has several Host headers.") : undefined;
 }
 
 function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
@@ -166,19 +169,6 @@ function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }:
   };
   if (refusal !== undefined) told(refusal);
   for (const { item, refusal: own } of refusedItems) told(own, item);
-}
-
-function logRequest(request: FastifyRequest, outcome: RequestOutcome): void {
-  const { client, refusal } = request;
-  const line = {
-    correlationId: request.id,
-    ...outcome,
-    durationMs: Math.round(outcome.durationMs * 1000) / 1000,
-    ...(client === undefined ? {} : { client }),
-    ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.message, err: refusal.cause }),
-  };
-  if (outcome.status >= 500) request.log.error(line, "request");
-  else request.log.info(line, "request");
 }
 
 /** The one place that turns an error into an answer. */

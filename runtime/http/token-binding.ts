@@ -38,10 +38,15 @@ export function requireBound({ certificate, key }: Binding, required: TokenBindi
 }
 
 /** @throws Refusal `token_invalid` when the token is bound to a certificate, and the request shows none or another */
-export function requireCertificate({ certificate }: Binding, shown: () => Thumbprint | undefined): void {
-  if (certificate === undefined) return;
+export function requireCertificate(binding: Binding, shown: () => Thumbprint | undefined): void {
+  const fault = certificateFault(binding, shown);
+  if (fault !== undefined) throw new Refusal("token_invalid", `The token is bound to a client certificate, and ${fault}.`);
+}
+
+/** What is wrong with the certificate that a request shows; undefined when nothing is, or none is needed. */
+export function certificateFault({ certificate }: Binding, shown: () => Thumbprint | undefined): string | undefined {
+  if (certificate === undefined) return undefined;
   const own = shown();
-  if (own !== undefined && own.length === certificate.length && timingSafeEqual(own, certificate)) return;
-  const what = own === undefined ? "the request shows no client certificate that counts" : "the request shows another one";
-  throw new Refusal("token_invalid", `The token is bound to a client certificate, and ${what}.`);
+  if (own !== undefined && own.length === certificate.length && timingSafeEqual(own, certificate)) return undefined;
+  return own === undefined ? "the request shows no client certificate that counts" : "the request shows another one";
 }

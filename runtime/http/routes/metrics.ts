@@ -17,7 +17,7 @@ import type { Operation } from "../openapi/operation.ts";
 import { chooseCoding } from "../content-coding.ts";
 import { chooseMediaType } from "../media-type.ts";
 import { nextPageLink } from "../next-page.ts";
-import { hasBytes, type Representations, createRepresentations } from "../representations.ts";
+import { type Representations, createRepresentations } from "../representations.ts";
 import type { ApiAnswer, ApiRequest, Route } from "../route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
 
@@ -90,16 +90,15 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
     answer: async (request) => {
       const format = chooseMediaType(request.accept, seriesFormats);
       if (format === csvMediaType) refuseInTables(request);
-      const { status, headers, body, json: bytesOf } = await answer(request);
+      const { status, headers, body, json: bytesOf, again } = await answer(request);
       const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
       const told = { ...headers, ...saidBeside(format, body as QueryBody), ...link, Vary: "Authorization, Accept, Accept-Encoding" };
       const coding = chooseCoding(request.acceptEncoding);
       const { bytes, etag, coding: used } = await representations.of(body, format, coding, () => written(format, body as QueryBody, bytesOf));
-      const tagged = { ...told, ETag: etag };
-      if (status === 200 && hasBytes(request.ifNoneMatch, etag)) return { status: 304, headers: tagged, body: Buffer.alloc(0) };
       const coded = used === "identity" ? {} : { "Content-Encoding": used };
-      return { status, headers: { ...tagged, ...coded, "Content-Type": contentTypes[format] }, body: bytes };
+      const tagged = { ...told, ETag: etag, ...coded, "Content-Type": contentTypes[format] };
+      return { status, headers: tagged, body: bytes, ...(again === undefined ? {} : { again }) };
     },
   };
 }

@@ -202,6 +202,34 @@ describe("a token that is bound to a key (RFC 9449)", () => {
   });
 });
 
+describe("a caller who is known from an earlier request", () => {
+  const stillOf = async (header: string, shown: Possession, certificate?: Buffer): Promise<boolean | undefined> => {
+    const authenticate = authenticator();
+    // Nothing is remembered of what the issuer's keys were read for.
+    await authenticate(await bearer());
+    return authenticate.isStill?.(await authenticate(header, shown), () => certificate);
+  };
+
+  test("is the same by the same text, if that is bound to nothing", async () => {
+    expect(await stillOf(await bearer(), nothingShown)).toBe(true);
+  });
+
+  test("has to show the certificate each time that the text is bound to", async () => {
+    const header = await boundToOwn();
+    expect(await Promise.all([own, other, undefined].map((certificate) => stillOf(header, showing(own), certificate)))).toEqual([true, false, false]);
+  });
+
+  test("is nobody by a text that needs a proof of its own each time", async () => {
+    const token = await tokenOf({ jkt: key.thumbprint });
+    expect(await stillOf(`DPoP ${token}`, { ...request, proof: await proofOf(token) })).toBe(false);
+  });
+
+  test("is nobody for another who authenticates", async () => {
+    const caller = await authenticator()(await bearer());
+    expect(authenticator().isStill?.(caller, () => undefined)).toBe(false);
+  });
+});
+
 describe("a server behind a trusted proxy", () => {
   const header = (certificate: Buffer): Record<string, string> => ({ "x-forwarded-client-cert": `Hash=${certificate.toString("hex")};Subject=""` });
 

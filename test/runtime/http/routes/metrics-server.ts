@@ -1,9 +1,12 @@
-import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from "fastify";
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
+import { type Dispatcher, request as requestOver } from "undici";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import type { Authenticate } from "../../../../runtime/http/authenticate.ts";
 import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import type { RequestOutcome } from "../../../../runtime/http/request-metrics.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
@@ -18,6 +21,8 @@ export interface MetricsServer {
   readonly app: FastifyInstance;
   readonly apply: (config: RuntimeConfig) => void;
   readonly config: RuntimeConfig;
+  /** A request as it is written; `get` and `post` send a token of everybody's. */
+  send(url: string, request?: HttpRequest): Promise<HttpAnswer>;
   get(url: string, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
   post(url: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<HttpAnswer>;
   close(): Promise<void>;
@@ -28,10 +33,18 @@ export interface ScriptedMetricsServer extends MetricsServer {
   readonly stores: readonly ScriptedStore[];
 }
 
+/** @default of `method` GET, of the others none */
+export interface HttpRequest {
+  readonly method?: "GET" | "POST" | "HEAD";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 /** One answer; `json` only of a body that is some. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Buffer;
   readonly text: string;
   readonly json: () => unknown;
 }
@@ -98,7 +111,7 @@ const absent = (): Promise<never> => Promise.reject(new Refusal("not_found", "Th
 /** Over stores that say what a test wants. @param replies what the store of each region says */
 export async function startMetricsServer(
   replies: Readonly<Record<string, StoreReply>>,
-  options: Partial<MetricsApiOptions> = {},
+  options: Partial<MetricsServerOptions> = {},
 ): Promise<ScriptedMetricsServer> {
   const stores = await Promise.all(Object.values(replies).map((reply) => startScriptedStore(healthyProbe(reply))));
   const urls = Object.keys(replies).map((region, index) => [region, stores[index]?.url ?? ""] as const);
@@ -113,8 +126,19 @@ export async function startMetricsServer(
   };
 }
 
+/** Whatever of the API a test wants otherwise. */
+export interface MetricsServerOptions extends Partial<MetricsApiOptions> {
+  readonly now: () => number;
+  /** @default by name, of {@link callers} */
+  readonly authenticate?: Authenticate;
+  /** Whether such callers' requests may be answered without being looked at again. @default true */
+  readonly isRepeated?: boolean;
+  /** @default nothing is told */
+  readonly observe?: (outcome: RequestOutcome) => void;
+}
+
 /** Over any stores. @param urls of the store of each region */
-export function metricsServerOver(urls: Readonly<Record<string, string>>, options: Partial<MetricsApiOptions> & { readonly now: () => number; readonly authenticate?: Authenticate }): MetricsServer {
+export function metricsServerOver(urls: Readonly<Record<string, string>>, options: MetricsServerOptions): MetricsServer {
   const config = configOver(urls);
   const log = pino({ level: "silent" });
   const api = createMetricsApi({ config, log, ...options });
@@ -130,23 +154,28 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
   const described = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...metricsRoutes(api)];
   const app = createPublicServer({
     log,
-    observe: () => undefined,
+    observe: options.observe ?? (() => undefined),
     now: options.now,
-    authenticate: options.authenticate ?? (async (authorization) => callerOf(authorization)),
+    authenticate: options.authenticate ?? Object.assign(async (authorization: string | undefined) => callerOf(authorization), { isStill: () => options.isRepeated ?? true }),
     routes: [...metricsRoutes(api), ...schemaRoutes(described)],
   });
   const authorization = "Bearer everyone";
-  const send = async (request: InjectOptions): Promise<HttpAnswer> => answerOf(await app.inject(request));
+  // Over a connection: what answers before any route is looked for is not asked by `inject`.
+  let origin: Promise<string> | undefined;
+  const send: MetricsServer["send"] = async (url, { method = "GET", headers = {}, body } = {}) => {
+    origin ??= app.server.listening ? Promise.resolve(originOf(app)) : app.listen({ host: "127.0.0.1", port: 0 });
+    return answerOf(await requestOver(`${await origin}${url}`, { method, headers, ...(body === undefined ? {} : { body }) }));
+  };
   return {
     app,
     config,
     apply: (next) => api.apply(next),
-    get: (url, headers = { authorization }) => send({ url, headers: { ...headers } }),
+    send,
+    get: (url, headers = { authorization }) => send(url, { headers }),
     post: (url, body, headers = {}) =>
-      send({
+      send(url, {
         method: "POST",
-        url,
-        payload: typeof body === "string" ? body : JSON.stringify(body),
+        body: typeof body === "string" ? body : JSON.stringify(body),
         headers: { authorization, "content-type": "application/json", ...headers },
       }),
     async close() {
@@ -169,12 +198,18 @@ function callerOf(authorization: string | undefined): Caller {
   throw authorization === undefined ? new Refusal("token_missing", "Send a token.") : new Refusal("token_invalid", "Not a token.");
 }
 
-function answerOf(response: LightMyRequestResponse): HttpAnswer {
+function originOf({ server }: FastifyInstance): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HttpAnswer> {
+  const bytes = Buffer.from(await body.arrayBuffer());
   return {
-    status: response.statusCode,
-    headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
-    text: response.body,
-    json: () => response.json<unknown>(),
+    status: statusCode,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    bytes,
+    text: bytes.toString(),
+    json: () => JSON.parse(bytes.toString()) as unknown,
   };
 }
 

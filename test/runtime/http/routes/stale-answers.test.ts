@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { ClassLimits } from "../../../../crds/config.ts";
 import { waitFor } from "../../../support/wait.ts";
+import type { StoreReply } from "../../stores/scripted-store.ts";
 import { simulated, startMetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
 
 /** A class whose tail lives for five seconds, and for ten more while it is read again (Operational Metrics API §8). */
@@ -13,6 +14,8 @@ interface Serving extends ScriptedMetricsServer {
   offset: number;
   /** Range queries that the store was sent. */
   reads(): number;
+  /** What the store waits for before it answers range queries. */
+  held: Promise<void>;
 }
 
 const closing: ScriptedMetricsServer[] = [];
@@ -21,9 +24,10 @@ afterEach(async () => {
 });
 
 async function start(): Promise<Serving> {
-  const state = { nowMs: startMs, offset: 0 };
+  const state = { nowMs: startMs, offset: 0, held: Promise.resolve() };
   const store = simulated(() => ({ services: ["a", "b"], value: (service) => service + state.offset }));
-  const server = await startMetricsServer({ eu: store }, { now: () => state.nowMs });
+  const held: StoreReply = (response, request) => void (request.path.endsWith("query_range") ? state.held : Promise.resolve()).then(() => store(response, request));
+  const server = await startMetricsServer({ eu: held }, { now: () => state.nowMs });
   closing.push(server);
   const caching: Partial<ClassLimits> = { memorySeconds: 30, hotTailSeconds: 5, staleWhileRevalidateSeconds: 10 };
   const config = { ...server.config, classDefaults: { ...server.config.classDefaults, A: { ...server.config.classDefaults.A, ...caching } } };
@@ -43,7 +47,10 @@ describe("an answer whose tail is just too old", () => {
     const reads = server.reads();
     server.offset = 100;
     server.nowMs += 6_000;
+    const { promise, resolve: letGo } = Promise.withResolvers<void>();
+    server.held = promise;
     const [stale, again] = [await server.get(lag), await server.get(lag)];
+    letGo();
     expect(stale.headers["x-query-cache"]).toMatch(/^memory;hit=60;stale=2;miss=0;extents="memory\*58 stale\*2"$/u);
     expect(stale.headers["cache-control"]).toBe("no-store");
     expect((stale.json() as { readonly data: unknown }).data).toEqual((first.json() as { readonly data: unknown }).data);
