@@ -11,14 +11,13 @@ import { createHitLog, type HitLog } from "./cache/hit-log.ts";
 import { createReadCache, type ReadCache } from "./cache/read-cache.ts";
 import { createRenewals } from "./cache/renewals.ts";
 import { createSharedPieces, type SharedBytes } from "./cache/shared-pieces.ts";
-import type { Caller } from "./caller.ts";
 import { catalogAnswer } from "./catalog.ts";
 import { indexCatalogs, storeKey } from "./catalog-index.ts";
 import { healthAnswer } from "./health.ts";
 import { createGate } from "./gate.ts";
 import { createInstruments, type Instruments } from "./instruments.ts";
 import { measured, measuredAgain, type Measure, type MeasuredWork } from "./measured.ts";
-import type { Again, MetricsAnswer, MetricsApi, Parameters, RequestContext } from "./metrics-api.ts";
+import type { Again, MetricsApi, RequestContext } from "./metrics-api.ts";
 import { answerPartials } from "./peer/answer-partials.ts";
 import { createPeerClient } from "./peer/peer-client.ts";
 import { noPeers, type Peers } from "./peers.ts";
@@ -112,10 +111,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     observe: observer(context),
   });
   const measure: Measure = (route, signal, work) => measured({ route, signal, requests, instruments }, work);
-  const answer =
-    (route: QueryRoute) =>
-    (params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer> =>
-      measure(route, signal, () => answerQuery(route, { params, caller, signal, context }, { ...sourcesFor(context), remember: before.remember(route) }));
+  const answer = (route: QueryRoute): MetricsApi["query"] => (params, caller, signal, context) =>
+    measure(route, signal, () => answerQuery(route, { params, caller, signal, context }, { ...sourcesFor(context), remember: before.remember(route) }));
 
   apply(options.config);
   return {
@@ -125,9 +122,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       measure("bulk-query", signal, () => answerBulk({ body, caller, signal, context }, { ...sourcesFor(context), log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) })),
     slo: (params, caller, signal, context) =>
       measure("slo", signal, () => {
-        const { world, slos } = obeyed;
-        const sources = { slos, quotas: world.quotas, stores, cache, doorkeeper, deadlineMs, observe: observer(context) };
-        const work = (): Promise<MetricsAnswer> => answerSlo({ params, caller, signal, context }, sources);
+        const sources = { slos: obeyed.slos, quotas: obeyed.world.quotas, stores, cache, doorkeeper, deadlineMs, observe: observer(context) };
+        const work = () => answerSlo({ params, caller, signal, context }, sources);
         return caller.scopes.length === 0 ? gate(work) : work();
       }),
     partials: (request) =>
