@@ -26,6 +26,12 @@ function problemsOf(kind: Kind, changes: Changes, policy: InstallationPolicy = {
 const permittedPartner: Changes = { "subscriptions[0].producers": ["payments"] };
 const permittedCatalog: Changes = { "stores[1].prometheus.url": "https://latam.stores.example" };
 
+/** A catalog whose second store is a peer. */
+function peerAt(url: string, tokenUrl: string): Changes {
+  const auth = { oauth2: { tokenUrl, clientId: "eu", secretRef: { name: "peer" } } };
+  return { "stores[1]": { name: "latam", region: "latam", peer: { url, auth, tls: { clientSecretRef: { name: "client" } } } } };
+}
+
 describe("a policy", () => {
   test.each<[string, Kind, Changes]>([
     ["a partner within the grant", "WebhookPartner", permittedPartner],
@@ -82,6 +88,20 @@ describe("a policy", () => {
       "the namespace may not name the store host stores.example",
     ],
     [
+      "another peer",
+      "MetricCatalog",
+      peerAt("https://other.example", "https://id.stores.example/token"),
+      "spec.stores[1].peer.url",
+      "the namespace may not name the store host other.example",
+    ],
+    [
+      "another token endpoint of a peer",
+      "MetricCatalog",
+      peerAt("https://latam.stores.example", "https://id.example/token"),
+      "spec.stores[1].peer.auth.oauth2.tokenUrl",
+      "the namespace may not name the store host id.example",
+    ],
+    [
       "another client",
       "QueryClassQuota",
       { "clients[1]": { clientId: "reports" } },
@@ -98,6 +118,7 @@ describe("a policy", () => {
     ["an IPv6 endpoint", "WebhookPartner", { "endpoint.url": "https://[FD00:EC2::254]/v1" }, "spec.endpoint.url"],
     ["a block", "WebhookPartner", { "networks.allowCidrs": ["169.254.169.0/24"] }, "spec.networks.allowCidrs[0]"],
     ["a store", "MetricCatalog", { "stores[0].prometheus.url": "http://169.254.169.254" }, "spec.stores[0].prometheus.url"],
+    ["a token endpoint", "MetricCatalog", peerAt("https://a.example", "https://169.254.169.254/token"), "spec.stores[1].peer.auth.oauth2.tokenUrl"],
   ])("never permits %s at an address of instance metadata, though it allows all", (_what, kind, changes, field) => {
     expect(problemsOf(kind, changes, allowAll)).toEqual([
       { field, reason: "NotPermitted", message: "addresses of instance metadata are never allowed" },
