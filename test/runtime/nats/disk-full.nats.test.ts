@@ -76,7 +76,7 @@ describe.skipIf(!canMount)("a full disk", () => {
     const partner = await startWebhookPartner();
     const config = configOf(partnerConfig("one", partner.url, { timeoutMs: 30_000 }));
     // What a server that could not write forgot it had been told of is settled by the search for orphans.
-    const engine = await startEngine(server.access, config, { settings: streamsOf(prefix), orphanAgeMs: 5_000 });
+    const engine = await startEngine(server.access, config, { settings: streamsOf(prefix) });
     const { blocks, bfree, bsize } = await statfs(folder.path);
     const usedMebibytes = Math.ceil(((blocks - bfree) * bsize) / 1024 ** 2);
     await run("mount", ["-o", `remount,size=${usedMebibytes + roomMebibytes}m`, folder.path]);
