@@ -42,8 +42,8 @@ export function queryAnswer(plan: Plan, result: Result, context: AnswerContext):
   return { ...made, json: () => queryJson(page, meta, times()) };
 }
 
-/** Bytes of a point with its time, and of a series besides its points, roughly. */
-const [pointBytes, seriesBytes] = [48, 512];
+/** Bytes of a point with its time and a short number, and of a series besides its points, roughly. */
+const [pointBytes, seriesBytes] = [34, 256];
 
 /** What `JSON.stringify` makes of a query's body. */
 function queryJson(page: readonly ResultSeries[], meta: object, times: readonly string[]): Uint8Array {

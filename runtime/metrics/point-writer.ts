@@ -14,6 +14,7 @@ export interface WrittenTimes {
   readonly length: number;
 }
 
+const growth = 1.25;
 /** Longest number of JSON: sign, 17 digits, point, exponent. */
 const numberBytesMax = 32;
 const [comma, minus, point, zero, close] = [0x2c, 0x2d, 0x2e, 0x30, 0x5d];
@@ -30,7 +31,8 @@ export function createPointWriter(bytesExpected: number): PointWriter {
   let at = 0;
   const make = (room: number): void => {
     if (at + room <= buffer.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(at + room, buffer.length * 2));
+    // No more than a little: the bytes are kept with what is left over.
+    const larger = Buffer.allocUnsafe(Math.max(at + room, Math.ceil(buffer.length * growth)));
     buffer.copy(larger, 0, 0, at);
     buffer = larger;
   };
