@@ -1,3 +1,4 @@
+import type { Pace } from "../bounds/pace.ts";
 import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
@@ -10,6 +11,7 @@ import { extentVerdicts, tellExtents } from "./cache/extent-verdicts.ts";
 import type { PointCounts } from "./cache/hit-log.ts";
 import type { ReadCache } from "./cache/read-cache.ts";
 import type { Caller } from "./caller.ts";
+import type { ClassLanes } from "./class-lanes.ts";
 import { refuseSunset } from "./deprecation.ts";
 import { explanationOf, recordReads, takeExplain, type RecordedStores } from "./explain.ts";
 import { findAnswer, keepAnswer, lifetimesOf, newAnswerHeaders } from "./kept-answers.ts";
@@ -38,12 +40,22 @@ export interface QueryRequest {
   readonly context: RequestContext;
 }
 
+/** What queries of all classes share besides what they know. */
+export interface Fairness {
+  /** Bounds what each class asks of a store at once. */
+  readonly lanes: ClassLanes;
+  /** In which answers are put together. */
+  readonly pace: Pace;
+}
+
 /** What a query is answered from. */
 export interface QuerySources {
   readonly world: World;
   readonly stores: StoreSet;
   /** The same for reads that go on when the query is answered. */
   readonly lasting: StoreSet;
+  /** What keeps long queries from holding up short ones. */
+  readonly fairness: Fairness;
   readonly snapshots: Snapshots;
   readonly cache: ReadCache;
   readonly answers: Answers;
@@ -118,13 +130,16 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   const { nowMs, correlationId } = request.context;
   timing.step("stores");
   const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
-  const cached = cachedStores(recorded.stores, sources.cache, { lifetimes: lifetimesOf(plan.query), nowMs, lasting: sources.lasting });
+  const { fairness: { lanes, pace }, lasting, cache } = sources;
+  const { queryClass } = plan.query.quota;
+  const options = { lifetimes: lifetimesOf(plan.query), nowMs, lasting: lanes.of(queryClass, lasting) };
+  const cached = cachedStores(lanes.of(queryClass, recorded.stores), cache, options);
   const observe = observed(sources, admitted, () => shareRead(cached));
   const found = await find(plan, request, { ...sources, stores: cached.stores, observe });
   if (found.source === "snapshot") admitted.charge([], 0);
   else sources.looked(cached.counts());
   timing.step("answer");
-  const made = { answer: routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot }), nowMs, oldest: cached.counts().oldest };
+  const made = { answer: routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot, pace }), nowMs, oldest: cached.counts().oldest };
   const { headers, ...others } = made.answer;
   const own = { ...newAnswerHeaders(plan, made), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
   const answer = { ...others, headers: { ...headers, ...own } };
@@ -159,7 +174,7 @@ async function find(plan: Plan, { signal, context }: QueryRequest, sources: Quer
   const kept = keptPage(query, nowMs, snapshots);
   if (kept !== undefined) return kept;
   const bytes = createByteBudget();
-  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, correlationId, observe });
+  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, correlationId, observe, pace: sources.fairness.pace });
   const snapshot = snapshotOf(result, query);
   requireSnapshot(query.snapshot, snapshot);
   if (result.series.length > query.limit) snapshots.keep(snapshot, query, { result, nowMs });

@@ -1,8 +1,9 @@
+import type { Pace } from "../bounds/pace.ts";
 import { deprecationHeaders, deprecationNotices } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
-import { createPointWriter, writeTimes } from "./point-writer.ts";
+import { createPointWriter, writeTimes, type PointWriter } from "./point-writer.ts";
 import type { ErrorBounds } from "./quantiles.ts";
 import type { Query } from "./query.ts";
 import { retryAfterSeconds, suggestionFor, type RegionState } from "./region-states.ts";
@@ -19,6 +20,8 @@ export interface AnswerContext {
   readonly correlationId: string;
   /** Name of the data that its pages are cut from. */
   readonly snapshot: string;
+  /** In which its bytes are written. */
+  readonly pace: Pace;
 }
 
 /** Body and headers of a query. Source: wire, "Query answer". */
@@ -39,24 +42,37 @@ export function queryAnswer(plan: Plan, result: Result, context: AnswerContext):
   });
   const page = pageOf(result, plan.query);
   const { meta } = made.body as { readonly meta: object };
-  return { ...made, json: () => queryJson(page, meta, times()) };
+  return { ...made, json: () => queryJson({ page, meta, times: times() }, context.pace) };
 }
 
 /** Bytes of a point with its time and a short number, and of a series besides its points, roughly. */
 const [pointBytes, seriesBytes] = [34, 256];
 
 /** What `JSON.stringify` makes of a query's body. */
-function queryJson(page: readonly ResultSeries[], meta: object, times: readonly string[]): Uint8Array {
+async function queryJson(own: WrittenQuery, pace: Pace): Promise<Uint8Array> {
+  const { page, times } = own;
   const writer = createPointWriter(page.length * (times.length * pointBytes + seriesBytes) + seriesBytes);
+  await pace.collect(writeSeries(own, writer));
+  return writer.bytes();
+}
+
+interface WrittenQuery {
+  readonly page: readonly ResultSeries[];
+  readonly meta: object;
+  readonly times: readonly string[];
+}
+
+/** One series after another. */
+function* writeSeries({ page, meta, times }: WrittenQuery, writer: PointWriter): Generator<undefined> {
   const written = writeTimes(times);
   for (const [index, { metric, labels, values, ...beside }] of page.entries()) {
     writer.text(`${index === 0 ? '{"data":[' : ","}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
     writer.points(written, values);
     const others = JSON.stringify(besidePoints(values, beside)).slice(1);
     writer.text(others === "}" ? "]}" : `],${others}`);
+    yield;
   }
   writer.text(`${page.length === 0 ? '{"data":[' : ""}],"meta":${JSON.stringify(meta)}}`);
-  return writer.bytes();
 }
 
 /** What an item says besides its points. */

@@ -1,7 +1,9 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
+import { createPace } from "../bounds/pace.ts";
 import { createDoorkeeper, type AdmitQuery, type Doorkeeper } from "./admission.ts";
+import { createClassLanes } from "./class-lanes.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { askedAgain, createAskedBefore, type AnsweredQuery } from "./asked-again.ts";
 import { answerQuery, type QueryRoute, type QuerySources } from "./answer-query.ts";
@@ -80,6 +82,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const doorkeeper = createDoorkeeper(elapsed, peers);
   const reads = createReads({ ...options, deadlineMs, peers }, instruments);
   const answers = createAnswers();
+  const fairness = { lanes: createClassLanes(), pace: createPace() };
   const hits = createHitLog(now);
   const gate = createGate(anonymousMax);
   const partials = createPartials();
@@ -102,6 +105,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     world: obeyed.world,
     stores,
     lasting: stores,
+    fairness,
     snapshots,
     cache: reads,
     answers,
@@ -134,10 +138,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: obeyed.world.catalog, cacheHitRatio: hits.ratio() });
     },
     apply,
-    stop() {
-      for (const ending of [doorkeeper, reads.renewals]) ending.stop();
-      return stores.stop();
-    },
+    stop: () => stopAll([doorkeeper, reads.renewals], stores),
   };
 }
 
@@ -159,6 +160,11 @@ function noted(what: string, { log, count }: { readonly log: Pick<Logger, "warn"
     count(failure === undefined ? "ok" : "failed");
     if (failure !== undefined) log.warn({ err: failure }, `${what} failed`);
   };
+}
+
+function stopAll(parts: readonly { readonly stop: () => void }[], stores: StoreSet): Promise<void> {
+  for (const part of parts) part.stop();
+  return stores.stop();
 }
 
 type ReadOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "peers">>;

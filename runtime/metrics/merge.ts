@@ -48,17 +48,18 @@ interface Group {
 type Finished = Pick<MergedSeries, "values" | "bounds">;
 
 /**
- * The series of one metric from the partials of its stores, which are in store order. Series without any point are left
- * out.
+ * The series of one metric from the partials of its stores, which are in store order, each made when it is wanted. Series without
+ * any point are left out.
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
-export function mergeMetric(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): readonly MergedSeries[] {
+export function* mergeMetric(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): Generator<MergedSeries> {
   const finish = finisherOf(recipe, answers, plan);
-  return groupRows(answers, plan)
-    .map(({ labels, rows }) => ({ labels, ...finish(rows) }))
-    .map((series) => ({ ...series, values: finite(series.values) }))
-    .filter(({ values }) => hasNumber(values));
+  for (const { labels, rows } of groupRows(answers, plan)) {
+    const finished = finish(rows);
+    const values = finite(finished.values);
+    if (hasNumber(values)) yield { labels, ...finished, values };
+  }
 }
 
 function finisherOf(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): (rows: readonly Row[]) => Finished {

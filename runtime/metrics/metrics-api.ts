@@ -21,7 +21,7 @@ export interface MetricsAnswer {
   /** JSON body. */
   readonly body: object;
   /** The very same bytes that `JSON.stringify` makes of the body, sooner; undefined: there is no other way. */
-  readonly json?: (() => Uint8Array) | undefined;
+  readonly json?: (() => Promise<Uint8Array>) | undefined;
   /** How the same request of the same caller is answered again. @default by looking at it as if it were new */
   readonly again?: Again;
 }

@@ -1,9 +1,10 @@
+import type { Pace } from "../bounds/pace.ts";
 import type { ByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import { exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { freshnessSeconds } from "./freshness.ts";
 import { compareLabels, labelsKey, type Labels } from "./labels.ts";
-import { mergeMetric } from "./merge.ts";
+import { mergeMetric, type MergedSeries } from "./merge.ts";
 import type { Plan } from "./plan.ts";
 import type { ErrorBounds } from "./quantiles.ts";
 import type { StoreAnswer } from "./read-part.ts";
@@ -40,6 +41,8 @@ export interface RunOptions {
   /** What all stores together may answer. */
   readonly bytes: ByteBudget;
   readonly nowMs: number;
+  /** In which the answer is put together. */
+  readonly pace: Pace;
   /** Of the request; undefined: none in particular. */
   readonly correlationId?: string | undefined;
   /** Told how each store ended, before anything is made of it. */
@@ -53,11 +56,9 @@ export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions)
   requireAnswers(outcomes, plan.query);
   const answers = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const regions = regionReports(outcomes);
+  const finished = await options.pace.collect(finishAll(answers, plan));
   return {
-    series: plan.query.metrics.flatMap((metric) => {
-      const own = answers.filter(({ part }) => part.metric === metric);
-      return finishMetric(metric.entry.metric.id, own, plan);
-    }),
+    series: finished.flat(),
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
     freshnessSeconds: freshnessSeconds(answers, plan, options.nowMs),
@@ -65,11 +66,25 @@ export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions)
   };
 }
 
-function finishMetric(metric: string, answers: readonly StoreAnswer[], plan: Plan): readonly ResultSeries[] {
-  const [first] = answers;
-  if (first === undefined) return [];
-  const exemplars = plan.query.exemplars ? exemplarsBySeries(answers, plan) : undefined;
-  return mergeMetric(first.part.metric.recipe, answers, plan)
+/** Series of one metric after another, sorted once all of a metric are there; nothing while there is more of it to do. */
+function* finishAll(answers: readonly StoreAnswer[], plan: Plan): Generator<readonly ResultSeries[]> {
+  for (const metric of plan.query.metrics) {
+    const own = answers.filter(({ part }) => part.metric === metric);
+    const [first] = own;
+    if (first === undefined) continue;
+    const merged: MergedSeries[] = [];
+    for (const series of mergeMetric(first.part.metric.recipe, own, plan)) {
+      merged.push(series);
+      yield [];
+    }
+    yield finishMetric(metric.entry.metric.id, merged, plan.query.exemplars ? exemplarsBySeries(own, plan) : undefined);
+  }
+}
+
+type ExemplarsByKey = ReturnType<typeof exemplarsBySeries> | undefined;
+
+function finishMetric(metric: string, merged: readonly MergedSeries[], exemplars: ExemplarsByKey): readonly ResultSeries[] {
+  return merged
     .toSorted((a, b) => compareLabels(a.labels, b.labels))
     .map(({ labels, values, bounds }) => ({
       metric,

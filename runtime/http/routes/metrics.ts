@@ -114,7 +114,7 @@ function saidBeside(format: string, { meta }: QueryBody): Readonly<Record<string
   return format === csvMediaType ? { "X-Query-Meta": JSON.stringify(meta) } : {};
 }
 
-function written(format: (typeof seriesFormats)[number], body: QueryBody, bytesOf: MetricsAnswer["json"]): Uint8Array {
+function written(format: (typeof seriesFormats)[number], body: QueryBody, bytesOf: MetricsAnswer["json"]): Uint8Array | Promise<Uint8Array> {
   switch (format) {
     case json:
       return bytesOf?.() ?? Buffer.from(JSON.stringify(body));
@@ -144,7 +144,7 @@ function bulk(metrics: MetricsReads): Route {
       const answer = await metrics.bulk(body, caller, signal, { correlationId, nowMs });
       const headers = { ...answer.headers, Vary: "Accept" };
       const refused = answer.results.flatMap((result) => ("refusal" in result ? [{ item: result.id, refusal: result.refusal }] : []));
-      if (format === json) return { status: answer.status, headers: { ...headers, "Content-Type": contentTypes[json] }, body: bulkJson(answer, correlationId), refused };
+      if (format === json) return { status: answer.status, headers: { ...headers, "Content-Type": contentTypes[json] }, body: await bulkJson(answer, correlationId), refused };
       const lines = Buffer.from(ndjsonOf({ ...bulkBody(answer, correlationId) }, "results"));
       return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines, refused };
     },

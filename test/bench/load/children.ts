@@ -34,6 +34,12 @@ export async function startQueryLoad(): Promise<QueryLoad> {
   return { run: async (order) => (await asked(child, order)) as QueryResult, stop: () => ended(child) };
 }
 
+/** A store whose answers cost this process nothing. */
+export async function startStore(): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const child = await started("store-process.ts");
+  return { url: String(await asked(child, {})), stop: () => ended(child) };
+}
+
 export async function startSink(): Promise<Sink> {
   const child = await started("sink-process.ts");
   const ask = async (order: SinkOrder): Promise<unknown> => asked(child, order);

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { createPace, turnMs } from "../../../runtime/bounds/pace.ts";
+
+/** Items that each take some milliseconds of a clock. */
+function* work(name: string, done: string[], { count, each, clock }: { count: number; each: number; clock: { ms: number } }): Generator<string> {
+  for (let index = 0; index < count; index += 1) {
+    clock.ms += each;
+    done.push(name);
+    yield `${name}${index}`;
+  }
+}
+
+describe("work in turns", () => {
+  test("that is short is done at once", async () => {
+    const clock = { ms: 0 };
+    const done: string[] = [];
+    const collected = createPace(() => clock.ms).collect(work("a", done, { count: 9, each: turnMs / 10, clock }));
+    expect(done).toHaveLength(9);
+    expect(await collected).toEqual(Array.from({ length: 9 }, (_, index) => `a${index}`));
+  });
+
+  test("that is long lets others go first, and of several only one goes on in each round", async () => {
+    const clock = { ms: 0 };
+    const done: string[] = [];
+    const pace = createPace(() => clock.ms);
+    let rounds = 0;
+    const between: number[] = [];
+    let isOver = false;
+    const count = (): void => {
+      rounds += 1;
+      between.push(done.length);
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const [a, b] = await Promise.all([pace.collect(work("a", done, { count: 10, each: turnMs, clock })), pace.collect(work("b", done, { count: 10, each: turnMs, clock }))]);
+    isOver = true;
+    expect([a.length, b.length]).toEqual([10, 10]);
+    expect(rounds).toBeGreaterThanOrEqual(18);
+    expect(Math.max(...between.slice(1).map((total, round) => total - (between[round] ?? 0)))).toBeLessThanOrEqual(2);
+    expect(done.join("")).toMatch(/^(?:ab){10}$/u);
+  });
+
+  test("fails as the work does", async () => {
+    const failing = function* (): Generator<number> {
+      yield 1;
+      throw new Error("broken");
+    };
+    await expect(createPace().collect(failing())).rejects.toThrow("broken");
+  });
+});
