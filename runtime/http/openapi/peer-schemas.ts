@@ -6,13 +6,12 @@ const time: JsonSchema = { type: "integer", minimum: 0, description: "Unix milli
 
 /** What runtimes ask each other. Source: design §1, "stores/ (Prometheus-compatible, peer)". */
 export const peerSchemas: SchemaSet = {
-  PartialQuestion: described(
-    closedObject(
-      { version: { const: questionVersion } },
-      { probe: closedObject({ region: name }), ask: ref("PartialAsk"), over: ref("PartialTimes") },
-    ),
-    "Either `probe`, or `ask` and `over`",
-  ),
+  PartialQuestion: {
+    anyOf: [
+      closedObject({ version: { const: questionVersion }, ask: ref("PartialAsk"), over: ref("PartialTimes") }),
+      described(closedObject({ version: { const: questionVersion }, probe: closedObject({ region: name }) }), "Whether a region is answered for"),
+    ],
+  },
   PartialAsk: closedObject(
     {
       schema_version: name,

@@ -31,6 +31,8 @@ export function readQuestion(body: Uint8Array): ReadQuestion {
     throw refuseField("schema_version_gone", "version", detail);
   }
   if (question["probe"] !== undefined) {
+    const besides = ["ask", "over"].find((name) => question[name] !== undefined);
+    if (besides !== undefined) throw refuseField("invalid_request", besides, `${besides} has no place beside probe`);
     const probe = members(question["probe"], "probe", ["region"]);
     return { kind: "probe", region: text(probe["region"], "probe.region") };
   }

@@ -84,7 +84,7 @@ describe("requests made of the OpenAPI document by schemathesis", () => {
     await writeFile(configFile, `${config}${own}`);
     const args = ["--config-file", configFile, "run", `${url}/v1/openapi.json`, "--include-path-regex", "^/v1/"];
     const bounds = ["--max-examples", String(runsOf(200)), "--seed", String(seed), "--phases", "examples,coverage,fuzzing", "--generation-database", "none", "--no-color", "--continue-on-failure"];
-    const { code, stdout, stderr } = await run(found.command, [...args, ...bounds, "--header", "Authorization: Bearer explainer"], { timeoutMs: runMsMax, cwd: folder.path });
+    const { code, stdout, stderr } = await run(found.command, [...args, ...bounds, "--header", "Authorization: Bearer fuzzer"], { timeoutMs: runMsMax, cwd: folder.path });
     expect({ code, report: code === 0 ? "" : `${stdout}\n${stderr}` }).toEqual({ code: 0, report: "" });
   });
 });

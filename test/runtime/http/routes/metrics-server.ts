@@ -9,6 +9,7 @@ import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import type { RequestOutcome } from "../../../../runtime/http/request-metrics.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
+import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/caller.ts";
@@ -101,6 +102,7 @@ const objective = {
 export const callers: Readonly<Record<string, Partial<Caller>>> = {
   everyone: { scopes: ["metrics:read"] },
   explainer: { scopes: ["metrics:read", "metrics:explain"] },
+  fuzzer: { scopes: ["metrics:read", "metrics:explain", "metrics:peer"] },
   public: { scopes: ["metrics:read.public"] },
   brandA: { tenants: ["brand-a"], regions: ["eu"] },
   nobody: { scopes: ["events:write"] },
@@ -151,13 +153,14 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
     deadLetters: { list: async () => ({ items: [] }), ack: absent },
   };
-  const described = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...metricsRoutes(api)];
+  const own = [...metricsRoutes(api), ...peerRoutes(api)];
+  const described = [...eventRoutes(nothing), ...webhookRoutes(nothing), ...own];
   const app = createPublicServer({
     log,
     observe: options.observe ?? (() => undefined),
     now: options.now,
     authenticate: options.authenticate ?? Object.assign(async (authorization: string | undefined) => callerOf(authorization), { isStill: () => options.isRepeated ?? true }),
-    routes: [...metricsRoutes(api), ...schemaRoutes(described)],
+    routes: [...own, ...schemaRoutes(described)],
   });
   const authorization = "Bearer everyone";
   // Over a connection: what answers before any route is looked for is not asked by `inject`.

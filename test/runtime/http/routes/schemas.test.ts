@@ -11,7 +11,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  * line here.
  */
 const digests: Readonly<Record<string, string>> = {
-  "2026-11-21": "7bb6a078fcaab0bf",
+  "2026-11-21": "b2707c73d6bea1e8",
 };
 
 let server: MetricsServer;
@@ -69,6 +69,7 @@ describe("the OpenAPI document", () => {
       "/v1/metrics/query",
       "/v1/metrics/instant",
       "/v1/metrics/bulk-query",
+      "/v1/metrics/partials",
       "/v1/metrics/slo",
       "/v1/metrics/catalog",
       "/v1/metrics/health",

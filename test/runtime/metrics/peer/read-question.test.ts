@@ -52,6 +52,7 @@ describe("a question", () => {
     ["is a list", () => readQuestion(bytes([])), "invalid_request", "the body"],
     ["has no version", () => readQuestion(bytes({ ask, over })), "schema_version_gone", "version"],
     ["has a member too many", () => readQuestion(bytes({ version: 1, ask, over, query: "up" })), "unknown_parameter", "query"],
+    ["asks two things", () => readQuestion(bytes({ version: 1, probe: { region: "latam" }, ask })), "invalid_request", "ask"],
     ["has no region", () => read({ region: undefined }), "invalid_request", "ask.region"],
     ["has regions that are no list", () => read({ regions: "eu" }), "invalid_request", "ask.regions"],
     ["has too many environments", () => read({ environments: Array.from({ length: 65 }, (_, index) => `e${index}`) }), "invalid_request", "ask.environments"],
