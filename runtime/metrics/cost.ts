@@ -51,5 +51,7 @@ export function seriesOf({ ranges, histograms }: StoreAnswer): number {
 }
 
 function byMetric(costs: readonly (readonly [PlannedPart, number])[]): Costs {
-  return addedCosts(costs.map(([{ metric }, cost]) => new Map([[metric.entry.metric.id, cost]])));
+  const sums = new Map<string, number>();
+  for (const [{ metric }, cost] of costs) sums.set(metric.entry.metric.id, (sums.get(metric.entry.metric.id) ?? 0) + cost);
+  return sums;
 }

@@ -2,6 +2,7 @@ import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { claimsOf, ownerOf, type Claim, type Spender, type Wish } from "./spender.ts";
 import { waitMs } from "../../bounds/token-bucket.ts";
+import { totalCost } from "../cost.ts";
 import { noPeers, type Peers } from "../peers.ts";
 import type { Purse } from "./purse.ts";
 import { createPurses } from "./purses.ts";
@@ -43,7 +44,7 @@ export function createQuotas(now: () => number, peers: Peers = noPeers()): Quota
       const owner = ownerOf(spender);
       const end = wish.requests === 0 ? () => undefined : places.take(owner, spender.limits.maxConcurrent);
       const { ok, purse } = await purses.take(owner, claims);
-      if (ok) return admissionOf({ spender, wish, claims, purse, end });
+      if (ok) return admissionOf({ wish, claims, purse, end });
       end();
       throw refusalOf(balancesOf(claims, purse), suggestion);
     },
@@ -54,28 +55,32 @@ export function createQuotas(now: () => number, peers: Peers = noPeers()): Quota
       const taken = purses.takeNow(owner, claims);
       if (taken?.ok !== true) return undefined;
       const end = wish.requests === 0 ? () => undefined : places.take(owner, spender.limits.maxConcurrent);
-      return admissionOf({ spender, wish, claims, purse: taken.purse, end });
+      return admissionOf({ wish, claims, purse: taken.purse, end });
     },
     stop: () => purses.stop(),
   };
 }
 
 interface Paid {
-  readonly spender: Spender;
   readonly wish: Wish;
   readonly claims: readonly Claim[];
   readonly purse: Purse;
   readonly end: () => void;
 }
 
-function admissionOf({ spender, wish, claims, purse, end }: Paid): Admission {
-  let charged = claims;
+function admissionOf({ wish, claims, purse, end }: Paid): Admission {
+  const charged = [...claims];
   return {
     headers: () => rateHeaders(balancesOf(claims, purse)),
     settle(costs) {
-      const actual = claimsOf(spender, { ...wish, costs: onlyOf(wish.costs, costs) });
-      charged.forEach((claim, index) => purse.spend(claim, (actual[index]?.count ?? claim.count) - claim.count));
-      charged = actual;
+      const actual = onlyOf(wish.costs, costs);
+      const total = totalCost(actual);
+      for (const [place, claim] of charged.entries()) {
+        if (claim.unit !== "cost") continue;
+        const count = claim.metric === undefined ? total : (actual.get(claim.metric) ?? 0);
+        purse.spend(claim, count - claim.count);
+        charged[place] = { ...claim, count };
+      }
     },
     end,
   };
