@@ -1,11 +1,15 @@
+import { devNull } from "node:os";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { fastify } from "fastify";
+import { pino } from "pino";
+import { Registry } from "prom-client";
 import { request } from "undici";
 import type { ClassLimits } from "../../crds/config.ts";
 import { defaultSettings } from "../../runtime/config/settings-schema.ts";
 import { createAuthenticate } from "../../runtime/http/authenticate.ts";
 import { KeySource } from "../../runtime/http/key-source.ts";
+import { createRequestMetrics } from "../../runtime/http/request-metrics.ts";
 import type { SharedBytes } from "../../runtime/metrics/cache/shared-pieces.ts";
 import { metricsServerOver, simulated, type MetricsServer } from "../runtime/http/routes/metrics-server.ts";
 import { healthyProbe, startScriptedStore } from "../runtime/stores/scripted-store.ts";
@@ -16,7 +20,7 @@ import type { QueryClient, QueryOrder, QueryResult } from "./load/query-load-pro
 import { endMs, startRecentStore } from "./metrics-stores.ts";
 
 /**
- * What caches are worth, with tokens, quotas and ETags on, and callers in a process of their own. References: a Fastify route that
+ * What caches are worth, with tokens, quotas, ETags, metrics and a log line for each request, and callers in a process of their own. References: a Fastify route that
  * sends the same bytes from memory, in this process, in turn with ours; and what the stores were asked.
  */
 const parts = (process.argv[2] ?? "sliding,hot,crowd").split(",");
@@ -40,7 +44,9 @@ interface Limited {
 }
 
 async function serve(store: string, limits: Partial<ClassLimits>, more: { readonly now: () => number; readonly sharedBytes?: SharedBytes }): Promise<Limited> {
-  const server = metricsServerOver({ eu: store }, { ...more, authenticate, deadlineMs: 20_000 });
+  const registry = new Registry();
+  const noted = { registry, observe: createRequestMetrics(registry), log: pino({}, pino.destination({ dest: devNull, sync: false, minLength: 8_192 })) };
+  const server = metricsServerOver({ eu: store }, { ...more, ...noted, authenticate, deadlineMs: 20_000 });
   const { classDefaults } = server.config;
   const catalogs = server.config.catalogs.map((catalog) => ({ ...catalog, metrics: catalog.metrics.map((metric) => ({ ...metric, minStepSeconds: 15 })) }));
   server.apply({ ...server.config, catalogs, classDefaults: { ...classDefaults, A: { ...classDefaults.A, ...limits } } });

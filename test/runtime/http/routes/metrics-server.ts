@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { pino } from "pino";
+import { pino, type Logger } from "pino";
 import { type Dispatcher, request as requestOver } from "undici";
 import type { MetricConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
@@ -135,6 +135,8 @@ export interface MetricsServerOptions extends Partial<MetricsApiOptions> {
   readonly authenticate?: Authenticate;
   /** Whether such callers' requests may be answered without being looked at again. @default true */
   readonly isRepeated?: boolean;
+  /** @default none is written */
+  readonly log?: Logger;
   /** @default nothing is told */
   readonly observe?: (outcome: RequestOutcome) => void;
 }
@@ -142,8 +144,8 @@ export interface MetricsServerOptions extends Partial<MetricsApiOptions> {
 /** Over any stores. @param urls of the store of each region */
 export function metricsServerOver(urls: Readonly<Record<string, string>>, options: MetricsServerOptions): MetricsServer {
   const config = configOver(urls);
-  const log = pino({ level: "silent" });
-  const api = createMetricsApi({ config, log, ...options });
+  const { log = pino({ level: "silent" }) } = options;
+  const api = createMetricsApi({ config, ...options, log });
   const nothing = {
     ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }),
     event: async () => undefined,
