@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { pino } from "pino";
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { QuotaConfig } from "../../crds/config.ts";
@@ -54,11 +55,14 @@ const analystAsks = (): Promise<QueryResult> => analystLoad.run({ origin: url, s
 const p95 = ({ kinds }: QueryResult): number => quantile(Object.values(kinds).flat(), 0.95);
 const kindsOf = ({ kinds }: QueryResult): string => Object.entries(kinds).map(([kind, times]) => `${times.length} × ${kind}`).join(", ");
 
+const delays = monitorEventLoopDelay({ resolution: 1 });
+delays.enable();
 const [alone, beside]: [number[], number[]] = [[], []];
 for (let round = -1; round < rounds; round += 1) {
   const one = await dashboardsAsk();
+  delays.reset();
   const [other, analyst] = await Promise.all([dashboardsAsk(), analystAsks()]);
-  console.log(`${round < 0 ? "not counted" : `round ${round + 1}`}: p95 alone ${p95(one).toFixed(1)} ms (${kindsOf(one)}), beside ${p95(other).toFixed(1)} ms (${kindsOf(other)}); the analyst: ${kindsOf(analyst)}, p95 ${p95(analyst).toFixed(0)} ms`);
+  console.log(`${round < 0 ? "not counted" : `round ${round + 1}`}: p95 alone ${p95(one).toFixed(1)} ms (${kindsOf(one)}), beside ${p95(other).toFixed(1)} ms (${kindsOf(other)}); the analyst: ${kindsOf(analyst)}, p95 ${p95(analyst).toFixed(0)} ms; rounds of the event loop p99 ${(delays.percentile(99) / 1e6).toFixed(1)} ms, longest ${(delays.max / 1e6).toFixed(1)} ms`);
   if (round < 0) continue;
   alone.push(p95(one));
   beside.push(p95(other));
