@@ -39,6 +39,7 @@ async function makeSecrets(ns: string): Promise<void> {
   await cluster.secret(ns, "client", { "tls.crt": cert, "tls.key": key });
   await cluster.secret(ns, "store", { username: "name", password: "word", token: "token" });
   await cluster.secret(ns, "token", { token: "token" });
+  await cluster.secret(ns, "peer", { token: "token", "client-secret": "secret" });
   await each(edges, async ({ kind }, index) => {
     if (kind !== "WebhookPartner") return;
     const entries = Array.from({ length: keysPerSecret }, (_, entry) => [`n${entry}`, `${index}/${entry}`.padEnd(32, "x")] as const);
