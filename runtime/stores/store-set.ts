@@ -45,7 +45,8 @@ export function createStoreSet(now: () => number, makePeerClient?: MakePeerClien
       });
       stores = new Map(entries);
       for (const [key, { store }] of before) {
-        if (stores.get(key)?.store !== store) void store.close({ atOnce: false });
+        // Nobody can do anything about connections that do not end well.
+        if (stores.get(key)?.store !== store) store.close({ atOnce: false }).catch(() => undefined);
       }
     },
     async stop() {
