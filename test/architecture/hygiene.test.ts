@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 
@@ -43,5 +43,13 @@ describe("kept files", () => {
       return forbidden.filter(([, pattern]) => pattern.test(text)).map(([what]) => `${file} holds ${what}`);
     });
     expect(found).toEqual([]);
+  });
+
+  test("link to files that are there", () => {
+    const dead = files.filter((file) => file.endsWith(".md")).flatMap((file) => {
+      const targets = readFileSync(join(root, file), "utf8").matchAll(/\]\((?!https?:|mailto:|#)(?<target>[^)#\s]+)/gu);
+      return [...targets].map(({ groups }) => groups?.["target"] ?? "").filter((target) => !existsSync(join(root, dirname(file), target))).map((target) => `${file}: ${target}`);
+    });
+    expect(dead).toEqual([]);
   });
 });
