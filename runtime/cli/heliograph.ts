@@ -6,17 +6,20 @@ import { readArguments, type Invocation } from "./arguments.ts";
 import { devToken } from "./dev-token.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
 import { UsageError } from "./given.ts";
+import { countBytesOutsideLikeInside } from "./heap.ts";
 import { commandHelp, programHelp } from "./help.ts";
 import { validate } from "./validate.ts";
 
 async function dispatch(invocation: Invocation): Promise<ExitName> {
   switch (invocation.command) {
     case "run": {
+      countBytesOutsideLikeInside();
       // Loaded only here: the other commands would wait for servers and clients that they never use.
       const { run } = await import("./run.ts");
       return run(invocation);
     }
     case "runtime": {
+      countBytesOutsideLikeInside();
       const { runtime } = await import("./runtime.ts");
       return runtime(invocation);
     }

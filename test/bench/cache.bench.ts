@@ -6,6 +6,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { request } from "undici";
 import type { ClassLimits } from "../../crds/config.ts";
+import { countBytesOutsideLikeInside } from "../../runtime/cli/heap.ts";
 import { defaultSettings } from "../../runtime/config/settings-schema.ts";
 import { createAuthenticate } from "../../runtime/http/authenticate.ts";
 import { KeySource } from "../../runtime/http/key-source.ts";
@@ -27,6 +28,8 @@ const parts = (process.argv[2] ?? "sliding,hot,crowd").split(",");
 const seconds = Number(process.argv[3] ?? 5);
 const rounds = Number(process.argv[4] ?? 3);
 const minutes = Number(process.argv[5] ?? 1);
+// This process plays the program.
+countBytesOutsideLikeInside();
 
 const issuer = await makeIssuer("https://id.example");
 const authenticate = createAuthenticate(

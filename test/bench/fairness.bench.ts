@@ -2,6 +2,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { pino } from "pino";
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
 import type { QuotaConfig } from "../../crds/config.ts";
+import { countBytesOutsideLikeInside } from "../../runtime/cli/heap.ts";
 import { metricsServerOver } from "../runtime/http/routes/metrics-server.ts";
 import { everyone } from "../runtime/metrics/oracle/universe.ts";
 import { quantile } from "./figures.ts";
@@ -14,6 +15,8 @@ import type { QueryClient, QueryResult } from "./load/query-load-process.ts";
  */
 const seconds = Number(process.argv[2] ?? 5);
 const rounds = Number(process.argv[3] ?? 5);
+// This process plays the program.
+countBytesOutsideLikeInside();
 
 const endMs = Math.floor(Date.now() / 3_600_000) * 3_600_000 - 3_600_000;
 const iso = (ms: number): string => new Date(ms).toISOString();

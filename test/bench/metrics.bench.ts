@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { request } from "undici";
+import { countBytesOutsideLikeInside } from "../../runtime/cli/heap.ts";
 import { queryBytesMax } from "../../runtime/stores/byte-budget.ts";
 import { healthyProbe, startScriptedStore, success } from "../runtime/stores/scripted-store.ts";
 import { metricsServerOver, type MetricsServer } from "../runtime/http/routes/metrics-server.ts";
@@ -17,6 +18,8 @@ const rounds = Number(process.argv[2] ?? 300);
 const weekRounds = Number(process.argv[3] ?? 15);
 const bulkRounds = Number(process.argv[4] ?? 10);
 const parts = (process.argv[5] ?? "added,bulk,week,memory").split(",");
+// This process plays the program.
+countBytesOutsideLikeInside();
 
 interface Served {
   readonly server: MetricsServer;
