@@ -125,7 +125,7 @@ async function compare(load: QueryLoad, { origin, bareOrigin, path, headers, eta
   }
   const of = (turns: readonly Turn[], what: keyof Turn): number => quantile(turns.map((own) => own[what]), 0.5);
   for (const [name, turns] of [["bare", bare], ["ours", ours], ["304", tagged]] as const) {
-    console.log(`  ${name}: ${of(turns, "rate").toFixed(0)} requests a second, ${of(turns, "cpuMs").toFixed(3)} ms of this process's CPU each`);
+    console.log(`  ${name}: ${of(turns, "rate").toFixed(0)} requests a second, ${of(turns, "cpuMs").toFixed(3)} ms of this process's CPU each, p99 ${of(turns, "p99").toFixed(1)} ms`);
   }
   judge("bare to ours (a ratio of 0.6 is 1.67)", of(bare, "rate") / of(ours, "rate"), 1 / 0.6);
   judge("bare to 304 (a ratio of 0.75 is 1.33)", of(bare, "rate") / of(tagged, "rate"), 1 / 0.75);
