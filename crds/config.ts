@@ -45,7 +45,22 @@ export interface PartnerConfig extends ResourceOrigin {
   readonly networks: NetworksConfig;
   /** `Paused` keeps everything and sends nothing. */
   readonly state: "Active" | "Paused";
+  /**
+   * Present when nothing may be sent although the partner exists: events are routed to it and wait. Its `state` is then
+   * `Paused`, which pods of an older version apply.
+   */
+  readonly held?: HeldReason;
+  /** Present when a reference cannot be read and this is the last good version: Unix milliseconds since then. */
+  readonly lastGoodSinceMs?: number;
+  /** Subscriptions whose right was withdrawn: events that match only these are not routed, and their history says so. */
+  readonly withdrawn?: readonly SubscriptionConfig[];
 }
+
+/**
+ * Why a partner is held. `unresolved`: it has no key or certificate that was ever read. `not_permitted`: the policy no
+ * longer permits what it names. `conflicted`: an older object holds a value that only one may use.
+ */
+export type HeldReason = "unresolved" | "not_permitted" | "conflicted";
 
 /** How fast deliveries go out, and how many may wait. */
 export interface DeliveryConfig {
