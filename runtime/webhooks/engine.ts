@@ -46,7 +46,7 @@ import { createReplayRunner } from "./replay/runner.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
 import { createSender, type Sender } from "./send.ts";
-import { publicKeySet, type PublicKeySet } from "./signing/jwk.ts";
+import { publishedKeys, type PublishedKeys } from "./signing/published-keys.ts";
 
 /** The webhook half: takes events in and delivers them until every partner that wants them has answered for good. */
 export interface WebhookEngine {
@@ -60,8 +60,8 @@ export interface WebhookEngine {
   event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
   /** Events of some tenants, oldest first. @throws Refusal `event_not_found`, `events_unavailable` */
   events(query: EventQuery): Promise<EventPage>;
-  /** The public keys that sign for a partner (`namespace/name`); none for a partner that has none or does not exist. */
-  publicKeys(partner: string): PublicKeySet;
+  /** The public keys of a partner (`namespace/name`) that have not ended; none for a partner that has none or does not exist. */
+  publicKeys(partner: string): PublishedKeys;
   /** Replays and redrives. */
   readonly replays: Replays;
   /** What was not delivered. */
@@ -291,8 +291,9 @@ class Engine implements WebhookEngine {
     return page;
   }
 
-  publicKeys(partner: string): PublicKeySet {
-    return publicKeySet(this.#partners.find(({ label }) => label === partner)?.signers ?? []);
+  publicKeys(partner: string): PublishedKeys {
+    const signers = this.#partners.find(({ label }) => label === partner)?.signers ?? [];
+    return publishedKeys(signers, this.#context.now());
   }
 
   disabledPartners(): Promise<readonly DisabledMark[]> {

@@ -4,6 +4,7 @@ import type { EventPage, EventQuery } from "../../webhooks/event-list.ts";
 import type { DeliveryState } from "../../webhooks/history.ts";
 import type { DeadLetterBox } from "../../webhooks/replay/dead-letter-box.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
+import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
 import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/idempotency.ts";
 import { idempotent } from "../idempotent.ts";
@@ -18,14 +19,12 @@ export interface WebhookService {
   readonly replays: Replays;
   readonly deadLetters: DeadLetterBox;
   readonly idempotencyKeys: IdempotencyKeys;
-  publicKeys(partner: string): object;
+  publicKeys(partner: string): PublishedKeys;
 }
 
 /** Largest body that asks for a replay: a thousand event ids. */
 const replayBytesMax = 192 * 1024;
 const ackBytesMax = 8 * 1024;
-/** A key that is put first in a rotation is known at every recipient after this, if it asks when it meets a new `keyid`. */
-const keysCacheControl = "public, max-age=60";
 const pageDefault = 50;
 const pageMax = 200;
 const dayMs = 86_400_000;
@@ -47,7 +46,8 @@ function keysRoute(service: WebhookService): Route {
     operation: operations.keysOperation,
     answer: async ({ path }) => {
       const { namespace = "", name = "" } = path;
-      return { status: 200, headers: { "cache-control": keysCacheControl }, body: service.publicKeys(`${namespace}/${name}`) };
+      const { keySet, maxAgeSeconds } = service.publicKeys(`${namespace}/${name}`);
+      return { status: 200, headers: { "cache-control": `public, max-age=${maxAgeSeconds}, must-revalidate` }, body: keySet };
     },
   };
 }

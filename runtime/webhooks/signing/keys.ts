@@ -52,6 +52,7 @@ export function publicKeysAt(keys: readonly VerificationKey[], nowMs: number): r
   });
 }
 
-function isInForce({ notAfterMs }: VerificationKey, nowMs: number): boolean {
+/** Whether a key has not ended: its `notAfter` is its last moment. */
+export function isInForce({ notAfterMs }: { readonly notAfterMs?: number }, nowMs: number): boolean {
   return notAfterMs === undefined || nowMs <= notAfterMs;
 }

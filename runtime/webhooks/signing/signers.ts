@@ -1,6 +1,6 @@
 import { createSecretKey } from "node:crypto";
 import { readSigningKey, type SigningScheme } from "../../../crds/signing-key.ts";
-import { signingKeyOf, type SigningKey } from "./keys.ts";
+import { isInForce, signingKeyOf, type SigningKey } from "./keys.ts";
 
 /** A key of a partner that can sign. */
 export type Signer = SigningKey & {
@@ -31,7 +31,7 @@ export function readSigners(
 /** The keys that sign an attempt now: the first, or side by side with it all that have not ended. */
 export function signersAt(signers: readonly Signer[], isSideBySide: boolean, nowMs: number): readonly Signer[] {
   if (!isSideBySide) return signers.slice(0, 1);
-  return signers.filter(({ notAfterMs }, index) => index === 0 || notAfterMs === undefined || nowMs <= notAfterMs);
+  return signers.filter((signer, index) => index === 0 || isInForce(signer, nowMs));
 }
 
 function readSigner(scheme: SigningScheme, { notAfterMs }: SignerConfig, base64: string | undefined): Signer | undefined {

@@ -151,7 +151,7 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
     event: async () => undefined,
     events: async () => ({ items: [] }),
     replays: { replay: absent, redrive: absent, get: absent, cancel: absent },
-    publicKeys: () => ({ keys: [] }),
+    publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },
     deadLetters: { list: async () => ({ items: [] }), ack: absent },
   };
