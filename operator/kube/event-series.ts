@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { EventBudget } from "./event-budget.ts";
 import { capBytes, mask } from "./mask.ts";
 import { microTime } from "./micro-time.ts";
 import { type KubeObject, type ResourceType, apiVersionOf } from "./resource.ts";
@@ -55,8 +56,16 @@ export interface Moment {
   readonly wallMs: number;
 }
 
-/** What became of an occurrence: its own event, one more of a series, or nothing, since there were too many. */
-export type Recorded = "new" | "repeated" | "capped";
+/** What became of an occurrence, and of others because of it. */
+export interface Recorded {
+  /**
+   * Its own event, one more of a series, or nothing: `capped`, since its object has too many, or `dropped`, since too many
+   * others wait to be written.
+   */
+  readonly result: "new" | "repeated" | "capped" | "dropped";
+  /** Occurrences that were taken in before and are dropped now, to make room. */
+  readonly evicted: number;
+}
 
 interface Series {
   readonly event: KubeEvent;
@@ -66,11 +75,6 @@ interface Series {
   lastMs: number;
   writeAtMs: number;
   tries: number;
-}
-
-interface Bucket {
-  tokens: number;
-  atMs: number;
 }
 
 /** Source: Kubernetes API validation of events: `note` up to 1 kB, `reason` and `action` up to 128 characters. */
@@ -83,9 +87,6 @@ const seriesMs = 6 * 60_000;
 const expireMs = 1_000;
 /** A growing series is written again at most so often. */
 const rewriteMs = 60_000;
-/** An object may have so many different events at once, and then one more each minute. */
-const burstPerObject = 10;
-const refillMs = 60_000;
 const seriesMax = 1_000;
 const writeTriesMax = 5;
 
@@ -96,7 +97,7 @@ const writeTriesMax = 5;
 export class EventSeries {
   readonly #reporter: Reporter;
   readonly #series = new Map<string, Series>();
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #budget = new EventBudget();
   #expireAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(reporter: Reporter) {
@@ -111,17 +112,20 @@ export class EventSeries {
     const known = this.#series.get(key);
     if (known !== undefined) {
       Object.assign(known, { count: known.count + 1, lastMs: nowMs, lastWallMs: wallMs });
-      return "repeated";
+      return { result: "repeated", evicted: 0 };
     }
-    if (this.#series.size >= seriesMax || !this.#takeToken(occurrence.regarding.uid, nowMs)) return "capped";
+    if (!this.#budget.take(occurrence.regarding.uid, occurrence.type, nowMs)) return { result: "capped", evicted: 0 };
+    const evicted = this.#makeRoom(occurrence.type);
+    if (evicted === undefined) return { result: "dropped", evicted: 0 };
     const event = eventOf(shown, this.#reporter, key, wallMs);
     this.#series.set(key, { event, count: 1, writtenCount: 0, lastWallMs: wallMs, lastMs: nowMs, writeAtMs: nowMs, tries: 0 });
-    return "new";
+    return { result: "new", evicted };
   }
 
-  /** Keys of what is to be written now. */
+  /** Keys of what is to be written now, warnings first. */
   due(nowMs: number): readonly string[] {
-    return [...this.#series].filter(([, one]) => isUnwritten(one) && one.writeAtMs <= nowMs).map(([key]) => key);
+    const due = [...this.#series].filter(([, one]) => isUnwritten(one) && one.writeAtMs <= nowMs);
+    return due.toSorted(([, one], [, other]) => Number(isNormal(one)) - Number(isNormal(other))).map(([key]) => key);
   }
 
   /** When something is to be written next, or undefined. */
@@ -164,22 +168,42 @@ export class EventSeries {
     }
   }
 
-  #takeToken(uid: string, nowMs: number): boolean {
-    if (this.#buckets.size >= seriesMax) this.#dropFullBuckets(nowMs);
-    const bucket = this.#buckets.get(uid);
-    if (bucket === undefined && this.#buckets.size >= seriesMax) return false;
-    const { tokens, atMs } = bucket ?? { tokens: burstPerObject, atMs: nowMs };
-    const refilled = Math.min(burstPerObject, tokens + (nowMs - atMs) / refillMs);
-    const granted = refilled >= 1;
-    this.#buckets.set(uid, { tokens: granted ? refilled - 1 : refilled, atMs: nowMs });
-    return granted;
-  }
-
-  #dropFullBuckets(nowMs: number): void {
-    for (const [key, { tokens, atMs }] of this.#buckets) {
-      if (tokens + (nowMs - atMs) / refillMs >= burstPerObject) this.#buckets.delete(key);
+  /** Occurrences that a new series costs; undefined when it is to stay out itself. */
+  #makeRoom(type: Occurrence["type"]): number | undefined {
+    if (this.#series.size < seriesMax) return 0;
+    const costs = type === "Warning" ? costsForWarnings : costsForNormals;
+    let cheapest: { readonly key: string; readonly cost: number; readonly lastMs: number } | undefined;
+    for (const [key, series] of this.#series) {
+      const cost = costs.indexOf(costOf(series));
+      if (cost < 0 || (cheapest !== undefined && compare(cheapest, { cost, lastMs: series.lastMs }) <= 0)) continue;
+      cheapest = { key, cost, lastMs: series.lastMs };
     }
+    const victim = cheapest === undefined ? undefined : this.#series.get(cheapest.key);
+    if (cheapest === undefined || victim === undefined) return undefined;
+    this.#series.delete(cheapest.key);
+    return victim.count - victim.writtenCount;
   }
+}
+
+/** What is lost with a series: nothing that is not written, the count of its repetitions, or an event that nobody saw yet. */
+type Cost = `${"written" | "counting" | "unwritten"} ${Occurrence["type"]}`;
+
+/** What makes room, the first of these first. A Normal never takes the place of a Warning that is not written. */
+const costsForNormals: readonly Cost[] = ["written Normal", "written Warning", "counting Normal"];
+const costsForWarnings: readonly Cost[] = [...costsForNormals, "unwritten Normal", "counting Warning"];
+
+function costOf(series: Series): Cost {
+  const type = isNormal(series) ? "Normal" : "Warning";
+  if (!isUnwritten(series)) return `written ${type}`;
+  return series.writtenCount > 0 ? `counting ${type}` : `unwritten ${type}`;
+}
+
+function compare(one: { readonly cost: number; readonly lastMs: number }, other: { readonly cost: number; readonly lastMs: number }): number {
+  return one.cost - other.cost || one.lastMs - other.lastMs;
+}
+
+function isNormal({ event }: Series): boolean {
+  return event.type === "Normal";
 }
 
 function isUnwritten({ count, writtenCount }: Series): boolean {

@@ -17,6 +17,10 @@ export interface EventRecorderOptions {
 
 const fieldManager = "heliograph-operator-events";
 const writeTimeoutMs = 5_000;
+/** So many in one go: a warning that comes meanwhile waits for no more. */
+const writesInARow = 20;
+/** Dropping events is logged once, and again only after it had stopped for so long. */
+const quietMs = 6 * 60_000;
 
 /**
  * Reports events in the background: {@link record} neither waits nor fails. Equal ones become a series, and no object can
@@ -29,6 +33,8 @@ export class EventRecorder {
   readonly #stopping = new AbortController();
   #cancelTimer: (() => void) | undefined;
   #writing: Promise<void> | undefined;
+  #isDraining = false;
+  #droppedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -38,10 +44,12 @@ export class EventRecorder {
 
   /** Reports an occurrence. Never throws; what cannot be reported is counted. */
   record(occurrence: Occurrence): void {
-    if (this.#stopping.signal.aborted) return;
+    if (this.#isDraining) return;
     try {
-      const result = this.#series.add(occurrence, { nowMs: this.#clock.nowMs(), wallMs: this.#clock.wallMs() });
+      const { result, evicted } = this.#series.add(occurrence, { nowMs: this.#clock.nowMs(), wallMs: this.#clock.wallMs() });
       this.#options.metrics.events.inc({ result });
+      if (evicted > 0) this.#options.metrics.events.inc({ result: "dropped" }, evicted);
+      if (result === "dropped" || evicted > 0) this.#reportDrop();
       this.#schedule();
     } catch (error) {
       this.#count("failed", error);
@@ -50,21 +58,23 @@ export class EventRecorder {
 
   /** Writes what is still to be written, within the time given, and ends. */
   async stop(drainMs: number): Promise<void> {
+    this.#isDraining = true;
     this.#cancelTimer?.();
     const cancel = this.#clock.after(drainMs, () => this.#stopping.abort());
     await this.#writing;
-    await this.#write(Number.POSITIVE_INFINITY);
+    await this.#write(this.#series.due(Number.POSITIVE_INFINITY));
     this.#stopping.abort();
     cancel();
   }
 
   #schedule(): void {
-    if (this.#writing !== undefined || this.#stopping.signal.aborted) return;
+    if (this.#writing !== undefined || this.#isDraining) return;
     this.#cancelTimer?.();
     const dueMs = this.#series.nextDueMs();
     if (dueMs === undefined) return;
     this.#cancelTimer = this.#clock.after(dueMs - this.#clock.nowMs(), () => {
-      this.#writing = this.#write(this.#clock.nowMs()).finally(() => {
+      const keys = this.#series.due(this.#clock.nowMs()).slice(0, writesInARow);
+      this.#writing = this.#write(keys).finally(() => {
         this.#writing = undefined;
         this.#schedule();
       });
@@ -72,8 +82,8 @@ export class EventRecorder {
   }
 
   /** One after the other: events are never what the server should be busy with. */
-  async #write(untilMs: number): Promise<void> {
-    for (const key of this.#series.due(untilMs)) {
+  async #write(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
       if (this.#stopping.signal.aborted) return;
       await this.#writeOne(key);
     }
@@ -91,6 +101,12 @@ export class EventRecorder {
       const again = this.#series.failed(key, isKubeError(error, "transient"), this.#clock.nowMs());
       if (!again) this.#count("failed", error);
     }
+  }
+
+  #reportDrop(): void {
+    const nowMs = this.#clock.nowMs();
+    if (nowMs - this.#droppedAtMs >= quietMs) this.#options.log.warn("events dropped: too many wait to be written");
+    this.#droppedAtMs = nowMs;
   }
 
   #count(result: "failed", error: unknown): void {

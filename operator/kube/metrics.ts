@@ -161,7 +161,7 @@ function clientMetrics(registry: Registry) {
     events: new Counter({
       registers,
       name: "heliograph_kube_events_total",
-      help: "Occurrences by what became of them (new, repeated, capped) and events written or failed",
+      help: "Occurrences by what became of them (new, repeated, capped, dropped) and events written or failed",
       labelNames: ["result"] as const,
     }),
   };

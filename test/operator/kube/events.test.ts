@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import type { KubeClient } from "../../../operator/kube/client.ts";
@@ -14,7 +14,7 @@ const regarding = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner
 const refused: Occurrence = { regarding, type: "Warning", reason: "InvalidSpec", action: "Compile", note: "no such Secret" };
 
 /** A recorder whose server fails with the given errors first. */
-function start(errors: readonly Error[] = []) {
+function start(errors: readonly Error[] = [], log: Logger = pino({ level: "silent" })) {
   const written: KubeEvent[] = [];
   const left = [...errors];
   const apply = async (_type: unknown, object: unknown): Promise<unknown> => {
@@ -27,7 +27,7 @@ function start(errors: readonly Error[] = []) {
   const clock = new ManualClock();
   // Only what a recorder calls.
   const client = { apply } as unknown as KubeClient;
-  const recorder = new EventRecorder({ client, reporter, log: pino({ level: "silent" }), metrics: createKubeMetrics(registry), clock });
+  const recorder = new EventRecorder({ client, reporter, log, metrics: createKubeMetrics(registry), clock });
   const counted = async (result: string): Promise<number> => {
     const text = await registry.getSingleMetricAsString("heliograph_kube_events_total");
     return Number(text.split("\n").find((line) => line.includes(`"${result}"`))?.split(" ").at(-1) ?? 0);
@@ -142,6 +142,56 @@ describe("a failure to write", () => {
   });
 });
 
+describe("more events than are held", () => {
+  const ready = (index: number): Occurrence => ({
+    ...refused,
+    regarding: { ...regarding, uid: `u${index}`, name: `n${index}` },
+    type: "Normal",
+    reason: "Ready",
+  });
+  const broken = (index: number): Occurrence => ({ ...ready(index), type: "Warning", reason: "Broken" });
+
+  test("of 3,000 objects within six minutes are all written", async () => {
+    const { recorder, clock, written, counted } = start();
+    for (let index = 0; index < 3_000; index += 1) {
+      recorder.record(ready(index));
+      await clock.advanceInSteps(100, 100);
+    }
+    expect(written).toHaveLength(3_000);
+    expect(await counted("dropped")).toBe(0);
+  });
+
+  test("at once cost normal ones, never a warning, and are counted and logged once", async () => {
+    const lines: string[] = [];
+    const { recorder, clock, written, counted } = start([], pino({ level: "warn" }, { write: (line) => lines.push(line) }));
+    for (let index = 0; index < 1_500; index += 1) recorder.record(ready(index));
+    for (let index = 0; index < 300; index += 1) recorder.record(broken(index));
+    await clock.advanceInSteps(1_000, 10);
+    const types = written.map(({ type }) => type);
+    expect([types.filter((type) => type === "Warning").length, types.length]).toEqual([300, 1_000]);
+    expect(types.slice(0, 300)).not.toContain("Normal");
+    expect([await counted("dropped"), await counted("written")]).toEqual([800, 1_000]);
+    expect(lines).toHaveLength(1);
+  });
+
+  test("that are all warnings keep the first ones", async () => {
+    const { recorder, clock, written, counted } = start();
+    for (let index = 0; index < 1_100; index += 1) recorder.record(broken(index));
+    recorder.record(ready(0));
+    await clock.advanceInSteps(1_000, 10);
+    expect(written.map(({ metadata }) => metadata.name?.split(".")[0])).toEqual(Array.from({ length: 1_000 }, (_, index) => `n${index}`));
+    expect(await counted("dropped")).toBe(101);
+  });
+
+  test("of one object, all good news, leave it its warnings", async () => {
+    const { recorder, clock, written } = start();
+    for (let index = 0; index < 20; index += 1) recorder.record({ ...ready(0), note: `news ${index}` });
+    recorder.record(broken(0));
+    await clock.advanceInSteps(1, 1);
+    expect(written.filter(({ type }) => type === "Warning")).toHaveLength(1);
+  });
+});
+
 describe("stopping", () => {
   test("writes what is still to be written and leaves no timer", async () => {
     const { recorder, clock, written } = start();
@@ -184,7 +234,7 @@ test("every accepted occurrence is counted in exactly one event, whatever is rep
       for (const { uid, note, afterMs } of given) {
         nowMs += afterMs;
         const occurrence = { ...refused, regarding: { ...regarding, uid: `${uid}`, name: `${uid}` }, note: `${note}` };
-        accepted += series.add(occurrence, { nowMs, wallMs: nowMs }) === "capped" ? 0 : 1;
+        accepted += series.add(occurrence, { nowMs, wallMs: nowMs }).result === "capped" ? 0 : 1;
         reported.write(series, nowMs);
       }
       reported.write(series, Number.MAX_SAFE_INTEGER);
