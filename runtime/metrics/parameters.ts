@@ -191,7 +191,8 @@ export function readLabel(name: string, field: string, code: ErrorCode): LabelNa
   return label;
 }
 
-function readTime(params: Parameters, name: string): number | undefined {
+/** A time in Unix milliseconds; undefined when it is not there. @throws Refusal `invalid_time` */
+export function readTime(params: Parameters, name: string): number | undefined {
   const text = readOne(params, name, "invalid_time");
   if (text === undefined) return undefined;
   const ms = parseTime(text);
@@ -207,7 +208,8 @@ function readStep(params: Parameters): number | undefined {
   throw refuseField("invalid_step", "step", "step is not a duration such as 10s, 1m or 1h");
 }
 
-function readCount(params: Parameters, name: "limit" | "page", max: number): number | undefined {
+/** A whole number from 1; undefined when it is not there. @throws Refusal `invalid_limit`, `invalid_page` */
+export function readCount(params: Parameters, name: "limit" | "page", max: number): number | undefined {
   const code = name === "limit" ? "invalid_limit" : "invalid_page";
   const text = readOne(params, name, code);
   if (text === undefined) return undefined;

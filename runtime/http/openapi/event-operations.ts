@@ -1,14 +1,16 @@
-import { words } from "./json-schema.ts";
+import { textLengthMax } from "../../metrics/parameters.ts";
+import { askedTime } from "./common-schemas.ts";
+import { words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationParameter } from "./operation.ts";
 
-const text = (name: string, description: string, example?: string): OperationParameter => {
-  const parameter = { name, in: "query", description, schema: { type: "string", minLength: 1 } } as const;
+const text = (name: string, description: string, example?: string, more: JsonSchema = {}): OperationParameter => {
+  const parameter = { name, in: "query", description, schema: { type: "string", minLength: 1, maxLength: textLengthMax, ...more } } as const;
   return example === undefined ? parameter : { ...parameter, example };
 };
 const eventId = { name: "id", in: "path", description: "Event id", schema: { type: "string", minLength: 1 } } as const;
 const replayId = { name: "id", in: "path", description: "Replay id", schema: { type: "string", minLength: 1 } } as const;
 const paging: readonly OperationParameter[] = [
-  text("cursor", "Where to go on: `meta.cursor` of the page before"),
+  text("cursor", "Where to go on: `meta.cursor` of the page before", undefined, { pattern: "^[0-9]{1,16}$" }),
   { name: "limit", in: "query", description: "Items of a page", schema: { type: "integer", minimum: 1, maximum: 200, default: 50 } },
 ];
 
@@ -39,8 +41,8 @@ export const listOperation: Operation = {
   tag: "webhooks",
   summary: "Events of the caller's tenants and where their deliveries stand, oldest first",
   parameters: [
-    text("from", "Accepted at or after this time; a day ago without it", "2026-01-31T00:00:00.000Z"),
-    text("to", "Accepted before this time"),
+    text("from", "Accepted at or after this time, which is past; without it a day before the end", "2026-01-31T00:00:00.000Z", askedTime),
+    text("to", "Accepted before this time", undefined, askedTime),
     text("after_id", "Begin after this event"),
     text("before_id", "End before this event"),
     text("type", "Event type, or a pattern of them", "payout.*"),
@@ -89,7 +91,7 @@ export const deadLettersOperation: Operation = {
   summary: "Deliveries to a partner that ended without success, oldest first",
   parameters: [
     { ...text("partner", "Partner", "default/acme"), required: true },
-    text("reason", "Only letters of this reason", "status_404"),
+    text("reason", "Only letters of this reason", "status_404", { pattern: "^[a-z0-9_]{1,64}$" }),
     ...paging,
   ],
   answers: { "200": { description: "Dead letters", schema: "DeadLetterPage" } },

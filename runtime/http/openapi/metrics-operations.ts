@@ -1,5 +1,6 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
 import { downsamples, metricsMax, seriesMax, textLengthMax } from "../../metrics/parameters.ts";
+import { askedTime } from "./common-schemas.ts";
 import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";
 
@@ -7,7 +8,6 @@ function parameter(name: string, description: string, schema: JsonSchema, more: 
   return { name, in: "query", description, schema, ...more };
 }
 
-const time = text({ format: "date-time", pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$` });
 const name = text({ minLength: 1, maxLength: textLengthMax });
 const schemaVersion = parameter("schema_version", "`meta.schema_version` that the caller was written against; 409 when another is served", name);
 const filters = labelNames.map((label) => parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name));
@@ -80,8 +80,8 @@ export const queryOperation: Operation = {
   summary: "Time series of one or more metrics",
   parameters: [
     ...selection,
-    parameter("from", "Start of the window. Default: three hours before its end", time),
-    parameter("to", "End of the window. Default: now", time),
+    parameter("from", "Start of the window. Default: three hours before its end", askedTime),
+    parameter("to", "End of the window. Default: now", askedTime),
     parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
   ],
   answers: wholeOrPartial({ schema: "QueryAnswer", alsoAs: tables, headers: { ...diagnostics, ...quotas, ...deprecation } }),
@@ -92,7 +92,7 @@ export const instantOperation: Operation = {
   id: "instantMetrics",
   tag: "metrics",
   summary: "The value of metrics at one time",
-  parameters: [...selection, parameter("ts", "Time of the value. Default: now", time)],
+  parameters: [...selection, parameter("ts", "Time of the value. Default: now", askedTime)],
   answers: wholeOrPartial({ schema: "InstantAnswer", alsoAs: tables, headers: { ...diagnostics, ...quotas, ...deprecation } }),
 };
 

@@ -1,0 +1,54 @@
+import { refuseField } from "../../errors/refusal.ts";
+import type { Parameters } from "../../metrics/metrics-api.ts";
+import { readCount, readOne, readTime, readWord, refuseUnknown } from "../../metrics/parameters.ts";
+import type { EventQuery } from "../../webhooks/event-list.ts";
+import type { DeliveryState } from "../../webhooks/history.ts";
+import type { DeadLetterQuery } from "../../webhooks/replay/dead-letter-box.ts";
+
+const pageDefault = 50;
+const pageMax = 200;
+const dayMs = 86_400_000;
+const states = ["in_delivery", "delivered", "rejected", "dead"] as const satisfies readonly DeliveryState[];
+const cursorForm = /^\d{1,16}$/u;
+const reasonForm = /^[a-z0-9_]{1,64}$/u;
+const eventNames: readonly string[] = ["from", "to", "after_id", "before_id", "type", "partner", "state", "cursor", "limit"];
+const letterNames: readonly string[] = ["partner", "reason", "cursor", "limit"];
+
+/** Reads the parameters of `GET /webhooks/events`. @throws Refusal 400 that names the parameter at fault */
+export function readEventQuery(query: Parameters, tenants: readonly string[], nowMs: number): EventQuery {
+  refuseUnknown(query, (name) => eventNames.includes(name));
+  const texts = {
+    afterId: readOne(query, "after_id"),
+    beforeId: readOne(query, "before_id"),
+    type: readOne(query, "type"),
+    partner: readOne(query, "partner"),
+    state: readWord(query, "state", states),
+  };
+  const given = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined)) as Partial<EventQuery>;
+  const { from, to } = { from: readTime(query, "from"), to: readTime(query, "to") };
+  const endMs = Math.min(to ?? nowMs, nowMs);
+  if (from !== undefined && from >= endMs) {
+    throw refuseField("invalid_window", "from", from >= (to ?? from + 1) ? "from is not before to" : "from is in the future");
+  }
+  // With an id to begin after, no time bounds the list.
+  const fromMs = from ?? (given.afterId === undefined ? endMs - dayMs : 0);
+  const toMs = to ?? Number.POSITIVE_INFINITY;
+  return { tenants, fromMs, toMs, ...placeOf(query), ...given };
+}
+
+/** Reads the parameters of `GET /webhooks/dead-letters`. @throws Refusal 400 that names the parameter at fault */
+export function readLetterQuery(query: Parameters): DeadLetterQuery {
+  refuseUnknown(query, (name) => letterNames.includes(name));
+  const partner = readOne(query, "partner");
+  if (partner === undefined) throw refuseField("invalid_request", "partner", "partner is required: namespace/name");
+  const reason = readOne(query, "reason");
+  // It goes into a subject filter.
+  if (reason !== undefined && !reasonForm.test(reason)) throw refuseField("invalid_request", "reason", "reason is one like status_404");
+  return { partner, ...placeOf(query), ...(reason === undefined ? {} : { reason }) };
+}
+
+function placeOf(query: Parameters): { readonly afterSeq: number; readonly limit: number } {
+  const cursor = readOne(query, "cursor") ?? "0";
+  if (!cursorForm.test(cursor)) throw refuseField("invalid_request", "cursor", "cursor is one that a page before gave");
+  return { afterSeq: Number(cursor), limit: readCount(query, "limit", pageMax) ?? pageDefault };
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { queryParameters } from "../../../../runtime/http/query-string.ts";
+import { readEventQuery, readLetterQuery } from "../../../../runtime/http/routes/event-query.ts";
+
+const nowMs = Date.UTC(2026, 0, 31, 12);
+const dayMs = 86_400_000;
+const listed = (query: string) => readEventQuery(queryParameters(`/webhooks/events?${query}`), ["acme"], nowMs);
+const letters = (query: string) => readLetterQuery(queryParameters(`/webhooks/dead-letters?${query}`));
+
+function refusalOf(read: () => unknown): readonly (string | undefined)[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    return error instanceof Refusal ? [error.code, error.errors[0]?.field] : [String(error)];
+  }
+}
+
+describe("a list of events", () => {
+  test("takes times, counts and filters as they are documented", () => {
+    const query = "from=2026-01-30T00:00:00Z&to=2026-01-31T00:00:00.000Z&type=payout.*&partner=shop/one&state=dead&cursor=7&limit=200";
+    expect(listed(query)).toEqual({
+      tenants: ["acme"],
+      fromMs: Date.UTC(2026, 0, 30),
+      toMs: Date.UTC(2026, 0, 31),
+      type: "payout.*",
+      partner: "shop/one",
+      state: "dead",
+      afterSeq: 7,
+      limit: 200,
+    });
+  });
+
+  test.each([
+    ["now", "", nowMs - dayMs],
+    ["the time that it ends before", "to=2026-01-20T00:00:00Z", Date.UTC(2026, 0, 19)],
+    ["the beginning, with an id to begin after", "after_id=e-1", 0],
+  ])("begins a day before %s when it names no beginning", (_, query, fromMs) => {
+    expect(listed(query)).toMatchObject({ fromMs, limit: 50 });
+  });
+
+  test.each([
+    ["a number for a time", "from=0", "invalid_time", "from"],
+    ["a day alone", "from=2026-01-30", "invalid_time", "from"],
+    ["a day that does not exist", "to=2026-02-30T00:00:00Z", "invalid_time", "to"],
+    ["a time of another zone", "to=2026-01-30T00:00:00%2B01:00", "invalid_time", "to"],
+    ["an empty time", "from=", "invalid_time", "from"],
+    ["a beginning that is not before the end", "from=2026-01-30T00:00:00Z&to=2026-01-30T00:00:00Z", "invalid_window", "from"],
+    ["a beginning in the future", "from=2026-02-01T00:00:00Z", "invalid_window", "from"],
+    ["a count in another notation", "limit=1e2", "invalid_limit", "limit"],
+    ["a count with a sign", "limit=%2B5", "invalid_limit", "limit"],
+    ["a count with a leading zero", "limit=05", "invalid_limit", "limit"],
+    ["a count beyond the page", "limit=201", "invalid_limit", "limit"],
+    ["an empty type", "type=", "invalid_request", "type"],
+    ["an empty partner", "partner=", "invalid_request", "partner"],
+    ["an empty id", "after_id=", "invalid_request", "after_id"],
+    ["a text of any length", `before_id=${"x".repeat(201)}`, "invalid_request", "before_id"],
+    ["a state that is none", "state=lost", "invalid_request", "state"],
+    ["a parameter twice", "type=a.b&type=a.c", "invalid_request", "type"],
+    ["a cursor of its own making", "cursor=-1", "invalid_request", "cursor"],
+    ["what is not known", "tenant=acme", "unknown_parameter", "tenant"],
+  ])("refuses %s, as queries for metrics do", (_, query, code, field) => {
+    expect(refusalOf(() => listed(query))).toEqual([code, field]);
+  });
+});
+
+describe("a list of dead letters", () => {
+  test("takes a partner and a reason", () => {
+    expect(letters("partner=shop/one&reason=status_404&limit=1")).toEqual({ partner: "shop/one", reason: "status_404", afterSeq: 0, limit: 1 });
+  });
+
+  test.each([
+    ["no partner", "reason=status_404", "invalid_request", "partner"],
+    ["an empty reason", "partner=shop/one&reason=", "invalid_request", "reason"],
+    ["a reason that would widen the subject", "partner=shop/one&reason=*", "invalid_request", "reason"],
+    ["a count in another notation", "partner=shop/one&limit=1e2", "invalid_limit", "limit"],
+  ])("refuses %s", (_, query, code, field) => {
+    expect(refusalOf(() => letters(query))).toEqual([code, field]);
+  });
+});
