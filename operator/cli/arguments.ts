@@ -34,6 +34,9 @@ export interface Arguments {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** What Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`: never somebody's wish. */
+const serviceLink = /^(?:tcp|udp|sctp):\/\//u;
+
 const portMax = 65_535;
 const secondsMax = 3_600;
 const shardsMax = 100;
@@ -107,10 +110,11 @@ class Given {
     throw new UsageError(`--${name} is a whole number from ${min} to ${max}, not ${value}.`);
   }
 
-  /** A variable that is empty is as good as none. */
+  /** A variable that is empty, or of a Service, is as good as none. */
   #inherited(name: FlagName): string | undefined {
-    const value = this.#environment[variableOf(flagOf(name))];
-    return value === "" ? undefined : value;
+    const variable = variableOf(flagOf(name));
+    const value = this.#environment[variable] ?? "";
+    return value === "" || (variable.endsWith("_PORT") && serviceLink.test(value)) ? undefined : value;
   }
 }
 

@@ -9,6 +9,12 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type FlagValues = Readonly<Record<string, readonly string[] | undefined>>;
 
+/**
+ * What Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`: never somebody's wish. Source:
+ * Kubernetes documentation, "Service", "Environment variables".
+ */
+const serviceLink = /^(?:tcp|udp|sctp):\/\//u;
+
 /** Flags with their environment variables and defaults. */
 export class Given {
   private readonly values: FlagValues;
@@ -34,8 +40,7 @@ export class Given {
     const given = this.values[name];
     if (given !== undefined && given.length > 1) throw new UsageError(`--${name} is given ${given.length} times.`);
     const flag = this.flag(name);
-    const inherited = this.environment[variableOf(flag)];
-    const value = given?.[0] ?? (inherited === "" ? undefined : inherited) ?? flag.standard;
+    const value = given?.[0] ?? this.inherited(flag) ?? flag.standard;
     if (value === "") throw new UsageError(`--${name} is empty.`);
     return value;
   }
@@ -52,6 +57,13 @@ export class Given {
     const number = /^\d{1,9}$/u.test(value) ? Number(value) : Number.NaN;
     if (number >= min && number <= max) return number;
     throw new UsageError(`--${name} is a whole number from ${min} to ${max}, not ${value}.`);
+  }
+
+  /** A variable that is empty, or of a Service, is as good as none. */
+  private inherited(flag: Flag): string | undefined {
+    const variable = variableOf(flag);
+    const value = this.environment[variable] ?? "";
+    return value === "" || (variable.endsWith("_PORT") && serviceLink.test(value)) ? undefined : value;
   }
 
   private flag(name: string): Flag {

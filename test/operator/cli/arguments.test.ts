@@ -71,6 +71,11 @@ describe("the command line", () => {
     expect(read([], { HELIOGRAPH_ALL_NAMESPACES: "false", HELIOGRAPH_WATCH_NAMESPACES: "a,b" })).toMatchObject({ watched: ["a", "b"] });
   });
 
+  test("passes over variables that Kubernetes makes of Services of such names", () => {
+    const links = { HELIOGRAPH_METRICS_PORT: "tcp://10.0.0.1:80", HELIOGRAPH_RUNTIME_PORT: "udp://10.0.0.2:53" };
+    expect(read([], links)).toMatchObject({ metricsPort: 9090, runtime: { portName: "admin" } });
+  });
+
   test("asks for help or the version, whatever else stands there", () => {
     for (const flag of ["--help", "-h"]) expect(read(["--shards", "x", flag])).toEqual({ command: "help" });
     expect(read(["--version"])).toEqual({ command: "version" });

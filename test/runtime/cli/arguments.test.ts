@@ -126,6 +126,11 @@ describe("an environment variable", () => {
     expect(read("run config", { HELIOGRAPH_PORT: "", HELIOGRAPH_NATS: "" })).toMatchObject({ port: 8080 });
   });
 
+  test("that Kubernetes makes of a Service of such a name is as good as none", () => {
+    const links = { HELIOGRAPH_PORT: "tcp://10.0.0.1:80", HELIOGRAPH_ADMIN_PORT: "sctp://10.0.0.2:9", HELIOGRAPH_PORT_80_TCP_PORT: "80" };
+    expect(read("run config", links)).toMatchObject({ port: 8080, adminPort: 9090 });
+  });
+
   test("gives a list separated by commas", () => {
     expect(read("dev-token", { HELIOGRAPH_TENANT: "a,b", HELIOGRAPH_SCOPE: "s" })).toMatchObject({ tenants: ["a", "b"] });
   });
