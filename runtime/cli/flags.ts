@@ -5,7 +5,7 @@ export interface Flag {
   /** What stands for the value in the help. */
   readonly value: string;
   readonly help: string;
-  /** Whether it may be given several times; in the environment the values are separated by commas. */
+  /** Whether it may be given several times; values may also be separated by commas. */
   readonly multiple?: boolean;
   readonly required?: boolean;
   /** Text of the default; absent when there is none. */

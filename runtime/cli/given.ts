@@ -29,8 +29,8 @@ export class Given {
 
   list(name: string): readonly string[] {
     const flag = this.flag(name);
-    const inherited = this.environment[variableOf(flag)]?.split(",").filter((value) => value !== "");
-    const list = this.values[name] ?? inherited ?? [];
+    const inherited = this.inherited(flag)?.split(",").filter((value) => value !== "");
+    const list = this.values[name]?.flatMap((values) => values.split(",")) ?? inherited ?? [];
     if (flag.required === true && list.length === 0) throw new UsageError(`--${name} is required.`);
     if (list.includes("")) throw new UsageError(`--${name} is empty.`);
     return list;

@@ -85,11 +85,11 @@ describe("the command line", () => {
     });
   });
 
-  test("of dev-token splits scopes at blanks and collects what is repeated", () => {
-    const argv = ["dev-token", "--tenant", "a", "--tenant", "b", "--scope", "x y", "--scope", "z", "--ttl", "30m"];
+  test("of dev-token splits lists at commas, scopes at blanks too, and collects what is repeated", () => {
+    const argv = ["dev-token", "--tenant", "a,b", "--tenant", "c", "--scope", "w,x y", "--scope", "z", "--ttl", "30m"];
     expect(readArguments(argv, {})).toMatchObject({
-      tenants: ["a", "b"],
-      scopes: ["x", "y", "z"],
+      tenants: ["a", "b", "c"],
+      scopes: ["w", "x", "y", "z"],
       ttlSeconds: 1800,
       client: "dev",
       regions: [],
@@ -164,6 +164,7 @@ describe("a command line is refused with a sentence", () => {
     ["for a namespace that is none", "runtime --config kubernetes --namespace a/b --nats embedded", "--namespace is a name of small letters, digits, dots and dashes, not a/b."],
     ["for a certificate without its key", "runtime --config d --nats tls://n --nats-cert c", "--nats-cert and --nats-key are given together."],
     ["for a token without a tenant", "dev-token --scope s", "--tenant is required."],
+    ["for a list with an empty part", "dev-token --tenant t --scope a,,b", "--scope is empty."],
     ["for a token without a scope", "dev-token --tenant t", "--scope is required."],
     ["for a time to live that is none", "dev-token --tenant t --scope s --ttl 1y", /^--ttl is a duration such as/u],
     ["for a time to live that is too long", "dev-token --tenant t --scope s --ttl 31d", /^--ttl is a duration such as/u],

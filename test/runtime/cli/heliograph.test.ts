@@ -88,6 +88,13 @@ describe("heliograph dev-token", () => {
     });
   });
 
+  test("prints a token with the scopes that the README asks for", async () => {
+    const [, line = ""] = /^npx heliograph (dev-token .*)$/mu.exec(await readFile("README.md", "utf8")) ?? [];
+    const { code, stdout } = await runProgram([...line.split(" "), "--data", folder.path]);
+    expect(code).toBe(0);
+    expect(decodeJwt(stdout.trim())).toMatchObject({ tenants: ["lumen"], scope: "events:write metrics:read" });
+  });
+
   test("prints a token that another data folder does not trust", async () => {
     const token = await mint();
     const { trusted } = await openDevIssuer(join(folder.path, "other"), Date.now);
