@@ -22,7 +22,7 @@ const data: Flag = {
 const port: Flag = { name: "port", value: "PORT", help: "Port of both APIs; 0 picks a free one.", standard: "8080" };
 const adminPort: Flag = { name: "admin-port", value: "PORT", help: "Port of health, readiness and metrics; 0 picks a free one.", standard: "9090" };
 const host: Flag = { name: "host", value: "ADDRESS", help: "Address that both ports are opened on.", standard: "127.0.0.1" };
-const natsServer: Flag = { name: "nats-server", value: "PATH", help: "The nats-server program to start; without it, the first on PATH." };
+const natsServer: Flag = { name: "nats-server", value: "PATH", help: "The nats-server program to start; without it, the first on PATH, else the one that a checkout built." };
 const settings: Flag = { name: "settings", value: "FILE", help: "Installation settings; without it the defaults hold." };
 const drainSeconds: Flag = {
   name: "drain-seconds",

@@ -121,8 +121,8 @@ describe("a child nats-server", () => {
   });
 
   test("that is not found is said so in a sentence", async () => {
-    await expect(startChildServer({ ...options(), environment: { PATH: folder.path } })).rejects.toThrow(
-      "nats-server was not found: put it on PATH or set HELIOGRAPH_NATS_SERVER to where it is",
+    await expect(startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } })).rejects.toThrow(
+      "nats-server was not found: put it on PATH",
     );
   });
 
@@ -130,7 +130,7 @@ describe("a child nats-server", () => {
     const old = join(folder.path, "nats-server");
     await writeFile(old, "#!/bin/sh\necho 'nats-server: v2.12.3'\n");
     await chmod(old, 0o755);
-    await expect(startChildServer({ ...options(), environment: { PATH: folder.path } })).rejects.toThrow(
+    await expect(startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } })).rejects.toThrow(
       `${old} has version 2.12.3, but nats-server 2.14 or newer is needed`,
     );
   });
