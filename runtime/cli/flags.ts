@@ -55,7 +55,7 @@ export const runtimeFlags = [
   { name: "config-prefix", value: "PREFIX", help: "First part of the Secrets' names.", standard: "heliograph" },
   { name: "shards", value: "COUNT", help: "Secrets that hold resources; the same as the operator's.", standard: "32" },
   { name: "key-shards", value: "COUNT", help: "Secrets that hold key material; the same as the operator's.", standard: "8" },
-  { name: "kubeconfig", value: "FILE", help: "The way to the API server; without it the pod's service account." },
+  { name: "kubeconfig", value: "FILE", help: "The way to the API server; without it the files of KUBECONFIG, else the pod's service account." },
   {
     name: "config-cache",
     value: "DIR",

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import type { RequestOptions } from "node:https";
-import { dirname, join, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { parse as parseYaml } from "yaml";
 
@@ -33,7 +33,7 @@ export interface KubernetesAccess {
 }
 
 export interface KubernetesAccessOptions {
-  /** Path of a kubeconfig. @default the pod's service account */
+  /** Path of a kubeconfig. @default the files of `KUBECONFIG`, else the pod's service account */
   readonly kubeconfig?: string;
   /** @default process.env */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -44,13 +44,14 @@ export interface KubernetesAccessOptions {
 const serviceAccountFolderDefault = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Finds the way to the API server: a kubeconfig when one is named, else the pod's service account.
+ * Finds the way to the API server: a kubeconfig when one is named, by the option or by `KUBECONFIG`, else the pod's service
+ * account.
  * @throws Error in a sentence for people
  */
 export async function openKubernetesAccess(options: KubernetesAccessOptions): Promise<KubernetesAccess> {
   const { kubeconfig, environment = process.env, serviceAccountFolder = serviceAccountFolderDefault } = options;
-  if (kubeconfig === undefined) return serviceAccountAccess(environment, serviceAccountFolder);
-  return kubeconfigAccess(kubeconfig);
+  const paths = kubeconfig === undefined ? (environment["KUBECONFIG"] ?? "").split(delimiter).filter((path) => path !== "") : [kubeconfig];
+  return paths.length === 0 ? serviceAccountAccess(environment, serviceAccountFolder) : kubeconfigAccess(paths);
 }
 
 /** Source: Kubernetes documentation, "Accessing the Kubernetes API from a Pod". */
@@ -59,7 +60,7 @@ async function serviceAccountAccess(
   folder: string,
 ): Promise<KubernetesAccess> {
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "443" } = environment;
-  if (host === "") throw new Error("this is no pod (KUBERNETES_SERVICE_HOST is not set), and no kubeconfig is named");
+  if (host === "") throw new Error("this is no pod (KUBERNETES_SERVICE_HOST is not set), and neither --kubeconfig nor KUBECONFIG names a kubeconfig");
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   const readText = async (name: string): Promise<string> => (await readFile(join(folder, name), "utf8")).trim();
   return {
@@ -77,32 +78,44 @@ async function serviceAccountAccess(
  * some 85 MB, which a pod has no use for. Token files are read here, since the library keeps one for a minute and does not
  * know all of them.
  */
-async function kubeconfigAccess(path: string): Promise<KubernetesAccess> {
+async function kubeconfigAccess(paths: readonly string[]): Promise<KubernetesAccess> {
   const { KubeConfig: Config } = await import("@kubernetes/client-node");
+  // Several are one, as kubectl has it, and the first that names a context wins.
   const load = (): KubeConfig => {
-    const config = new Config();
-    config.loadFromFile(path);
+    const [config = new Config(), ...others] = paths.map((path) => {
+      const read = new Config();
+      read.loadFromFile(path);
+      return read;
+    });
+    for (const other of others) config.mergeConfig(other, (config.getCurrentContext() ?? "") !== "");
     return config;
   };
   let config = load();
-  clusterOf(config, path);
+  const name = paths.join(delimiter);
+  clusterOf(config, name);
   return {
     namespace: config.getContextObject(config.getCurrentContext())?.namespace,
     read: async () => {
       // A plugin's token is kept by the library until it expires; everything else may have changed in the file.
       if (!config.getCurrentUser()?.exec) config = load();
-      const { headers, ...credentials } = await credentialsOf(config, path);
-      const tokenFile = await tokenFileOf(config, path);
+      const { headers, ...credentials } = await credentialsOf(config, name);
+      const tokenFile = await tokenFileOf(config, paths);
       const token = tokenFile === undefined ? {} : { Authorization: `Bearer ${(await readFile(tokenFile, "utf8")).trim()}` };
       return { ...credentials, headers: { ...headers, ...token } };
     },
   };
 }
 
+async function tokenFileOf(config: KubeConfig, paths: readonly string[]): Promise<string | undefined> {
+  const current = config.getCurrentUser()?.name;
+  const files = await Promise.all(paths.map((path) => tokenFileIn(path, current)));
+  return files.find((file) => file !== undefined);
+}
+
 /** Source: Kubernetes API reference, kubeconfig v1 AuthInfo; and the provider that the library makes for a pod. */
-async function tokenFileOf(config: KubeConfig, path: string): Promise<string | undefined> {
+async function tokenFileIn(path: string, userName: string | undefined): Promise<string | undefined> {
   const { users = [] } = (parseYaml(await readFile(path, "utf8")) ?? {}) as { readonly users?: readonly NamedUser[] };
-  const { user } = users.find(({ name }) => name === config.getCurrentUser()?.name) ?? {};
+  const { user } = users.find(({ name }) => name === userName) ?? {};
   const tokenFile = user?.tokenFile ?? user?.["auth-provider"]?.config?.tokenFile;
   return tokenFile === undefined ? undefined : resolve(dirname(path), tokenFile);
 }

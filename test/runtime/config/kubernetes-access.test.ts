@@ -1,5 +1,5 @@
 import { rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openKubernetesAccess } from "../../../runtime/config/kubernetes-access.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
@@ -90,6 +90,22 @@ describe("a kubeconfig", () => {
     expect((await access.read()).headers).toEqual({ Authorization: "Bearer first" });
     await put("token", "second");
     expect((await access.read()).headers).toEqual({ Authorization: "Bearer second" });
+  });
+
+  test("of the environment is one of several files, and stands back behind one that is named", async () => {
+    const whole = JSON.parse(text({ tokenFile: "token" })) as Record<string, unknown>;
+    const { users, ...rest } = whole;
+    const own = await put("own", JSON.stringify({ ...rest, users: [] }));
+    const others = await put("others", JSON.stringify({ apiVersion: "v1", kind: "Config", clusters: [], contexts: [], users }));
+    await put("token", "first");
+    const environment = { KUBECONFIG: ["", own, others].join(delimiter), KUBERNETES_SERVICE_HOST: "10.96.0.1" };
+    const access = await openKubernetesAccess({ environment });
+    expect(await access.read()).toMatchObject({ server: "https://127.0.0.1:6443", headers: { Authorization: "Bearer first" } });
+    const named = await openKubernetesAccess({ environment, kubeconfig: await put("config", text({ token: "named" })) });
+    expect((await named.read()).headers).toEqual({ Authorization: "Bearer named" });
+    await put("ca.crt", "CA");
+    const inPod = await openKubernetesAccess({ environment: { ...environment, KUBECONFIG: "" }, serviceAccountFolder: folder.path });
+    expect((await inPod.read()).server).toBe("https://10.96.0.1:443");
   });
 
   test("that is rewritten gives its new credentials", async () => {
