@@ -16,6 +16,8 @@ export interface Reading {
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
   readonly nowMs: number;
+  /** Set for a read in the background that replaces stale points: what other pods know must be young enough for memory. */
+  readonly isRenewal?: true;
   /** Told where the points of each range query came from, and how many of them are read again because of it. */
   readonly note: (stretches: readonly Omit<Stretch, "store">[], reads: OldestReads, renewed: number) => void;
 }
@@ -79,7 +81,7 @@ function readStale<Series>(source: Source<Series>, wanted: Wanted, key: string, 
   if (hole !== undefined) return undefined;
   const hasBegun = cache.renewals.begin(flightOf(key, grid), (signal) => {
     const call = { ...wanted.call, signal, bytes: createByteBudget() };
-    return readHole({ ...source, ask: source.askLater }, { ...wanted, call }, key, reading);
+    return readHole({ ...source, ask: source.askLater }, { ...wanted, call }, key, { ...reading, isRenewal: true });
   });
   return { runs: from("stale", runs), renewed: hasBegun ? grid.count : 0 };
 }
@@ -114,18 +116,38 @@ interface HoleRead<Series> extends Pick<RangeAnswer<Series>, "warning"> {
   readonly bytes: number;
 }
 
-/** Reads what is missing once for all who want it now. */
+/**
+ * Reads what is missing once for all who want it now. A caller whose lifetimes do not accept what another caller's read
+ * found in a cache reads again, with those of equal lifetimes.
+ */
 async function readHole<Series>(source: Source<Series>, wanted: Wanted, key: string, reading: Reading): Promise<HoleRead<Series>> {
   const { grid, call } = wanted;
-  const { cache, lifetimes } = reading;
-  const shared = wanted.mayShare && (lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
+  const { cache } = reading;
+  const limits = sharedLifetimes(reading);
+  const shared = wanted.mayShare && (reading.lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
   const flight = flightOf(key, grid);
-  const read = await cache.flights(flight, call.signal, (signal) => {
-    const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
-    return shared === undefined ? readStore(source, own, key, reading) : readShared(source, own, { key, flight, shared }, reading);
-  });
+  const fly = (name: string): Promise<HoleRead<Series>> =>
+    cache.flights(name, call.signal, (signal) => {
+      const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
+      return shared === undefined ? readStore(source, own, key, reading) : readShared(source, own, { key, flight, shared }, reading);
+    });
+  const joined = await fly(flight);
+  const read = isAccepted(joined, grid, limits, reading.nowMs) ? joined : await fly(JSON.stringify([flight, limits]));
   call.bytes.take(read.bytes);
   return read;
+}
+
+/** How old the points of other pods may be for one reader. */
+function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRenewal }: Reading): Lifetimes {
+  return { settledMs: isRenewal ? settledMs : Math.max(settledMs, sharedMs), tailMs };
+}
+
+/** Whether each point is the store's answer of now, or young enough for these lifetimes. */
+function isAccepted<Series>({ runs }: HoleRead<Series>, { startMs, stepMs }: PointGrid, limits: Lifetimes, nowMs: number): boolean {
+  return runs.every(({ origin, piece, offset, count }) => {
+    const grid = { startMs: startMs + offset * stepMs, stepMs, count };
+    return origin === "store" || cover([piece], grid, limits, Math.max(nowMs, piece.readAtMs)).hole === undefined;
+  });
 }
 
 function readsOf<Series>(runs: readonly OriginRun<Series>[], grid: PointGrid): OldestReads {
@@ -161,11 +183,12 @@ interface Sharing {
 function readShared<Series>(source: Source<Series>, wanted: Wanted, { key, flight, shared }: Sharing, reading: Reading): Promise<HoleRead<Series>> {
   const { kind } = source;
   const { cache, lifetimes, nowMs } = reading;
-  const { settledMs, tailMs, sharedMs = 0 } = lifetimes;
+  const { settledMs, sharedMs = 0 } = lifetimes;
   return shared.once(flight, async (): Promise<Done<HoleRead<Series>, Series>> => {
     const young = cache.ranges.pieces<Series>(key).filter(({ readAtMs }) => nowMs - readAtMs < settledMs);
     const found = await shared.find(kind, key);
-    const { runs, hole } = cover([...young, ...found], wanted.grid, { settledMs: Math.max(settledMs, sharedMs), tailMs }, nowMs);
+    const { runs, hole } = cover([...young, ...found], wanted.grid, sharedLifetimes(reading), nowMs);
+    if (reading.isRenewal) keepFound(source, runs, young, cache, key);
     const known = runs.map((run): OriginRun<Series> => ({ ...run, origin: young.includes(run.piece) ? "memory" : "shared" }));
     if (hole === undefined) return { result: { runs: known, bytes: 0, warning: "none" }, share: undefined };
     const read = await readStore(source, { ...wanted, grid: { ...hole, rangeMs: wanted.grid.rangeMs } }, key, reading);
@@ -175,13 +198,22 @@ function readShared<Series>(source: Source<Series>, wanted: Wanted, { key, fligh
   });
 }
 
+/** Keeps what another pod read, so that the next caller gets it from memory. */
+function keepFound<Series>({ kind }: Source<Series>, runs: readonly Run<Series>[], young: readonly Piece<Series>[], cache: ReadCache, key: string): void {
+  const pieces = new Set(runs.map(({ piece }) => piece).filter((piece) => !young.includes(piece)));
+  for (const piece of pieces) cache.ranges.keep(key, piece, bytesOf(kind, piece.series));
+}
+
+function bytesOf<Series>(kind: SeriesKind<Series>, series: readonly Series[]): number {
+  return series.reduce((sum, one) => sum + kind.bytes(one), 0);
+}
+
 /** Reads from the store and keeps what was read, unless it may be otherwise a moment later. */
 async function readStore<Series>(source: Source<Series>, { query, grid, call, settledUntilMs }: Wanted, key: string, { cache, nowMs }: Reading): Promise<HoleRead<Series>> {
   const { series, warning } = await source.ask(query, grid, call);
   const { startMs, stepMs, count } = grid;
   const piece: Piece<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
-  const size = series.reduce((sum, one) => sum + source.kind.bytes(one), 0);
-  if (warning === "none") cache.ranges.keep(key, piece, size);
+  if (warning === "none") cache.ranges.keep(key, piece, bytesOf(source.kind, series));
   return { runs: [{ piece, offset: 0, count, origin: "store" }], bytes: call.bytes.taken(), warning };
 }
 

@@ -1,5 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
+import type { ClassLimits } from "../../../../crds/config.ts";
 import { packPieces, unpackPieces } from "../../../../runtime/metrics/cache/piece-bytes.ts";
 import type { Lifetimes, Piece } from "../../../../runtime/metrics/cache/pieces.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
@@ -127,6 +129,66 @@ describe("what one pod read", () => {
     all.world.nowMs += 1;
     const { series } = await ask(all, 1, tail);
     expect(series[0]?.values[1]).toBe(truth("whole", tail.endMs, all.world.nowMs));
+  });
+});
+
+describe("callers with other lifetimes", () => {
+  const lifetimesOf = ({ memorySeconds, distributedSeconds = 0, hotTailSeconds, staleWhileRevalidateSeconds = 0 }: ClassLimits): Lifetimes => ({
+    settledMs: memorySeconds * 1_000,
+    tailMs: hotTailSeconds * 1_000,
+    sharedMs: distributedSeconds * 1_000,
+    staleMs: staleWhileRevalidateSeconds * 1_000,
+  });
+  const [quick, renewing, slow] = [lifetimesOf(classDefaults.A), lifetimesOf(classDefaults.B), lifetimesOf(classDefaults.C)];
+  const readAs = ({ world, stores, caches: [cache] }: Shared, lifetimes: Lifetimes) => read(world, stores, cache as ReadCache, window, { lifetimes });
+
+  test("join a read only if they accept the age of what it finds", async () => {
+    const all = startShared();
+    await readAs(all, slow);
+    await shared(all);
+    all.world.nowMs += 200_000;
+    const [patient, hasty] = await Promise.all([readAs(all, slow), readAs(all, quick)]);
+    expect(patient).toMatchObject({ shared: 40, miss: 0 });
+    expect(hasty).toMatchObject({ shared: 0, miss: 40 });
+    expect(all.world.asked).toHaveLength(2);
+  });
+
+  test("wait for one request when nothing is known", async () => {
+    const all = startShared();
+    await Promise.all([readAs(all, slow), readAs(all, quick), readAs(all, slow)]);
+    expect(all.world.asked).toHaveLength(1);
+  });
+
+  test.each([
+    ["one pod", 1],
+    ["two pods", 2],
+  ])("get fresher settled points after each renewal, with the default lifetimes of a class and %s", async (_name, pods) => {
+    const all = startShared(pods);
+    await readAs(all, renewing);
+    for (const asked of [2, 3, 4]) {
+      await shared(all);
+      await settle();
+      all.world.nowMs += renewing.settledMs;
+      expect(await readAs(all, renewing)).toMatchObject({ stale: 40, miss: 0 });
+      await waitFor(() => all.world.asked.length >= asked, { timeoutMs: 5_000, pollMs: 1, what: "a renewal that asks the store" });
+      await settle();
+      expect(await readAs(all, renewing)).toMatchObject({ stale: 0, miss: 0, oldest: { settledMs: all.world.nowMs } });
+    }
+  });
+
+  test("get what another pod read meanwhile as their renewal", async () => {
+    const all = startShared();
+    await readAs(all, renewing);
+    await shared(all);
+    all.world.nowMs += renewing.settledMs;
+    const bytes = [...all.kept.values()][0];
+    const other = read(all.world, all.stores, all.caches[1] as ReadCache, window, { lifetimes: { ...quick, sharedMs: 1 } });
+    expect((await other).miss).toBe(40);
+    await waitFor(() => [...all.kept.values()][0] !== bytes, { timeoutMs: 5_000, pollMs: 1, what: "what the other pod read" });
+    expect(await readAs(all, renewing)).toMatchObject({ stale: 40 });
+    await settle();
+    await waitFor(async () => (await readAs(all, renewing)).stale === 0, { timeoutMs: 5_000, pollMs: 1, what: "fresh points" });
+    expect(all.world.asked).toHaveLength(2);
   });
 });
 
