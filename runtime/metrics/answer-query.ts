@@ -120,7 +120,7 @@ function known({ route, plan, admitted, explain }: Answering, { caller, context 
   const found = explain ? undefined : findAnswer(sources.answers, route, plan, context.nowMs);
   if (found === undefined) return undefined;
   admitted.charge([], 0);
-  sources.looked(pointsOf(plan.query));
+  sources.looked(pointsOf(plan));
   const again = sources.remember?.({ plan, caller, found });
   return { ...found.answer, ...(again === undefined ? {} : { again }) };
 }
@@ -141,10 +141,11 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   timing.step("answer");
   const made = { answer: routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot, pace }), nowMs, oldest: cached.counts().oldest };
   const { headers, ...others } = made.answer;
-  const own = { ...newAnswerHeaders(plan, made), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
+  const isStale = cached.counts().stale > 0;
+  const own = { ...(isStale ? {} : newAnswerHeaders(plan, made)), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
   const answer = { ...others, headers: { ...headers, ...own } };
   if (explain) return { ...answer, json: undefined, body: { ...answer.body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate, stretches: cached.counts().stretches }) } };
-  if (found.source === "store" && cached.counts().stale === 0) keepAnswer(sources.answers, route, plan, { ...made, answer });
+  if (found.source === "store" && !isStale) keepAnswer(sources.answers, route, plan, { ...made, answer });
   return answer;
 }
 

@@ -7,7 +7,7 @@ import type { FoundAnswer } from "./kept-answers.ts";
 import type { Again } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
 import type { Query } from "./query.ts";
-import { pointCount, type ResolvedWindow } from "./window.ts";
+import type { ResolvedWindow } from "./window.ts";
 
 /** A query that was answered from what is kept. */
 export interface AnsweredQuery {
@@ -28,7 +28,7 @@ export interface AgainSources {
  */
 export function askedAgain({ plan, caller, found }: AnsweredQuery, { admitNow, looked }: AgainSources): Again {
   const { query } = plan;
-  const counts = pointsOf(query);
+  const counts = pointsOf(plan);
   return (nowMs) => {
     const aged = isStillAsked(query, nowMs) ? found.again(nowMs) : undefined;
     const admitted = aged && admitNow(plan, caller);
@@ -40,9 +40,9 @@ export function askedAgain({ plan, caller, found }: AnsweredQuery, { admitNow, l
   };
 }
 
-/** All points of an answer that is kept. */
-export function pointsOf({ window, metrics }: Query): PointCounts {
-  return { hit: pointCount(window) * metrics.length, miss: 0 };
+/** All points of an answer that is kept: counted once for each range query, as those are that stores answer. */
+export function pointsOf({ grid, parts }: Plan): PointCounts {
+  return { hit: grid.count * parts.reduce((sum, { ranges }) => sum + ranges.length, 0), miss: 0 };
 }
 
 function isStillAsked({ metrics, window, windowAt }: Query, nowMs: number): boolean {

@@ -15,7 +15,7 @@ import { createRenewals } from "./cache/renewals.ts";
 import { createSharedPieces, type SharedBytes } from "./cache/shared-pieces.ts";
 import { catalogAnswer } from "./catalog.ts";
 import { indexCatalogs, storeKey } from "./catalog-index.ts";
-import { healthAnswer } from "./health.ts";
+import { healthAnswer, limitsInForce, type CacheFigures } from "./health.ts";
 import { createGate } from "./gate.ts";
 import { createInstruments, type Instruments } from "./instruments.ts";
 import { measured, measuredAgain, type Measure, type MeasuredWork } from "./measured.ts";
@@ -83,7 +83,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const reads = createReads({ ...options, deadlineMs, peers }, instruments);
   const answers = createAnswers();
   const fairness = { lanes: createClassLanes(), pace: createPace() };
-  const hits = createHitLog(now);
+  const hits = createHitLogs(now);
   const gate = createGate(anonymousMax);
   const partials = createPartials();
   let obeyed: Obeyed = obeyedOf(options.config);
@@ -135,7 +135,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     catalog: (params, caller, context) => catalogAnswer(params, caller, obeyed.world, context),
     health() {
       probeAll(stores);
-      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: obeyed.world.catalog, cacheHitRatio: hits.ratio() });
+      const { world } = obeyed;
+      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: world.catalog, caches: cacheFigures(hits, options, obeyed) });
     },
     apply,
     stop: () => stopAll([doorkeeper, reads.renewals], stores),
@@ -147,10 +148,32 @@ function createPartials(): typeof answerPartials {
   return (request, sources) => gate(() => answerPartials(request, sources));
 }
 
-function lookedBy(hits: HitLog, instruments: Instruments): QuerySources["looked"] {
+/** Hits of both caches together, of memory, and of what pods share. */
+type HitLogs = Readonly<Record<"all" | "memory" | "distributed", HitLog>>;
+
+function createHitLogs(now: () => number): HitLogs {
+  return { all: createHitLog(now), memory: createHitLog(now), distributed: createHitLog(now) };
+}
+
+function lookedBy({ all, memory, distributed }: HitLogs, instruments: Instruments): QuerySources["looked"] {
   return (counts) => {
-    hits.add(counts);
+    const { hit, miss, shared = 0, isSharing = false } = counts;
+    all.add({ hit, miss });
+    memory.add({ hit: hit - shared, miss: miss + shared });
+    if (isSharing) distributed.add({ hit: shared, miss });
     instruments.looked(counts);
+  };
+}
+
+function cacheFigures(hits: HitLogs, { sharedBytes, residency }: MetricsApiOptions, { world }: Obeyed): CacheFigures {
+  const stores = [...world.catalog.values()].flatMap((entry) => entry.stores);
+  const mayShare = stores.some(({ store }) => residency === undefined || store.residency === residency);
+  return {
+    hitRatio: hits.all.ratio(),
+    memoryHitRatio: hits.memory.ratio(),
+    distributedHitRatio: hits.distributed.ratio(),
+    distributed: mayShare ? sharedBytes?.state() : undefined,
+    limits: limitsInForce(world.quotas),
   };
 }
 

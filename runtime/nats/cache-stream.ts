@@ -9,6 +9,8 @@ export interface CacheStream {
   get(name: string): Promise<Uint8Array | undefined>;
   /** Keeps bytes for the other pods, if that can be done. Never rejects. */
   put(name: string, bytes: Uint8Array): Promise<void>;
+  /** `failing`: there is no connection, or the last value could not be kept. */
+  state(): "ok" | "failing";
 }
 
 /** Bytes of one value; larger ones stay where they are. Source: design §5 "Extents". */
@@ -26,6 +28,7 @@ const pauseMs = 10_000;
 export function createCacheStream(nats: NatsConnectionHandle, layout: Pick<Layout, "streams" | "cached">, now: () => number = () => performance.now()): CacheStream {
   let triedAtMs = Number.NEGATIVE_INFINITY;
   let making: Promise<boolean> | undefined;
+  let isKept = true;
   const make = (): Promise<boolean> => {
     if (making === undefined && now() - triedAtMs < pauseMs) return Promise.resolve(false);
     triedAtMs = now();
@@ -46,8 +49,9 @@ export function createCacheStream(nats: NatsConnectionHandle, layout: Pick<Layou
     },
     async put(name, bytes) {
       if (bytes.length > cachedBytesMax || !nats.isConnected()) return;
-      if (!(await store(name, bytes)) && (await make())) await store(name, bytes);
+      isKept = (await store(name, bytes)) || ((await make()) && (await store(name, bytes)));
     },
+    state: () => (nats.isConnected() && isKept ? "ok" : "failing"),
   };
 }
 

@@ -137,7 +137,7 @@ async function sliding(): Promise<void> {
   const store = await startScriptedStore(healthyProbe(simulated(() => ({ services: ["a", "b"] }))));
   const clock = { nowMs: endMs };
   const kept = new Map<string, Uint8Array>();
-  const sharedBytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, bytes) => void kept.set(name, bytes) };
+  const sharedBytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, bytes) => void kept.set(name, bytes), state: () => "ok" };
   const limits = { memorySeconds: 60, distributedSeconds: 300, hotTailSeconds: 15, requestsPerSecond: 1_000, burst: 1_000, maxConcurrent: 1_000 };
   const { server } = await serve(store.url, limits, { now: () => clock.nowMs, sharedBytes });
   const headers = { authorization: `Bearer ${await tokenOf("dashboards")}` };

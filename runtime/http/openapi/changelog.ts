@@ -18,6 +18,12 @@ export interface ChangelogEntry {
  */
 export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
+    version: "2026-11-22",
+    changes: [
+      { kind: "added", surface: "metrics", what: "hit_ratio of each cache in the health view; the state and fallback of a cache are words of a closed list" },
+    ],
+  },
+  {
     version: "2026-11-21",
     changes: [
       { kind: "added", surface: "metrics", what: "query, instant, bulk-query, catalog, health and slo below /v1/metrics" },

@@ -136,7 +136,7 @@ export const metricsSchemas: SchemaSet = {
     error_rate: share,
     cache_hit_ratio: share,
     partial_response_rate: share,
-    caches: list(object({ name: text(), state: text(), fallback: text() })),
+    caches: list(object({ name: words(["memory", "distributed"]), state: words(["ok", "failing", "off"]), hit_ratio: share, fallback: words(["distributed", "stores"]) })),
     stores: list(object({ name: text(), region: text(), state: words(["unknown", "ok", "failing", "unsupported"]) })),
   }),
   BurnRate: object({ window: ref("Duration") }, { rate: number }),

@@ -24,6 +24,8 @@ export interface CacheCounts extends PointCounts {
   readonly stale: number;
   /** Of those, the ones that this query had read again. */
   readonly renewed: number;
+  /** Whether what was missing was looked for among what pods share. */
+  readonly isSharing: boolean;
   /** Every range query's, in no order. */
   readonly stretches: readonly Stretch[];
 }
@@ -53,6 +55,7 @@ export function cachedStores(stores: StoreSet, cache: ReadCache, { lifetimes, no
   const stretches: Stretch[] = [];
   let oldest = noReads;
   let renewed = 0;
+  const isSharing = cache.shared !== undefined && (lifetimes.sharedMs ?? 0) > 0;
   return {
     stores: {
       ...stores,
@@ -69,7 +72,7 @@ export function cachedStores(stores: StoreSet, cache: ReadCache, { lifetimes, no
     counts() {
       const of = (...wanted: readonly Origin[]): number => stretches.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
       const hit = of("memory", "finer", "shared", "stale");
-      return { hit, finer: of("finer"), shared: of("shared"), stale: of("stale"), renewed, miss: of("store"), oldest, isOn: lifetimes.settledMs > 0, stretches };
+      return { hit, finer: of("finer"), shared: of("shared"), stale: of("stale"), renewed, miss: of("store"), oldest, isOn: lifetimes.settledMs > 0, isSharing, stretches };
     },
   };
 }

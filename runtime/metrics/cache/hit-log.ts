@@ -2,6 +2,10 @@
 export interface PointCounts {
   readonly hit: number;
   readonly miss: number;
+  /** Of the hits, those that another pod had read. @default 0 */
+  readonly shared?: number;
+  /** Whether what was missing was looked for among what pods share. @default false */
+  readonly isSharing?: boolean;
 }
 
 /** How much of the last minutes came from memory. */

@@ -10,7 +10,11 @@ import type { SeriesKind } from "./series-kind.ts";
 export interface SharedBytes {
   get(name: string): Promise<Uint8Array | undefined>;
   put(name: string, bytes: Uint8Array): Promise<void>;
+  /** `failing`: what is put now cannot be kept. */
+  state(): SharedBytesState;
 }
+
+export type SharedBytesState = "ok" | "failing";
 
 /** What other pods read of late, and who reads what is missing. */
 export interface SharedPieces {

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { MetricConfig } from "../../../crds/config.ts";
+import type { MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
+import type { SharedBytes } from "../../../runtime/metrics/cache/shared-pieces.ts";
+import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
 import { Registry } from "prom-client";
@@ -23,6 +25,7 @@ const gauge = { source: { kind: "gauge", name: "lag", matchers: [] } } as const;
 
 interface Running {
   readonly api: MetricsApi;
+  readonly config: RuntimeConfig;
   readonly stores: readonly ScriptedStore[];
   readonly warnings: readonly object[];
 }
@@ -41,9 +44,10 @@ async function run(
   );
   const warnings: object[] = [];
   const log = { warn: (details: object) => void warnings.push(details) };
-  const api = createMetricsApi({ config: configOf(configs, [metricConfig("lag", configs, metric)]), log, ...options });
+  const config = configOf(configs, [metricConfig("lag", configs, metric)]);
+  const api = createMetricsApi({ config, log, ...options });
   closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
-  return { api, stores, warnings };
+  return { api, config, stores, warnings };
 }
 
 type Pairs = readonly (readonly [string, string])[];
@@ -160,9 +164,10 @@ describe("when no store answers (Operational Metrics API §7)", () => {
     const unflagged = await startScriptedStore(healthyProbe(answering(5), { anchored: false }));
     const config = storeConfig({ name: "eu", region: "eu", url: unflagged.url });
     const source = { kind: "counter", increase: "Anchored", name: "paid_total", matchers: [] } as const;
-    const api = createMetricsApi({ config: configOf([config], [metricConfig("lag", [config], { source })]), log: { warn: () => undefined } });
+    const runtimeConfig = configOf([config], [metricConfig("lag", [config], { source })]);
+    const api = createMetricsApi({ config: runtimeConfig, log: { warn: () => undefined } });
     closing.push(() => api.stop(), () => unflagged.close());
-    const refusal = await refusalOf(ask({ api, stores: [unflagged], warnings: [] }));
+    const refusal = await refusalOf(ask({ api, config: runtimeConfig, stores: [unflagged], warnings: [] }));
     expect([refusal.code, refusal.message]).toEqual(["store_failed", "no store answered: eu (unsupported)"]);
     expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }] });
   });
@@ -258,14 +263,41 @@ describe("the health view (Operational Metrics API §4.4)", () => {
       cache_hit_ratio: 0,
       partial_response_rate: 0.5,
       caches: [
-        { name: "memory", state: "ok", fallback: "stores" },
-        { name: "distributed", state: "off", fallback: "stores" },
+        { name: "memory", state: "off", hit_ratio: 0, fallback: "stores" },
+        { name: "distributed", state: "off", hit_ratio: 0, fallback: "stores" },
       ],
       stores: [
         { name: "eu", region: "eu", state: "ok" },
         { name: "latam", region: "latam", state: "failing" },
       ],
     });
+  });
+
+  test("tells both caches as they are, and what each of them answered", async () => {
+    let state: "ok" | "failing" = "ok";
+    const kept = new Map<string, Uint8Array>();
+    const sharedBytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, bytes) => void kept.set(name, bytes), state: () => state };
+    const running = await run({ eu: answering(5) }, gauge, { sharedBytes });
+    const caches = () => (running.api.health().body as { readonly caches: unknown }).caches;
+    running.api.apply({ ...running.config, classDefaults });
+    await ask(running);
+    await ask(running);
+    expect(caches()).toEqual([
+      { name: "memory", state: "ok", hit_ratio: 0.5, fallback: "distributed" },
+      { name: "distributed", state: "ok", hit_ratio: 0, fallback: "stores" },
+    ]);
+    state = "failing";
+    expect(running.api.health().body).toMatchObject({ status: "degraded", caches: [{ fallback: "stores" }, { state: "failing" }] });
+    // The configuration of these tests keeps nothing anywhere.
+    running.api.apply(running.config);
+    expect(running.api.health().body).toMatchObject({ status: "ok", caches: [{ state: "off", fallback: "stores" }, { state: "off" }] });
+  });
+
+  test("says that nothing is shared of stores in another residency", async () => {
+    const sharedBytes: SharedBytes = { get: async () => undefined, put: async () => undefined, state: () => "ok" };
+    const running = await run({ eu: answering(5) }, gauge, { sharedBytes, residency: "elsewhere" });
+    running.api.apply({ ...running.config, classDefaults });
+    expect(running.api.health().body).toMatchObject({ caches: [{ state: "ok", fallback: "stores" }, { name: "distributed", state: "off" }] });
   });
 
   test("is down when every store fails, and ok again when they are back", async () => {

@@ -68,6 +68,18 @@ describe("an answer whose tail is just too old", () => {
     expect(server.reads()).toBe(reads + 1);
   });
 
+  test("may be kept by nobody either where its settled points are stale and pods share points for longer", async () => {
+    const server = await start();
+    const { classDefaults } = server.config;
+    server.apply({ ...server.config, classDefaults: { ...classDefaults, A: { ...classDefaults.A, distributedSeconds: 120 } } });
+    const settled = lag.replace("from=2026-01-01T11:00:00Z&to=2026-01-01T12:00:00Z", "from=2026-01-01T09:00:00Z&to=2026-01-01T10:00:00Z");
+    expect((await server.get(settled)).headers["cache-control"]).toBe("private, max-age=30");
+    server.nowMs += 31_000;
+    const { headers } = await server.get(settled);
+    expect(headers["x-query-cache"]).toMatch(/stale=60/u);
+    expect(headers["cache-control"]).toBe("no-store");
+  });
+
   test("is read while the caller waits when the class allows no more, or rights or the store have changed", async () => {
     const server = await start();
     await server.get(lag);

@@ -45,14 +45,17 @@ test("a pod reads what another put, the newest of each name, until NATS forgets 
   await mine.put("large", new Uint8Array(cachedBytesMax + 1));
   expect(await mine.get("large")).toBeUndefined();
 
+  expect(mine.state()).toBe("ok");
   await nats.kill9();
   expect(await mine.get("a")).toBeUndefined();
   await mine.put("a", bytes("lost"));
+  await waitFor(() => mine.state() === "failing", { timeoutMs: 10_000, what: "a cache that says it fails" });
   await nats.restart();
   await waitFor(() => one.isConnected(), { timeoutMs: 10_000, what: "NATS that is back" });
   expect(await mine.get("a")).toBeUndefined();
   await mine.put("a", bytes("anew"));
   expect(Buffer.from((await mine.get("a")) ?? []).toString()).toBe("anew");
+  expect(mine.state()).toBe("ok");
 });
 
 /** Pods that share quotas and what they read, over one store. */
@@ -70,11 +73,19 @@ async function startPods(store: ScriptedStore): Promise<readonly MetricsServer[]
     const limits: Partial<ClassLimits> = { memorySeconds: 10, distributedSeconds: 30, hotTailSeconds: 5, requestsPerSecond: 1_000, burst: 1_000, maxConcurrent: 1_000 };
     server.apply({ ...server.config, classDefaults: { ...classDefaults, A: { ...classDefaults.A, ...limits } } });
     // The probe of the store is no query.
-    await waitFor(async () => (await server.get("/v1/metrics/health")).text.includes('"state":"ok"'), { timeoutMs: 10_000, what: "a probed store" });
+    await waitFor(async () => (await healthOf(server)).stores.every(({ state }) => state === "ok"), { timeoutMs: 10_000, what: "a probed store" });
     pods.push(server);
   }
   return pods;
 }
+
+interface Health {
+  readonly status: string;
+  readonly caches: readonly { readonly name: string; readonly state: string; readonly hit_ratio: number; readonly fallback: string }[];
+  readonly stores: readonly { readonly state: string }[];
+}
+
+const healthOf = async (server: MetricsServer): Promise<Health> => (await server.get("/v1/metrics/health")).json() as Health;
 
 test("50 identical queries over two pods at once are one request to the store (Operational Metrics API §8)", async () => {
   const store = await startScriptedStore(healthyProbe(simulated(() => ({ services: ["a", "b"] }))));
@@ -87,4 +98,8 @@ test("50 identical queries over two pods at once are one request to the store (O
   expect(data.every((one) => JSON.stringify(one) === JSON.stringify(data[0]))).toBe(true);
   const ranges = store.requests.filter(({ path, form }) => path.endsWith("query_range") && form.get("query")?.includes("lag") === true);
   expect(ranges).toHaveLength(1);
+  // One pod read all of it, the other had all of it from that one.
+  const health = await Promise.all(pods.map(healthOf));
+  expect(health.map(({ caches: [, distributed] }) => distributed?.state)).toEqual(["ok", "ok"]);
+  expect(health.map(({ caches: [, distributed] }) => distributed?.hit_ratio)).toEqual(expect.arrayContaining([0, 1]));
 });

@@ -32,7 +32,7 @@ interface Shared {
 function startShared(count = 2, residency?: string): Shared {
   const pods = podsOfATest();
   const kept = new Map<string, Uint8Array>();
-  const bytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, value) => void kept.set(name, value) };
+  const bytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, value) => void kept.set(name, value), state: () => "ok" };
   const world = worldAt(startOfDayMs + 3_600_000);
   const peers = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
   const caches = peers.map((own) => createReadCache(bytesMax, { shared: createSharedPieces(bytes, own, { residency }) }));
