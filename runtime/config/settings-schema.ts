@@ -1,4 +1,4 @@
-import { certificateForms, tlsVersions, tokenBindings, type Settings } from "./settings.ts";
+import { certificateForms, tlsVersions, tokenBindings, tokenTypes, type Settings } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
 export const tokenAlgorithms = [
@@ -130,6 +130,7 @@ const issuer = section(
     jwksFile: text("File that holds the keys, as a JWK set.", 4096),
     algorithms: texts("Accepted signature algorithms.", { enum: tokenAlgorithms }, { minItems: 1, maxItems: 11 }),
     tokenBinding: { description: "What this issuer's tokens have to be bound to; without it what the settings say.", enum: tokenBindings },
+    tokenType: { description: "AccessToken takes only tokens whose header typ is at+jwt (RFC 9068); without it any but those of another purpose.", enum: tokenTypes },
     grants: {
       description: "Rights by subject, for an issuer whose tokens cannot carry any, such as a Kubernetes cluster's.",
       type: "array",

@@ -85,9 +85,16 @@ export interface IssuerSettings {
   readonly algorithms: readonly string[];
   /** What tokens of this issuer have to be bound to. @default that of the settings */
   readonly tokenBinding?: TokenBinding;
+  /** Which tokens of this issuer are taken by their `typ` header. @default "Any" */
+  readonly tokenType?: TokenType;
   /** Rights by the `sub` claim, for issuers whose tokens cannot carry any, such as a Kubernetes cluster's. @default none */
   readonly grants?: readonly SubjectGrant[];
 }
+
+/** `Any`: all but those of another purpose, such as `dpop+jwt`. `AccessToken`: only `at+jwt` (RFC 9068 §2.1). */
+export type TokenType = (typeof tokenTypes)[number];
+/** Every {@link TokenType}. */
+export const tokenTypes = ["Any", "AccessToken"] as const;
 
 /** What a token of one subject may do beyond what its claims say. */
 export interface SubjectGrant {

@@ -10,6 +10,7 @@ import { proofLifetimeMs, requireProof } from "./dpop-proof.ts";
 import type { KeySource } from "./key-source.ts";
 import { createSeenProofs } from "./seen-proofs.ts";
 import { bindingOf, certificateFault, requireBound, requireCertificate, type Binding } from "./token-binding.ts";
+import { requireType } from "./token-type.ts";
 
 /** One issuer with its keys. */
 export interface TrustedIssuer {
@@ -186,7 +187,7 @@ function claimedIssuer(token: string): string | undefined {
 
 async function verifiedClaims(token: string, issuer: TrustedIssuer, nowMs: number): Promise<Claims> {
   try {
-    const { payload } = await jwtVerify(token, issuer.keys.getKey, {
+    const { payload, protectedHeader } = await jwtVerify(token, issuer.keys.getKey, {
       issuer: issuer.settings.issuer,
       audience: [...issuer.settings.audiences],
       algorithms: [...issuer.settings.algorithms],
@@ -194,6 +195,7 @@ async function verifiedClaims(token: string, issuer: TrustedIssuer, nowMs: numbe
       clockTolerance: clockLeewaySeconds,
       currentDate: new Date(nowMs),
     });
+    requireType(protectedHeader.typ, issuer.settings.tokenType);
     return payload;
   } catch (error) {
     if (error instanceof Refusal) throw error;
