@@ -14,8 +14,10 @@ export interface RecipientOptions<Transaction> {
   /**
    * The effect of an event, inside the store's transaction; it has its effect at most once. Throw a
    * {@link DeliveryRefusal} to answer with a status of your own; anything else that is thrown becomes a 500.
+   *
+   * @param body the bytes that were signed: `event` is what `JSON.parse` reads in them, which rounds integers beyond 2⁵³
    */
-  readonly handle: (event: DeliveredEvent, transaction: Transaction) => Promise<void>;
+  readonly handle: (event: DeliveredEvent, transaction: Transaction, body: Uint8Array) => Promise<void>;
   /** Version of {@link handle}, kept with each event. */
   readonly handlerVersion: string;
   /** Told once per delivery, for logs and metrics; it must not throw. @default nobody */
@@ -98,7 +100,7 @@ async function conclude<Transaction>(
   }
   const known = { eventId: verdict.event.event_id, keyId: verdict.keyId };
   try {
-    return { ...known, ...(await processed(verdict.event, options)) };
+    return { ...known, ...(await processed(verdict.event, delivery.body, options)) };
   } catch (error) {
     const isRefusal = error instanceof DeliveryRefusal;
     const refusal = isRefusal ? error : new DeliveryRefusal(500, "internal_error", "The event could not be processed");
@@ -108,13 +110,14 @@ async function conclude<Transaction>(
 
 async function processed<Transaction>(
   event: DeliveredEvent,
+  body: Uint8Array,
   { store, handle, handlerVersion }: RecipientOptions<Transaction>,
 ): Promise<Conclusion> {
   const record = await store.find(event.event_id);
   if (record?.status === "ok") {
     return { outcome: "duplicate" };
   }
-  const result = await store.once(event.event_id, handlerVersion, (transaction) => handle(event, transaction));
+  const result = await store.once(event.event_id, handlerVersion, (transaction) => handle(event, transaction, body));
   switch (result) {
     case "processed":
       return { outcome: "processed" };

@@ -41,6 +41,14 @@ describe("receiving", () => {
     expect(reports).toMatchObject([{ outcome: "processed", status: 200, eventId: "evt_1", keyId: "k1" }]);
   });
 
+  test("hands over the signed bytes, whose integers no parser has rounded", async () => {
+    const bodies: string[] = [];
+    const { options } = bench({ handle: async (_event, _transaction, body) => void bodies.push(Buffer.from(body).toString()) });
+    const delivery = signedDelivery(JSON.stringify(event).replace('"p-1"', "1180000000000000001"));
+    await receive(delivery, options);
+    expect(bodies.join()).toContain('"payout_id":1180000000000000001');
+  });
+
   test("answers 200 to a repeat without a second effect (Webhook Event Delivery §6)", async () => {
     const { options, handled, reports } = bench();
     const statuses = [await receive(signedDelivery(), options), await receive(signedDelivery({ ...event, attempt: 2 }), options)];
