@@ -1,6 +1,7 @@
 import { Refusal, type FieldError } from "../errors/refusal.ts";
 import { walkJson } from "./json-walk.ts";
 import { fieldPath, searchPersonalData, type PersonalDataRules, type PersonalDataSearch } from "./personal-data.ts";
+import { searchUnportable } from "./portable-json.ts";
 
 /** The fields of an event that this program reads. Everything else passes unchanged. Source: seed §2.1. */
 export interface Envelope {
@@ -174,18 +175,27 @@ function fieldProblems(fields: object): readonly FieldError[] {
 }
 
 /**
- * What `JSON.parse` hides: depth, and repeated names, of which recipients would read one and checks here another. The
- * search goes along, since one walk costs half of two.
+ * What `JSON.parse` hides: depth, repeated names, of which recipients would read one and checks here another, and what
+ * parsers read differently. The search goes along, since one walk costs half of two.
  */
 function shapeProblems(source: string, search: PersonalDataSearch): readonly FieldError[] {
   const problems: FieldError[] = [];
+  const unportable = searchUnportable((problem) => problems.push(problem));
   const isShallow = walkJson(source, eventDepthMax, {
-    ...search,
     member: (name, pathOf, isRepeated) => {
       if (isRepeated) {
         problems.push({ field: fieldPath(pathOf()), code: "repeated", detail: "A name stands once in an object" });
       }
+      unportable.member(name, pathOf, isRepeated);
       search.member(name, pathOf, isRepeated);
+    },
+    string: (value, pathOf) => {
+      unportable.string(value, pathOf);
+      search.string(value, pathOf);
+    },
+    number: (digits, pathOf) => {
+      unportable.number(digits, pathOf);
+      search.number(digits, pathOf);
     },
   });
   if (!isShallow) {

@@ -75,7 +75,8 @@ export function fieldPath(path: JsonPath): string {
     if (typeof segment === "number") {
       return `${prefix}[${segment}]`;
     }
-    const name = hasCardNumber(segment) ? "*" : segment.slice(0, nameCharactersMax);
+    // A cut may leave half of a character, which no parser reads as it was sent.
+    const name = hasCardNumber(segment) ? "*" : segment.slice(0, nameCharactersMax).toWellFormed();
     return prefix === "" ? name : `${prefix}.${name}`;
   }, "");
 }

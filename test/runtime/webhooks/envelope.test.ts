@@ -75,6 +75,7 @@ describe("an envelope", () => {
 
 describe("an envelope is refused", () => {
   const largest = eventBytesMax - JSON.stringify({ ...event, x: "" }).length;
+  const withData = (data: string): string => JSON.stringify(event).replace(/"data":\{[^}]*\}/u, () => `"data":${data}`);
   const nested = (depth: number) => ({ ...event, data: { a: JSON.parse("[".repeat(depth) + "]".repeat(depth)) as object } });
 
   test.each([
@@ -92,6 +93,11 @@ describe("an envelope is refused", () => {
     ["with an attempt, which the sender numbers", { ...event, attempt: 1 }, ["invalid_envelope", "attempt: not_allowed"]],
     ["with a name twice", '{"type":"a.b",' + JSON.stringify(event).slice(1), ["invalid_envelope", "type: repeated"]],
     ["with a name twice in its data", JSON.stringify(event).replace('"status"', '"payout_id":"x","status"'), ["invalid_envelope", "data.payout_id: repeated"]],
+    ["with a number beyond every double", withData('{"n":1e400}'), ["invalid_envelope", "data.n: number_too_large"]],
+    ["with an integer beyond every double", withData(`{"n":[1,-${"9".repeat(309)}]}`), ["invalid_envelope", "data.n[1]: number_too_large"]],
+    ["with half of a surrogate pair", withData(String.raw`{"t":"x\ud800y"}`), ["invalid_envelope", "data.t: lone_surrogate"]],
+    ["with the halves of a pair in the wrong order", withData(String.raw`{"t":"\udc00\ud800"}`), ["invalid_envelope", "data.t: lone_surrogate"]],
+    ["with half of a pair in a name", withData(String.raw`{"a\udfff":1}`), ["invalid_envelope", "data.a\ufffd: lone_surrogate"]],
     ["with personal data", { ...event, data: { email: "x" } }, ["personal_data", "data.email: forbidden_field"]],
     [
       "with every problem named",
@@ -109,6 +115,13 @@ describe("an envelope is refused", () => {
     ],
   ] as readonly (readonly [string, object | string | Uint8Array, readonly string[]])[])("%s (Webhook Event Delivery §2.1)", (_, value, expected) => {
     expect(refusal(value)).toEqual(expected);
+  });
+
+  test.each([
+    "9007199254740993", "-18446744073709551616", "1.7976931348623157e308", "5e-324", "1e-400", "-0", "1E+2",
+    "9".repeat(308), String.raw`"\ud83d\ude00\u0000\/"`, '"😀"',
+  ])("for no value that every parser reads: %s", (literal) => {
+    expect(refusal(withData(`{"v":${literal}}`))).toEqual([]);
   });
 
   test("at one byte more than the largest", () => {
