@@ -16,8 +16,8 @@ export type DeliveryState = "in_delivery" | "delivered" | "rejected" | "dead";
 
 /** The answer to `GET /webhooks/events/:id`: the original package and what became of it, partner by partner. */
 export interface EventHistory {
-  /** The event as received. */
-  readonly event: object;
+  /** The event, byte for byte as received. */
+  readonly event: Uint8Array;
   readonly deliveries: readonly DeliveryHistory[];
 }
 
@@ -88,9 +88,15 @@ export async function readHistory(
   // Read last: what is not live any more by then has left its attempt.
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
   return {
-    event: JSON.parse(Buffer.from(event.body).toString()) as object,
+    event: event.body,
     deliveries: deliveryHistories(parseAttempts(stored), waiting, parseHandled(stored)),
   };
+}
+
+/** The history as JSON. The bytes of the event stand in it as received: a parser would lose digits, escapes and order. */
+export function historyBytes({ event, ...rest }: EventHistory): Uint8Array {
+  const members = JSON.stringify(rest).slice(1);
+  return Buffer.concat([Buffer.from('{"event":'), event, Buffer.from(`,${members}`)]);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { EventPage, EventQuery } from "../../webhooks/event-list.ts";
+import { historyBytes, type EventHistory } from "../../webhooks/history.ts";
 import type { DeadLetterBox } from "../../webhooks/replay/dead-letter-box.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
 import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
@@ -11,8 +12,8 @@ import { readEventQuery, readLetterQuery } from "./event-query.ts";
 
 /** What the routes need of the webhook engine. */
 export interface WebhookService {
-  /** The event with its attempts, in the shape of the answer; undefined when no such event is visible to the tenants. */
-  event(eventId: string, tenants: readonly string[]): Promise<object | undefined>;
+  /** The event with its attempts; undefined when no such event is visible to the tenants. */
+  event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
   /** @throws Refusal */
   events(query: EventQuery): Promise<EventPage>;
   readonly replays: Replays;
@@ -24,6 +25,8 @@ export interface WebhookService {
 /** Largest body that asks for a replay: a thousand event ids. */
 const replayBytesMax = 192 * 1024;
 const ackBytesMax = 8 * 1024;
+/** Of an answer that is made of stored bytes. */
+const jsonBytes = { "content-type": "application/json; charset=utf-8" } as const;
 
 /** Events, replays and dead letters. Source: seed "Webhook Event Delivery" §4.2, wire "Webhooks". */
 export function webhookRoutes(service: WebhookService): readonly Route[] {
@@ -54,10 +57,10 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["webhooks:read"],
       operation: operations.historyOperation,
       answer: async ({ path, caller }) => {
-        const body = await service.event(path["id"] ?? "", caller.tenants);
+        const history = await service.event(path["id"] ?? "", caller.tenants);
         // An event of another tenant is not told apart from none.
-        if (body === undefined) throw new Refusal("event_not_found", "No such event is visible to this caller.");
-        return { status: 200, body };
+        if (history === undefined) throw new Refusal("event_not_found", "No such event is visible to this caller.");
+        return { status: 200, headers: jsonBytes, body: historyBytes(history) };
       },
     },
     {
