@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { metadataRows, specialRows } from "./special-networks.ts";
 
 /** A block of addresses. */
 export interface Cidr {
@@ -64,22 +65,16 @@ function groups(part: string): readonly bigint[] {
   });
 }
 
-/**
- * Where clouds serve instance metadata and credentials: the link-local spaces, and addresses of AWS, Alibaba Cloud,
- * Azure, Oracle Cloud, Google Cloud and Scaleway. No policy and no resource opens them.
- */
-const metadataCidrs: readonly (Cidr | undefined)[] = [
-  "169.254.0.0/16",
-  "100.100.100.200/32",
-  "168.63.129.16/32",
-  "192.0.0.192/32",
-  "fe80::/10",
-  "fd00:ec2::/32",
-  "fd20:ce::254/128",
-  "fd00:42::42/128",
-].map(parseCidr);
+const specialCidrs = specialRows.map(([text, name]) => ({ text, name, cidr: parseCidr(text) }));
+const metadataCidrs = metadataRows.map(([text]) => parseCidr(text));
 
 /** Whether a block holds nothing but addresses of instance metadata. */
 export function isMetadata(inner: Cidr): boolean {
   return metadataCidrs.some((outer) => outer !== undefined && contains(outer, inner));
+}
+
+/** What an address is that lies in a block of special use, such as `loopback (127.0.0.0/8)`; undefined for a public one. */
+export function specialUse(address: Cidr): string | undefined {
+  const row = specialCidrs.find(({ cidr }) => cidr !== undefined && contains(cidr, address));
+  return row && `${row.name} (${row.text})`;
 }

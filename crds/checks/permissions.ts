@@ -85,12 +85,13 @@ function metadataUrlProblems(field: string, url: string): readonly FieldProblem[
   return isForbidden ? [problem(field, "addresses of instance metadata are never allowed")] : [];
 }
 
-function addressOf(host: string): Cidr | undefined {
+/** The address of a host that is a literal. */
+export function addressOf(host: string): Cidr | undefined {
   return parseCidr(`${host}/32`) ?? parseCidr(`${host.replace(/^\[|\]$/gu, "")}/128`);
 }
 
 /** The host of a URL that the rules accept, lowercase, in the brackets of an IPv6 address. */
-function hostOf(url: string): string {
+export function hostOf(url: string): string {
   return /^https?:\/\/(?<host>\[[^\]]*\]|[^/:]*)/u.exec(url)?.groups?.["host"]?.toLowerCase() ?? "";
 }
 

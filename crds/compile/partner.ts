@@ -1,3 +1,4 @@
+import { addressWarnings } from "../checks/endpoint-address.ts";
 import type { EndpointEntry, EndpointUse } from "../checks/endpoint-references.ts";
 import type { ResolvedKey } from "../checks/references.ts";
 import type {
@@ -58,7 +59,8 @@ export function compilePartner(resource: WebhookPartner, keys: readonly Resolved
 export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   const { url } = compileEndpoint(spec.endpoint, () => undefined);
   const path = urlParts.exec(url)?.groups?.["path"] ?? "";
-  return versionSegment.test(path) ? [] : [`the endpoint's path ${path} has no segment with a version, such as v1`];
+  const unversioned = versionSegment.test(path) ? [] : [`the endpoint's path ${path} has no segment with a version, such as v1`];
+  return [...unversioned, ...addressWarnings(spec)];
 }
 
 type MaterialFor = (use: EndpointUse) => string | undefined;

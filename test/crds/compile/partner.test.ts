@@ -64,7 +64,7 @@ describe("a compiled partner", () => {
   test.each([
     ["https://partner.example", "https://partner.example/webhooks/v1/{domain}"],
     ["https://partner.example/", "https://partner.example/webhooks/v1/{domain}"],
-    ["https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443/webhooks/v1/{domain}"],
+    ["https://[2606:4700::1]:8443", "https://[2606:4700::1]:8443/webhooks/v1/{domain}"],
     ["https://partner.example/hooks/v2/{domain}/", "https://partner.example/hooks/v2/{domain}/"],
   ])("turns the endpoint %s into %s (Webhook Event Delivery §4.1)", (written, url) => {
     const { partner, warnings } = partnerWith({ "endpoint.url": written });

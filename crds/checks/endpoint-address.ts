@@ -1,0 +1,33 @@
+import { contains, parseCidr, specialUse } from "../networks.ts";
+import type { WebhookPartnerEndpoint, WebhookPartnerSpec } from "../types/webhook-partner.ts";
+import { addressOf, hostOf } from "./permissions.ts";
+
+/** Source: RFC 6761 §6.3. */
+const loopbackName = /^(?:.*\.)?localhost\.?$/u;
+const loopbackAddress = "127.0.0.1";
+
+interface Addressed extends Pick<WebhookPartnerSpec, "networks"> {
+  readonly endpoint: Pick<WebhookPartnerEndpoint, "url" | "ackUrl" | "oauth2">;
+}
+
+/**
+ * A sentence for each URL of a partner that names an address of special use which `networks.allowCidrs` does not hold: the runtime
+ * connects to none. Names are looked up, and judged, by the runtime.
+ */
+export function addressWarnings({ endpoint, networks }: Addressed): readonly string[] {
+  const urls: readonly (readonly [string, string | undefined])[] = [
+    ["endpoint.url", endpoint.url],
+    ["endpoint.ackUrl", endpoint.ackUrl],
+    ["endpoint.oauth2.tokenUrl", endpoint.oauth2?.tokenUrl],
+  ];
+  return urls.flatMap(([field, url]) => (url === undefined ? [] : warningOf(field, url, networks.allowCidrs)));
+}
+
+function warningOf(field: string, url: string, allowCidrs: readonly string[]): readonly string[] {
+  const host = hostOf(url);
+  const address = addressOf(loopbackName.test(host) ? loopbackAddress : host);
+  const use = address && specialUse(address);
+  if (address === undefined || use === undefined) return [];
+  const isAllowed = allowCidrs.map(parseCidr).some((outer) => outer !== undefined && contains(outer, address));
+  return isAllowed ? [] : [`${field} names ${host}, which is ${use}: no delivery goes there unless networks.allowCidrs holds it`];
+}
