@@ -1,6 +1,6 @@
 const secondMs = 1_000;
 
-/** Longest wait that a partner can ask for, in milliseconds: as long as the schedule's own longest. */
+/** Longest wait that is read out of an answer, in milliseconds; the longest step of a schedule may bound it further. */
 export const retryAfterMsMax = 86_400_000;
 
 const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -10,6 +10,11 @@ export function scheduledWaitMs(policy: RetryConfig, attempt: number): number {
   return (policy.scheduleSeconds[attempt - 1] ?? dailyWaitSeconds) * secondMs;
 }
 
+/** The longest wait that the schedule names, in milliseconds. */
+export function longestStepMs({ scheduleSeconds }: RetryConfig): number {
+  return Math.max(0, ...scheduleSeconds) * secondMs;
+}
+
 /** When the last attempt of a delivery may start, in Unix milliseconds. */
 export function lastAttemptAtMs(policy: RetryConfig, acceptedAtMs: number): number {
   return acceptedAtMs + policy.maxAgeSeconds * secondMs;

@@ -1,7 +1,7 @@
 import type { RetryConfig } from "../../crds/config.ts";
 import { outcomeCode, type Outcome, type OutcomeCode } from "./outcome.ts";
 import { retryAfterMs } from "./retry-after.ts";
-import { lastAttemptAtMs, scheduledWaitMs, withJitter } from "./retry-times.ts";
+import { lastAttemptAtMs, longestStepMs, scheduledWaitMs, withJitter } from "./retry-times.ts";
 
 /**
  * What becomes of a delivery after one attempt. Source: seed "Webhook Event Delivery" §3 and §7.
@@ -40,8 +40,9 @@ const goneStatus = 410;
 /**
  * Settles one attempt. `nowMs` is when the outcome was known, `random` gives [0, 1) for the jitter.
  *
- * The base of the next time is the later of the schedule and what the partner asks; jitter is only ever added to it.
- * Whether the delivery is exhausted is judged on the base alone, so that chance never kills it.
+ * The base of the next time is the later of the schedule and what the partner asks, which counts up to the longest step of
+ * the schedule; jitter is only added to it. Only the schedule ends a delivery: chance never does, and a partner that asks for
+ * a later time gets one more attempt in the last moment.
  */
 export function settle(
   outcome: Outcome,
@@ -75,16 +76,20 @@ function retryOrDead(
   random: () => number,
 ): Settlement {
   const reason = outcomeCode(outcome);
-  const waitMs = Math.max(scheduledWaitMs(policy, item.attempt), askedWaitMs(outcome, nowMs));
+  const scheduledMs = scheduledWaitMs(policy, item.attempt);
+  const askedMs = askedWaitMs(outcome, nowMs);
   const endMs = lastAttemptAtMs(policy, item.acceptedAtMs);
-  if (nowMs + waitMs > endMs) {
+  const isExhausted = askedMs === undefined ? nowMs + scheduledMs > endMs : nowMs >= endMs;
+  if (isExhausted) {
     return { kind: "dead", reason };
   }
+  const waitMs = Math.max(scheduledMs, Math.min(askedMs ?? 0, longestStepMs(policy)));
   const atMs = Math.min(nowMs + withJitter(waitMs, policy.jitterPercent, random), endMs);
   return { kind: "retry", atMs, reason };
 }
 
-function askedWaitMs(outcome: Outcome, nowMs: number): number {
+/** Undefined when the answer asks nothing. */
+function askedWaitMs(outcome: Outcome, nowMs: number): number | undefined {
   const asks = outcome.kind === "response" && askingStatuses.has(outcome.status);
-  return asks ? (retryAfterMs(outcome.headers, nowMs) ?? 0) : 0;
+  return asks ? retryAfterMs(outcome.headers, nowMs) : undefined;
 }

@@ -97,13 +97,36 @@ describe("the partner's Retry-After", () => {
     });
   });
 
-  test("beyond the age of the delivery makes it dead", () => {
-    const short = { ...policy, maxAgeSeconds: 600 };
-    const outcome = answered(429, { "retry-after": "3600" });
-    expect(settle(outcome, short, { attempt: 1, acceptedAtMs }, nowMs, () => 0)).toEqual({
-      kind: "dead",
-      reason: "status_429",
+  test.each([
+    ["counts up to the longest step of the schedule", { scheduleSeconds: [1, 2, 300], maxAgeSeconds: 86_400 }, nowMs + 300_000],
+    ["beyond the age of the delivery leaves an attempt in its last moment", { scheduleSeconds: [1, 3_600], maxAgeSeconds: 600 }, acceptedAtMs + 600_000],
+    ["leaves that attempt even where the schedule would not", { scheduleSeconds: [3_600], maxAgeSeconds: 600 }, acceptedAtMs + 600_000],
+  ])("%s", (_, own, atMs) => {
+    const outcome = answered(429, at("604800"));
+    const given = { ...policy, ...own };
+    expect(settle(outcome, given, { attempt: 1, acceptedAtMs }, nowMs, () => 0.5)).toMatchObject({ kind: "retry" });
+    expect(settle(outcome, given, { attempt: 1, acceptedAtMs }, nowMs, () => 0)).toEqual({ kind: "retry", atMs, reason: "status_429" });
+    expect(settle(outcome, given, { attempt: 2, acceptedAtMs }, acceptedAtMs + own.maxAgeSeconds * 1_000, () => 0).kind).toBe("dead");
+  });
+
+  test("never ends a delivery before its age, whatever is asked, on every attempt", () => {
+    const anyCase = fc.record({
+      scheduleSeconds: fc.array(fc.integer({ min: 1, max: 604_800 }), { minLength: 1, maxLength: 13 }),
+      maxAgeSeconds: fc.integer({ min: 1, max: 30 * 86_400 }),
+      asked: fc.oneof(fc.integer({ min: 0, max: 10 ** 9 }).map(String), fc.constant("9".repeat(30))),
+      attempt: fc.integer({ min: 1, max: 30 }),
+      left: fc.double({ min: 0, max: 1, noNaN: true }),
     });
+    fc.assert(
+      fc.property(anyCase, ({ scheduleSeconds, maxAgeSeconds, asked, attempt, left }) => {
+        const endMs = acceptedAtMs + maxAgeSeconds * 1_000;
+        const atMs = endMs - Math.ceil(left * maxAgeSeconds * 1_000);
+        const result = settle(answered(503, at(asked)), { scheduleSeconds, maxAgeSeconds, jitterPercent: 0 }, { attempt, acceptedAtMs }, atMs, () => 0);
+        const longestMs = Math.max(...scheduleSeconds, scheduleSeconds[attempt - 1] ?? 86_400) * 1_000;
+        expect(result.kind).toBe(atMs < endMs ? "retry" : "dead");
+        expect(result.kind === "retry" && result.atMs > Math.min(endMs, atMs + longestMs)).toBe(false);
+      }),
+    );
   });
 });
 
@@ -166,11 +189,12 @@ describe("the time of a retry", () => {
         const atMs = acceptedAtMs + ageMs;
         const outcome = answered(429, { "retry-after": String(askedSeconds) });
         const result = settle(outcome, given, { attempt, acceptedAtMs }, atMs, () => random);
-        const waitMs = Math.max(given.scheduleSeconds[attempt - 1] ?? 86_400, askedSeconds) * 1_000;
+        const askedAtMost = Math.min(askedSeconds, Math.max(...given.scheduleSeconds));
+        const waitMs = Math.max(given.scheduleSeconds[attempt - 1] ?? 86_400, askedAtMost) * 1_000;
         const endMs = acceptedAtMs + given.maxAgeSeconds * 1_000;
         const latestMs = Math.min(endMs, atMs + waitMs * (1 + given.jitterPercent / 100));
-        const isInTime = result.kind === "retry" && result.atMs >= atMs + waitMs && result.atMs <= latestMs;
-        const isTooLate = result.kind === "dead" && atMs + waitMs > endMs;
+        const isInTime = result.kind === "retry" && result.atMs >= Math.min(endMs, atMs + waitMs) && result.atMs <= latestMs;
+        const isTooLate = result.kind === "dead" && atMs >= endMs;
         expect(isInTime || isTooLate).toBe(true);
       }),
     );
