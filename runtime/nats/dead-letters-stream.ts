@@ -13,6 +13,8 @@ export interface DeadLetterToStore {
   /** The same for every repeat of one dead letter. */
   readonly messageId: string;
   readonly payload: string;
+  /** @default as long as the stream keeps anything */
+  readonly retainSeconds?: number;
 }
 
 /** `HG_DLQ`: what was not delivered, with everything that is known about it. Full means refused, never dropped. */
@@ -36,11 +38,11 @@ const batchBytesMax = 8 * 1024 * 1024;
 export function createDeadLettersStream(handle: NatsConnectionHandle, layout: Layout): DeadLettersStream {
   const stream = layout.streams.deadLetters;
   return {
-    append: ({ partner, reason, did, messageId, payload }) =>
+    append: ({ partner, reason, did, messageId, payload, retainSeconds }) =>
       publish(handle, {
         subject: layout.deadLetter(partner, reason, did),
         payload,
-        headers: { [publishHeader.messageId]: messageId },
+        headers: { [publishHeader.messageId]: messageId, ...(retainSeconds === undefined ? {} : { [publishHeader.ttl]: `${retainSeconds}s` }) },
       }),
     list: (partner, reason, fromSeq, countMax) => {
       const subject = layout.deadLetter(partner, reason, "*");

@@ -29,6 +29,8 @@ export const publishHeader = {
   expectedSubject: "Nats-Expected-Last-Subject-Sequence-Subject",
   schedule: "Nats-Schedule",
   scheduleTarget: "Nats-Schedule-Target",
+  /** How long the message is kept, such as `60s`; the stream has to allow it. */
+  ttl: "Nats-TTL",
 } as const;
 
 /** `wrong last sequence`, with and without the number. Source: nats-server `errors.json`. */

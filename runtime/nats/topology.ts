@@ -160,6 +160,8 @@ function streamConfigs(layout: Layout, settings: StreamSettings): readonly Named
       name: streams.deadLetters,
       subjects: [filters.deadLetters],
       discard: "new",
+      // A partner may keep its dead letters for a shorter time.
+      allow_msg_ttl: true,
       ...limits(settings.deadLetters),
       duplicate_window: nanos(Math.min(deadLettersDuplicateWindowMs, settings.deadLetters.maxAgeSeconds * secondMs)),
     },
@@ -239,7 +241,7 @@ async function addStream(handle: NatsConnectionHandle, config: NamedConfig): Pro
 }
 
 function differs(existing: StreamConfig, wanted: NamedConfig): boolean {
-  const settable = ["max_age", "max_bytes", "num_replicas", "duplicate_window", "subjects"] as const;
+  const settable = ["max_age", "max_bytes", "num_replicas", "duplicate_window", "subjects", "allow_msg_ttl"] as const;
   return settable.some((key) => wanted[key] !== undefined && String(existing[key]) !== String(wanted[key]));
 }
 

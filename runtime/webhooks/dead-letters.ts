@@ -41,7 +41,7 @@ const attemptsMax = 64;
  */
 export function deadLetter(ended: EndedDelivery): DeadLetterToStore {
   const { item, partner, state, reason, endedAtMs, attempts, body } = ended;
-  const { uid, namespace, name } = partner.config;
+  const { uid, namespace, name, deadLetterSeconds: retainSeconds } = partner.config;
   const letter: DeadLetter = {
     ...item,
     state,
@@ -52,7 +52,8 @@ export function deadLetter(ended: EndedDelivery): DeadLetterToStore {
     body: Buffer.from(body).toString("base64"),
   };
   const { partner: token, did } = item;
-  return { partner: token, reason, did, messageId: `dlq:${messageId(item)}`, payload: JSON.stringify(letter) };
+  const kept = retainSeconds === undefined ? {} : { retainSeconds };
+  return { partner: token, reason, did, messageId: `dlq:${messageId(item)}`, payload: JSON.stringify(letter), ...kept };
 }
 
 /** A message that is no delivery at all: kept as it is, so that nobody trips over it again. */
