@@ -21,6 +21,7 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     version: "2026-11-22",
     changes: [
       { kind: "added", surface: "metrics", what: "hit_ratio of each cache in the health view; the state and fallback of a cache are words of a closed list" },
+      { kind: "added", surface: "webhooks", what: "detail of a replay: why it failed or does not go on" },
     ],
   },
   {

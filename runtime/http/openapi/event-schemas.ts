@@ -80,6 +80,7 @@ export const eventSchemas: SchemaSet = {
     published: count,
     delivered: count,
     failed: count,
+    detail: nullable(text({ description: "Why it failed or does not go on now" })),
   }),
   DryRun: object({ dry_run: flag, ...met, complete: flag }),
   DeadLetterPage: object({ data: list(ref("DeadLetter")), meta: ref("CursorMeta") }),

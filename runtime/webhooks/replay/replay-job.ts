@@ -71,8 +71,10 @@ export interface ReplayJob extends ReplaySpec {
   /** Everything before this place was done: an index into the ids, else a sequence. */
   readonly cursor: number;
   readonly tally: ReplayTally;
-  /** Why it failed, for people. */
+  /** Why it failed, or does not go on, for callers. */
   readonly detail?: string;
+  /** Since when the part at `cursor` fails, ISO 8601 UTC. */
+  readonly failingSince?: string;
 }
 
 /** Nothing was met yet. */

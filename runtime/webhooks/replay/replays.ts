@@ -31,6 +31,8 @@ export interface ReplayAnswer {
   readonly published: number;
   readonly delivered: number;
   readonly failed: number;
+  /** Why it failed or does not go on now; null when it does. */
+  readonly detail: string | null;
 }
 
 /** What a replay would come to. */
@@ -188,10 +190,10 @@ async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunAnswer> {
   return { dry_run: true, matched, in_progress: inProgress, too_old: tooOld, missing, complete: isEnd };
 }
 
-async function answerOf({ replays }: ReplayDeps, { id, status, createdAt, tally }: ReplayJob): Promise<ReplayAnswer> {
+async function answerOf({ replays }: ReplayDeps, { id, status, createdAt, tally, detail }: ReplayJob): Promise<ReplayAnswer> {
   const marks = (["published", "delivered", "failed"] as const).map((mark) => replays.count(id, mark));
   const [published = 0, delivered = 0, failed = 0] = status === "queued" ? [] : await Promise.all(marks);
   const { matched, inProgress, tooOld, missing } = tally;
   const met = { matched, in_progress: inProgress, too_old: tooOld, missing };
-  return { replay_id: id, status, created_at: createdAt, ...met, published, delivered, failed };
+  return { replay_id: id, status, created_at: createdAt, ...met, published, delivered, failed, detail: detail ?? null };
 }

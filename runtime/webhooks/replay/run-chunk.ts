@@ -7,6 +7,7 @@ import { eventHash } from "../ids.ts";
 import type { RouterDeps } from "../router.ts";
 import { decideReplay, type DeliveryPast, type ReplayCandidate, type ReplayDecision } from "./decide.ts";
 import { parseLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
+import { ReplayFault } from "./replay-fault.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 
 export interface ReplayDeps extends RouterDeps, ReadDeps {
@@ -16,6 +17,8 @@ export interface ReplayDeps extends RouterDeps, ReadDeps {
 /** Deliveries of a part that are looked at at once. */
 const unitsAtOnceMax = 16;
 const hopsMax = 8;
+/** `message size exceeds maximum allowed`. Source: nats-server `errors.json`. */
+const tooLargeCode = 10054;
 
 /**
  * Carries a part of a replay out. Doing the same part again changes nothing: what was published is found.
@@ -102,7 +105,8 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
       const item = itemOf(deps, job, unit, decision, hop);
       const answer = await untilAnswered(() => deps.deliveries.publishFirst(itemMessage(item, unit.partner.lane, unit.body)), { signal: deps.ending });
       if (answer.kind === "refused") {
-        throw new Error(`a delivery of the replay is not stored: ${answer.detail}`);
+        const isFinal = answer.code === tooLargeCode;
+        throw new ReplayFault(`JetStream refuses the delivery of event ${unit.eventId} to ${unit.partner.label}: ${answer.detail}`, isFinal);
       }
       if (answer.kind !== "stored") {
         // Another replay was first, or the id was used and nothing of it is left: the next look tells.
@@ -114,7 +118,7 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
     }
     return decision.kind;
   }
-  throw new Error(`a delivery of the replay finds no free step: ${unit.did}`);
+  throw new ReplayFault(`the delivery of event ${unit.eventId} to ${unit.partner.label} is changed by others again and again`, false);
 }
 
 function itemOf(

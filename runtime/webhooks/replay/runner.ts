@@ -1,6 +1,7 @@
 import type { ReplayStore } from "./replay-store.ts";
-import { readChunk } from "./read-chunk.ts";
-import { isOver, sumOf, type ReplayJob } from "./replay-job.ts";
+import { readChunk, type ReplayChunk } from "./read-chunk.ts";
+import { afterFailure, pauseAfterFailures } from "./replay-fault.ts";
+import { isOver, sumOf, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 import { runChunk, type ReplayDeps } from "./run-chunk.ts";
 
 /** Events of one part. */
@@ -13,6 +14,10 @@ interface Allowance {
   /** Deliveries that may begin now; below zero after a part that held more. */
   left: number;
   refilledAtMs: number;
+  /** Parts in a row that failed. */
+  failures: number;
+  /** No part is begun before this time of `performance.now()`. */
+  restsUntilMs: number;
 }
 
 /**
@@ -49,25 +54,43 @@ async function goOn(
   allowance: Allowance,
 ): Promise<ReplayJob | undefined> {
   refill(allowance, job.ratePerSecond);
-  if (allowance.left < 1) {
+  if (allowance.left < 1 || performance.now() < allowance.restsUntilMs) {
     return undefined;
   }
   try {
     const chunk = await readChunk(deps, job, Math.min(chunkEventsMax, Math.floor(allowance.left)));
     const { tally, published } = await runChunk(deps, job, chunk);
     allowance.left -= published;
-    const status = chunk.isEnd ? "completed" : "running";
-    const next: ReplayJob = { ...job, status, cursor: chunk.cursor, tally: sumOf(job.tally, tally) };
+    allowance.failures = 0;
+    const next = afterPart(job, chunk, tally);
     await store.save(next);
     return chunk.isEnd ? undefined : next;
   } catch (error) {
-    deps.log.warn({ err: error, replayId: job.id }, "a replay goes on later");
+    // What cannot be kept now is kept after the next failure.
+    await pauseAfter(deps, store, job, allowance, error).catch(() => undefined);
     return undefined;
   }
 }
 
+function afterPart(job: ReplayJob, { cursor, isEnd }: ReplayChunk, tally: ReplayTally): ReplayJob {
+  const { detail: _detail, failingSince: _failingSince, ...rest } = job;
+  return { ...rest, status: isEnd ? "completed" : "running", cursor, tally: sumOf(job.tally, tally) };
+}
+
+/** Keeps that a part failed, tells it once, and pauses; the next turns of the replay begin later and later. */
+async function pauseAfter(deps: ReplayDeps, store: ReplayStore, job: ReplayJob, allowance: Allowance, error: unknown): Promise<void> {
+  allowance.failures += 1;
+  allowance.restsUntilMs = performance.now() + pauseAfterFailures(allowance.failures);
+  const next = afterFailure(job, error, deps.now());
+  const fields = { err: error, replayId: job.id };
+  if (allowance.failures === 1) deps.log.warn(fields, "part of a replay failed, retry scheduled");
+  if (next.status === job.status && next.failingSince === job.failingSince) return;
+  await store.save(next);
+  if (next.status === "failed") deps.log.error(fields, "replay failed");
+}
+
 function allowanceOf(allowances: Map<string, Allowance>, { id }: ReplayJob): Allowance {
-  const known = allowances.get(id) ?? { left: 1, refilledAtMs: performance.now() };
+  const known = allowances.get(id) ?? { left: 1, refilledAtMs: performance.now(), failures: 0, restsUntilMs: 0 };
   allowances.set(id, known);
   return known;
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
+import { createLayout } from "../../../../runtime/nats/layout.ts";
 import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letter-box.ts";
 import type { DryRunAnswer, ReplayAnswer } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
@@ -111,6 +112,18 @@ describe.concurrent("a replay by ids", () => {
     await expect(it.engine.replays.cancel(id, ofAcme)).rejects.toMatchObject({ code: "replay_not_found" });
     expect((await it.engine.replays.get(id, ofOther)).replay_id).toBe(id);
   });
+});
+
+test("a replay that JetStream can never take ends as failed, with its detail, and warns once", async (context) => {
+  const it = await caseOf(context);
+  const stream = createLayout(`r${prefixes}`).streams.deliveries;
+  await it.ingest(eventBytes("e-1"));
+  await untilState(it, "e-1", "delivered");
+  await it.nats.manager.streams.update(stream, { max_msg_size: 64 });
+  const { replay_id: id, detail } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"] }), ofAcme));
+  const failed = await untilReplay(it, id, { status: "failed" });
+  expect([detail, failed]).toMatchObject([null, { published: 0, detail: expect.stringContaining("e-1 to default/one: message size exceeds maximum") }]);
+  expect(it.lines.filter(({ fields }) => fields["replayId"] === id).map(({ level }) => level)).toEqual(["warn", "error"]);
 });
 
 describe.concurrent("a replay of a window", () => {

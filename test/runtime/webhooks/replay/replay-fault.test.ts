@@ -1,0 +1,41 @@
+import { describe, expect, test } from "vitest";
+import { Unanswered } from "../../../../runtime/nats/requests.ts";
+import { afterFailure, pauseAfterFailures, ReplayFault, replayPatienceMs } from "../../../../runtime/webhooks/replay/replay-fault.ts";
+import { noTally, type ReplayJob } from "../../../../runtime/webhooks/replay/replay-job.ts";
+
+const nowMs = Date.UTC(2026, 0, 31);
+const since = (ms: number): string => new Date(nowMs - ms).toISOString();
+const job: ReplayJob = {
+  source: { kind: "ids", eventIds: ["e-1"] },
+  filter: { partners: [], types: [], onlyFailed: false },
+  ratePerSecond: 1,
+  force: false,
+  tenants: ["acme"],
+  id: "r-1",
+  createdAt: since(3_600_000),
+  status: "queued",
+  cursor: 0,
+  tally: noTally,
+};
+
+describe("a replay of which a part failed", () => {
+  test.each([
+    ["goes on when the store refuses now", new ReplayFault("full", false), undefined, { status: "running", detail: "full", failingSince: since(0) }],
+    ["goes on while its patience lasts", new ReplayFault("full", false), since(replayPatienceMs - 1), { status: "running", detail: "full" }],
+    ["has failed when its patience ends", new ReplayFault("full", false), since(replayPatienceMs), { status: "failed", detail: "full" }],
+    ["has failed at once when trying again cannot help", new ReplayFault("too large", true), undefined, { status: "failed", detail: "too large" }],
+    ["has failed after an error of ours as well, without its text", new Error("at 10.0.0.7"), since(replayPatienceMs), { status: "failed", detail: "An internal error stops the replay; the log of the runtime has it under the replay id." }],
+  ] as const)("%s", (_, error, failingSince, expected) => {
+    const before = failingSince === undefined ? job : { ...job, failingSince };
+    expect(afterFailure(before, error, nowMs)).toMatchObject({ ...expected, cursor: 0 });
+  });
+
+  test("stays as it is, however long, when NATS does not answer", () => {
+    const before = { ...job, failingSince: since(10 * replayPatienceMs) };
+    expect(afterFailure(before, new Unanswered("$JS.API.INFO", "timeout"), nowMs)).toBe(before);
+  });
+
+  test("pauses longer and longer, half a minute at most", () => {
+    expect([1, 2, 6, 7, 500].map(pauseAfterFailures)).toEqual([500, 1_000, 16_000, 30_000, 30_000]);
+  });
+});
