@@ -127,7 +127,7 @@ function known({ route, plan, admitted, explain }: Answering, { caller, context 
 
 async function answerAnew(answering: Answering, request: QueryRequest, sources: QuerySources): Promise<MetricsAnswer> {
   const { route, plan, admitted, explain, timing } = answering;
-  const { nowMs, correlationId } = request.context;
+  const { nowMs } = request.context;
   timing.step("stores");
   const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
   const { fairness: { lanes, pace }, lasting, cache } = sources;
@@ -139,7 +139,7 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   if (found.source === "snapshot") admitted.charge([], 0);
   else sources.looked(cached.counts());
   timing.step("answer");
-  const made = { answer: routes[route].answer(plan, found.result, { correlationId, snapshot: found.snapshot, pace }), nowMs, oldest: cached.counts().oldest };
+  const made = { answer: routes[route].answer(plan, found.result, { snapshot: found.snapshot, pace }), nowMs, oldest: cached.counts().oldest };
   const { headers, ...others } = made.answer;
   const isStale = cached.counts().stale > 0;
   const own = { ...(isStale ? {} : newAnswerHeaders(plan, made)), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };

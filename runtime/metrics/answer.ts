@@ -1,4 +1,5 @@
 import type { Pace } from "../bounds/pace.ts";
+import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
@@ -17,7 +18,6 @@ type Bounds = readonly [low: number | null, high: number | null];
 
 /** What an answer says besides its data. */
 export interface AnswerContext {
-  readonly correlationId: string;
   /** Name of the data that its pages are cut from. */
   readonly snapshot: string;
   /** In which its bytes are written. */
@@ -117,29 +117,28 @@ function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta
   const { query } = plan;
   const metrics = query.metrics.map(({ entry }) => entry.metric);
   const deprecated = deprecationNotices(metrics);
+  const page = pageOf(result, query);
+  const about = {
+    ...meta,
+    schema_version: query.schemaVersion,
+    step: formatDuration(query.window.stepSeconds),
+    ...aggregationsOf(query),
+    downsample: query.window.downsample ?? "none",
+    group_by: query.groupBy,
+    page: query.page,
+    limit: query.limit,
+    total_series: result.series.length,
+    has_more: result.series.length > query.page * query.limit,
+    snapshot: context.snapshot,
+    partial: result.partial,
+    regions: result.regions,
+    ...(deprecated.length === 0 ? {} : { deprecated }),
+  };
   return {
     status: result.partial ? 206 : 200,
     headers: { ...headersOf(plan, result), ...deprecationHeaders(metrics) },
-    body: {
-      data: pageOf(result, query).map(item),
-      meta: {
-        correlation_id: context.correlationId,
-        ...meta,
-        schema_version: query.schemaVersion,
-        step: formatDuration(query.window.stepSeconds),
-        ...aggregationsOf(query),
-        downsample: query.window.downsample ?? "none",
-        group_by: query.groupBy,
-        page: query.page,
-        limit: query.limit,
-        total_series: result.series.length,
-        has_more: result.series.length > query.page * query.limit,
-        snapshot: context.snapshot,
-        partial: result.partial,
-        regions: result.regions,
-        ...(deprecated.length === 0 ? {} : { deprecated }),
-      },
-    },
+    // The snapshot is a digest of the series and their values.
+    body: { data: page.map(item), meta: { correlation_id: contentId([about, page.map(({ exemplars }) => exemplars)]), ...about } },
   };
 }
 

@@ -1,3 +1,4 @@
+import { contentId } from "./content-id.ts";
 import { labelNames, type MetricConfig } from "../../crds/config.ts";
 import { refuseField } from "../errors/refusal.ts";
 import { accessOf, type Access } from "./access.ts";
@@ -27,7 +28,7 @@ export function catalogAnswer(
   params: Parameters,
   caller: Caller,
   world: World,
-  { correlationId, nowMs }: RequestContext,
+  { nowMs }: RequestContext,
 ): MetricsAnswer {
   refuseUnknown(params, (name) => names.includes(name));
   const wanted = {
@@ -48,18 +49,9 @@ export function catalogAnswer(
       entry.metric.category === (wanted.category ?? entry.metric.category) &&
       entry.metric.state === (wanted.state ?? entry.metric.state),
   );
-  return {
-    status: 200,
-    headers: {},
-    body: {
-      data: entries.map(entryBody),
-      meta: {
-        correlation_id: correlationId,
-        schema_version: schemaVersionOf(entries, readOne(params, "schema_version")),
-        total: entries.length,
-      },
-    },
-  };
+  const data = entries.map(entryBody);
+  const about = { schema_version: schemaVersionOf(entries, readOne(params, "schema_version")), total: entries.length };
+  return { status: 200, headers: {}, body: { data, meta: { correlation_id: contentId([data, about]), ...about } } };
 }
 
 /** The catalog is the same for all tenants, so that one of several need not be chosen. */

@@ -7,7 +7,7 @@ export const askedTime: JsonSchema = text({ format: "date-time", pattern: String
 export const commonSchemas: SchemaSet = {
   Time: text({ format: "date-time", pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`, description: "ISO 8601, UTC, with milliseconds" }),
   Duration: text({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description: "A whole number of seconds, minutes, hours or days, such as `10s` or `5m`" }),
-  CorrelationId: text({ minLength: 1, maxLength: 128, description: "Names the computation that produced the body" }),
+  CorrelationId: text({ minLength: 1, maxLength: 128, description: "In an error: names this request, as the header X-Correlation-Id does. In the body of a metrics read: a digest of the content, the same for as long as the content is" }),
   Problem: described(
     object(
       {

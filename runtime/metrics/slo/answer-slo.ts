@@ -77,7 +77,7 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
       ...admission?.headers(),
       ...cacheHeaders(isPublic, partial),
     },
-    body: sloBody(read, { correlationId: context.correlationId, schemaVersion, partial }),
+    body: sloBody(read, { schemaVersion, partial }),
   };
 }
 

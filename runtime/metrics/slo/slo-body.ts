@@ -1,3 +1,4 @@
+import { contentId } from "../content-id.ts";
 import { formatDuration } from "../duration.ts";
 import { regionReports } from "../region-states.ts";
 import { formatTime } from "../time.ts";
@@ -14,17 +15,15 @@ export interface ReadSlo {
 
 /** What the body says besides its objectives. */
 export interface SloContext {
-  readonly correlationId: string;
   readonly schemaVersion: string;
   readonly partial: boolean;
 }
 
 /** The body of `GET /v1/metrics/slo`: what is not known is left out, never null. Source: wire, "SLO". */
-export function sloBody(read: readonly ReadSlo[], { correlationId, schemaVersion, partial }: SloContext): object {
-  return {
-    data: read.map(sloItem),
-    meta: { correlation_id: correlationId, schema_version: schemaVersion, partial },
-  };
+export function sloBody(read: readonly ReadSlo[], { schemaVersion, partial }: SloContext): object {
+  const data = read.map(sloItem);
+  const about = { schema_version: schemaVersion, partial };
+  return { data, meta: { correlation_id: contentId([data, about]), ...about } };
 }
 
 function sloItem({ plan, reading }: ReadSlo): object {

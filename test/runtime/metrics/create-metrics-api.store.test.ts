@@ -117,7 +117,7 @@ describe("an answer", () => {
     expect(body).toEqual({
       data: [{ metric: "lag", labels: { service: "b" }, points: [["2026-01-01T00:40:00.000Z", 1]] }],
       meta: {
-        correlation_id: "id-1",
+        correlation_id: expect.stringMatching(/^[\w-]{22}$/u) as string,
         schema_version: "2026-01-01",
         from: "2026-01-01T00:30:00.000Z",
         to: "2026-01-01T00:40:00.000Z",
@@ -257,7 +257,7 @@ describe("an instant (Operational Metrics API §2.1 and §4.3)", () => {
     expect(body).toEqual({
       data: [{ metric_id: "deposits", labels: { psp: "acme" }, timestamp: "2026-01-01T00:30:00.000Z", value: 4 }],
       meta: {
-        correlation_id: "id-1",
+        correlation_id: expect.stringMatching(/^[\w-]{22}$/u) as string,
         ts: "2026-01-01T00:30:00.000Z",
         schema_version: "2026-01-01",
         step: "1m",

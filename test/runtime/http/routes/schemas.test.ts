@@ -12,7 +12,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  */
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
-  "2026-11-22": "587e9b820b2f57b0",
+  "2026-11-22": "6baaab78822f1daa",
 };
 
 let server: MetricsServer;
