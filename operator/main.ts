@@ -9,6 +9,7 @@ import { createKubeClient, type KubeClient } from "./kube/client.ts";
 import { type Clock, systemClock } from "./kube/clock.ts";
 import { EventRecorder } from "./kube/events.ts";
 import { LeaderElection } from "./kube/lease.ts";
+import { Outage } from "./kube/outage.ts";
 import { createKubeMetrics, type KubeMetrics } from "./kube/metrics.ts";
 import { createOperatorMetrics, type OperatorMetrics, registerConditionMetrics } from "./metrics.ts";
 import { shardName } from "../crds/shards.ts";
@@ -87,6 +88,7 @@ class Replica {
   readonly #clock: Clock;
   readonly #metrics: OperatorMetrics;
   readonly #kubeMetrics: KubeMetrics;
+  readonly #outage: Outage;
   readonly #client: KubeClient;
   readonly #watches: Watches;
   readonly #resources: ResourceInventory;
@@ -103,13 +105,14 @@ class Replica {
   #isSynced = false;
 
   constructor(options: OperatorOptions, registry: Registry, metrics: OperatorMetrics, policy: () => InstallationPolicy) {
-    const { namespace, prefix, counts, log, identity, clock = systemClock } = options;
+    const { namespace, prefix, counts, log, identity, clock = systemClock, random = Math.random } = options;
     this.#options = options;
     this.#clock = clock;
     this.#metrics = metrics;
     this.#kubeMetrics = createKubeMetrics(registry);
+    this.#outage = new Outage(clock, random);
     this.#client = this.#createClient();
-    const parts = { client: this.#client, log, metrics: this.#kubeMetrics, clock };
+    const parts = { client: this.#client, log, metrics: this.#kubeMetrics, outage: this.#outage, clock };
     this.#watches = createWatches(options, parts);
     this.#resources = new ResourceInventory(this.#watches.kinds);
     this.#secrets = new SecretInventory({ ...parts, metadata: this.#watches.secrets, onChange: () => this.touch() });
@@ -164,7 +167,7 @@ class Replica {
   #createClient(): KubeClient {
     const { kubeConfig, wrapClient = (client) => client } = this.#options;
     const userAgent = `heliograph-operator/${version}`;
-    return wrapClient(createKubeClient({ kubeConfig, userAgent, metrics: this.#kubeMetrics, clock: this.#clock }));
+    return wrapClient(createKubeClient({ kubeConfig, userAgent, metrics: this.#kubeMetrics, outage: this.#outage, clock: this.#clock }));
   }
 
   #createDesired(policy: () => InstallationPolicy): DesiredState {
@@ -193,6 +196,7 @@ class Replica {
       identity,
       log,
       metrics: this.#kubeMetrics,
+      outage: this.#outage,
       clock: this.#clock,
       random,
       ...lease,
@@ -219,8 +223,9 @@ class Replica {
       runtime,
       slices: this.#watches.slices,
       token: () => this.#token(),
-      publisher: { shards: this.#shards, counts, desired: () => this.#desired.current?.shards, clock, random, log, metrics },
+      publisher: { shards: this.#shards, counts, desired: () => this.#desired.current?.shards, clock, random, outage: this.#outage, log, metrics },
       kubeMetrics: this.#kubeMetrics,
+      outage: this.#outage,
       clock,
       random,
       log,

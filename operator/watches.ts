@@ -6,6 +6,7 @@ import type { KubeClient } from "./kube/client.ts";
 import type { Clock } from "./kube/clock.ts";
 import type { InformerHealth } from "./kube/informer.ts";
 import type { KubeMetrics } from "./kube/metrics.ts";
+import type { Outage } from "./kube/outage.ts";
 import type { KubeObject } from "./kube/resource.ts";
 import type { EndpointSlice } from "./observe/endpoints.ts";
 import type { OperatorOptions } from "./options.ts";
@@ -27,6 +28,7 @@ export interface WatchParts {
   readonly client: KubeClient;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
+  readonly outage: Outage;
   readonly clock: Clock;
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../kube/clock.ts";
 import { Controller, again, done, type Reconcile, type ReconcileResult } from "../kube/controller.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import { isKubeError } from "../kube/kube-error.ts";
+import type { Outage } from "../kube/outage.ts";
 import type { KubeMetrics } from "../kube/metrics.ts";
 import type { Priority } from "../kube/queue-state.ts";
 import { apiVersionOf } from "../kube/resource.ts";
@@ -34,6 +35,8 @@ export interface ResourceControllersOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly kubeMetrics: KubeMetrics;
+  /** Its end ends the waits of objects whose status could not be written. */
+  readonly outage: Outage;
   readonly metrics: OperatorMetrics;
   /** Keys of each kind reconciled at once. @default 16 */
   readonly workers?: number;
@@ -56,7 +59,7 @@ export class ResourceControllers {
   constructor(options: ResourceControllersOptions) {
     this.#options = options;
     this.#times = options.times ?? { ...rolloutTimesDefault, ...statusTimesDefault };
-    const queue = (kind: Kind) => new WorkQueue({ name: kind.toLowerCase(), metrics: options.kubeMetrics, clock: options.clock });
+    const queue = (kind: Kind) => new WorkQueue({ name: kind.toLowerCase(), metrics: options.kubeMetrics, outage: options.outage, clock: options.clock });
     this.#queues = {
       WebhookPartner: queue("WebhookPartner"),
       MetricCatalog: queue("MetricCatalog"),

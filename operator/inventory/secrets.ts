@@ -3,6 +3,7 @@ import type { Secrets } from "../../crds/checks/secret-entry.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../kube/clock.ts";
 import { describeError, isKubeError } from "../kube/kube-error.ts";
+import type { Outage } from "../kube/outage.ts";
 import { type KubeObject, refOf } from "../kube/resource.ts";
 import { isLater } from "../kube/resource-version.ts";
 import { type RetryPolicy, retryPolicyDefault } from "../kube/retry.ts";
@@ -17,6 +18,8 @@ export interface SecretInventoryOptions {
   readonly metadata: Pick<WatchedSet<KubeObject>, "get" | "onChange">;
   readonly log: Logger;
   readonly clock: Clock;
+  /** Its end brings the next read of what could not be read. */
+  readonly outage: Outage;
   /** Called when something about a Secret that is wanted may have changed. */
   readonly onChange: () => void;
 }
@@ -42,12 +45,14 @@ export class SecretInventory {
   readonly #held = new Map<string, Held>();
   #wanted: ReadonlySet<string> = new Set();
   #cancelRetry: (() => void) | undefined;
+  readonly #leaveOutage: () => void;
 
   constructor(options: SecretInventoryOptions) {
     this.#options = options;
     options.metadata.onChange(({ key, kind }) => {
       if (kind !== "resync" && this.#wanted.has(key)) options.onChange();
     });
+    this.#leaveOutage = options.outage.onEnd(() => this.#retryNow());
   }
 
   /** The entries of these Secrets as new as they can be had; a name without an entry is that of no Secret. */
@@ -61,6 +66,7 @@ export class SecretInventory {
   }
 
   stop(): void {
+    this.#leaveOutage();
     this.#cancelRetry?.();
   }
 
@@ -95,7 +101,14 @@ export class SecretInventory {
 
   #retryLater(): void {
     this.#cancelRetry?.();
-    this.#cancelRetry = this.#options.clock.after(againMs, this.#options.onChange);
+    this.#cancelRetry = this.#options.clock.after(againMs, () => this.#retryNow());
+  }
+
+  #retryNow(): void {
+    if (this.#cancelRetry === undefined) return;
+    this.#cancelRetry();
+    this.#cancelRetry = undefined;
+    this.#options.onChange();
   }
 }
 

@@ -1,7 +1,9 @@
-import { type Clock, pause } from "./clock.ts";
+import type { Clock } from "./clock.ts";
+import type { PoolName } from "./connection-pools.ts";
 import { Deadline } from "./deadline.ts";
-import { KubeError, errorOfAnswer } from "./kube-error.ts";
+import { KubeError, errorOfAnswer, isKubeError } from "./kube-error.ts";
 import type { KubeMetrics } from "./metrics.ts";
+import type { Outage } from "./outage.ts";
 import { type RetryPolicy, retryWaitMs } from "./retry.ts";
 import { type Transport, type TransportAnswer, type TransportRequest, brokenTransport } from "./transport.ts";
 
@@ -13,6 +15,8 @@ export interface Call {
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** @default "calls" */
+  readonly pool?: PoolName;
   /** Whether doing it twice is the same as doing it once. */
   readonly repeatable: boolean;
 }
@@ -22,6 +26,8 @@ export interface CallerParts {
   readonly metrics: KubeMetrics;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Told of every call, and what ends the waits between tries. */
+  readonly outage: Outage;
   /** Host and port of the API server, for the metrics. */
   readonly host: string;
 }
@@ -44,7 +50,7 @@ export class Caller {
    * @throws KubeError
    */
   async json(call: Call, policy: RetryPolicy, signal?: AbortSignal): Promise<unknown> {
-    const { clock, random } = this.#parts;
+    const { clock, random, outage } = this.#parts;
     const startedMs = clock.nowMs();
     for (let tries = 1; ; tries += 1) {
       try {
@@ -53,7 +59,7 @@ export class Caller {
         const tried = { repeatable: call.repeatable, tries, elapsedMs: clock.nowMs() - startedMs };
         const waitMs = retryWaitMs(error, tried, policy, random);
         if (waitMs === undefined) throw error;
-        await pause(clock, waitMs, signal);
+        await outage.pause(waitMs, signal, isKubeError(error) ? (error.retryAfterMs ?? 0) : 0);
       }
     }
   }
@@ -66,7 +72,10 @@ export class Caller {
   async open(call: Call, signal: AbortSignal): Promise<TransportAnswer> {
     const what = `${call.method} ${call.path}`;
     const answer = await this.#send(call, signal);
-    if (answer.status >= 200 && answer.status <= 299) return answer;
+    if (answer.status >= 200 && answer.status <= 299) {
+      this.#parts.outage.succeeded();
+      return answer;
+    }
     throw errorOfAnswer(what, answer.status, await readText(what, answer, errorBytesMax), answer.retryAfter);
   }
 
@@ -85,15 +94,16 @@ export class Caller {
   }
 
   async #send(call: Call, signal: AbortSignal): Promise<TransportAnswer> {
-    const { method, headers = {} } = call;
+    const { method, headers = {}, pool = "calls" } = call;
     const body = call.body === undefined ? {} : { body: call.body };
     const labels = { method, host: this.#parts.host };
     try {
-      const answer = await this.#parts.transport.send({ method, path: call.path + queryText(call.query), headers, ...body, signal });
+      const answer = await this.#parts.transport.send({ method, path: call.path + queryText(call.query), headers, ...body, pool, signal });
       this.#parts.metrics.requests.inc({ ...labels, code: String(answer.status) });
       return answer;
     } catch (error) {
       this.#parts.metrics.requests.inc({ ...labels, code: "<error>" });
+      if (isKubeError(error, "transient")) this.#parts.outage.failed();
       throw error;
     }
   }

@@ -2,7 +2,9 @@ import { type ApplyOptions, applyRequest } from "./apply.ts";
 import { type Call, Caller } from "./call.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type ClusterAccess, serverOf } from "./cluster-access.ts";
+import type { PoolName } from "./connection-pools.ts";
 import type { KubeMetrics } from "./metrics.ts";
+import { Outage } from "./outage.ts";
 import {
   type KubeList,
   type KubeObject,
@@ -23,6 +25,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** @default {@link retryPolicyDefault} */
   readonly retry?: RetryPolicy;
+  /** Whose connections it uses. @default "calls" */
+  readonly pool?: Exclude<PoolName, "watches">;
 }
 
 export interface ReadOptions extends CallOptions {
@@ -105,6 +109,8 @@ export interface KubeClientOptions {
   readonly random?: () => number;
   /** The policy of calls that state none. @default {@link retryPolicyDefault} */
   readonly retry?: RetryPolicy;
+  /** Told of every call. @default one of its own */
+  readonly outage?: Outage;
   /** @see TransportOptions.credentialsAgeMsMax */
   readonly credentialsAgeMsMax?: number;
 }
@@ -131,7 +137,8 @@ class HttpKubeClient implements KubeClient {
     this.#clock = options.clock ?? systemClock;
     this.#retry = options.retry ?? retryPolicyDefault;
     this.#transport = createTransport(kubeConfig, { clock: this.#clock, userAgent, ...age });
-    this.#caller = new Caller({ transport: this.#transport, metrics, clock: this.#clock, random, host });
+    const outage = options.outage ?? new Outage(this.#clock, random);
+    this.#caller = new Caller({ transport: this.#transport, metrics, clock: this.#clock, random, outage, host });
   }
 
   async get<T extends KubeObject>(type: ResourceType, ref: ObjectRef, options: ReadOptions = {}): Promise<T> {
@@ -165,6 +172,7 @@ class HttpKubeClient implements KubeClient {
         timeoutSeconds: options.timeoutSeconds.toString(),
       },
       headers: { accept: options.metadataOnly === true ? partialObject : json },
+      pool: "watches",
       repeatable: true,
     };
     const { silenceMs, onBytes, signal } = options;
@@ -206,7 +214,8 @@ class HttpKubeClient implements KubeClient {
 
   async #json<T>(call: Call, options: CallOptions): Promise<T> {
     // The server's schema decides what an object of this type is; callers that need more parse it into a type of theirs.
-    return (await this.#caller.json(call, options.retry ?? this.#retry, options.signal)) as T;
+    const pooled = options.pool === undefined ? call : { ...call, pool: options.pool };
+    return (await this.#caller.json(pooled, options.retry ?? this.#retry, options.signal)) as T;
   }
 }
 

@@ -2,12 +2,13 @@ import type { Logger } from "pino";
 import type { BackoffOptions } from "./backoff.ts";
 import { type ChangeHandler, ChangeHandlers } from "./change-handlers.ts";
 import type { KubeClient, Selection } from "./client.ts";
-import { type Clock, pause, systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { type TurnEnd, nextTurn } from "./informer-turn.ts";
 import { describeError, isKubeError } from "./kube-error.ts";
 import { listAll } from "./list-all.ts";
 import type { KubeMetrics } from "./metrics.ts";
 import { type Change, type Indexers, ObjectStore } from "./object-store.ts";
+import { Outage } from "./outage.ts";
 import type { Priority } from "./queue-state.ts";
 import { type KubeObject, type ResourceType, keyOf } from "./resource.ts";
 import { isLater } from "./resource-version.ts";
@@ -40,6 +41,8 @@ export interface InformerOptions<T> extends Selection {
   readonly pageSize?: number;
   /** @default 200 ms doubling to 30 s, 30 % jitter */
   readonly backoff?: BackoffOptions;
+  /** Its end ends the waits after failures. @default none ever ends */
+  readonly outage?: Outage;
   /** @default the machine's */
   readonly clock?: Clock;
   /** @default Math.random */
@@ -79,6 +82,7 @@ export class Informer<T extends KubeObject> {
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #outage: Outage;
   readonly #store: ObjectStore<T>;
   readonly #handlers: ChangeHandlers<T>;
   readonly #stopping = new AbortController();
@@ -97,6 +101,7 @@ export class Informer<T extends KubeObject> {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
+    this.#outage = options.outage ?? new Outage(this.#clock, this.#random);
     this.#store = new ObjectStore(options.indexers ?? {});
     this.#handlers = new ChangeHandlers((error, { key }) => this.#handlerFailed(error, key));
     this.#heardAtMs = this.#clock.nowMs();
@@ -174,7 +179,8 @@ export class Informer<T extends KubeObject> {
       this.#report(end, turn.waitMs);
       this.#failures = turn.failures;
       kind = turn.kind;
-      await pause(this.#clock, turn.waitMs, signal);
+      const atLeastMs = end.kind === "failed" && isKubeError(end.error) ? (end.error.retryAfterMs ?? 0) : 0;
+      if (await this.#outage.pause(turn.waitMs, signal, atLeastMs)) this.#failures = 0;
     }
   }
 

@@ -1,9 +1,10 @@
 import type { Logger } from "pino";
-import type { KubeClient } from "./client.ts";
-import { type Clock, pause, systemClock } from "./clock.ts";
+import type { CallOptions, KubeClient } from "./client.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { describeError, isKubeError } from "./kube-error.ts";
 import { type Lease, type Observation, heldBy, leaseType, mayTake, observe, released } from "./lease-record.ts";
 import type { KubeMetrics } from "./metrics.ts";
+import { Outage } from "./outage.ts";
 import type { ObjectRef } from "./resource.ts";
 import { singleTry } from "./retry.ts";
 
@@ -30,6 +31,8 @@ export interface LeaderElectionOptions {
   readonly retryMs?: number;
   /** Bound on one call. @default 3 s */
   readonly callTimeoutMs?: number;
+  /** Its end brings the next attempt. @default none ever ends */
+  readonly outage?: Outage;
   /** @default the machine's */
   readonly clock?: Clock;
   /** @default Math.random */
@@ -62,6 +65,7 @@ export class LeaderElection {
   readonly #times: Times;
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #outage: Outage;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   /** The lease as we last read or wrote it. */
@@ -84,6 +88,7 @@ export class LeaderElection {
     this.#times = { leaseMs, renewDeadlineMs, retryMs, callTimeoutMs };
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
+    this.#outage = options.outage ?? new Outage(this.#clock, this.#random);
     options.metrics.leader.set({ name: options.lease.name }, 0);
   }
 
@@ -119,7 +124,7 @@ export class LeaderElection {
       const startedMs = this.#clock.nowMs();
       await this.#attempt();
       const spreadMs = this.#term === undefined ? this.#times.retryMs * retryJitter * this.#random() : 0;
-      await pause(this.#clock, startedMs + this.#times.retryMs + spreadMs - this.#clock.nowMs(), signal);
+      await this.#outage.pause(startedMs + this.#times.retryMs + spreadMs - this.#clock.nowMs(), signal);
       await this.#ending;
     }
   }
@@ -200,7 +205,7 @@ export class LeaderElection {
   async #read(): Promise<Lease | undefined> {
     const { client, lease } = this.#options;
     try {
-      return await client.get<Lease>(leaseType, lease, { retry: singleTry(this.#times.callTimeoutMs) });
+      return await client.get<Lease>(leaseType, lease, this.#callOptions());
     } catch (error) {
       if (isKubeError(error, "notFound")) return undefined;
       throw error;
@@ -211,9 +216,14 @@ export class LeaderElection {
   async #write(lease: Lease | undefined): Promise<Lease> {
     const { client, identity, lease: ref } = this.#options;
     const spec = heldBy(identity, lease?.spec ?? {}, this.#times.leaseMs, this.#clock.wallMs());
-    const options = { retry: singleTry(this.#times.callTimeoutMs) };
+    const options = this.#callOptions();
     if (lease === undefined) return await client.create<Lease>(leaseType, { metadata: ref, spec }, options);
     return await client.replace<Lease>(leaseType, { ...lease, spec }, options);
+  }
+
+  /** Connections of its own: no other call, however many there are, ends a term. */
+  #callOptions(): CallOptions {
+    return { retry: singleTry(this.#times.callTimeoutMs), pool: "lease" };
   }
 
   async #release(): Promise<void> {
@@ -222,7 +232,7 @@ export class LeaderElection {
       const lease = this.#lease ?? (await this.#read());
       if (lease?.spec?.holderIdentity !== identity) return;
       const free = { ...lease, spec: released(lease.spec, this.#clock.wallMs()) };
-      this.#lease = await client.replace<Lease>(leaseType, free, { retry: singleTry(this.#times.callTimeoutMs) });
+      this.#lease = await client.replace<Lease>(leaseType, free, this.#callOptions());
     } catch (error) {
       log.warn({ lease: ref.name, error: describeError(error) }, "releasing the lease failed; it will run out");
     } finally {

@@ -95,6 +95,14 @@ export class QueueState {
     return true;
   }
 
+  /** Makes due what of these keys is scheduled. */
+  hasten(keys: Iterable<string>, nowMs: number): void {
+    for (const key of keys) {
+      const scheduled = this.#scheduled.get(key);
+      if (scheduled !== undefined) this.schedule(key, scheduled.priority, nowMs);
+    }
+  }
+
   /** When the next scheduled key is due. */
   nextDueMs(): number | undefined {
     this.#dropStale();

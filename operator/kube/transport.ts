@@ -1,6 +1,7 @@
-import { Agent, type buildConnector, type Dispatcher, ProxyAgent, request } from "undici";
+import { type Dispatcher, request } from "undici";
 import type { Clock } from "./clock.ts";
 import { type ClusterAccess, currentCredentials } from "./cluster-access.ts";
+import { closePools, type ConnectionPools, destroyPools, openPools, type PoolName } from "./connection-pools.ts";
 import type { Credentials } from "./credentials.ts";
 import { KubeError } from "./kube-error.ts";
 
@@ -11,7 +12,9 @@ export interface TransportRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Ends the request, its body included. */
+  /** Whose connections it uses. */
+  readonly pool: PoolName;
+  /** Ends the request, its body and its wait for a connection included. */
   readonly signal: AbortSignal;
 }
 
@@ -42,22 +45,16 @@ export interface TransportOptions {
 
 const connectTimeoutMsDefault = 10_000;
 const credentialsAgeMsMaxDefault = 10_000;
-/** Longer than the pause between two renewals of a lease, shorter than the API server's own idle bound. */
-const keepAliveMs = 30_000;
-/** After so long without traffic a connection is probed, once a second; ten probes later it is broken. */
-const probeAfterMs = 15_000;
-/** A watch holds one connection; far more than an operator has of them and of workers. */
-const connectionsMax = 256;
 
 interface Kept {
   readonly credentials: Credentials;
-  readonly dispatcher: Dispatcher;
+  readonly pools: ConnectionPools;
   readonly readAtMs: number;
 }
 
 /**
- * Keeps one dispatcher per kubeconfig: the library would make one, and so a TLS handshake, for every call. When the CA or
- * the client certificate changes, new requests get a new dispatcher and the old one ends with its last request; a new
+ * Keeps connections per kubeconfig: the library would make one, and so a TLS handshake, for every call. When the CA or
+ * the client certificate changes, new requests get new connections and the old ones end with their last request; a new
  * token is simply the next request's header. After a 401 the files are read again before the next request.
  */
 export function createTransport(access: ClusterAccess, options: TransportOptions): Transport {
@@ -70,8 +67,8 @@ class KeepingTransport implements Transport {
   #kept: Kept | undefined;
   #reading: Promise<Kept> | undefined;
   #mustRead = true;
-  /** Dispatchers of earlier credentials whose last requests are still under way. */
-  readonly #retiring = new Set<Dispatcher>();
+  /** Connections of earlier credentials whose last requests are still under way. */
+  readonly #retiring = new Set<ConnectionPools>();
 
   constructor(access: ClusterAccess, options: TransportOptions) {
     this.#access = access;
@@ -80,14 +77,15 @@ class KeepingTransport implements Transport {
 
   async send(wanted: TransportRequest): Promise<TransportAnswer> {
     try {
-      const { credentials, dispatcher } = await this.#current();
-      const { statusCode, headers, body } = await request(credentials.server + wanted.path, {
-        dispatcher,
+      const { credentials, pools } = await endingWith(wanted.signal, this.#current());
+      const asked = request(credentials.server + wanted.path, {
+        dispatcher: pools[wanted.pool],
         method: wanted.method,
         headers: { "user-agent": this.#options.userAgent, ...credentials.headers, ...wanted.headers },
         body: wanted.body ?? null,
         signal: wanted.signal,
       });
+      const { statusCode, headers, body } = await endingWith(wanted.signal, asked);
       if (statusCode === 401) this.#mustRead = true;
       const retryAfter = headers["retry-after"];
       return { status: statusCode, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined, body };
@@ -99,10 +97,10 @@ class KeepingTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    const dispatchers = [...this.#retiring, ...(this.#kept === undefined ? [] : [this.#kept.dispatcher])];
+    const all = [...this.#retiring, ...(this.#kept === undefined ? [] : [this.#kept.pools])];
     this.#kept = undefined;
     this.#mustRead = true;
-    await Promise.all(dispatchers.map((dispatcher) => dispatcher.destroy()));
+    await Promise.all(all.map(destroyPools));
   }
 
   async #current(): Promise<Kept> {
@@ -120,41 +118,33 @@ class KeepingTransport implements Transport {
     this.#mustRead = false;
     const before = this.#kept;
     const same = before !== undefined && before.credentials.fingerprint === credentials.fingerprint;
-    const dispatcher = same ? before.dispatcher : this.#dispatcherFor(credentials);
-    this.#kept = { credentials, dispatcher, readAtMs: this.#options.clock.nowMs() };
-    if (before !== undefined && !same) this.#retire(before.dispatcher);
+    const connectTimeoutMs = this.#options.connectTimeoutMs ?? connectTimeoutMsDefault;
+    const pools = same ? before.pools : openPools(credentials, connectTimeoutMs);
+    this.#kept = { credentials, pools, readAtMs: this.#options.clock.nowMs() };
+    if (before !== undefined && !same) this.#retire(before.pools);
     return this.#kept;
   }
 
-  #retire(dispatcher: Dispatcher): void {
-    this.#retiring.add(dispatcher);
+  #retire(pools: ConnectionPools): void {
+    this.#retiring.add(pools);
     const gone = (): void => {
-      this.#retiring.delete(dispatcher);
+      this.#retiring.delete(pools);
     };
-    dispatcher.close().then(gone, gone);
-  }
-
-  #dispatcherFor({ connection }: Credentials): Dispatcher {
-    const timeout = this.#options.connectTimeoutMs ?? connectTimeoutMsDefault;
-    // HTTP/1.1, so that a watch whose connection hangs takes nothing else with it. The bounds on answers are the
-    // caller's: it knows a watch from a call.
-    const common = { allowH2: false, connections: connectionsMax, keepAliveTimeout: keepAliveMs, headersTimeout: 0, bodyTimeout: 0 };
-    switch (connection.type) {
-      case "agent":
-        return new Agent({ ...common, connect: connectOptions(connection.connect, timeout) });
-      case "none":
-        return new Agent({ ...common, connect: connectOptions({}, timeout) });
-      case "proxy":
-        return new ProxyAgent({ ...common, uri: connection.uri, requestTls: connectOptions(connection.requestTls, timeout) });
-      case "socks":
-        throw new Error("a SOCKS proxy to the API server is not supported");
-    }
+    closePools(pools).then(gone, gone);
   }
 }
 
-/** The same TLS options in the client's words; the two packages only differ in how they spell what is absent. */
-function connectOptions(tls: object, timeout: number): buildConnector.BuildOptions {
-  return { ...tls, timeout, keepAlive: true, keepAliveInitialDelay: probeAfterMs };
+/** The client looks at a signal only from when a request has a connection: what waits for one ends here. */
+async function endingWith<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  const end = (): void => reject(signal.reason);
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
 }
 
 /** The error that a broken connection, or the end of the signal, means. */

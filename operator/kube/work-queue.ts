@@ -1,6 +1,7 @@
 import { type BackoffOptions, backoffMs } from "./backoff.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { KubeMetrics } from "./metrics.ts";
+import type { Outage } from "./outage.ts";
 import { type Priority, QueueState, type TakenKey } from "./queue-state.ts";
 
 export interface WorkQueueOptions {
@@ -13,6 +14,8 @@ export interface WorkQueueOptions {
   readonly random?: () => number;
   /** Waits between the retries of one key. @default 5 ms doubling to 5 min, 20 % jitter */
   readonly backoff?: BackoffOptions;
+  /** Its end ends the waits of keys that failed. @default none */
+  readonly outage?: Outage | undefined;
   /** No new key is taken in beyond so many; the next relist brings what was refused. @default 200,000 */
   readonly keysMax?: number;
 }
@@ -42,6 +45,9 @@ export class WorkQueue {
   readonly #backoff: BackoffOptions;
   readonly #state: QueueState;
   readonly #failures = new Map<string, number>();
+  /** Keys of which the server said when to come back. */
+  readonly #patient = new Set<string>();
+  readonly #leaveOutage: (() => void) | undefined;
   readonly #takers: Array<(taken: TakenKey | undefined) => void> = [];
   #cancelTimer: (() => void) | undefined;
   #closed = false;
@@ -55,6 +61,7 @@ export class WorkQueue {
     this.#backoff = options.backoff ?? queueBackoffDefault;
     this.#state = new QueueState(options.keysMax ?? keysMaxDefault);
     this.#metrics.ages.add(this.#measureRunning);
+    this.#leaveOutage = options.outage?.onEnd(() => this.#hasten());
   }
 
   /** Keys that wait for a worker. */
@@ -91,6 +98,8 @@ export class WorkQueue {
   retry(key: string, priority: Priority = "edit", atLeastMs = 0): number {
     const failures = this.failures(key) + 1;
     this.#failures.set(key, failures);
+    if (atLeastMs > 0) this.#patient.add(key);
+    else this.#patient.delete(key);
     const waitMs = Math.max(atLeastMs, backoffMs(failures, this.#backoff, this.#random));
     if (this.addAfter(key, waitMs, priority)) this.#metrics.queueRetries.inc(this.#labels);
     return waitMs;
@@ -104,6 +113,7 @@ export class WorkQueue {
   /** The key has succeeded, or will not be tried again: the next failure is its first. */
   forget(key: string): void {
     this.#failures.delete(key);
+    this.#patient.delete(key);
   }
 
   /** The next key, or undefined once the queue is shut down and empty. Every key taken must be given to {@link done}. */
@@ -128,6 +138,7 @@ export class WorkQueue {
    */
   async shutDown(drainMs: number): Promise<LeftOver> {
     this.#closed = true;
+    this.#leaveOutage?.();
     this.#cancelTimer?.();
     this.#state.clearScheduled();
     await new Promise<void>((resolve) => {
@@ -142,6 +153,14 @@ export class WorkQueue {
     this.#handOut();
     this.#metrics.ages.delete(this.#measureRunning);
     return leftOver;
+  }
+
+  /** What failed while the server was away is looked at now, and its next failure is its first. */
+  #hasten(): void {
+    const keys = [...this.#failures.keys()].filter((key) => !this.#patient.has(key));
+    for (const key of keys) this.#failures.delete(key);
+    this.#state.hasten(keys, this.#clock.nowMs());
+    this.#setTimer();
   }
 
   /** Gives waiting workers what is ready, or their leave once nothing more will come. */

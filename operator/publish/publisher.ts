@@ -4,6 +4,7 @@ import type { ShardCounts } from "../../crds/shards.ts";
 import { type BackoffOptions, backoffMs } from "../kube/backoff.ts";
 import { type Clock, pause } from "../kube/clock.ts";
 import { describeError } from "../kube/kube-error.ts";
+import type { Outage } from "../kube/outage.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import { planPublish, type PublishPlan } from "./plan.ts";
 import type { ShardSecrets } from "./shard-secrets.ts";
@@ -15,6 +16,8 @@ export interface PublisherOptions {
   readonly desired: () => ReadonlyMap<string, EncodedShard> | undefined;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Its end ends the wait after a failure. */
+  readonly outage: Outage;
   readonly log: Logger;
   readonly metrics: OperatorMetrics;
 }
@@ -65,7 +68,7 @@ export class Publisher {
         failures += 1;
         const waitMs = backoffMs(failures, backoff, this.#options.random);
         this.#options.log.warn({ failures, waitMs, error: describeError(error) }, "publishing failed, to be tried again");
-        await pause(this.#options.clock, waitMs, term);
+        if (await this.#options.outage.pause(waitMs, term)) failures = 0;
       }
     }
   }

@@ -8,6 +8,8 @@ import { type KubeClient, createKubeClient } from "../../operator/kube/client.ts
 import { type KubeEvent, eventType } from "../../operator/kube/event-series.ts";
 import { isKubeError } from "../../operator/kube/kube-error.ts";
 import { type KubeConfig, loadKubeConfig } from "../../operator/kube/kube-config.ts";
+import { systemClock } from "../../operator/kube/clock.ts";
+import { Outage } from "../../operator/kube/outage.ts";
 import { createKubeMetrics } from "../../operator/kube/metrics.ts";
 import type { KubeObject } from "../../operator/kube/resource.ts";
 import { type Operator, startOperator } from "../../operator/main.ts";
@@ -54,6 +56,8 @@ export class OperatorCluster {
   readonly client: KubeClient;
   readonly kubeConfig: KubeConfig;
   readonly log: Logger = pino({ level: process.env["HELIOGRAPH_TEST_LOG"] ?? "silent" });
+  /** What test pods and calls of tests know of the API server's absence. */
+  readonly outage = new Outage(systemClock, Math.random);
   readonly #running = new Set<() => Promise<void>>();
   #namespaces = 0;
   #identities = 0;
@@ -61,7 +65,8 @@ export class OperatorCluster {
   private constructor(kube: KubeApiHandle) {
     this.kube = kube;
     this.kubeConfig = loadKubeConfig({ path: kube.kubeconfig });
-    this.client = createKubeClient({ kubeConfig: this.kubeConfig, userAgent: "test", metrics: createKubeMetrics(new Registry()) });
+    const metrics = createKubeMetrics(new Registry());
+    this.client = createKubeClient({ kubeConfig: this.kubeConfig, userAgent: "test", metrics, outage: this.outage });
   }
 
   static async start(options: KubeApiOptions = {}): Promise<OperatorCluster> {
@@ -135,7 +140,7 @@ export class OperatorCluster {
 
   /** Starts a pod that obeys the shards of the namespace. */
   async pod(namespace: string, name: string, options: { readonly host?: string } = {}): Promise<TestPod> {
-    const pod = await TestPod.start({ client: this.client, namespace, name, prefix, counts, ...options });
+    const pod = await TestPod.start({ client: this.client, outage: this.outage, namespace, name, prefix, counts, ...options });
     const stop = async (): Promise<void> => {
       this.#running.delete(stop);
       await pod.stop();

@@ -9,12 +9,14 @@ import { joinShards } from "../../crds/join-shards.ts";
 import { readShardSecret, shardNames, shardSecretName, type Shard, type ShardCounts } from "../../crds/shards.ts";
 import type { KubeClient } from "../../operator/kube/client.ts";
 import { Informer } from "../../operator/kube/informer.ts";
+import type { Outage } from "../../operator/kube/outage.ts";
 import { createKubeMetrics } from "../../operator/kube/metrics.ts";
 import { secretType, type SecretObject } from "../../operator/resource-types.ts";
 import { shardSelector } from "../../operator/publish/shard-secrets.ts";
 
 export interface TestPodOptions {
   readonly client: KubeClient;
+  readonly outage?: Outage;
   readonly namespace: string;
   readonly name: string;
   readonly prefix: string;
@@ -50,6 +52,7 @@ export class TestPod {
     this.#server = createServer((request, response) => void this.#answer(request, response));
     this.#informer = new Informer<SecretObject>({
       client: options.client,
+      ...(options.outage === undefined ? {} : { outage: options.outage }),
       type: secretType,
       namespace: options.namespace,
       labelSelector: shardSelector(options.prefix),

@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import { SecretInventory } from "../../../operator/inventory/secrets.ts";
 import type { KubeClient } from "../../../operator/kube/client.ts";
+import { Outage } from "../../../operator/kube/outage.ts";
 import { KubeError } from "../../../operator/kube/kube-error.ts";
 import { type KubeObject, keyOf } from "../../../operator/kube/resource.ts";
 import type { SecretObject } from "../../../operator/resource-types.ts";
@@ -28,7 +29,7 @@ const client: Pick<KubeClient, "get"> = {
 
 beforeEach(() => {
   [clock, metadata, held, reads, changes] = [new ManualClock(), new ToldSet(), new Map(), [], 0];
-  inventory = new SecretInventory({ client, metadata, log: pino({ level: "silent" }), clock, onChange: () => (changes += 1) });
+  inventory = new SecretInventory({ client, metadata, log: pino({ level: "silent" }), clock, outage: new Outage(clock, () => 0), onChange: () => (changes += 1) });
 });
 
 /** The Secret is so now, and the watch has told of it. */

@@ -4,10 +4,12 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { Registry } from "prom-client";
 import { afterEach, describe, expect, test } from "vitest";
 import { type KubeClient, createKubeClient } from "../../../operator/kube/client.ts";
+import { connectionsMax } from "../../../operator/kube/connection-pools.ts";
 import type { KubeError } from "../../../operator/kube/kube-error.ts";
+import { leaseType } from "../../../operator/kube/lease-record.ts";
 import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import type { ResourceType } from "../../../operator/kube/resource.ts";
-import { type RetryPolicy, retryPolicyDefault } from "../../../operator/kube/retry.ts";
+import { type RetryPolicy, retryPolicyDefault, singleTry } from "../../../operator/kube/retry.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import {
@@ -29,6 +31,7 @@ const partners: ResourceType = { group: "heliograph.dev", version: "v1alpha1", k
 const secrets: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
 const one = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner", metadata: { namespace: "a", name: "one" } };
 const ref = { namespace: "a", name: "one" };
+const lease = { metadata: ref, spec: { holderIdentity: "another" } };
 const quick: RetryPolicy = { ...retryPolicyDefault, backoff: { baseMs: 1, maxMs: 2, jitter: 0 } };
 
 const cleanups: Array<() => Promise<void>> = [];
@@ -277,6 +280,31 @@ describe("a failed call", () => {
     stop.abort();
     expect(await call).toMatchObject({ kind: "aborted" });
     expect(clock.waiting).toBe(0);
+  });
+});
+
+describe("when every connection is taken", () => {
+  test("a call ends at its deadline, and the Lease and watches are not held up", async () => {
+    const api = await scripted();
+    api.always("GET", (response, request) => (request.path.includes("/leases/") ? answer(200, lease)(response, request) : undefined));
+    const clock = new ManualClock();
+    const client = clientOf(api.kubeConfig, { clock });
+    const taken = Array.from({ length: connectionsMax.calls }, () => failure(client.get(partners, ref, { retry: singleTry(60_000) })));
+    await waitFor(() => api.requests("GET").length === taken.length, { timeoutMs: 20_000, what: "every connection to be taken" });
+
+    const waiting = failure(client.get(partners, ref, { retry: singleTry(5_000) }));
+    expect(await client.get(leaseType, ref, { pool: "lease" })).toEqual(lease);
+    const watch = client.watch(partners, { resourceVersion: "1", timeoutSeconds: 300, silenceMs: 300_000 });
+    const watching = failure(watch.next());
+    await waitFor(() => api.requests("WATCH").length === 1, { timeoutMs: 20_000, what: "the watch" });
+    clock.advance(5_000);
+    expect(await waiting).toMatchObject({ kind: "transient", reason: "Timeout" });
+
+    clock.advance(60_000);
+    await Promise.all(taken);
+    await client.close();
+    await watching;
+    expect(api.requests("GET")).toHaveLength(taken.length + 1);
   });
 });
 

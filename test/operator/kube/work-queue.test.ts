@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
+import { Outage } from "../../../operator/kube/outage.ts";
 import { WorkQueue, type WorkQueueOptions } from "../../../operator/kube/work-queue.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 
@@ -20,6 +21,24 @@ async function metric(registry: Registry, name: string): Promise<number> {
     .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name}_sum{`))
     .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
+
+test("the end of an outage brings what failed at once, as if for the first time, but nothing that the server put off", async () => {
+  const clock = new ManualClock();
+  const outage = new Outage(clock, () => 0);
+  const { queue } = setup({ clock, outage });
+  for (let failure = 0; failure < 15; failure += 1) queue.retry("a");
+  queue.retry("b", "edit", 60_000);
+  for (let failure = 0; failure < 3; failure += 1) outage.failed();
+  outage.succeeded();
+  clock.advance(0);
+  clock.advance(0);
+  await settle();
+  expect([queue.depth, await queue.take()]).toEqual([1, expect.objectContaining({ key: "a" })]);
+  expect([queue.failures("a"), queue.failures("b")]).toEqual([0, 1]);
+  queue.done("a");
+  await queue.shutDown(0);
+  expect(clock.waiting).toBe(0);
+});
 
 describe("a worker", () => {
   test("that waits gets a key as soon as it is asked for", async () => {
