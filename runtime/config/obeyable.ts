@@ -74,13 +74,11 @@ const isWhole = (value: unknown, min: number): boolean => Number.isSafeInteger(v
 
 function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"]): string | undefined {
   const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, networks, state } = partner;
-  const [key] = signing.keys;
   const facts: readonly Fact[] = [
     [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is no URL that can be posted to`],
     [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
     [isKnown("scheme", signing.scheme), `this version of the runtime does not know the signing scheme ${signing.scheme}`],
-    [key !== undefined && decoded(material[key.material]).length > 0, "the bytes of the signing key are empty"],
-    [signing.keys.every((one) => canSign(signing.scheme, material[one.material])), "a signing key cannot sign"],
+    ...keyFacts(partner, material),
     [subscriptions.every(({ types, tenants, producers }) => [types, tenants, producers].every(Array.isArray)), "a subscription is incomplete"],
     [isWhole(delivery.maxInFlight, 1), "nothing may be in flight"],
     [delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)), "the rate is incomplete"],
@@ -91,6 +89,16 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     [isKnown("state", state), `this version of the runtime does not know the state ${state}`],
   ];
   return firstFault(facts);
+}
+
+/** Nothing is sent to a partner that is held: what it lacks comes later. */
+function keyFacts({ signing, held }: PartnerConfig, material: RuntimeConfig["material"]): readonly Fact[] {
+  const [key] = signing.keys;
+  if (held !== undefined) return [];
+  return [
+    [key !== undefined && decoded(material[key.material]).length > 0, "the bytes of the signing key are empty"],
+    [signing.keys.every((one) => canSign(signing.scheme, material[one.material])), "a signing key cannot sign"],
+  ];
 }
 
 function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {

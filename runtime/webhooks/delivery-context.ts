@@ -76,6 +76,8 @@ export interface Work {
 
 /** What a delivery can ask of those who pull its partner's messages. */
 export interface LaneControl {
+  /** The partner as it is to be sent to now, whatever it was when its message was pulled; undefined: nothing may be sent. */
+  current(): Partner | undefined;
   /** Sees to it that retries will be pulled. */
   prepareRetries(): Promise<void>;
   /** Pulls no more of this partner as long as its specification is the one of `partner`. */

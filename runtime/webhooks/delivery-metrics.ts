@@ -6,6 +6,8 @@ export interface DeliveryMetrics {
   readonly ingested: Counter<"outcome">;
   /** Deliveries that the router made out of events. */
   readonly routed: Counter;
+  /** Events that a partner did not get, by `reason`: `no_subscription` when none wants it, `not_permitted` of withdrawn rights. */
+  readonly unrouted: Counter<"reason">;
   /** Attempts, by what became of the delivery: `delivered`, `retry`, `rejected`, `dead`, `disabled`. */
   readonly attempts: Counter<"outcome">;
   readonly attemptSeconds: Histogram<"outcome">;
@@ -33,6 +35,10 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
   return {
     ingested: new Counter({ ...named("ingest_total", "Requests to store an event."), ...outcome }),
     routed: new Counter(named("routed_total", "Deliveries made out of events.")),
+    unrouted: new Counter({
+      ...named("unrouted_total", "Events that no subscription matched, or that a withdrawn right kept from a partner."),
+      labelNames: ["reason"] as const,
+    }),
     attempts: new Counter({ ...named("attempts_total", "Delivery attempts."), ...outcome }),
     attemptSeconds: new Histogram({
       ...named("attempt_duration_seconds", "Time of one delivery attempt."),

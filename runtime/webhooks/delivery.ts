@@ -26,6 +26,7 @@ const recordTriesMax = 5;
  * record, carry out. A message that was handed out before is looked up first, so that nobody is asked twice what was
  * answered.
  *
+ * @returns `held` when nothing was done since nothing may be sent now: the message is still in the caller's hands
  * @throws Unanswered when the process must end first
  */
 export async function deliver(
@@ -33,21 +34,20 @@ export async function deliver(
   work: Work,
   partner: Partner,
   lane: LaneControl,
-): Promise<void> {
+): Promise<"done" | "held"> {
   const resumption = await resumptionOf(context, work, partner);
   switch (resumption.kind) {
     case "superseded":
       work.message.ack();
-      return;
+      return "done";
     case "carry_out":
       await carryOut(context, work, partner, lane, resumption.settlement);
-      return;
+      return "done";
     case "poison":
       await conclude(context, work, lane, poisoned(context, work, partner));
-      return;
+      return "done";
     case "send":
-      await attempt(context, work, partner, lane);
-      return;
+      return attempt(context, work, lane);
     default:
       throw new Error(`unknown resumption ${String(resumption satisfies never)}`);
   }
@@ -68,26 +68,35 @@ async function resumptionOf(context: DeliveryContext, work: Work, partner: Partn
   return resumption;
 }
 
-async function attempt(context: DeliveryContext, work: Work, partner: Partner, lane: LaneControl): Promise<void> {
+async function attempt(context: DeliveryContext, work: Work, lane: LaneControl): Promise<"done" | "held"> {
   const { item } = work;
+  const partner = lane.current();
+  if (partner === undefined) {
+    return "held";
+  }
   const consent = await context.consents.of(partner, partner.urlFor(item.type));
   if (consent.failure === undefined && consent.perMinute !== undefined) {
     await lane.pace(consent.perMinute);
   }
   if (context.ending.aborted) {
-    return;
+    return "done";
+  }
+  if (lane.current() !== partner) {
+    // It changed while its endpoint was asked. Only another change of the configuration does that once more.
+    return attempt(context, work, lane);
   }
   context.onStage("loaded", item.eventId);
   const startedAtMs = context.now();
   const outcome = consent.failure ?? (await send(context, work, partner, startedAtMs));
   if (context.ending.aborted) {
     // The sender was closed under it: who gets the message next tries again.
-    return;
+    return "done";
   }
   context.onStage("sent", item.eventId);
   const settlement = settle(outcome, partner.config.retry, item, context.now(), context.random);
   lane.observe(healthOf(outcome, settlement));
   await conclude(context, work, lane, { item, partner, startedAtMs, outcome, settlement, pod: context.podId });
+  return "done";
 }
 
 function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: number): Promise<Outcome> {

@@ -273,6 +273,7 @@ class Engine implements WebhookEngine {
 
   apply(config: RuntimeConfig): void {
     this.#config = config;
+    this.#context.partnerMetrics.configured(config.partners);
     this.#partners = compilePartners(config, this.#partners, this.#promotions.tokens, this.#laneRules);
     this.#table = createRoutingTable(this.#partners);
     this.#router.use(this.#table);

@@ -1,7 +1,5 @@
 import type { StoredMessage } from "../nats/stored-messages.ts";
-import { parseAttempts } from "./attempts.ts";
-import { parseHandled } from "./handled.ts";
-import { deliveryHistories, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
+import { standingsOf, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
 import { eventHash } from "./ids.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
 import { compilePattern } from "./subscriptions.ts";
@@ -36,6 +34,8 @@ export interface EventSummary {
   readonly tenant: string;
   /** ISO 8601 UTC. */
   readonly accepted_at: string;
+  /** As in the event's history. */
+  readonly routed_at: string | null;
   readonly deliveries: readonly { readonly partner: string; readonly state: DeliveryState; readonly reason: string | null }[];
 }
 
@@ -110,12 +110,13 @@ async function summariesOf(
 async function summaryOf(deps: HistoryDeps, event: StoredEvent): Promise<EventSummary> {
   const waiting = await waitingPartners(deps, event);
   const stored = await deps.attempts.list(event.tenant, eventHash(event.eventId));
-  const deliveries = deliveryHistories(parseAttempts(stored), waiting, parseHandled(stored));
+  const { routed_at: routedAt, deliveries } = standingsOf(stored, waiting, deps.now());
   return {
     event_id: event.eventId,
     type: event.type,
     tenant: event.tenant,
     accepted_at: new Date(event.acceptedAtMs).toISOString(),
+    routed_at: routedAt,
     deliveries: deliveries.map(({ partner, state, reason }) => ({ partner, state, reason })),
   };
 }

@@ -1,23 +1,32 @@
+import type { HeldReason } from "../../crds/config.ts";
 import type { AttemptsStream } from "../nats/attempts-stream.ts";
 import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
 import type { EventsStream } from "../nats/events-stream.ts";
+import type { StoredMessage } from "../nats/stored-messages.ts";
 import { parseAttempts, type AttemptRecord, type RecordedOutcome } from "./attempts.ts";
 import { isLater, readItem } from "./delivery-item.ts";
 import { isHandled, parseHandled, type HandledNote } from "./handled.ts";
 import { deliveryId, eventHash } from "./ids.ts";
 import type { AttemptTimings } from "./outcome.ts";
 import type { Partner } from "./partner.ts";
+import { parseRouted } from "./routed-note.ts";
 import type { RoutingTable } from "./routing-table.ts";
 import type { Settlement } from "./settle.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
 
-/** Where a delivery stands. `rejected` and `dead` are both kept as dead letters; only `dead` counts as exhausted. */
-export type DeliveryState = "in_delivery" | "delivered" | "rejected" | "dead";
+/**
+ * Where a delivery stands. `held` waits until something may be sent to its partner. `rejected` and `dead` are both kept as
+ * dead letters; only `dead` counts as exhausted. `not_routed`: there is none, since the right to get the event was withdrawn.
+ */
+export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
 
 /** The answer to `GET /webhooks/events/:id`: the original package and what became of it, partner by partner. */
 export interface EventHistory {
   /** The event, byte for byte as received. */
   readonly event: Uint8Array;
+  /** When the router found that no partner, or not every partner, is to get the event, ISO 8601 UTC; null otherwise. */
+  readonly routed_at: string | null;
   readonly deliveries: readonly DeliveryHistory[];
 }
 
@@ -25,9 +34,9 @@ export interface DeliveryHistory {
   /** `namespace/name`. */
   readonly partner: string;
   readonly state: DeliveryState;
-  /** Code of the last outcome that was no success; null without one. */
+  /** Code of the last outcome that was no success, or why the delivery is held or not routed; null without one. */
   readonly reason: string | null;
-  /** ISO 8601 UTC; null when no attempt is planned, or the first is about to be made. */
+  /** ISO 8601 UTC, never in the past; null when no attempt is planned, or the next is about to be made. */
   readonly next_attempt_at: string | null;
   /** `manual` when somebody handled the event by hand and said so. */
   readonly handled: "manual" | null;
@@ -70,6 +79,8 @@ export interface HistoryDeps {
   readonly events: EventsStream;
   readonly attempts: AttemptsStream;
   readonly deliveries: DeliveriesStream;
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
   readonly table: () => RoutingTable;
 }
 
@@ -89,7 +100,7 @@ export async function readHistory(
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
   return {
     event: event.body,
-    deliveries: deliveryHistories(parseAttempts(stored), waiting, parseHandled(stored)),
+    ...standingsOf(stored, waiting, deps.now()),
   };
 }
 
@@ -99,22 +110,37 @@ export function historyBytes({ event, ...rest }: EventHistory): Uint8Array {
   return Buffer.concat([Buffer.from('{"event":'), event, Buffer.from(`,${members}`)]);
 }
 
+/** What the records of an event and its live messages tell. */
+export function standingsOf(
+  stored: readonly StoredMessage[],
+  waiting: Waiting,
+  nowMs: number,
+): Pick<EventHistory, "routed_at" | "deliveries"> {
+  const note = parseRouted(stored);
+  const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
+  const deliveries = deliveryHistories(parseAttempts(stored), waiting, { handled: parseHandled(stored), refused, nowMs });
+  return { routed_at: note?.at ?? null, deliveries };
+}
+
 /**
- * Partners that want the event and whose delivery is on its way, or will be as soon as the event is routed, with the
- * generation that is.
+ * Partners that want the event, or did until the right to it was withdrawn, and whose delivery is on its way, or will be
+ * as soon as the event is routed.
  */
 export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
   const wanting = deps.table().partnersFor(event);
-  if (wanting.length === 0) {
+  const refused = deps.table().refusedFor(event);
+  if (wanting.length + refused.length === 0) {
     return new Map();
   }
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
-  const find = async (partner: Partner): Promise<readonly [string, number | undefined]> => {
-    const generation = await liveGeneration(deps, event, partner);
-    return [partner.label, generation ?? (isRouted ? undefined : 0)];
+  const find = async (partner: Partner, unless: number | undefined): Promise<readonly (readonly [string, WaitingDelivery])[]> => {
+    const { label, config: { held } } = partner;
+    const generation = (await liveGeneration(deps, event, partner)) ?? unless;
+    return generation === undefined ? [] : [[label, { generation, ...(held === undefined ? {} : { held }) }]];
   };
-  const found = await Promise.all(wanting.map(find));
-  return new Map(found.flatMap(([label, generation]) => (generation === undefined ? [] : [[label, generation] as const])));
+  const unrouted = isRouted ? undefined : 0;
+  const looks = [...wanting.map((partner) => find(partner, unrouted)), ...refused.map((partner) => find(partner, undefined))];
+  return new Map((await Promise.all(looks)).flat());
 }
 
 async function liveGeneration({ deliveries }: HistoryDeps, event: StoredEvent, partner: Partner): Promise<number | undefined> {
@@ -124,46 +150,66 @@ async function liveGeneration({ deliveries }: HistoryDeps, event: StoredEvent, p
   return generations.length === 0 ? undefined : Math.max(...generations);
 }
 
-/** Generations on their way, by `namespace/name` of the partner. */
-export type Waiting = ReadonlyMap<string, number>;
+/** A delivery on its way. */
+export interface WaitingDelivery {
+  readonly generation: number;
+  /** Why its partner is held, when it is. */
+  readonly held?: HeldReason;
+}
+
+/** Deliveries on their way, by `namespace/name` of the partner. */
+export type Waiting = ReadonlyMap<string, WaitingDelivery>;
+
+/** What else is known of an event's deliveries. */
+export interface DeliveryNotes {
+  readonly handled: readonly HandledNote[];
+  /** Partners that the event was not routed to, by `namespace/name`. */
+  readonly refused: readonly string[];
+  /** Unix milliseconds by JetStream's clock. */
+  readonly nowMs: number;
+}
 
 /** Histories by partner, of attempts in any order and of partners that may have none yet. */
 export function deliveryHistories(
   attempts: readonly AttemptRecord[],
   waiting: Waiting,
-  handled: readonly HandledNote[] = [],
+  notes: DeliveryNotes,
 ): readonly DeliveryHistory[] {
-  const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys()].map((label) => [label, []]));
+  const byPartner = new Map<string, AttemptRecord[]>([...waiting.keys(), ...notes.refused].map((label) => [label, []]));
   for (const record of attempts) {
     const label = `${record.partner.namespace}/${record.partner.name}`;
     byPartner.set(label, [...(byPartner.get(label) ?? []), record]);
   }
   const labels = [...byPartner.keys()].sort();
-  return labels.map((partner) => deliveryHistory(partner, byPartner.get(partner) ?? [], waiting.get(partner), handled));
-}
-
-function deliveryHistory(
-  partner: string,
-  records: readonly AttemptRecord[],
-  waiting: number | undefined,
-  handled: readonly HandledNote[],
-): DeliveryHistory {
-  const ordered = records.toSorted((a, b) => compareAttempts(a, b));
-  return { partner, ...standing(ordered, waiting, handled), attempts: ordered.map(attemptHistory) };
+  return labels.map((partner) => {
+    const ordered = (byPartner.get(partner) ?? []).toSorted((a, b) => compareAttempts(a, b));
+    return { partner, ...standing(partner, ordered, waiting.get(partner), notes), attempts: ordered.map(attemptHistory) };
+  });
 }
 
 type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled">;
 
-/** A generation that is on its way and was not attempted yet comes before what became of those before it. */
-function standing(ordered: readonly AttemptRecord[], waiting: number | undefined, handled: readonly HandledNote[]): Standing {
+const open = { next_attempt_at: null, handled: null } as const;
+
+function standing(
+  partner: string,
+  ordered: readonly AttemptRecord[],
+  waiting: WaitingDelivery | undefined,
+  { handled, refused, nowMs }: DeliveryNotes,
+): Standing {
   const last = ordered.at(-1);
-  if (waiting !== undefined && waiting > (last?.generation ?? -1)) {
-    return { state: "in_delivery", reason: null, next_attempt_at: null, handled: null };
+  const settlement = lastSettlement(ordered);
+  const onItsWay = waiting === undefined ? undefined : standingOfWaiting(waiting, last, settlement);
+  if (onItsWay !== undefined) {
+    return onItsWay;
   }
   if (last !== undefined && isHandled(last, handled)) {
-    return { state: "delivered", reason: null, next_attempt_at: null, handled: "manual" };
+    return { ...open, state: "delivered", reason: null, handled: "manual" };
   }
-  return { ...standingOf(lastSettlement(ordered)), handled: null };
+  if (last === undefined && refused.includes(partner)) {
+    return { ...open, state: "not_routed", reason: "not_permitted" };
+  }
+  return { ...standingOf(settlement, nowMs), handled: null };
 }
 
 /** Of the last step; when two pods made the same attempt, the one that succeeded counts. */
@@ -181,7 +227,20 @@ export function compareAttempts(a: AttemptRecord, b: AttemptRecord): number {
   return isLater(b, a) ? -1 : a.at.localeCompare(b.at);
 }
 
-function standingOf(settlement: Settlement | undefined): Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at"> {
+/** A generation that is on its way and was not attempted yet comes before what became of those before it. */
+function standingOfWaiting(
+  { generation, held }: WaitingDelivery,
+  last: AttemptRecord | undefined,
+  settlement: Settlement | undefined,
+): Standing | undefined {
+  const isNext = generation > (last?.generation ?? -1);
+  if (held !== undefined && (isNext || settlement?.kind === "retry")) {
+    return { ...open, state: "held", reason: held };
+  }
+  return isNext ? { ...open, state: "in_delivery", reason: null } : undefined;
+}
+
+function standingOf(settlement: Settlement | undefined, nowMs: number): Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at"> {
   switch (settlement?.kind) {
     case undefined:
       return { state: "in_delivery", reason: null, next_attempt_at: null };
@@ -191,7 +250,8 @@ function standingOf(settlement: Settlement | undefined): Pick<DeliveryHistory, "
       return {
         state: "in_delivery",
         reason: settlement.reason,
-        next_attempt_at: new Date(settlement.atMs).toISOString(),
+        // Once its time has come, the attempt is made as soon as the partner allows; when that is, nobody can tell.
+        next_attempt_at: settlement.atMs > nowMs ? new Date(settlement.atMs).toISOString() : null,
       };
     case "dead":
       return { state: "dead", reason: settlement.reason, next_attempt_at: null };

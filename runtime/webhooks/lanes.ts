@@ -123,7 +123,9 @@ class WorkerLanes implements Lanes {
     const { context, homes } = this.#deps;
     const worker = this.#workers.get(partner.token) ?? createPartnerWorker(context, partner, this.#common);
     this.#workers.set(partner.token, worker);
-    worker.set(partner, this.#isRunning && partner.config.state === "Active" && homes.isHome(partner.lane));
+    const { state, held } = partner.config;
+    const isPulled = state === "Active" && held === undefined && homes.isHome(partner.lane);
+    worker.set(partner, this.#isRunning && isPulled);
   }
 
   #reconcileShared(wanted: ReadonlySet<string>): void {

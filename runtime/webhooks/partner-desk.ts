@@ -1,6 +1,6 @@
 import type { Health } from "./breaker.ts";
 import type { DeliveryContext, LaneControl } from "./delivery-context.ts";
-import type { Partner } from "./partner.ts";
+import { maySendTo, type Partner } from "./partner.ts";
 import { PartnerGate } from "./partner-gate.ts";
 
 /** Why a delivery cannot be attempted now though its message is here. */
@@ -13,14 +13,17 @@ const underWayMax = 64;
 export class PartnerDesk implements LaneControl {
   readonly gate: PartnerGate;
   readonly #context: DeliveryContext;
+  readonly #find: () => Partner | undefined;
   #partner: Partner;
   #blocks = 0;
   #underWay = 0;
   /** Whether a mark of some specification is stored, asked once each. */
   #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
 
-  constructor(context: DeliveryContext, partner: Partner) {
+  /** @param find the partner as it is configured now and in this lane; undefined when it is gone. @default the one of {@link use} */
+  constructor(context: DeliveryContext, partner: Partner, find?: () => Partner | undefined) {
     this.#context = context;
+    this.#find = find ?? (() => this.#partner);
     this.#partner = partner;
     const onBreaker = (): void => this.#tell(this.gate.breaker.kind !== "closed");
     this.gate = new PartnerGate(partner, { now: context.now, onBreaker });
@@ -47,13 +50,18 @@ export class PartnerDesk implements LaneControl {
     this.#tell(false);
   }
 
+  current(): Partner | undefined {
+    const partner = this.#find();
+    return partner !== undefined && maySendTo(partner, this.#context.now()) ? partner : undefined;
+  }
+
   /** Undefined when an attempt may begin: the caller then {@link begin}s it. */
   async holdReason(): Promise<HoldReason | undefined> {
-    const { config, signers } = this.#partner;
-    if (config.state === "Paused") {
+    const { config } = this.#partner;
+    if (config.state === "Paused" || config.held !== undefined) {
       return "paused";
     }
-    if (signers.length === 0) {
+    if (!maySendTo(this.#partner, this.#context.now())) {
       return "keyless";
     }
     if (await this.#isDisabled()) {

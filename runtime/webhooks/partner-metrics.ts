@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { HeldReason, PartnerConfig } from "../../crds/config.ts";
 import { attemptNumber, type DeliveryItem } from "./delivery-item.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Settlement } from "./settle.ts";
@@ -15,6 +16,8 @@ export interface PartnerMetrics {
   backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
   /** Whether deliveries to the partner rest since it fails. */
   resting(partner: string, isResting: boolean): void;
+  /** What is configured now: partners to which nothing may be sent, and those whose last good version is in force. */
+  configured(partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]): void;
 }
 
 /** Partners with figures of their own; those beyond, in the order in which they are met, share the label `other`. */
@@ -23,6 +26,7 @@ const otherLabel = "other";
 const durationBuckets = [0.1, 0.5, 1, 3, 10, 60, 600, 3_600];
 const attemptsBuckets = [1, 2, 3, 5, 8, 13, 21];
 const secondMs = 1_000;
+const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satisfies readonly HeldReason[];
 
 /** Registers the figures in `registry`. */
 export function createPartnerMetrics(registry: Registry): PartnerMetrics {
@@ -48,6 +52,11 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
     ...named("partner_breaker_open", "1 while deliveries to the partner rest since it fails; for other, how many such partners."),
     labelNames: ["partner"] as const,
   });
+  const held = new Gauge({
+    ...named("held_partners", "Partners for whom events are kept and nothing is sent, since something is missing or withdrawn."),
+    labelNames: ["reason"] as const,
+  });
+  const lastGood = new Gauge(named("last_good_partners", "Partners whose last good version is in force, since a reference cannot be read."));
   const resting = new Set<string>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
@@ -72,6 +81,12 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
         resting[isResting ? "add" : "delete"](partner);
         rests.inc({ partner: label(partner) }, isResting ? 1 : -1);
       }
+    },
+    configured: (partners) => {
+      for (const reason of heldReasons) {
+        held.set({ reason }, partners.filter((partner) => partner.held === reason).length);
+      }
+      lastGood.set(partners.filter(({ lastGoodSinceMs }) => lastGoodSinceMs !== undefined).length);
     },
     oldestDue: (partner, seconds) => {
       if (partner === undefined) {

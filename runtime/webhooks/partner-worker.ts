@@ -9,7 +9,7 @@ import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { readItem, type DeliveryItem } from "./delivery-item.ts";
 import { deliver } from "./delivery.ts";
 import { createInFlight, type HeldWork, type InFlight } from "./in-flight.ts";
-import type { Partner } from "./partner.ts";
+import { maySendTo, type Partner } from "./partner.ts";
 import { partnerConsumer, shareInFlight } from "./partner-consumer.ts";
 import { PartnerGate } from "./partner-gate.ts";
 import type { Slots } from "./slots.ts";
@@ -123,6 +123,10 @@ class Worker implements PartnerWorker, LaneControl {
     this.#reconcileSoon();
     await this.#work;
     await this.#inFlight.idle(drainMs);
+  }
+
+  current(): Partner | undefined {
+    return this.#isWanted && maySendTo(this.#partner, this.#context.now()) ? this.#partner : undefined;
   }
 
   async prepareRetries(): Promise<void> {
@@ -271,8 +275,8 @@ class Worker implements PartnerWorker, LaneControl {
   }
 
   async #mayPull(partner: Partner): Promise<boolean> {
-    if (partner.signers.length === 0) {
-      this.#context.log.error({ partner: partner.label }, "the signing key of the partner is missing: nothing is sent");
+    if (!maySendTo(partner, this.#context.now())) {
+      this.#context.log.error({ partner: partner.label }, "the partner has no signing key in force: nothing is sent");
       return false;
     }
     if (this.#disabledDigest === partner.config.specDigest) {
@@ -352,9 +356,7 @@ class Worker implements PartnerWorker, LaneControl {
     const { budget } = this.#shared;
     budget.enter();
     try {
-      if (await this.#gate.enter()) {
-        await this.#runInside(work);
-      } else {
+      if (!(await this.#gate.enter()) || !(await this.#runInside(work))) {
         // The pulls end first, else the server would hand it out again at once.
         await this.#work;
         work.message.release();
@@ -364,16 +366,16 @@ class Worker implements PartnerWorker, LaneControl {
     }
   }
 
-  async #runInside(work: Work): Promise<void> {
+  /** False when nothing may be sent: the partner was held or paused, or got another home, since the message was pulled. */
+  async #runInside(work: Work): Promise<boolean> {
     const { inFlight } = this.#context.metrics;
     inFlight.inc();
     try {
-      if (this.#isWanted) {
-        await deliver(this.#context, work, this.#partner, this);
-      } else {
-        // It waited for a place while the partner was paused or got another home.
-        work.message.release();
+      if (this.#isWanted && (await deliver(this.#context, work, this.#partner, this)) === "done") {
+        return true;
       }
+      this.#reconcileSoon();
+      return false;
     } finally {
       inFlight.dec();
       this.#gate.leave();

@@ -4,7 +4,7 @@ import { materialIdsOf } from "../../crds/material.ts";
 import { assignLanes, type LanePlace, type LaneRules } from "./assign-lanes.ts";
 import type { TlsIdentity } from "./connect.ts";
 import { partnerToken } from "./ids.ts";
-import { readSigners, type Signer } from "./signing/signers.ts";
+import { readSigners, signersAt, type Signer } from "./signing/signers.ts";
 import { compileSubscriptions, type Matcher } from "./subscriptions.ts";
 
 /** A partner, ready to be matched, signed for and sent to. */
@@ -26,6 +26,8 @@ export interface Partner {
   /** Secret of the OAuth 2.0 client, when there is one. */
   readonly clientSecret?: string;
   readonly wants: Matcher;
+  /** Whether the right to get the event was withdrawn, and no other subscription wants it. */
+  readonly isRefused: Matcher;
   /** Where events of this type go. */
   urlFor(type: string): URL;
 }
@@ -68,6 +70,7 @@ function compilePartner(
 ): Partner {
   const { scheme, keys } = config.signing;
   const subscribes = compileSubscriptions(config.subscriptions);
+  const isWithdrawn = compileSubscriptions(config.withdrawn ?? []);
   const bytes = materialIdsOf(config).map((id) => material[id] ?? null);
   return {
     config,
@@ -78,8 +81,14 @@ function compilePartner(
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
     wants: (event) => event.about !== token && subscribes(event),
+    isRefused: (event) => event.about !== token && isWithdrawn(event) && !subscribes(event),
     urlFor: urlsOf(config.endpoint.url),
   };
+}
+
+/** Whether anything may be sent to the partner as configured, at a time in Unix milliseconds. */
+export function maySendTo({ config, signers }: Partner, nowMs: number): boolean {
+  return config.state === "Active" && config.held === undefined && signersAt(signers, false, nowMs).length > 0;
 }
 
 function endpointSecrets(

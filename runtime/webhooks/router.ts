@@ -12,6 +12,7 @@ import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { Partner } from "./partner.ts";
 import { overflow } from "./overflow.ts";
 import { readPast } from "./past.ts";
+import { keepRouted, readRouted, type Route } from "./routed-note.ts";
 import type { RoutingTable } from "./routing-table.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
 import { createSuspicion, type Suspicion } from "./suspicion.ts";
@@ -47,7 +48,7 @@ interface RoutingWork extends HeldWork {
 
 /** Creates a router with an empty table. */
 export function createRouter(deps: RouterDeps): Router {
-  let table: RoutingTable = { partnersFor: () => [] };
+  let table: RoutingTable = { partnersFor: () => [], refusedFor: () => [] };
   let pull: Pull | undefined;
   let isHeld = false;
   /** Events of before were offered to another consumer, which somebody deleted. */
@@ -67,10 +68,9 @@ export function createRouter(deps: RouterDeps): Router {
     }
     const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: performance.now() });
     inFlight.take(message, start, (work) => {
-      const partners = table.partnersFor(event);
       return event.acceptedAtMs < consumerMadeAtMs
-        ? rescue(deps, event, partners).then(() => work.message.ack())
-        : route(deps, work, partners, suspicion);
+        ? rescue(deps, event, routeOf(table, event)).then(() => work.message.ack())
+        : route(deps, work, routeOf(table, event), suspicion);
     });
   };
   const repair = async (): Promise<void> => {
@@ -85,7 +85,7 @@ export function createRouter(deps: RouterDeps): Router {
     use: (next) => {
       table = next;
     },
-    rescue: (event) => rescue(deps, event, table.partnersFor(event)),
+    rescue: (event) => rescue(deps, event, routeOf(table, event)),
     keepAlive: () => {
       inFlight.keepAlive();
       pull?.watch();
@@ -101,17 +101,23 @@ export function createRouter(deps: RouterDeps): Router {
   };
 }
 
-async function route(
-  deps: RouterDeps,
-  work: RoutingWork,
-  partners: readonly Partner[],
-  suspicion: Suspicion,
-): Promise<void> {
+function routeOf(table: RoutingTable, event: StoredEvent): Route {
+  return { partners: table.partnersFor(event), refused: table.refusedFor(event) };
+}
+
+async function route(deps: RouterDeps, work: RoutingWork, to: Route, suspicion: Suspicion): Promise<void> {
   const { event, message } = work;
+  const { partners } = to;
   deps.onStage("routing", event.eventId);
   // Who had it before may have stored some of the deliveries, and some of those may be done by now.
   const isFirstTime = message.deliveryCount === 1;
   const isKnown = isFirstTime && !suspicion.isRaised;
+  if (!isKnown && (await readRouted(deps, event)) !== undefined) {
+    // Its note is the last thing that is written of a routing.
+    if (isFirstTime) suspicion.report(true);
+    work.message.ack();
+    return;
+  }
   const missing = isKnown ? partners : await withoutDelivery(deps, event, partners);
   if (isFirstTime && !isKnown) {
     suspicion.report(missing.length < partners.length);
@@ -121,6 +127,7 @@ async function route(
     return ensureDelivery(deps, event, partner, firstItem(event, partner), isMissing);
   };
   await Promise.all(missing.map(ensure));
+  await keepRouted(deps, event, to);
   work.message.ack();
 }
 
@@ -128,7 +135,12 @@ async function route(
  * Routes an event that was offered before, when nobody knows what became of it: what was never attempted is delivered,
  * and what waited for its next attempt and is gone goes on from there.
  */
-async function rescue(deps: RouterDeps, event: StoredEvent, partners: readonly Partner[]): Promise<void> {
+async function rescue(deps: RouterDeps, event: StoredEvent, to: Route): Promise<void> {
+  const note = await readRouted(deps, event);
+  if (note?.deliveries === 0) {
+    return;
+  }
+  const { partners } = to;
   const found = await Promise.all(partners.map((partner) => lostItem(deps, event, partner)));
   await Promise.all(
     partners.map(async (partner, index) => {
@@ -139,6 +151,7 @@ async function rescue(deps: RouterDeps, event: StoredEvent, partners: readonly P
       }
     }),
   );
+  if (note === undefined) await keepRouted(deps, event, to);
 }
 
 /** The step that must be stored again, if any. Live messages are read twice: one may fire between two reads. */

@@ -158,21 +158,22 @@ class Lane implements SharedLane {
     }
     desk.begin();
     try {
-      if (await desk.gate.enter()) {
-        await this.#inside(work, desk);
-      } else {
+      if (!(await desk.gate.enter())) {
         await this.#hold(work, desk, "sick");
+      } else if (!(await this.#inside(work, desk))) {
+        await this.#hold(work, desk, "paused");
       }
     } finally {
       desk.end();
     }
   }
 
-  async #inside(work: Work, desk: PartnerDesk): Promise<void> {
+  /** False when nothing may be sent any more. */
+  async #inside(work: Work, desk: PartnerDesk): Promise<boolean> {
     const { metrics } = this.#deps.context;
     metrics.inFlight.inc();
     try {
-      await deliver(this.#deps.context, work, desk.partner, desk);
+      return (await deliver(this.#deps.context, work, desk.partner, desk)) === "done";
     } finally {
       metrics.inFlight.dec();
       desk.gate.leave();
@@ -217,7 +218,12 @@ class Lane implements SharedLane {
   }
 
   #deskOf(partner: Partner): PartnerDesk {
-    const desk = this.#desks.get(partner.token) ?? new PartnerDesk(this.#deps.context, partner);
+    const { context, lane, partnerOf } = this.#deps;
+    const find = (): Partner | undefined => {
+      const now = partnerOf(partner.token);
+      return now?.lane === lane ? now : undefined;
+    };
+    const desk = this.#desks.get(partner.token) ?? new PartnerDesk(context, partner, find);
     this.#desks.set(partner.token, desk);
     desk.use(partner);
     return desk;

@@ -22,6 +22,8 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
     changes: [
       { kind: "added", surface: "metrics", what: "hit_ratio of each cache in the health view; the state and fallback of a cache are words of a closed list" },
       { kind: "added", surface: "webhooks", what: "detail of a replay: why it failed or does not go on" },
+      { kind: "added", surface: "webhooks", what: "states held and not_routed of a delivery, and routed_at of an event that not every partner gets" },
+      { kind: "changed", surface: "webhooks", what: "next_attempt_at is never in the past" },
       { kind: "changed", surface: "metrics", what: "correlation_id in the body of a query, instant, catalog or slo is a digest of its content; the header X-Correlation-Id names the request" },
     ],
   },

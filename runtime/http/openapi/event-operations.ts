@@ -1,4 +1,5 @@
 import { textLengthMax } from "../../metrics/parameters.ts";
+import { deliveryStates } from "../../webhooks/history.ts";
 import { askedTime } from "./common-schemas.ts";
 import { words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationParameter } from "./operation.ts";
@@ -47,7 +48,7 @@ export const listOperation: Operation = {
     text("before_id", "End before this event"),
     text("type", "Event type, or a pattern of them", "payout.*"),
     text("partner", "Only events with a delivery to this partner", "default/acme"),
-    { name: "state", in: "query", description: "Only events with a delivery in this state", schema: words(["in_delivery", "delivered", "rejected", "dead"]) },
+    { name: "state", in: "query", description: "Only events with a delivery in this state", schema: words(deliveryStates) },
     ...paging,
   ],
   answers: { "200": { description: "Events", schema: "EventPage" } },

@@ -1,8 +1,8 @@
+import { deliveryStates } from "../../webhooks/history.ts";
 import { count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 
 const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: "null" }] });
 
-const states = ["in_delivery", "delivered", "rejected", "dead"] as const;
 const duration: JsonSchema = { type: "number", minimum: 0 };
 const met = { matched: count, in_progress: count, too_old: count, missing: count };
 const pace = { dry_run: flag, rate_per_second: { type: "integer", minimum: 1, maximum: 10_000 } } satisfies Readonly<Record<string, JsonSchema>>;
@@ -28,10 +28,10 @@ export const eventSchemas: SchemaSet = {
   BatchAnswer: object({ results: list({ anyOf: [ref("EventVerdict"), object({ status: count, error: ref("Problem") })] }) }),
   EventVerdict: object({ status: count, event_id: text(), tenant: text(), duplicate: flag }),
   EventAccepted: object({ event_id: text(), tenant: text(), duplicate: flag }),
-  EventHistory: object({ event: { type: "object" }, deliveries: list(ref("DeliveryHistory")) }),
+  EventHistory: object({ event: { type: "object" }, routed_at: nullable(ref("Time")), deliveries: list(ref("DeliveryHistory")) }),
   DeliveryHistory: object({
     partner: text(),
-    state: words(states),
+    state: words(deliveryStates),
     reason: nullable(text()),
     next_attempt_at: nullable(ref("Time")),
     handled: nullable(words(["manual"])),
@@ -54,7 +54,8 @@ export const eventSchemas: SchemaSet = {
     type: text(),
     tenant: text(),
     accepted_at: ref("Time"),
-    deliveries: list(object({ partner: text(), state: words(states), reason: nullable(text()) })),
+    routed_at: nullable(ref("Time")),
+    deliveries: list(object({ partner: text(), state: words(deliveryStates), reason: nullable(text()) })),
   }),
   ReplayRequest: object(
     {},

@@ -2,13 +2,12 @@ import { refuseField } from "../../errors/refusal.ts";
 import type { Parameters } from "../../metrics/metrics-api.ts";
 import { readCount, readOne, readTime, readWord, refuseUnknown } from "../../metrics/parameters.ts";
 import type { EventQuery } from "../../webhooks/event-list.ts";
-import type { DeliveryState } from "../../webhooks/history.ts";
+import { deliveryStates } from "../../webhooks/history.ts";
 import type { DeadLetterQuery } from "../../webhooks/replay/dead-letter-box.ts";
 
 const pageDefault = 50;
 const pageMax = 200;
 const dayMs = 86_400_000;
-const states = ["in_delivery", "delivered", "rejected", "dead"] as const satisfies readonly DeliveryState[];
 const cursorForm = /^\d{1,16}$/u;
 const reasonForm = /^[a-z0-9_]{1,64}$/u;
 const eventNames: readonly string[] = ["from", "to", "after_id", "before_id", "type", "partner", "state", "cursor", "limit"];
@@ -22,7 +21,7 @@ export function readEventQuery(query: Parameters, tenants: readonly string[], no
     beforeId: readOne(query, "before_id"),
     type: readOne(query, "type"),
     partner: readOne(query, "partner"),
-    state: readWord(query, "state", states),
+    state: readWord(query, "state", deliveryStates),
   };
   const given = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined)) as Partial<EventQuery>;
   const { from, to } = { from: readTime(query, "from"), to: readTime(query, "to") };

@@ -28,10 +28,10 @@ export function readSigners(
   return read[0] === undefined ? [] : read.filter((signer) => signer !== undefined);
 }
 
-/** The keys that sign an attempt now: the first, or side by side with it all that have not ended. */
+/** The keys that sign an attempt now: of those that have not ended the first, or side by side all of them. */
 export function signersAt(signers: readonly Signer[], isSideBySide: boolean, nowMs: number): readonly Signer[] {
-  if (!isSideBySide) return signers.slice(0, 1);
-  return signers.filter((signer, index) => index === 0 || isInForce(signer, nowMs));
+  const inForce = signers.filter((signer) => isInForce(signer, nowMs));
+  return isSideBySide ? inForce : inForce.slice(0, 1);
 }
 
 function readSigner(scheme: SigningScheme, { notAfterMs }: SignerConfig, base64: string | undefined): Signer | undefined {

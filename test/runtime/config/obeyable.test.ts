@@ -28,6 +28,11 @@ describe("a configuration of another version of the program", () => {
     expect(obeyable(config, undefined)).toEqual({ config, errors: [] });
   });
 
+  test("and that holds a partner without a key is obeyed as it is", () => {
+    const config = withAcme({ held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } });
+    expect(obeyable(config, undefined)).toEqual({ config, errors: [] });
+  });
+
   test.each<[string, RuntimeConfig, string]>([
     ["a signing scheme that is not known", withAcme({ signing: { ...good.partners[0]?.signing, scheme: "HmacV9" } }), "does not know the signing scheme HmacV9"],
     ["a URL that is none", withAcme({ endpoint: { ...good.partners[0]?.endpoint, url: "ftp://x" } }), "ftp://x is no URL that can be posted to"],

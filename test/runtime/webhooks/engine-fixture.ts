@@ -13,7 +13,9 @@ export const testSecret = Buffer.from("a key of at least thirty-two bytes, for t
 const materialId = "default/partner-key/secret";
 
 /** What a partner of a test may say about itself. */
-export type PartnerOverrides = Partial<Pick<PartnerConfig, "subscriptions" | "retry" | "state" | "delivery" | "circuitBreaker" | "deadLetterSeconds">> & {
+export type PartnerOverrides = Partial<
+  Pick<PartnerConfig, "subscriptions" | "retry" | "state" | "delivery" | "circuitBreaker" | "deadLetterSeconds" | "signing" | "held" | "withdrawn">
+> & {
   readonly timeoutMs?: number;
   readonly uid?: string;
 };
