@@ -160,6 +160,9 @@ export interface NetworksConfig {
   readonly allowPlaintext: boolean;
 }
 
+/** Bound on all stores of one query together, in milliseconds, where the settings say no other. */
+export const queryDeadlineMsDefault = 1_800;
+
 /** The closed list of labels. Source: seed "Operational Metrics API" §2.3. */
 export const labelNames = [
   "region",

@@ -206,7 +206,8 @@ async function startEngines<State extends ConfigState>(
   closing.add("messages of other pods", () => messages.stop());
   const { residency } = settings;
   const shared = { peers: { ...messages, ...engine.pods }, sharedBytes: createCacheStream(nats, layout) };
-  const metrics = createMetricsApi({ config, log, registry, ...shared, ...(residency === undefined ? {} : { residency }) });
+  const { deadlineMs } = settings.metrics;
+  const metrics = createMetricsApi({ config, log, registry, deadlineMs, ...shared, ...(residency === undefined ? {} : { residency }) });
   closing.add("metrics", () => metrics.stop());
   status.applied = { state: initial, at: new Date() };
   return { natsUrl: access.servers.join(","), engine, metrics };

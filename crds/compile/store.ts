@@ -1,6 +1,6 @@
 import { tenantHeaderOf } from "../checks/metric-store.ts";
 import type { StoreEntry } from "../checks/store-references.ts";
-import type { PeerConfig, PrometheusConfig, StoreConfig, StorePlace, StoreTlsConfig } from "../config.ts";
+import { queryDeadlineMsDefault, type PeerConfig, type PrometheusConfig, type StoreConfig, type StorePlace, type StoreTlsConfig } from "../config.ts";
 import type { MetricCatalogStore, MetricCatalogStorePeer, MetricCatalogStorePeerAuth, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
 
 const secondMs = 1_000;
@@ -36,8 +36,12 @@ function placeOf({ name, region, residency, environment, tenancy, labelMap, sett
  *
  * @param settledSeconds age at which the newest sample is sure to be there
  */
-export function storeWarnings({ name, settleSeconds, prometheus }: MetricCatalogStore, settledSeconds: number): readonly string[] {
+export function storeWarnings({ name, settleSeconds, prometheus, peer }: MetricCatalogStore, settledSeconds: number): readonly string[] {
+  const { timeoutSeconds } = prometheus ?? peer ?? { timeoutSeconds: 0 };
   return [
+    ...(timeoutSeconds * secondMs <= queryDeadlineMsDefault
+      ? []
+      : [`the store ${name} has ${timeoutSeconds} s to answer, which counts only below metrics.deadlineMs of the settings (by default ${queryDeadlineMsDefault} ms)`]),
     ...(settleSeconds >= settledSeconds
       ? []
       : [`the store ${name} settles after ${settleSeconds} s, before 2 intervals (${settledSeconds} s) passed`]),

@@ -38,7 +38,7 @@ export interface MetricCatalogStore {
 export interface MetricCatalogStorePrometheus {
   /** Base URL; /api/v1 and what follows is appended. */
   readonly url: string;
-  /** Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they wait longer than this. @default 1 */
+  /** Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they wait longer than this. Beyond metrics.deadlineMs of the settings it means nothing. @default 1 */
   readonly timeoutSeconds: number;
   /** What the store is. Flavours differ in the header of a tenant, in how they say that an answer is partial, and in increases, which VictoriaMetrics does not extrapolate. @default "Prometheus" */
   readonly flavour: "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";

@@ -242,7 +242,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                   ]
                 },
                 "timeoutSeconds": {
-                  "description": "Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they wait longer than this.",
+                  "description": "Bound on one request to the store. A store that is later makes the answer partial, which clients see only when they wait longer than this. Beyond metrics.deadlineMs of the settings it means nothing.",
                   "type": "integer",
                   "minimum": 1,
                   "maximum": 60,

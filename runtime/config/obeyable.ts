@@ -1,14 +1,20 @@
 import { classDefaults } from "../../crds/compile/class-defaults.ts";
-import type {
-  CatalogConfig,
-  ClassLimits,
-  PartnerConfig,
-  QueryClass,
-  QuotaConfig,
-  ResourceOrigin,
-  RuntimeConfig,
-  SourceConfig,
-  StoreConfig,
+import {
+  labelNames,
+  type Aggregation,
+  type CatalogConfig,
+  type ClassLimits,
+  type IncreaseKind,
+  type MetricConfig,
+  type PartnerConfig,
+  type PeerConfig,
+  type QueryClass,
+  type QuotaConfig,
+  type ResourceOrigin,
+  type RuntimeConfig,
+  type SourceConfig,
+  type StoreConfig,
+  type StoreFlavour,
 } from "../../crds/config.ts";
 import type { ConfigzError } from "../../crds/configz.ts";
 import { materialIdsOf } from "../../crds/material.ts";
@@ -60,6 +66,8 @@ function judge<T>(faultOf: (resource: T) => string | undefined, resource: T): st
   }
 }
 
+type HistogramType = Extract<SourceConfig, { readonly kind: "histogram" }>["type"];
+
 /** Every word of a closed list that this program knows; one that is added to the type has to be added here. */
 const known = {
   scheme: { HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true } satisfies Record<PartnerConfig["signing"]["scheme"], true>,
@@ -67,6 +75,13 @@ const known = {
   tenancy: { Labelled: true, Platform: true, StoreHeader: true } satisfies Record<StoreConfig["tenancy"], true>,
   source: { gauge: true, counter: true, ratio: true, histogram: true } satisfies Record<SourceConfig["kind"], true>,
   class: { A: true, B: true, C: true } satisfies Record<QueryClass, true>,
+  flavour: { Prometheus: true, Thanos: true, Mimir: true, VictoriaMetrics: true } satisfies Record<StoreFlavour, true>,
+  increases: { Extrapolated: true, Plain: true } satisfies Record<PeerConfig["increases"], true>,
+  aggregation: { avg: true, sum: true, min: true, max: true, p50: true, p95: true, p99: true } satisfies Record<Aggregation, true>,
+  increase: { Extrapolated: true, Anchored: true } satisfies Record<IncreaseKind, true>,
+  histogram: { Classic: true, Native: true } satisfies Record<HistogramType, true>,
+  sensitivity: { none: true, finance: true, "responsible-gaming": true } satisfies Record<MetricConfig["sensitivity"], true>,
+  label: Object.fromEntries(labelNames.map((name) => [name, true])),
 } as const;
 
 const isKnown = (list: keyof typeof known, word: unknown): boolean => typeof word === "string" && Object.hasOwn(known[list], word);
@@ -103,20 +118,33 @@ function keyFacts({ signing, held }: PartnerConfig, material: RuntimeConfig["mat
 
 function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
   const facts: readonly Fact[] = [
-    ...stores.flatMap(({ name, tenancy, prometheus, peer }): readonly Fact[] => [
-      [isHttpUrl((prometheus ?? peer).url), `the store ${name} has no URL that can be asked: ${(prometheus ?? peer).url}`],
-      [isKnown("tenancy", tenancy), `this version of the runtime does not know the tenancy ${tenancy} of the store ${name}`],
-    ]),
-    ...metrics.map(({ id, source: { kind } }): Fact => [
-      isKnown("source", kind),
-      `this version of the runtime does not know the source ${kind} of the metric ${id}`,
-    ]),
-    ...metrics.map(({ id, queryClass, labels, aggregations }): Fact => [
-      isKnown("class", queryClass) && Array.isArray(labels) && Array.isArray(aggregations),
-      `the metric ${id} is incomplete`,
-    ]),
+    ...stores.flatMap(storeFacts),
+    ...metrics.flatMap(metricFacts),
   ];
   return firstFault(facts);
+}
+
+function storeFacts({ name, tenancy, prometheus, peer }: StoreConfig): readonly Fact[] {
+  const of = `of the store ${name}`;
+  return [
+    [isHttpUrl((prometheus ?? peer).url), `the store ${name} has no URL that can be asked: ${(prometheus ?? peer).url}`],
+    knows("tenancy", tenancy, of),
+    prometheus === undefined ? knows("increases", peer?.increases, of) : knows("flavour", prometheus.flavour, of),
+  ];
+}
+
+function metricFacts({ id, source, queryClass, labels, aggregations, defaultAggregation, sensitivity }: MetricConfig): readonly Fact[] {
+  const of = `of the metric ${id}`;
+  return [
+    knows("source", source.kind, of),
+    ...("increase" in source ? [knows("increase", source.increase, of)] : []),
+    ...("type" in source ? [knows("histogram", source.type, of)] : []),
+    [isKnown("class", queryClass) && Array.isArray(labels) && Array.isArray(aggregations), `the metric ${id} is incomplete`],
+    ...labels.map((label) => knows("label", label, of)),
+    ...aggregations.map((aggregation) => knows("aggregation", aggregation, of)),
+    knows("aggregation", defaultAggregation, of),
+    knows("sensitivity", sensitivity, of),
+  ];
 }
 
 const laterLimits: readonly (keyof ClassLimits)[] = ["distributedSeconds", "staleWhileRevalidateSeconds"];
@@ -134,6 +162,10 @@ function quotaFault(quota: QuotaConfig): string | undefined {
 
 /** What must hold, and what to say when it does not. */
 type Fact = readonly [holds: boolean, message: string];
+
+function knows(list: keyof typeof known, word: unknown, of: string): Fact {
+  return [isKnown(list, word), `this version of the runtime does not know the ${list} ${String(word)} ${of}`];
+}
 
 function firstFault(facts: readonly Fact[]): string | undefined {
   return facts.find(([holds]) => !holds)?.[1];

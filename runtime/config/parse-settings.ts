@@ -90,6 +90,7 @@ function withDefaults(given: Given<Settings>): Settings {
       deadLetters: { ...streams.deadLetters, ...given.streams?.deadLetters },
     },
     delivery: { ...defaultSettings.delivery, ...given.delivery },
+    metrics: { ...defaultSettings.metrics, ...given.metrics },
     ...(given.residency === undefined ? {} : { residency: given.residency }),
   };
 }

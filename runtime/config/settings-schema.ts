@@ -1,3 +1,4 @@
+import { queryDeadlineMsDefault } from "../../crds/config.ts";
 import { certificateForms, tlsVersions, tokenBindings, tokenTypes, type Settings } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
@@ -18,6 +19,8 @@ export const tokenAlgorithms = [
 /** What an issuer accepts that names no algorithms. */
 export const defaultAlgorithms: readonly string[] = ["RS256", "ES256", "EdDSA"];
 
+/** Below what the server itself gives an answer. */
+const deadlineMsMax = 25_000;
 const daySeconds = 86_400;
 const mebibyteBytes = 1024 * 1024;
 const gibibyteBytes = 1024 * mebibyteBytes;
@@ -78,6 +81,7 @@ export const defaultSettings: Settings = {
     deadLetters: { maxAgeSeconds: 14 * daySeconds, maxBytes: gibibyteBytes },
   },
   delivery: { removedAfterSeconds: 600 },
+  metrics: { deadlineMs: queryDeadlineMsDefault },
 };
 
 function text(description: string, maxLength: number, pattern?: string): object {
@@ -219,6 +223,14 @@ export const settingsSchema: object = {
         type: "integer",
         minimum: 1,
         maximum: 30 * daySeconds,
+      },
+    }),
+    metrics: section("How metrics are answered.", {
+      deadlineMs: {
+        description: "Bound on all stores of one query together, in milliseconds: below what clients wait. The timeoutSeconds of a store counts only below it.",
+        type: "integer",
+        minimum: 100,
+        maximum: deadlineMsMax,
       },
     }),
   }),

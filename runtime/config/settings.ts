@@ -21,6 +21,7 @@ export interface Settings {
   readonly personalData: PersonalDataSettings;
   readonly streams: StreamSettings;
   readonly delivery: DeliverySettings;
+  readonly metrics: MetricsSettings;
 }
 
 /** How deliveries of many partners share one JetStream. */
@@ -32,6 +33,15 @@ export interface DeliverySettings {
   readonly ownLanesMax?: number;
   /** How long a partner is gone from the configuration before what waits for it goes too. @default 600 */
   readonly removedAfterSeconds: number;
+}
+
+/** How metrics are answered. */
+export interface MetricsSettings {
+  /**
+   * Bound on all stores of one query together, in milliseconds. A store's own `timeoutSeconds` counts only below it.
+   * Source: seed "Operational Metrics API" §8, "Recommended client timeout". @default 1800
+   */
+  readonly deadlineMs: number;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import type { RuntimeConfig } from "../../crds/config.ts";
+import { queryDeadlineMsDefault, type RuntimeConfig } from "../../crds/config.ts";
 import { createPace } from "../bounds/pace.ts";
 import { createDoorkeeper, type AdmitQuery, type Doorkeeper } from "./admission.ts";
 import { createClassLanes } from "./class-lanes.ts";
@@ -54,8 +54,6 @@ export interface MetricsApiOptions {
   readonly residency?: string;
 }
 
-const deadlineMsDefault = 1_800;
-
 /** What stores answered of late, in memory. */
 const readCacheBytesMax = 128 * 1024 * 1024;
 
@@ -73,7 +71,7 @@ interface Obeyed {
 
 /** Makes the API and begins to probe the stores; connections are kept until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
-  const { log, now = Date.now, elapsed = () => performance.now(), deadlineMs = deadlineMsDefault, peers = noPeers() } = options;
+  const { log, now = Date.now, elapsed = () => performance.now(), deadlineMs = queryDeadlineMsDefault, peers = noPeers() } = options;
   const stores = createStoreSet(now, createPeerClient);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);

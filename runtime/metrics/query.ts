@@ -50,8 +50,6 @@ export interface World {
 
 /** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
 const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
-/** Source: wire, "Metrics". */
-export const groupByMax = 4;
 
 /** The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says */
 export function makeQuery(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
@@ -83,7 +81,7 @@ function resolve({ selection, caller, nowMs }: Resolving, world: World, chooseWi
   const configs = entries.map(({ metric }) => metric);
   const quota = classOf(caller, configs, world.quotas);
   const { limits } = quota;
-  requireLabels(selection, configs, Math.min(groupByMax, limits.maxGroupBy));
+  requireLabels(selection, configs, limits.maxGroupBy);
   const windowAt = chooseWindow(smallestStep(caller, configs, limits), limits);
   return {
     ...granted,

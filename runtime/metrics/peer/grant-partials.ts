@@ -1,4 +1,4 @@
-import type { LabelName } from "../../../crds/config.ts";
+import { labelNames, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/flavours.ts";
 import { accessOf, classOf } from "../access.ts";
@@ -9,7 +9,7 @@ import { allows, type Names } from "../names.ts";
 import { shown } from "../parameters.ts";
 import { makePlan, type Plan } from "../plan.ts";
 import { grantUnscoped, requireScopeOver } from "../policy.ts";
-import { entryOf, groupByMax, queriedMetric, requireLabels, requireOneRule, schemaVersionOf, type QueriedMetric, type World } from "../query.ts";
+import { entryOf, queriedMetric, requireLabels, requireOneRule, schemaVersionOf, type QueriedMetric, type World } from "../query.ts";
 import { countingRecipe } from "../slo/slo-recipe.ts";
 import type { SloEntry } from "../slo/slo-index.ts";
 import { bucketsPart, exemplarsPart, newestPart, type AskedTimes, type PartialQuestion } from "./question.ts";
@@ -44,7 +44,7 @@ export function grantPartials(ask: PartialQuestion, over: AskedTimes, caller: Ca
   const environments = ask.environments === undefined ? access.environments : new Set(ask.environments);
   const granted = grantUnscoped([entry], filters, caller, { ...access, environments });
   const quota = classOf(caller, [entry.metric], world.quotas);
-  requireLabels({ groupBy: ask.group_by, filters }, [entry.metric], groupByMax);
+  requireLabels({ groupBy: ask.group_by, filters }, [entry.metric], labelNames.length);
   const metrics = granted.metrics.map((one) => narrowed(metricOf(one, ask, slos), ask));
   const [metric] = metrics;
   if (metric === undefined) throw new Error("a grant of one metric held none");

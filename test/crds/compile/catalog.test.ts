@@ -140,6 +140,14 @@ describe("a compiled catalog", () => {
     expect(verdict.warnings).toEqual(["the store latam settles after 29 s, before 2 intervals (30 s) passed"]);
   });
 
+  test("is in force with a warning when a store has longer to answer than a whole query", () => {
+    const { verdict } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
+    expect(verdict.accepted.status).toBe(true);
+    expect(verdict.warnings).toEqual([
+      "the store eu has 2 s to answer, which counts only below metrics.deadlineMs of the settings (by default 1800 ms)",
+    ]);
+  });
+
   test("does not depend on the order of stores, labels, aggregations, matchers and members", () => {
     const matchers = [
       { label: "a", op: "Equal", value: "1" },

@@ -20,6 +20,10 @@ function withStore(changes: object): RuntimeConfig {
   return { ...good, catalogs: good.catalogs.map(change) };
 }
 
+function withMetrics(changes: object): RuntimeConfig {
+  return { ...good, catalogs: good.catalogs.map((catalog) => ({ ...catalog, metrics: catalog.metrics.map((metric) => ({ ...metric, ...changes })) })) };
+}
+
 const names = ({ partners, catalogs, quotas }: RuntimeConfig) => [...partners, ...catalogs, ...quotas].map(({ name }) => name);
 
 describe("a configuration of another version of the program", () => {
@@ -67,6 +71,14 @@ describe("a configuration of another version of the program", () => {
   test.each<[string, RuntimeConfig, string]>([
     ["a store whose URL is none", withStore({ prometheus: { url: "::", timeoutMs: 1 } }), "the store eu has no URL that can be asked: ::"],
     ["a tenancy that is not known", withStore({ tenancy: "Sealed" }), "does not know the tenancy Sealed of the store eu"],
+    ["a flavour that is not known", withStore({ prometheus: { url: "http://eu:9090", flavour: "Lake" } }), "does not know the flavour Lake of the store eu"],
+    ["increases of a peer that are not known", withStore({ prometheus: undefined, peer: { url: "https://eu", increases: "Rounded" } }), "does not know the increases Rounded of the store eu"],
+    ["an aggregation that is not known", withMetrics({ aggregations: ["avg", "p999"] }), "does not know the aggregation p999 of the metric cpu_util"],
+    ["a default that is not known", withMetrics({ defaultAggregation: "p999" }), "does not know the aggregation p999 of the metric cpu_util"],
+    ["a label that is not known", withMetrics({ labels: ["region", "shop"] }), "does not know the label shop of the metric cpu_util"],
+    ["a sensitivity that is not known", withMetrics({ sensitivity: "medical" }), "does not know the sensitivity medical of the metric cpu_util"],
+    ["an increase that is not known", withMetrics({ source: { kind: "counter", increase: "Smoothed" } }), "does not know the increase Smoothed of the metric cpu_util"],
+    ["a histogram that is not known", withMetrics({ source: { kind: "histogram", type: "Sketch", increase: "Anchored" } }), "does not know the histogram Sketch of the metric cpu_util"],
     ["a source that is not known", { ...good, catalogs: good.catalogs.map((catalog) => ({ ...catalog, metrics: catalog.metrics.map((metric) => ({ ...metric, source: { kind: "sketch" } }) as unknown as typeof metric) })) }, "does not know the source sketch of the metric cpu_util"],
   ])("keeps a catalog with %s as it was", (_name, config, message) => {
     const { config: obeyed, errors } = obeyable(config, good);
