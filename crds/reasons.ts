@@ -47,6 +47,7 @@ const ready = {
   NothingPublished: { status: "False", meaning: "The object is paused, and nothing was ever published of it." },
   PartnerDisabled: { status: "False", meaning: "The partner answered 410, so nothing is sent until its resource is edited." },
   Pending: { status: "Unknown", meaning: "The object is about to be looked at, published or obeyed." },
+  NoOperator: { status: "Unknown", meaning: "No operator has looked at the object." },
 } as const satisfies ReasonTable;
 
 const endpointVerified = {

@@ -161,8 +161,8 @@ export function withTimes(drafts: readonly ConditionDraft[], before: readonly Co
   });
 }
 
-/** What of a status is the operator's. */
+/** What of a status is the operator's; what the schema puts into a new object speaks of no generation. */
 export function ownConditions(status: ResourceStatus | undefined): readonly Condition[] {
   const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...toldConditions]);
-  return (status?.conditions ?? []).filter(({ type }) => own.has(type));
+  return (status?.conditions ?? []).filter(({ type, observedGeneration }) => own.has(type) && observedGeneration !== undefined);
 }

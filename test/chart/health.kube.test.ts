@@ -7,12 +7,13 @@ import { decideConditions, type Facts, withTimes } from "../../operator/conditio
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
+import { statusDefault } from "../crds/status-default.ts";
 import { goodVerdict as good } from "../operator/good-verdict.ts";
 
 const recipe = join(import.meta.dirname, "..", "..", "docs", "recipes", "argocd.yaml");
 const judgeMsMax = 60_000;
 /** What the API server says of an object that was just made, by the default in the schema. */
-const unseen = { observedGeneration: 0 };
+const unseen = statusDefault("webhook-partner");
 const now = "2026-01-01T00:00:00Z";
 
 let folder: TemporaryFolder;

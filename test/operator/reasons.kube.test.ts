@@ -285,5 +285,6 @@ function statusOf(condition: string, reason: string): string {
 test("every reason of the table is reached by a row", () => {
   const reached = new Set(rows.flatMap(({ reaches }) => Object.entries(reaches).map(([condition, reason]) => `${condition} ${reason}`)));
   const all = Object.entries(reasons).flatMap(([condition, byReason]) => Object.keys(byReason).map((reason) => `${condition} ${reason}`));
-  expect(all.filter((one) => !reached.has(one))).toEqual([]);
+  // That one the API server says: rights.kube.test.ts.
+  expect(all.filter((one) => !reached.has(one))).toEqual(["Ready NoOperator"]);
 });
