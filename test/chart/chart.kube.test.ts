@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { copiedChart, judged, rendered, variants } from "./judges.ts";
@@ -75,6 +76,13 @@ describe("the chart", () => {
     expect(await judged("helm", ["lint", "--strict", "--values", values, "."])).toBe("good");
   });
 
+  test.each(Object.keys(variants))("keeps variables of Services out of every pod, %s", async (name) => {
+    const documents = parseAllDocuments(await rendered("helm", variants[name] ?? [])).map((document) => document.toJS() as Manifest | null);
+    const pods = documents.flatMap((manifest) => (manifest?.kind === "Pod" ? manifest.spec : manifest?.spec?.template?.spec) ?? []);
+    expect(pods.length).toBeGreaterThan(1);
+    expect(pods.map(({ enableServiceLinks }) => enableServiceLinks)).toEqual(pods.map(() => false));
+  });
+
   test("has alerts that Prometheus takes, the first of them for dead letters of every reason", async () => {
     expect(await judged("promtool", ["check", "rules", "--lint=all", "--lint-fatal", "files/rules.yaml"])).toBe("good");
     expect(await judged("promtool", ["test", "rules", "unittest/rules_promtool.yaml"])).toBe("good");
@@ -104,6 +112,15 @@ describe("the chart", () => {
     await expect(rendered("helm", [value])).rejects.toThrow(named);
   });
 });
+
+interface PodSpec {
+  readonly enableServiceLinks?: boolean;
+}
+
+interface Manifest {
+  readonly kind: string;
+  readonly spec?: PodSpec & { readonly template?: { readonly spec?: PodSpec } };
+}
 
 async function written(name: string, text: string): Promise<string> {
   await mkdir(folder.path, { recursive: true });

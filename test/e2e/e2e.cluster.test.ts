@@ -16,8 +16,9 @@ import { grantedRights, mayDo, type Right, usageOf } from "./rights.ts";
 import { type Received, resourceNames, type User, userOf } from "./user.ts";
 
 const namespace = "demo";
-const release = "hg";
-const service = "hg-heliograph";
+// As documented, so that the Service of that name is there too: Kubernetes makes HELIOGRAPH_PORT of it.
+const release = "heliograph";
+const service = "heliograph";
 const readyMsMax = 60_000;
 const arriveMsMax = 60_000;
 const cleanMsMax = 60_000;
@@ -105,7 +106,7 @@ describeOnCluster("the chart's own test", () => {
   test("passes and cleans up", async () => {
     const said = await installation.helm(["test", release, "--namespace", namespace, "--timeout=2m"]);
     expect(said).toMatch(/Phase: +Succeeded/u);
-    expect(await user.kubectl(["get", "webhookpartners,metriccatalogs,queryclassquotas", "--output=name"])).not.toContain("hg-heliograph-test");
+    expect(await user.kubectl(["get", "webhookpartners,metriccatalogs,queryclassquotas", "--output=name"])).not.toContain("heliograph-test");
   });
 });
 
@@ -243,15 +244,15 @@ describeOnCluster("rights", () => {
   });
 
   test.each([
-    "runtime may list secrets/hg-heliograph-config-00",
-    "runtime may watch secrets/hg-heliograph-keys-07",
-    "runtime may not get secrets/hg-heliograph-nats-auth",
+    "runtime may list secrets/heliograph-config-00",
+    "runtime may watch secrets/heliograph-keys-07",
+    "runtime may not get secrets/heliograph-nats-auth",
     "runtime may not get secrets/signing-first",
     "runtime may not list secrets",
-    "runtime may not update secrets/hg-heliograph-config-00",
+    "runtime may not update secrets/heliograph-config-00",
     "runtime may not list webhookpartners.heliograph.dev",
     "runtime may not get pods",
-    "operator may update secrets/hg-heliograph-config-00",
+    "operator may update secrets/heliograph-config-00",
     "operator may not update secrets/signing-first",
     "operator may not delete secrets/signing-first",
     "operator may not update webhookpartners.heliograph.dev",
@@ -333,6 +334,8 @@ describeOnCluster("uninstall and install again", () => {
 
 describeOnCluster("in a namespace of one's own", () => {
   const own = "team";
+  const ownRelease = "hg";
+  const ownService = "hg-heliograph";
   let member: Installation;
 
   beforeAll(async () => {
@@ -344,15 +347,15 @@ describeOnCluster("in a namespace of one's own", () => {
     await member.kubectl(["--namespace", own, "create", "serviceaccount", "caller"]);
     await member.kubectl(["--namespace", own, "apply", "--filename=-"], neighbours(keys));
     await member.kubectl(["--namespace", own, "rollout", "status", "deployment/partner", "--timeout=60s"]);
-    await member.helm4(["install", release, chart, "--namespace", own, "--wait", "--timeout=3m", ...setJson(threeServers(suiteValues(own))), "--set", "crds.install=false"]);
-    const theirs = await userOf(member, own, service);
+    await member.helm4(["install", ownRelease, chart, "--namespace", own, "--wait", "--timeout=3m", ...setJson(threeServers(suiteValues(own))), "--set", "crds.install=false"]);
+    const theirs = await userOf(member, own, ownService);
     try {
       await theirs.kubectl(["apply", "--filename=-"], resources(own, firstKey));
       await theirs.programmed();
       expect(await theirs.send("team-event")).toBe(202);
       await waitFor(async () => (await theirs.received()).events["team-event"], { timeoutMs: arriveMsMax, pollMs: 100, what: "the event at the partner" });
-      await theirs.kubectl(["delete", "pod", `${service}-nats-1`, "--grace-period=0", "--force", "--wait=false"]);
-      const sent = await sentUntilBack(theirs, `${service}-nats-1`);
+      await theirs.kubectl(["delete", "pod", `${ownService}-nats-1`, "--grace-period=0", "--force", "--wait=false"]);
+      const sent = await sentUntilBack(theirs, `${ownService}-nats-1`);
       await waitFor(async () => allArrived(sent, await theirs.received()), { timeoutMs: arriveMsMax, pollMs: 100, what: "every accepted event at the partner" });
       console.log(`${sent.length} events were accepted while a server of three was away`);
       expect(sent.length).toBeGreaterThan(0);
