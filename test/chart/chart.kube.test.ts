@@ -108,6 +108,10 @@ describe("the chart", () => {
     ["credentials in a URL", "externalNats.url=tls://user:secret@nats:4222", "url"],
     ["a setting that there is not", "settings.stream.prefix=hg", "stream"],
     ["no NATS at all", "nats.enabled=false", "externalNats.url has to name a NATS"],
+    ["more copies of a stream than servers", "settings.streams.replicas=3", "settings.streams.replicas is 3 and nats.replicas is 1"],
+    ["every tenant for every namespace", "watch.allNamespaces=true", "policy.acceptOpenGrants=true"],
+    ["every tenant for each of two namespaces", "watch.namespaces={one,two}", "policy.acceptOpenGrants=true"],
+    ["the chart's test where nobody looks", "tests.enabled=true,watch.namespaces={one}", "tests.enabled needs demo, the release's namespace, among watch.namespaces"],
   ])("refuses %s by its name", async (_what, value, named) => {
     await expect(rendered("helm", [value])).rejects.toThrow(named);
   });

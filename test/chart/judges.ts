@@ -26,6 +26,7 @@ export const variants: Readonly<Record<string, readonly string[]>> = {
     "monitoring.dashboards.enabled=true",
     "tests.enabled=true",
     "watch.allNamespaces=true",
+    "policy.acceptOpenGrants=true",
   ],
   "with a NATS elsewhere": [
     "nats.enabled=false",
@@ -34,6 +35,7 @@ export const variants: Readonly<Record<string, readonly string[]>> = {
     "externalNats.tlsSecret=nats-tls",
     "externalNats.clientCertificate=true",
     "watch.namespaces={one,two}",
+    "policy.acceptOpenGrants=true",
   ],
   "with everything that needs other definitions": [
     "monitoring.serviceMonitor.enabled=true",

@@ -144,6 +144,15 @@ describeOnCluster("an edit", () => {
   });
 });
 
+describeOnCluster("an upgrade to another number of NATS servers", () => {
+  test("is refused by name, and every event is still there", async () => {
+    const three = { nats: { replicas: 3 }, settings: { streams: { replicas: 3 } } };
+    await expect(upgrade(three)).rejects.toThrow("nats.replicas cannot change from 1 to 3");
+    // Another event of that id is refused for as long as the first one is stored.
+    expect(await user.send("first-event")).toBe(409);
+  });
+});
+
 describeOnCluster("under load", () => {
   const kept = { refused: 0, lost: 0, unanswered: 0, doubled: 0, failures: {} };
 
@@ -396,6 +405,6 @@ describeOnCluster("in a namespace of one's own", () => {
   test("they can do nothing elsewhere", async () => {
     await expect(member.kubectl(["--namespace", namespace, "get", "secrets"])).rejects.toThrow("forbidden");
     await expect(member.kubectl(["get", "nodes"])).rejects.toThrow("forbidden");
-    await expect(member.helm(["install", "x", chart, "--namespace", own, "--set", "watch.allNamespaces=true,crds.install=false"])).rejects.toThrow("forbidden");
+    await expect(member.helm(["install", "x", chart, "--namespace", own, "--set", "watch.allNamespaces=true,policy.acceptOpenGrants=true,crds.install=false"])).rejects.toThrow("forbidden");
   });
 });

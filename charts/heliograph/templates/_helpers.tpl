@@ -112,6 +112,31 @@ securityContext:
 {{- default (list .Release.Namespace) .Values.watch.namespaces | uniq | sortAlpha | join "," -}}
 {{- end -}}
 
+{{/* Says something where more than one namespace is watched and each of them may name every tenant. */}}
+{{- define "heliograph.openGrants" -}}
+{{- if or .Values.watch.allNamespaces (contains "," (include "heliograph.watched" .)) -}}
+{{- range .Values.policy.grants -}}
+{{- if and (has "*" .namespaces) (has "*" (default list .tenants)) -}}open{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+How many servers wrote what is stored: 1 or 3; nothing where nothing is stored, or where the chart is rendered without a cluster. The
+configuration tells, whatever the servers are scaled to just now; after an uninstall the volumes do.
+*/}}
+{{- define "heliograph.nats.serversBefore" -}}
+{{- $name := printf "%s-nats" (include "heliograph.fullname" .) -}}
+{{- $config := lookup "v1" "ConfigMap" .Release.Namespace $name -}}
+{{- if $config -}}
+{{ ternary 3 1 (contains "\ncluster {" (dig "data" "nats.conf" "" $config)) }}
+{{- else if lookup "v1" "PersistentVolumeClaim" .Release.Namespace (printf "data-%s-1" $name) -}}
+3
+{{- else if lookup "v1" "PersistentVolumeClaim" .Release.Namespace (printf "data-%s-0" $name) -}}
+1
+{{- end -}}
+{{- end -}}
+
 {{- define "heliograph.nats.authSecret" -}}
 {{- if .Values.nats.enabled -}}
 {{- default (printf "%s-nats-auth" (include "heliograph.fullname" .)) .Values.nats.authSecret -}}
