@@ -43,8 +43,9 @@ const programmed = {
 
 const ready = {
   Ready: { status: "True", meaning: "The object is in force as it is written." },
-  Paused: { status: "True", meaning: "The object is paused; what was published of it last is in force." },
-  NothingPublished: { status: "False", meaning: "The object is paused, and nothing was ever published of it." },
+  Paused: { status: "True", meaning: "The partner's state is Paused: its deliveries wait, and nothing is sent." },
+  ReconcilePaused: { status: "True", meaning: "The annotation heliograph.dev/paused is set; what was published last is in force." },
+  NothingPublished: { status: "False", meaning: "The annotation heliograph.dev/paused is set, and nothing was ever published." },
   PartnerDisabled: { status: "False", meaning: "The partner answered 410, so nothing is sent until its resource is edited." },
   Pending: { status: "Unknown", meaning: "The object is about to be looked at, published or obeyed." },
   NoOperator: { status: "Unknown", meaning: "No operator has looked at the object." },

@@ -2,13 +2,18 @@ import type { Verdict } from "../crds/compile/verdict.ts";
 import { type ConditionStatus, type EndpointVerifiedReason, reasons, type ProgrammedReason } from "../crds/reasons.ts";
 import { capBytes, mask } from "./kube/mask.ts";
 import type { Rollout } from "./observe/rollout.ts";
-import type { Condition, ResourceStatus } from "./resource-types.ts";
+import type { Condition, ResourceStatus, StatusColumns } from "./resource-types.ts";
 
 /** All that the conditions of one object are decided from. */
 export interface Facts {
   /** `metadata.generation` of the object as it is now. */
   readonly generation: number;
+  /** Whether the annotation asks to leave the object alone. */
   readonly isPaused: boolean;
+  /** Whether the spec asks to send nothing. */
+  readonly isSuspended: boolean;
+  /** What columns show of the object. */
+  readonly columns: StatusColumns;
   /** What `compile` said of this very version; undefined before it did, and for a paused object of which nothing was published. */
   readonly verdict: Verdict | undefined;
   /** Whether it was left out because its shard is full. */
@@ -74,7 +79,7 @@ function activeDrafts(facts: Facts): readonly ConditionDraft[] {
   const { generation } = facts;
   const programmed = programmedDraft(facts, facts.inForce ?? generation);
   const others = [acceptedDraft(facts), resolvedRefsDraft(facts), programmed];
-  return [...others, readyDraft(others, facts, of("Ready", "Ready", generation))];
+  return [...others, readyDraft(others, facts, of("Ready", facts.isSuspended ? "Paused" : "Ready", generation))];
 }
 
 /** What was published stays; the conditions speak of that. */
@@ -85,8 +90,8 @@ function pausedDrafts(facts: Facts): readonly ConditionDraft[] {
     return [...others, of("Ready", "NothingPublished", generation)];
   }
   const others = [of("Accepted", "Accepted", inForce), of("ResolvedRefs", "ResolvedRefs", inForce), programmedDraft(facts, inForce)];
-  const message = `${reasons.Ready.Paused.meaning} That is generation ${inForce}.`;
-  return [...others, readyDraft(others, facts, { ...of("Ready", "Paused", inForce), message })];
+  const message = `${reasons.Ready.ReconcilePaused.meaning} That is generation ${inForce}.`;
+  return [...others, readyDraft(others, facts, { ...of("Ready", "ReconcilePaused", inForce), message })];
 }
 
 function acceptedDraft({ verdict, generation }: Facts): ConditionDraft {

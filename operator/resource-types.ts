@@ -40,7 +40,19 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-export interface ResourceStatus {
+/** What columns show of an object and no path can say: what its spec says, never a count that changes by itself. */
+export interface StatusColumns {
+  /** Host of a partner's endpoint, with its port where one is given. */
+  readonly endpointHost?: string;
+  /** How many metrics a catalog has. */
+  readonly metrics?: number;
+  /** How many stores a catalog has. */
+  readonly stores?: number;
+  /** How many clients a quota names. */
+  readonly clients?: number;
+}
+
+export interface ResourceStatus extends StatusColumns {
   readonly observedGeneration?: number;
   readonly conditions?: readonly Condition[];
 }

@@ -1,10 +1,12 @@
 import { type EndpointVerifiedReason, reasons } from "../../crds/reasons.ts";
+import type { WebhookPartnerSpec } from "../../crds/types/webhook-partner.ts";
 import type { Facts } from "../conditions.ts";
 import { ownConditions } from "../conditions.ts";
 import { consentBy, disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
 import type { Judgement } from "../publish/desired-state.ts";
 import type { Publication } from "../publish/publications.ts";
 import type { Need } from "../observe/rollout.ts";
+import { columnsOf } from "./status-columns.ts";
 import { isPaused, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 
 /** All that is known of one object when its status is looked at. */
@@ -29,6 +31,8 @@ export function factsOf(known: Known, times: RolloutTimes): Facts {
   return {
     generation: object.metadata.generation,
     isPaused: isPaused(object),
+    isSuspended: object.kind === "WebhookPartner" && (object.spec as WebhookPartnerSpec).state === "Paused",
+    columns: columnsOf(object),
     verdict: judgement?.verdict,
     isTooLarge: judgement?.isTooLarge ?? false,
     inForce: generationOf(judgement?.digest),

@@ -1,5 +1,6 @@
 import { type ConditionDraft, decideConditions, type Facts, ownConditions, withTimes } from "../conditions.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
+import { showsColumns } from "./status-columns.ts";
 
 /** What is to become of a status. */
 export type StatusDecision =
@@ -39,7 +40,7 @@ export function decideStatus(facts: Facts, before: ResourceStatus | undefined, m
   if (isPassing(drafts, facts) && own.length > 0 && nowMs < patientUntilMs) {
     return { kind: "keep", againMs: patientUntilMs - nowMs };
   }
-  const status = statusOf(drafts, own, moments.now);
+  const status = { ...facts.columns, ...statusOf(drafts, own, moments.now) };
   const difference = compare(before, own, status);
   const quietUntilMs = (moments.writtenAtMs ?? Number.NEGATIVE_INFINITY) + times.messageMs;
   if (difference === "message" && nowMs < quietUntilMs) return { kind: "keep", againMs: quietUntilMs - nowMs };
@@ -74,6 +75,7 @@ function readyOf<T extends Pick<Condition, "type">>(conditions: readonly T[]): T
 
 function compare(before: ResourceStatus | undefined, own: readonly Condition[], after: ResourceStatus): "none" | "message" | "state" {
   const conditions = after.conditions ?? [];
+  if (!showsColumns(before, after)) return "state";
   if (before?.observedGeneration !== after.observedGeneration || own.length !== conditions.length) return "state";
   const known = new Map(own.map((condition) => [condition.type, condition]));
   const pairs = conditions.map((condition) => ({ condition, earlier: known.get(condition.type) }));

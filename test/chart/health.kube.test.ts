@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 const refused: Verdict = { ...good, accepted: { status: false, reason: "NotPermitted", message: "no" } };
-const inForce: Facts = { generation: 4, isPaused: false, verdict: good, isTooLarge: false, inForce: 4, isPublished: true, rollout: { kind: "programmed" }, disabled: undefined };
+const inForce: Facts = { generation: 4, isPaused: false, isSuspended: false, columns: {}, verdict: good, isTooLarge: false, inForce: 4, isPublished: true, rollout: { kind: "programmed" }, disabled: undefined };
 const nothing: Facts = { ...inForce, verdict: undefined, inForce: undefined, isPublished: false, rollout: { kind: "waiting", untilMs: 0 } };
 
 interface Row {

@@ -128,11 +128,11 @@ describe("the API server", () => {
     },
   );
 
-  test("explains a field of each kind and shows the four columns", async () => {
+  test("explains a field of each kind and shows the columns of each", async () => {
     for (const field of ["wp.spec.retry.scheduleSeconds", "mcat.spec.metrics.source", "qcq.spec.limits"]) {
       expect(await mustRun(["explain", field])).toContain("DESCRIPTION");
     }
     await mustRun(["create", "-f", "-"], JSON.stringify(plainObject("WebhookPartner")));
-    expect(await mustRun(["get", "heliograph", "-o", "wide"])).toMatch(/NAME +READY +REASON +PROGRAMMED +AGE/u);
+    expect(await mustRun(["get", "heliograph", "-o", "wide"])).toMatch(/NAME +READY +REASON +HOST +STATE +PROGRAMMED +SCHEME +AGE/u);
   });
 });

@@ -22,6 +22,8 @@ const unresolved = (reason: Verdict["resolvedRefs"]["reason"]): Verdict => ({
 const inForce: Facts = {
   generation: 4,
   isPaused: false,
+  isSuspended: false,
+  columns: {},
   verdict: good,
   isTooLarge: false,
   inForce: 4,
@@ -106,9 +108,24 @@ const rows: readonly Row[] = [
     say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=True/Ready@4", `EndpointVerified=${status}/${reason}@4`],
   })),
   {
-    when: "it is paused and generation 3 is in force",
+    when: "its spec is paused and every pod obeys that",
+    facts: { ...inForce, isSuspended: true },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=True/Paused@4"],
+  },
+  {
+    when: "its spec is paused and some pod does not obey that yet",
+    facts: { ...inForce, isSuspended: true, rollout: { kind: "lagging", pods: "rt-1 of 1 ready pod" } },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=False/PartiallyApplied@4", "Ready=False/PartiallyApplied@4", "Reconciling=True/PartiallyApplied@4"],
+  },
+  {
+    when: "its spec is paused and its partner answered 410 before",
+    facts: { ...inForce, isSuspended: true, disabled: "it answered 410" },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=False/PartnerDisabled@4", "Stalled=True/PartnerDisabled@4"],
+  },
+  {
+    when: "it is paused by its annotation and generation 3 is in force",
     facts: { ...inForce, isPaused: true, inForce: 3, verdict: refused("Invalid") },
-    say: ["Accepted=True/Accepted@3", "ResolvedRefs=True/ResolvedRefs@3", "Programmed=True/Programmed@3", "Ready=True/Paused@3"],
+    say: ["Accepted=True/Accepted@3", "ResolvedRefs=True/ResolvedRefs@3", "Programmed=True/Programmed@3", "Ready=True/ReconcilePaused@3"],
   },
   {
     when: "it is paused and a pod does not obey what is in force",
@@ -172,6 +189,8 @@ describe("conditions", () => {
   const anyFacts: fc.Arbitrary<Facts> = fc.record({
     generation: fc.constant(4),
     isPaused: fc.boolean(),
+    isSuspended: fc.boolean(),
+    columns: fc.constant({}),
     verdict: fc.constantFrom(undefined, good, refused("Invalid"), unresolved("SecretNotFound"), unresolved("SecretNotReadable")),
     isTooLarge: fc.boolean(),
     inForce: fc.constantFrom(undefined, 3, 4),

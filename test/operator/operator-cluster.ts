@@ -177,7 +177,7 @@ export class OperatorCluster {
         const { metadata, status } = await this.object(namespace, kind, name);
         const condition = status?.conditions?.find((one) => one.type === type);
         if (condition?.reason !== reason) throw new Error(`${type} is ${JSON.stringify(condition)}`);
-        return reason === "Paused" || condition.observedGeneration === metadata.generation ? condition : undefined;
+        return reason === "ReconcilePaused" || condition.observedGeneration === metadata.generation ? condition : undefined;
       },
       { timeoutMs: patienceMs, what: `${kind} ${name} to be ${type} ${reason}` },
     );

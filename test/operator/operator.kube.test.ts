@@ -323,6 +323,26 @@ describe("a policy", () => {
   });
 });
 
+describe("a partner whose state is Paused", () => {
+  test("is Ready for that reason, and columns show it beside what the spec says", async () => {
+    const { ns, pod } = await installation();
+    await cluster.partner(ns, "acme", 1, { "endpoint.url": "https://partner.example:8443/v1" });
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
+    await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme", "endpoint.url": "https://partner.example:8443/v1", state: "Paused" });
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Paused");
+    expect(published(pod, "acme")).toMatchObject({ state: "Paused" });
+    await cluster.quota(ns, "desk");
+    await cluster.put(ns, "MetricCatalog", "shop");
+    await cluster.reason(ns, "MetricCatalog", "shop", "Ready", "Ready");
+    await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
+    const shown = async (kinds: string, ...args: readonly string[]) => (await cluster.run(["get", kinds, "-n", ns, ...args])).replaceAll(/ {2,}/gu, "|");
+    expect(await shown("wp")).toMatch(/^NAME\|READY\|REASON\|HOST\|STATE\|AGE\nacme\|True\|Paused\|partner\.example:8443\|Paused\|/u);
+    expect(await shown("wp", "-o", "wide")).toMatch(/\|PROGRAMMED\|SCHEME\|AGE\n.*\|True\|HmacV1\|/u);
+    expect(await shown("mcat")).toMatch(/^NAME\|READY\|REASON\|METRICS\|STORES\|AGE\nshop\|True\|Ready\|[1-9]\d*\|[1-9]\d*\|/u);
+    expect(await shown("qcq")).toMatch(/^NAME\|READY\|REASON\|CLASS\|CLIENTS\|AGE\ndesk\|True\|Ready\|A\|1\|/u);
+  });
+});
+
 describe("an object that is paused", () => {
   const paused = { annotations: { "heliograph.dev/paused": "true" } };
 
@@ -332,7 +352,7 @@ describe("an object that is paused", () => {
     await cluster.quota(ns, "desk");
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
     await cluster.quota(ns, "desk", { class: "C" }, paused);
-    expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Paused")).message).toContain("That is generation 1.");
+    expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "ReconcilePaused")).message).toContain("That is generation 1.");
     await replica.stop();
     await cluster.replica(ns, { runtime: { urls: [pod.url] } });
     await cluster.quota(ns, "other");

@@ -221,7 +221,7 @@ const rows: readonly Row[] = [
     },
   },
   {
-    says: "it is paused before anything was published of it",
+    says: "it is paused by its annotation before anything was published of it",
     reaches: { Accepted: "Pending", ResolvedRefs: "Pending", Programmed: "Pending", Ready: "NothingPublished" },
     come: async ({ ns, start }) => {
       await start();
@@ -229,13 +229,22 @@ const rows: readonly Row[] = [
     },
   },
   {
-    says: "it is paused",
-    reaches: { Ready: "Paused", Programmed: "Programmed" },
+    says: "it is paused by its annotation",
+    reaches: { Ready: "ReconcilePaused", Programmed: "Programmed" },
     come: async ({ ns, start }) => {
       await start();
       await cluster.quota(ns, "it");
       await cluster.reason(ns, "QueryClassQuota", "it", "Ready", "Ready");
       await cluster.quota(ns, "it", {}, { annotations: { "heliograph.dev/paused": "true" } });
+    },
+  },
+  {
+    says: "its state is Paused",
+    kind: "WebhookPartner",
+    reaches: { Ready: "Paused", Programmed: "Programmed" },
+    come: async ({ ns, start }) => {
+      await start();
+      await cluster.partner(ns, "it", 1, { state: "Paused" });
     },
   },
   {

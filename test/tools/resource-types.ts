@@ -13,7 +13,12 @@ export interface GeneratedFile {
 export interface Definition {
   readonly spec: {
     readonly names: { readonly kind: string };
-    readonly versions: readonly [{ readonly schema: { readonly openAPIV3Schema: Schema } }];
+    readonly versions: readonly [
+      {
+        readonly additionalPrinterColumns: readonly { readonly name: string }[];
+        readonly schema: { readonly openAPIV3Schema: Schema };
+      },
+    ];
   };
 }
 

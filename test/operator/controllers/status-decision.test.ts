@@ -12,6 +12,8 @@ const moments: Moments = { nowMs, now: "2026-11-21T12:00:00Z", pendingSinceMs: n
 const factsOf = (generation: number, changes: Partial<Facts> = {}): Facts => ({
   generation,
   isPaused: false,
+  isSuspended: false,
+  columns: {},
   verdict: good,
   isTooLarge: false,
   inForce: generation,
