@@ -8,7 +8,8 @@ import { requestTokens } from "./quota/demand.ts";
 import { createQuotas, type Admission } from "./quota/quotas.ts";
 import type { Spender, Wish } from "./quota/spender.ts";
 import type { PartOutcome } from "./read-stores.ts";
-import { suggestionFor } from "./region-states.ts";
+import { suggestionWithin } from "./region-states.ts";
+import { windowSecondsOf } from "./window.ts";
 import { Refusal } from "../errors/refusal.ts";
 
 /** One query that was let in. */
@@ -39,7 +40,7 @@ export interface Doorkeeper {
   readonly query: AdmitQuery;
   /** The same where nobody has to be asked and nothing is refused. */
   readonly queryNow: AdmitQueryNow;
-  /** One of a bulk, which took its request token as a whole. */
+  /** One of a bulk, which took its request token as a whole; it takes those of its metrics by itself. */
   readonly bulkItem: AdmitQuery;
   /** Something else that asks stores: one request token, and what it is expected to cost. @throws as {@link AdmitQuery} does */
   request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<Admission>;
@@ -53,12 +54,13 @@ export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
   const cardinality = createCardinality();
   const askingOf = (plan: Plan, caller: Caller, requests: number): Asking => {
     const costs = expectedCosts(plan, (part) => cardinality.expected(part, plan.query));
-    return { plan, spender: { ...plan.query.quota, client: caller.client }, wish: { requests, costs }, estimate: totalCost(costs) };
+    const wish = { requests, metricRequests: tokensOf(plan), costs };
+    return { plan, spender: { ...plan.query.quota, client: caller.client }, wish, estimate: totalCost(costs) };
   };
   const admit = async (plan: Plan, caller: Caller, requests: number): Promise<AdmittedQuery> => {
     const asking = askingOf(plan, caller, requests);
     const { spender, wish } = asking;
-    return admittedOf(asking, await withHeaders(toldOf(asking), () => quotas.admit(spender, wish, suggestionFor(plan.query))), cardinality);
+    return admittedOf(asking, await withHeaders(toldOf(asking), () => quotas.admit(spender, wish, (share) => suggestionWithin(plan.query, share))), cardinality);
   };
   return {
     query: (plan, caller) => admit(plan, caller, tokensOf(plan)),
@@ -68,7 +70,7 @@ export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
       return admission && admittedOf(asking, admission, cardinality);
     },
     bulkItem: (plan, caller) => admit(plan, caller, 0),
-    request: (caller, grant, costs) => quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, {}),
+    request: (caller, grant, costs) => quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
     stop: () => quotas.stop(),
   };
 }
@@ -82,7 +84,7 @@ interface Asking {
 }
 
 function tokensOf({ query: { window } }: Plan): number {
-  return requestTokens((window.toMs - window.fromMs) / 1_000);
+  return requestTokens(windowSecondsOf(window));
 }
 
 function toldOf({ estimate }: Asking): Readonly<Record<string, string>> {

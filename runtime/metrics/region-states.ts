@@ -3,7 +3,7 @@ import type { StoreError } from "../stores/store-error.ts";
 import { formatDuration } from "./duration.ts";
 import type { Query } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
-import { coarserDownsample, coarserStep } from "./window.ts";
+import { coarserDownsample, coarserStep, stepWithin, windowSecondsOf } from "./window.ts";
 
 /**
  * How much of a region is in an answer: all of it, some of it, or nothing since its stores failed, were late, or cannot
@@ -72,12 +72,21 @@ function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
 
 /** A cheaper form of a query. Source: seed "Operational Metrics API" §7 and §8, "Backpressure". */
 export function suggestionFor({ window }: Query): Suggestion {
-  const step = coarserStep(window.stepSeconds);
-  const downsample = coarserDownsample(window.stepSeconds);
+  const mostSeconds = windowSecondsOf(window);
+  const step = coarserStep(window.stepSeconds, mostSeconds);
+  const downsample = coarserDownsample(window.stepSeconds, mostSeconds);
   return {
     ...(step === undefined ? {} : { step: formatDuration(step) }),
     ...(downsample === undefined ? {} : { downsample }),
   };
+}
+
+/** The finest cheaper form that costs at most this share of a query; undefined where none does. */
+export function suggestionWithin({ window }: Query, share: number): Suggestion | undefined {
+  const step = stepWithin(window, share);
+  if (step === undefined) return undefined;
+  const downsample = coarserDownsample(step - 1, windowSecondsOf(window));
+  return { step: formatDuration(step), ...(downsample === undefined ? {} : { downsample }) };
 }
 
 function stateOf(outcomes: readonly PartOutcome[]): RegionState {

@@ -96,13 +96,28 @@ export function resolveInstant(
 }
 
 /** The next step that is worth suggesting to a caller whose query was too much; undefined past the coarsest. */
-export function coarserStep(stepSeconds: number): number | undefined {
-  return niceStepsSeconds.find((step) => step > stepSeconds);
+export function coarserStep(stepSeconds: number, mostSeconds = Number.POSITIVE_INFINITY): number | undefined {
+  return niceStepsSeconds.find((step) => step > stepSeconds && step <= mostSeconds);
+}
+
+/**
+ * The finest step that makes at most this share of a window's points, however the window lies on it; undefined where none
+ * does.
+ */
+export function stepWithin(window: Grid, share: number): number | undefined {
+  const seconds = windowSecondsOf(window);
+  const most = pointCount(window) * share;
+  return niceStepsSeconds.find((step) => step > window.stepSeconds && step <= seconds && Math.ceil(seconds / step) + 1 <= most);
 }
 
 /** The next downsample above a step; undefined past the coarsest. */
-export function coarserDownsample(stepSeconds: number): Downsample | undefined {
-  return downsamples.find((downsample) => secondsOf(downsample) > stepSeconds);
+export function coarserDownsample(stepSeconds: number, mostSeconds = Number.POSITIVE_INFINITY): Downsample | undefined {
+  return downsamples.find((downsample) => secondsOf(downsample) > stepSeconds && secondsOf(downsample) <= mostSeconds);
+}
+
+/** How long a window is, in seconds. */
+export function windowSecondsOf({ fromMs, toMs }: Grid): number {
+  return (toMs - fromMs) / 1_000;
 }
 
 function boundsOf(asked: AskedWindow, { nowMs, limits }: WindowRules): { fromMs: number; toMs: number } {

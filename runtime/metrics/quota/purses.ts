@@ -22,6 +22,8 @@ export interface Purses {
   take(owner: string, claims: readonly Claim[]): Promise<Taken>;
   /** The same without waiting; undefined when another pod has to be asked first, or others wait for it, and nothing was taken. */
   takeNow(owner: string, claims: readonly Claim[]): Taken | undefined;
+  /** Where one spender's tokens are, as far as this pod knows. */
+  purseOf(owner: string): Purse;
   /** Gives back everything that is held for nobody. */
   stop(): void;
 }
@@ -72,6 +74,7 @@ export function createPurses(now: () => number, peers: Peers): Purses {
       const held = turns.isTaken(owner) ? undefined : from(borrowed, claims);
       return held?.ok === true ? held : undefined;
     },
+    purseOf: (owner) => ownPurse(owner) ?? borrowed,
     stop: () => borrower.stop(),
   };
 }

@@ -1,7 +1,7 @@
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { claimsOf, ownerOf, type Claim, type Spender, type Wish } from "./spender.ts";
-import { waitMs } from "../../bounds/token-bucket.ts";
+import { waitMs, type Bucket } from "../../bounds/token-bucket.ts";
 import { totalCost } from "../cost.ts";
 import { noPeers, type Peers } from "../peers.ts";
 import type { Purse } from "./purse.ts";
@@ -20,14 +20,18 @@ export interface Admission {
   end(): void;
 }
 
+/** The finest form of a request that costs at most this share of it, more than 0 and less than 1; undefined where there is none. */
+export type Cheaper = (share: number) => Suggestion | undefined;
+
 /** Counts what clients ask for. Source: seed "Operational Metrics API" §5.5 and §8, design §5 "Quota". */
 export interface Quotas {
   /**
    * Lets a request in and spends what it is expected to cost, or neither.
    *
+   * @param cheaper what to ask instead
    * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of what is left
    */
-  admit(spender: Spender, wish: Wish, suggestion: Suggestion): Promise<Admission>;
+  admit(spender: Spender, wish: Wish, cheaper: Cheaper): Promise<Admission>;
   /** The same without waiting; undefined when it is refused, or another pod has to be asked first, and nothing was spent. */
   admitNow(spender: Spender, wish: Wish): Admission | undefined;
   /** Gives what this pod holds back to the others. */
@@ -39,14 +43,16 @@ export function createQuotas(now: () => number, peers: Peers = noPeers()): Quota
   const purses = createPurses(now, peers);
   const places = createPlaces();
   return {
-    async admit(spender, wish, suggestion) {
+    async admit(spender, wish, cheaper) {
       const claims = claimsOf(spender, wish);
       const owner = ownerOf(spender);
-      const end = wish.requests === 0 ? () => undefined : places.take(owner, spender.limits.maxConcurrent);
+      const { maxConcurrent } = spender.limits;
+      if (wish.requests > 0 && places.isFull(owner, maxConcurrent)) throw fullHouse(maxConcurrent, balancesOf(claims, purses.purseOf(owner)));
+      const end = wish.requests === 0 ? () => undefined : places.take(owner);
       const { ok, purse } = await purses.take(owner, claims);
       if (ok) return admissionOf({ wish, claims, purse, end });
       end();
-      throw refusalOf(balancesOf(claims, purse), suggestion);
+      throw refusalOf(balancesOf(claims, purse), cheaper);
     },
     admitNow(spender, wish) {
       const owner = ownerOf(spender);
@@ -54,7 +60,7 @@ export function createQuotas(now: () => number, peers: Peers = noPeers()): Quota
       const claims = claimsOf(spender, wish);
       const taken = purses.takeNow(owner, claims);
       if (taken?.ok !== true) return undefined;
-      const end = wish.requests === 0 ? () => undefined : places.take(owner, spender.limits.maxConcurrent);
+      const end = wish.requests === 0 ? () => undefined : places.take(owner);
       return admissionOf({ wish, claims, purse: taken.purse, end });
     },
     stop: () => purses.stop(),
@@ -91,8 +97,8 @@ function balancesOf(claims: readonly Claim[], purse: Purse): readonly Balance[] 
 }
 
 interface Places {
-  /** @returns how to give the place up @throws Refusal `concurrency_exceeded` */
-  take(owner: string, most: number): () => void;
+  /** @returns how to give the place up */
+  take(owner: string): () => void;
   isFull(owner: string, most: number): boolean;
 }
 
@@ -101,10 +107,8 @@ function createPlaces(): Places {
   const underWay = new Map<string, number>();
   return {
     isFull: (owner, most) => (underWay.get(owner) ?? 0) >= most,
-    take(owner, most) {
-      const count = underWay.get(owner) ?? 0;
-      if (count >= most) throw fullHouse(most);
-      underWay.set(owner, count + 1);
+    take(owner) {
+      underWay.set(owner, (underWay.get(owner) ?? 0) + 1);
       let isHeld = true;
       return () => {
         if (!isHeld) return;
@@ -123,24 +127,36 @@ function onlyOf(expected: ReadonlyMap<string, number>, actual: ReadonlyMap<strin
 }
 
 /** For the first claim that finds too little, or, where what was there has just come, for the first of all. */
-function refusalOf(balances: readonly Balance[], suggestion: Suggestion): Refusal {
+function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
   const short = balances.find(({ claim, bucket }) => bucket.tokens < claim.count) ?? balances[0];
   if (short === undefined) throw new Error("a request without a claim was refused");
   const { claim, bucket } = short;
-  const waitSeconds = Math.ceil(waitMs(bucket, claim.limits, claim.count) / 1_000);
   const what = claim.unit === "requests" ? "requests" : "cost units";
   const of = claim.metric === undefined ? "of this class" : `for ${claim.metric}`;
   const left = Math.max(0, Math.floor(bucket.tokens));
-  const never = Number.isFinite(waitSeconds) ? "" : `; more than ${claim.limits.burst} are never allowed at once`;
+  const never = claim.count > claim.limits.burst ? `; more than ${claim.limits.burst} are never allowed at once` : "";
   const detail = `this needs ${claim.count} ${what} ${of} and ${left} are left${never}`;
-  return new Refusal(claim.unit === "requests" ? "rate_exceeded" : "cost_exceeded", detail, {
-    ...(Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {}),
-    ...(claim.unit === "cost" ? { suggestion } : {}),
-    headers: rateHeaders(balances),
+  const headers = rateHeaders(balances);
+  if (claim.unit === "requests") return new Refusal("rate_exceeded", detail, { ...retryAfter(claim, bucket, claim.count), headers });
+  const costs = balances.filter((balance) => balance.claim.unit === "cost" && balance.claim.count > 0);
+  const shareOf = (most: (balance: Balance) => number): number => Math.min(...costs.map((balance) => most(balance) / balance.claim.count));
+  const now = cheaper(shareOf((balance) => balance.bucket.tokens));
+  const suggestion = now ?? cheaper(shareOf((balance) => balance.claim.limits.burst));
+  const fitting = suggestion === undefined ? "; no coarser step fits, ask for less time or fewer groups" : "";
+  return new Refusal("cost_exceeded", `${detail}${fitting}`, {
+    // What fits into a whole burst can be asked at the latest when there is one.
+    ...retryAfter(claim, bucket, now === undefined && suggestion !== undefined ? Math.min(claim.count, claim.limits.burst) : claim.count),
+    ...(suggestion === undefined ? {} : { suggestion }),
+    headers,
   });
 }
 
-function fullHouse(most: number): Refusal {
+function retryAfter({ limits }: Claim, bucket: Bucket, count: number): { readonly retryAfterSeconds?: number } {
+  const waitSeconds = Math.ceil(waitMs(bucket, limits, count) / 1_000);
+  return Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {};
+}
+
+function fullHouse(most: number, balances: readonly Balance[]): Refusal {
   const detail = `${most} requests of this class are under way already`;
-  return new Refusal("concurrency_exceeded", detail, { retryAfterSeconds: placeRetrySeconds });
+  return new Refusal("concurrency_exceeded", detail, { retryAfterSeconds: placeRetrySeconds, headers: rateHeaders(balances) });
 }

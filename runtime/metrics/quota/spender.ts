@@ -12,6 +12,8 @@ export interface Spender extends QueryClassGrant {
 export interface Wish {
   /** Request tokens; none for a part of a request that is under way already. */
   readonly requests: number;
+  /** Request tokens of each metric, where they are others: those of a part of a request. @default as many */
+  readonly metricRequests?: number;
   /** Cost units by metric id. */
   readonly costs: ReadonlyMap<string, number>;
 }
@@ -44,7 +46,7 @@ export function ownerOfKey(key: string): string {
 const secondsPerMinute = 60;
 
 /** Every bucket that a request draws on: those of its class first. Source: seed "Operational Metrics API" §5.5. */
-export function claimsOf(spender: Spender, { requests, costs }: Wish): readonly Claim[] {
+export function claimsOf(spender: Spender, { requests, metricRequests = requests, costs }: Wish): readonly Claim[] {
   const { limits, perMetric } = spender;
   const cost = costs.values().reduce((sum, own) => sum + own, 0);
   const own = perMetric.filter(({ metric }) => costs.has(metric));
@@ -52,7 +54,7 @@ export function claimsOf(spender: Spender, { requests, costs }: Wish): readonly 
     // However wide a window is, a whole burst pays for it.
     claim(spender, "requests", undefined, { perSecond: limits.requestsPerSecond, burst: limits.burst }, Math.min(requests, limits.burst)),
     claim(spender, "cost", undefined, { perSecond: limits.costUnitsPerMinute / secondsPerMinute, burst: limits.burstCostUnits }, cost),
-    ...own.flatMap((bounds) => metricClaims(spender, bounds, requests, costs.get(bounds.metric) ?? 0)),
+    ...own.flatMap((bounds) => metricClaims(spender, bounds, metricRequests, costs.get(bounds.metric) ?? 0)),
   ];
 }
 

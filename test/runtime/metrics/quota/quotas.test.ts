@@ -22,7 +22,7 @@ async function admitted(quotas: Quotas, own: Spender, count: number, cost = 0): 
 
 async function refusalOf(quotas: Quotas, own: Spender, cost: number, requests = 1): Promise<Refusal | undefined> {
   try {
-    (await quotas.admit(own, { requests, costs: costs(cost) }, { step: "5m" })).end();
+    (await quotas.admit(own, { requests, costs: costs(cost) }, () => ({ step: "5m" }))).end();
     return undefined;
   } catch (error) {
     if (error instanceof Refusal) return error;
@@ -94,11 +94,11 @@ describe("cost units", () => {
 
   test("are charged as they were really spent: less gives back, more is owed", async () => {
     const quotas = createQuotas(() => 0);
-    const first = await quotas.admit(small, { requests: 1, costs: costs(80) }, {});
+    const first = await quotas.admit(small, { requests: 1, costs: costs(80) }, () => undefined);
     first.settle(costs(10));
     expect(await refusalOf(quotas, small, 90)).toBeUndefined();
     const second = createQuotas(() => 0);
-    (await second.admit(small, { requests: 1, costs: costs(10) }, {})).settle(costs(95));
+    (await second.admit(small, { requests: 1, costs: costs(10) }, () => undefined)).settle(costs(95));
     expect(await refusalOf(second, small, 10)).toMatchObject({ code: "cost_exceeded" });
   });
 });
@@ -109,7 +109,7 @@ describe("a metric with bounds of its own (Operational Metrics API §5.5)", () =
   test("is asked for no faster than that, and no other is held back", async () => {
     const quotas = createQuotas(() => 0);
     expect(await admitted(quotas, bounded, 5, 1)).toBe(2);
-    const other = await quotas.admit(bounded, { requests: 1, costs: new Map([["queue_consumer_lag", 1]]) }, {});
+    const other = await quotas.admit(bounded, { requests: 1, costs: new Map([["queue_consumer_lag", 1]]) }, () => undefined);
     expect(other.headers()["X-RateLimit-Remaining"]).toBe("17");
   });
 
@@ -127,19 +127,19 @@ describe("requests under way", () => {
     const quotas = createQuotas(() => 0);
     const own = spender({ maxConcurrent: 2 });
     const wish = { requests: 1, costs: costs(0) };
-    const [first] = [await quotas.admit(own, wish, {}), await quotas.admit(own, wish, {})];
+    const [first] = [await quotas.admit(own, wish, () => undefined), await quotas.admit(own, wish, () => undefined)];
     expect(await refusalOf(quotas, own, 0)).toMatchObject({ code: "concurrency_exceeded", status: 429 });
     first?.end();
     first?.end();
     expect(await refusalOf(quotas, own, 0)).toBeUndefined();
-    await quotas.admit(own, wish, {});
+    await quotas.admit(own, wish, () => undefined);
     expect(await refusalOf(quotas, own, 0)).toMatchObject({ code: "concurrency_exceeded" });
   });
 
   test("do not count the parts of a bulk, which has one place", async () => {
     const quotas = createQuotas(() => 0);
     const own = spender({ maxConcurrent: 1 });
-    await quotas.admit(own, { requests: 1, costs: costs(0) }, {});
+    await quotas.admit(own, { requests: 1, costs: costs(0) }, () => undefined);
     expect(await refusalOf(quotas, own, 1, 0)).toBeUndefined();
   });
 });

@@ -44,7 +44,7 @@ const quotasOf = ({ quotas }: Cluster, place: number): Quotas => {
 async function admit(cluster: Cluster, place: number, own: Spender, cost = 0): Promise<Admission | Refusal> {
   try {
     const [quotas, wish] = [quotasOf(cluster, place), { requests: 1, costs: new Map([["cpu_util", cost]]) }];
-    const admission = quotas.admitNow(own, wish) ?? (await quotas.admit(own, wish, {}));
+    const admission = quotas.admitNow(own, wish) ?? (await quotas.admit(own, wish, () => undefined));
     admission.end();
     return admission;
   } catch (error) {
@@ -182,9 +182,9 @@ describe("pods that do not hear each other", () => {
     const cluster = startCluster();
     cluster.pods.isCut = true;
     const own = spender(cluster.clientOf(0));
-    const admission = await quotasOf(cluster, 1).admit(own, { requests: 20, costs: new Map() }, {});
+    const admission = await quotasOf(cluster, 1).admit(own, { requests: 20, costs: new Map() }, () => undefined);
     expect(admission.headers()["X-RateLimit-Remaining"]).toBe("0");
-    await expect(quotasOf(cluster, 1).admit(own, { requests: 1, costs: new Map() }, {})).rejects.toMatchObject({ code: "rate_exceeded" });
+    await expect(quotasOf(cluster, 1).admit(own, { requests: 1, costs: new Map() }, () => undefined)).rejects.toMatchObject({ code: "rate_exceeded" });
   });
 });
 
