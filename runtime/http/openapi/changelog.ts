@@ -25,6 +25,8 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       { kind: "added", surface: "webhooks", what: "states held and not_routed of a delivery, and routed_at of an event that not every partner gets" },
       { kind: "changed", surface: "webhooks", what: "next_attempt_at is never in the past" },
       { kind: "changed", surface: "metrics", what: "correlation_id in the body of a query, instant, catalog or slo is a digest of its content; the header X-Correlation-Id names the request" },
+      { kind: "changed", surface: "webhooks", what: "schemas say what requests are refused: attempt in an event, unknown members, forms of ids, names, types and times" },
+      { kind: "changed", surface: "webhooks", what: "from and to of a replay are times with hours, as in every query; an after_id or before_id of no event is 404" },
     ],
   },
   {

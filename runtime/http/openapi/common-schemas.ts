@@ -1,7 +1,7 @@
 import { described, list, object, ref, text, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 
 /** A time as callers may write it in a query. */
-export const askedTime: JsonSchema = text({ format: "date-time", pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$` });
+export const askedTime: JsonSchema = text({ format: "date-time", pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$` });
 
 /** Schemas that both interfaces use. */
 export const commonSchemas: SchemaSet = {

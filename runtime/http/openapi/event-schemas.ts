@@ -1,28 +1,38 @@
 import { deliveryStates } from "../../webhooks/history.ts";
-import { count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
+import { eventIdsMax, filterMax, noteCharactersMax, ratePerSecondMax, requestForms } from "../../webhooks/replay/replay-request.ts";
+import { ownDomain } from "../../webhooks/operational-events.ts";
+import { askedTime } from "./common-schemas.ts";
+import { closedObject, count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 
 const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: "null" }] });
 
 const duration: JsonSchema = { type: "number", minimum: 0 };
 const met = { matched: count, in_progress: count, too_old: count, missing: count };
-const pace = { dry_run: flag, rate_per_second: { type: "integer", minimum: 1, maximum: 10_000 } } satisfies Readonly<Record<string, JsonSchema>>;
+const pace = { dry_run: flag, rate_per_second: { type: "integer", minimum: 1, maximum: ratePerSecondMax } } satisfies Readonly<Record<string, JsonSchema>>;
+
+const form = (name: keyof typeof requestForms): JsonSchema => text({ pattern: requestForms[name].source });
+const eventIds = list(form("id"), { minItems: 1, maxItems: eventIdsMax });
+const types = list(form("type"), { maxItems: filterMax });
 
 /** What is sent to and answered by the sender of webhooks. Source: seed "Webhook Event Delivery" §2 and §4.2. */
 export const eventSchemas: SchemaSet = {
-  EventEnvelope: object(
-    {
-      event_id: text({ pattern: "^[\\x21-\\x7e]{1,128}$" }),
-      type: text({ maxLength: 128, pattern: "^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)+$" }),
-      version: text({ format: "date" }),
-      ts: ref("Time"),
-    },
-    {
-      attempt: { type: "integer", minimum: 1 },
-      producer: text({ maxLength: 128 }),
-      tenant: text({ pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$" }),
-      data: { type: "object" },
-    },
-  ),
+  EventEnvelope: {
+    ...object(
+      {
+        event_id: text({ pattern: "^[\\x21-\\x7e]{1,128}$" }),
+        type: text({ maxLength: 128, pattern: "^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)+$", not: { pattern: `^${ownDomain}\\.` } }),
+        version: text({ format: "date" }),
+        ts: ref("Time"),
+      },
+      {
+        producer: text({ maxLength: 128, pattern: "^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$" }),
+        tenant: text({ pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$" }),
+        data: { type: "object" },
+      },
+    ),
+    // The sender numbers attempts.
+    not: { required: ["attempt"] },
+  },
   EventOrBatch: { anyOf: [ref("EventEnvelope"), list(ref("EventEnvelope"), { minItems: 1, maxItems: 500 })] },
   EventAnswer: { anyOf: [ref("EventAccepted"), ref("BatchAnswer")] },
   BatchAnswer: object({ results: list({ anyOf: [ref("EventVerdict"), object({ status: count, error: ref("Problem") })] }) }),
@@ -57,22 +67,29 @@ export const eventSchemas: SchemaSet = {
     routed_at: nullable(ref("Time")),
     deliveries: list(object({ partner: text(), state: words(deliveryStates), reason: nullable(text()) })),
   }),
-  ReplayRequest: object(
-    {},
-    {
-      event_ids: list(text(), { minItems: 1, maxItems: 1000 }),
-      from: text({ format: "date-time" }),
-      to: text({ format: "date-time" }),
-      after_id: text(),
-      before_id: text(),
-      partners: list(text()),
-      types: list(text()),
-      only_failed: flag,
-      force: flag,
-      ...pace,
-    },
-  ),
-  RedriveRequest: object({ partner: text() }, { reason: text(), event_ids: list(text(), { minItems: 1, maxItems: 1000 }), types: list(text()), ...pace }),
+  ReplayRequest: {
+    ...closedObject(
+      {},
+      {
+        event_ids: eventIds,
+        from: askedTime,
+        to: askedTime,
+        after_id: form("id"),
+        before_id: form("id"),
+        partners: list(form("partner"), { maxItems: filterMax }),
+        types,
+        only_failed: flag,
+        force: flag,
+        ...pace,
+      },
+    ),
+    // Ids alone, or a window that has a beginning.
+    oneOf: [
+      { required: ["event_ids"], not: { anyOf: ["from", "to", "after_id", "before_id"].map((name) => ({ required: [name] })) } },
+      { anyOf: [{ required: ["from"] }, { required: ["after_id"] }], not: { required: ["event_ids"] } },
+    ],
+  },
+  RedriveRequest: closedObject({ partner: form("partner") }, { reason: form("reason"), event_ids: eventIds, types, ...pace }),
   Replay: object({
     replay_id: text(),
     status: words(["queued", "running", "completed", "cancelled", "failed"]),
@@ -99,7 +116,7 @@ export const eventSchemas: SchemaSet = {
   PublicKeySet: object({
     keys: list(object({ kty: words(["OKP", "EC"]), crv: text(), x: text(), kid: text(), alg: words(["EdDSA", "ES256", "ES384"]), use: words(["sig"]) }, { y: text() })),
   }),
-  AckRequest: object({ event_id: text(), partner: text() }, { note: text({ maxLength: 1024 }), tenant: text() }),
+  AckRequest: closedObject({ event_id: form("id"), partner: form("partner") }, { note: text({ maxLength: noteCharactersMax }), tenant: form("tenant") }),
   Ack: object({
     event_id: text(),
     partner: text(),

@@ -1,4 +1,5 @@
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import { isMoment } from "../envelope.ts";
 
 /** The body of `POST /webhooks/replay`, checked. Source: wire, "Webhooks". */
 export interface ReplayRequest {
@@ -39,13 +40,18 @@ export interface AckRequest {
 export const eventIdsMax = 1_000;
 export const ratePerSecondDefault = 100;
 export const ratePerSecondMax = 10_000;
-const filterMax = 64;
-const noteCharactersMax = 1_024;
-const idForm = /^[\x21-\x7e]{1,128}$/u;
-const labelForm = /^[a-z0-9]([a-z0-9.-]{0,252})\/[a-z0-9]([a-z0-9.-]{0,252})$/u;
-const typeForm = /^[A-Za-z0-9_*-]+(?:\.[A-Za-z0-9_*-]+)*$/u;
-const reasonForm = /^[a-z0-9_]{1,64}$/u;
-const tenantForm = /^[A-Za-z0-9_-]{1,64}$/u;
+export const filterMax = 64;
+export const noteCharactersMax = 1_024;
+/** How the texts of a request are written; the served schemas say the same. */
+export const requestForms = {
+  id: /^[\x21-\x7e]{1,128}$/u,
+  partner: /^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$/u,
+  type: /^[A-Za-z0-9_*-]+(?:[.][A-Za-z0-9_*-]+)*$/u,
+  reason: /^[a-z0-9_]{1,64}$/u,
+  tenant: /^[A-Za-z0-9_-]{1,64}$/u,
+  time: /^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:[.]\d{1,9})?Z$/u,
+} as const;
+const forms = requestForms;
 
 type Check<T> = (value: unknown) => value is T;
 
@@ -56,7 +62,7 @@ const text =
 const isFlag: Check<boolean> = (value): value is boolean => typeof value === "boolean";
 const isNote: Check<string> = (value): value is string => typeof value === "string" && value.length <= noteCharactersMax;
 const isRate: Check<number> = (value): value is number => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= ratePerSecondMax;
-const isTime: Check<string> = (value): value is string => typeof value === "string" && value.length <= 32 && !Number.isNaN(Date.parse(value));
+const isTime: Check<string> = (value): value is string => isMoment(value, forms.time);
 const list =
   (item: Check<string>, countMax: number, countMin = 0): Check<readonly string[]> =>
   (value): value is readonly string[] =>
@@ -73,7 +79,7 @@ const mustBe = {
   rate: `a whole number from 1 to ${ratePerSecondMax}`,
   reason: "a reason like status_404",
   note: `a text of at most ${noteCharactersMax} characters`,
-  tenant: "a tenant",
+  tenant: "1 to 64 of A-Z, a-z, 0-9, _ and -",
 } as const;
 
 /** Reads the fields of a body one by one and remembers what is wrong with them. */
@@ -139,14 +145,14 @@ function parseObject(body: Uint8Array): object {
 /** @throws Refusal `invalid_json`, or `invalid_request` with every field at fault */
 export function parseReplayRequest(body: Uint8Array): ReplayRequest {
   const fields = new Fields(body);
-  const eventIds = fields.optional("event_ids", list(text(idForm), eventIdsMax, 1), mustBe.event_ids);
+  const eventIds = fields.optional("event_ids", list(text(forms.id), eventIdsMax, 1), mustBe.event_ids);
   const from = fields.optional("from", isTime, mustBe.time);
   const to = fields.optional("to", isTime, mustBe.time);
-  const afterId = fields.optional("after_id", text(idForm), mustBe.id);
-  const beforeId = fields.optional("before_id", text(idForm), mustBe.id);
+  const afterId = fields.optional("after_id", text(forms.id), mustBe.id);
+  const beforeId = fields.optional("before_id", text(forms.id), mustBe.id);
   const request = {
     ...common(fields),
-    partners: fields.optional("partners", list(text(labelForm), filterMax), mustBe.partners) ?? [],
+    partners: fields.optional("partners", list(text(forms.partner), filterMax), mustBe.partners) ?? [],
     onlyFailed: fields.optional("only_failed", isFlag, mustBe.flag) ?? false,
     force: fields.optional("force", isFlag, mustBe.flag) ?? false,
     ...given({ eventIds, afterId, beforeId }),
@@ -177,10 +183,10 @@ export function parseRedriveRequest(body: Uint8Array): RedriveRequest {
   const fields = new Fields(body);
   const request = {
     ...common(fields),
-    partner: fields.required("partner", text(labelForm), mustBe.partner),
+    partner: fields.required("partner", text(forms.partner), mustBe.partner),
     ...given({
-      reason: fields.optional("reason", text(reasonForm), mustBe.reason),
-      eventIds: fields.optional("event_ids", list(text(idForm), eventIdsMax, 1), mustBe.event_ids),
+      reason: fields.optional("reason", text(forms.reason), mustBe.reason),
+      eventIds: fields.optional("event_ids", list(text(forms.id), eventIdsMax, 1), mustBe.event_ids),
     }),
   };
   fields.end();
@@ -191,11 +197,11 @@ export function parseRedriveRequest(body: Uint8Array): RedriveRequest {
 export function parseAckRequest(body: Uint8Array): AckRequest {
   const fields = new Fields(body);
   const request = {
-    eventId: fields.required("event_id", text(idForm), mustBe.id),
-    partner: fields.required("partner", text(labelForm), mustBe.partner),
+    eventId: fields.required("event_id", text(forms.id), mustBe.id),
+    partner: fields.required("partner", text(forms.partner), mustBe.partner),
     ...given({
       note: fields.optional("note", isNote, mustBe.note),
-      tenant: fields.optional("tenant", text(tenantForm), mustBe.tenant),
+      tenant: fields.optional("tenant", text(forms.tenant), mustBe.tenant),
     }),
   };
   fields.end();
@@ -204,7 +210,7 @@ export function parseAckRequest(body: Uint8Array): AckRequest {
 
 function common(fields: Fields): Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
   return {
-    types: fields.optional("types", list(text(typeForm), filterMax), mustBe.types) ?? [],
+    types: fields.optional("types", list(text(forms.type), filterMax), mustBe.types) ?? [],
     dryRun: fields.optional("dry_run", isFlag, mustBe.flag) ?? false,
     ratePerSecond: fields.optional("rate_per_second", isRate, mustBe.rate) ?? ratePerSecondDefault,
   };

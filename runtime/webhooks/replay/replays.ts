@@ -161,7 +161,7 @@ async function seqOf(
   }
   const message = await events.find(tenants, eventHash(eventId));
   if (message === undefined) {
-    throw refuseField("invalid_request", field, `${field} names no event that is visible to this caller`);
+    throw refuseField("event_not_found", field, `${field} names no event that is visible to this caller`);
   }
   return message.seq;
 }
