@@ -193,6 +193,8 @@ export interface CatalogConfig extends ResourceOrigin {
   readonly metrics: readonly MetricConfig[];
   /** Objectives over these metrics, by name. */
   readonly slos: readonly SloConfig[];
+  /** Present when a credential cannot be read and this is the last good version: Unix milliseconds since then. */
+  readonly lastGoodSinceMs?: number;
 }
 
 /** A store that is asked in PromQL, or a runtime that is asked for partials. */

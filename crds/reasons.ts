@@ -34,6 +34,7 @@ const resolvedRefs = {
 const programmed = {
   Programmed: { status: "True", meaning: "Every ready pod obeys this generation." },
   NotInForce: { status: "False", meaning: "The object is not accepted or lacks a reference, so nothing of it is published." },
+  Held: { status: "False", meaning: "Nothing is sent to the partner; its events are kept until it can be sent to again." },
   ConfigTooLarge: { status: "False", meaning: "There is no room left in the object's shard of the configuration." },
   PartiallyApplied: { status: "False", meaning: "Some ready pods do not obey this generation; the message names them." },
   NoReadyPods: { status: "False", meaning: "There is no ready pod that could obey the object." },
@@ -45,6 +46,7 @@ const ready = {
   Ready: { status: "True", meaning: "The object is in force as it is written." },
   Paused: { status: "True", meaning: "The partner's state is Paused: its deliveries wait, and nothing is sent." },
   ReconcilePaused: { status: "True", meaning: "The annotation heliograph.dev/paused is set; what was published last is in force." },
+  UsingLastGood: { status: "False", meaning: "A reference cannot be read, so the last good version stays in force." },
   NothingPublished: { status: "False", meaning: "The annotation heliograph.dev/paused is set, and nothing was ever published." },
   PartnerDisabled: { status: "False", meaning: "The partner answered 410, so nothing is sent until its resource is edited." },
   Pending: { status: "Unknown", meaning: "The object is about to be looked at, published or obeyed." },

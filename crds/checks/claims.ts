@@ -41,11 +41,17 @@ function kindClaims(resource: Resource, keys: readonly ResolvedKey[]): readonly 
   }
 }
 
+/** Whether the object itself is what is claimed twice. */
+export function isNamesake({ field }: ClaimProblem): boolean {
+  return field === identityField;
+}
+
 /**
  * All that a part of the configuration holds, for an object of which something else is in force than what it says. The
  * fields are named without their place in lists, which may be another by now.
  */
 export function claimsOfPart(resource: Resource, part: ConfigPart): readonly Claim[] {
+  if (part.kind === "WebhookPartner" && part.config.held !== undefined) return [identityClaim(resource)];
   const claims = partClaims(part).map((claim) => ({ ...claim, field: claim.field.replace(/\[\d+\]/u, "") }));
   return [identityClaim(resource), ...claims];
 }
@@ -65,8 +71,10 @@ function digestOf(base64: string): string {
   return createHash("sha256").update(Buffer.from(base64, "base64")).digest("hex");
 }
 
+const identityField = "metadata.name";
+
 function identityClaim({ kind, metadata: { namespace, name } }: Resource): Claim {
-  return { name: `object/${kind}/${namespace}/${name}`, field: "metadata.name", reason: "Conflicted", what: "the name" };
+  return { name: `object/${kind}/${namespace}/${name}`, field: identityField, reason: "Conflicted", what: "the name" };
 }
 
 function keyClaim(index: number, digest: string): Claim {

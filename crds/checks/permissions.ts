@@ -1,7 +1,9 @@
 import { contains, isMetadata, parseCidr, type Cidr } from "../networks.ts";
 import { grantOf, names, type InstallationPolicy, type NamespaceGrant } from "../policy.ts";
+import type { ConfigPart } from "../compile/part.ts";
+import type { PeerConfig } from "../config.ts";
 import type { FieldProblem } from "../problem.ts";
-import type { MetricCatalog, QueryClassQuota, Resource, WebhookPartner } from "../resource.ts";
+import type { Resource } from "../resource.ts";
 
 type Grant = Omit<NamespaceGrant, "namespaces">;
 
@@ -10,16 +12,35 @@ export function permissionProblems(resource: Resource, policy: InstallationPolic
   const grant = grantOf(policy, resource.metadata.namespace);
   switch (resource.kind) {
     case "WebhookPartner":
-      return partnerProblems(resource, grant);
+      return partnerProblems(resource.spec, grant);
     case "MetricCatalog":
-      return catalogProblems(resource, grant);
+      return catalogProblems(resource.spec.stores, grant);
     case "QueryClassQuota":
-      return quotaProblems(resource, grant);
+      return quotaProblems(resource.spec, grant);
   }
 }
 
-function partnerProblems({ spec }: WebhookPartner, grant: Grant): readonly FieldProblem[] {
-  const { endpoint, networks, subscriptions } = spec;
+/** The same of what is in force of a resource, whatever the resource says now. */
+export function partPermissionProblems({ kind, config }: ConfigPart, policy: InstallationPolicy): readonly FieldProblem[] {
+  const grant = grantOf(policy, config.namespace);
+  switch (kind) {
+    case "WebhookPartner":
+      return partnerProblems(config, grant);
+    case "MetricCatalog":
+      return catalogProblems(config.stores.map(({ prometheus, peer }) => (peer === undefined ? { prometheus } : { peer: asWritten(peer) })), grant);
+    case "QueryClassQuota":
+      return quotaProblems(config, grant);
+  }
+}
+
+/** What of a partner a policy looks at. */
+interface PartnerNames {
+  readonly endpoint: { readonly url: string };
+  readonly networks: { readonly allowCidrs: readonly string[]; readonly allowPlaintext: boolean };
+  readonly subscriptions: readonly { readonly tenants: readonly string[]; readonly producers: readonly string[] }[];
+}
+
+function partnerProblems({ endpoint, networks, subscriptions }: PartnerNames, grant: Grant): readonly FieldProblem[] {
   return [
     ...metadataUrlProblems("spec.endpoint.url", endpoint.url),
     ...subscriptions.flatMap(({ tenants, producers }, index) => [
@@ -33,8 +54,18 @@ function partnerProblems({ spec }: WebhookPartner, grant: Grant): readonly Field
   ];
 }
 
-function catalogProblems({ spec }: MetricCatalog, grant: Grant): readonly FieldProblem[] {
-  return spec.stores.flatMap(({ prometheus, peer }, index) => {
+/** What of a store a policy looks at. */
+interface StoreNames {
+  readonly prometheus?: { readonly url: string };
+  readonly peer?: { readonly url: string; readonly auth: { readonly oauth2?: { readonly tokenUrl: string } } };
+}
+
+function asWritten({ url, auth }: PeerConfig): NonNullable<StoreNames["peer"]> {
+  return { url, auth: auth.kind === "oauth2" ? { oauth2: auth } : {} };
+}
+
+function catalogProblems(stores: readonly StoreNames[], grant: Grant): readonly FieldProblem[] {
+  return stores.flatMap(({ prometheus, peer }, index) => {
     const { url = "" } = prometheus ?? peer ?? {};
     const { tokenUrl } = peer?.auth.oauth2 ?? {};
     const at = `spec.stores[${index}].${prometheus === undefined ? "peer" : "prometheus"}`;
@@ -52,16 +83,20 @@ function storeUrlProblems(field: string, url: string, { storeHosts }: Grant): re
   return [...metadataUrlProblems(field, url), ...unnamedHost];
 }
 
-function quotaProblems({ spec }: QueryClassQuota, grant: Grant): readonly FieldProblem[] {
-  if (spec.clients.length === 0) return unnamed(grant.clients, ["*"], "spec.clients", "client");
-  return spec.clients.flatMap(({ clientId, scope }, index) => [
+interface QuotaNames {
+  readonly clients: readonly { readonly clientId?: string; readonly scope?: string }[];
+}
+
+function quotaProblems({ clients }: QuotaNames, grant: Grant): readonly FieldProblem[] {
+  if (clients.length === 0) return unnamed(grant.clients, ["*"], "spec.clients", "client");
+  return clients.flatMap(({ clientId, scope }, index) => [
     ...(clientId === undefined ? [] : unnamed(grant.clients, [clientId], `spec.clients[${index}].clientId`, "client")),
     ...(scope === undefined ? [] : unnamed(grant.clients, [scope], `spec.clients[${index}].scope`, "scope")),
   ]);
 }
 
 /** A list that narrows nothing when it is empty asks for everything then. */
-function orEvery(list: readonly string[]): readonly string[] {
+export function orEvery(list: readonly string[]): readonly string[] {
   return list.length === 0 ? ["*"] : list;
 }
 

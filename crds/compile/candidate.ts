@@ -26,6 +26,10 @@ export interface Candidate {
   readonly part: ConfigPart | undefined;
   /** Empty for an object that cannot be in force. */
   readonly claims: readonly Claim[];
+  /** Unix milliseconds at which time alone makes something else of it; infinity for never. */
+  readonly againMs: number;
+  /** Until when its last good version may stand in for it, in Unix milliseconds; absent when none does. */
+  readonly lastGoodUntilMs?: number;
 }
 
 /** Validates one object, holds it against the policy and looks up what it refers to. */
@@ -38,6 +42,7 @@ export function examine(resource: Resource, secrets: Secrets, policy: Installati
     references: noReferences,
     part: undefined,
     claims: [],
+    againMs: Number.POSITIVE_INFINITY,
   };
   if (validation.resource === undefined) return invalid;
   const valid: Candidate = { ...invalid, resource: validation.resource };
@@ -50,7 +55,7 @@ export function examine(resource: Resource, secrets: Secrets, policy: Installati
   return { ...valid, fault: undefined, references, part, claims: claimsOf(valid.resource, keys) };
 }
 
-/** The same object, of which something else is to be in force than what it says. */
+/** The same object, of which something else is to be in force than what it says. What is held has its name and no more. */
 export function withPart(candidate: Candidate, part: ConfigPart): Candidate {
   return { ...candidate, part, claims: claimsOfPart(candidate.resource, part) };
 }

@@ -7,6 +7,7 @@ import { byText, canonicalJson, digestOf } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { type Examined, Examiner } from "./examiner.ts";
 import type { ConfigPart } from "./part.ts";
+import { type Before, lastGoodMsDefault } from "./stand-in.ts";
 import type { Verdict } from "./verdict.ts";
 
 export interface CompileInput {
@@ -17,18 +18,25 @@ export interface CompileInput {
   readonly policy: InstallationPolicy;
   /** What is to be in force of an object whatever it says now. It keeps and claims what that holds. @default nothing */
   readonly held?: ReadonlyMap<Resource, ConfigPart>;
+  /** What was in force before, for objects that cannot be in force as they say, and the time. @default nothing */
+  readonly before?: Before;
 }
+
+const nothingBefore: Before = { partOf: () => undefined, nowMs: 0, lastGoodMs: lastGoodMsDefault };
 
 export interface CompileResult {
   readonly config: RuntimeConfig;
   /** Of every object, by kind, namespace and name. */
   readonly verdicts: readonly Verdict[];
+  /** Unix milliseconds at which the same input compiles to something else; infinity for never. */
+  readonly againMs: number;
 }
 
 /**
  * Turns resources into what every runtime pod obeys. The same set in any order gives the same configuration. An object
- * that is invalid, not permitted, unresolved or in conflict is left out and marked, and changes nothing for the others:
- * only an object in force claims anything, the older before the younger. Source: design §3.
+ * that is invalid, not permitted, unresolved or in conflict is marked and changes nothing for the others: its last good
+ * version stands in, or its events wait, or it is out. Only what is in force claims anything, the older
+ * before the younger. Source: design §3.
  */
 export function compile(input: CompileInput): CompileResult {
   return createCompiler()(input);
@@ -42,14 +50,16 @@ export function createCompiler(): (input: CompileInput) => CompileResult {
   const examiner = new Examiner();
   let byAgeBefore: readonly Examined[] = [];
   let byNameBefore: readonly Examined[] = [];
-  return ({ resources, secrets, policy, held = new Map() }) => {
-    const examined = resources.map((resource) => examiner.examine(resource, { secrets, policy, held }));
+  return ({ resources, secrets, policy, held = new Map(), before = nothingBefore }) => {
+    const examined = resources.map((resource) => examiner.examine(resource, { secrets, policy, held, before }));
     byAgeBefore = sortedLike(byAgeBefore, examined, byAge);
     byNameBefore = sortedLike(byNameBefore, examined, byIdentity);
     const conflicts = settleClaims(byAgeBefore.filter(({ part }) => part !== undefined));
+    const outcomes = byNameBefore.map((one) => one.outcome(conflicts.get(one) ?? [], before));
     return {
-      config: assemble(byNameBefore.filter((one) => !conflicts.has(one))),
-      verdicts: byNameBefore.map((one) => one.verdict(conflicts.get(one) ?? [])),
+      config: assemble(outcomes.flatMap(({ part }) => part ?? [])),
+      verdicts: outcomes.map(({ verdict }) => verdict),
+      againMs: byNameBefore.reduce((soonest, { againMs }) => Math.min(soonest, againMs), Number.POSITIVE_INFINITY),
     };
   };
 }
@@ -85,9 +95,8 @@ function byContent(one: Resource, other: Resource): number {
   return byText(canonicalJson(one), canonicalJson(other));
 }
 
-/** @param inForce by kind, namespace and name */
-function assemble(inForce: readonly Examined[]): RuntimeConfig {
-  const parts = inForce.flatMap(({ part }) => part ?? []);
+/** @param parts by kind, namespace and name */
+function assemble(parts: readonly ConfigPart[]): RuntimeConfig {
   return {
     schema: 1,
     partners: parts.flatMap(({ kind, config }) => (kind === "WebhookPartner" ? [config] : [])),

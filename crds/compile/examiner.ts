@@ -1,18 +1,28 @@
-import type { ClaimProblem } from "../checks/claims.ts";
+import { type ClaimProblem, isNamesake } from "../checks/claims.ts";
 import { secretNamesOf } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
-import { type Candidate, examine, withPart } from "./candidate.ts";
+import { type Candidate, examine } from "./candidate.ts";
 import type { ConfigPart } from "./part.ts";
+import { type Before, pinned, standIn, yielded } from "./stand-in.ts";
 import { verdictOf, type Verdict } from "./verdict.ts";
 
 /** A candidate with what is needed of it again and again. */
 export interface Examined extends Candidate {
   /** Unix milliseconds; what has no age comes last. */
   readonly bornAtMs: number;
-  /** The verdict when others hold these claims; for the same problems the same object. */
-  verdict(conflicts: readonly ClaimProblem[]): Verdict;
+  /** Whether time and what was in force before make nothing else of it. */
+  isStillSo(before: Before): boolean;
+  /** What becomes of it when others hold these claims; for the same problems the same objects. */
+  outcome(conflicts: readonly ClaimProblem[], before: Before): Outcome;
+}
+
+/** What becomes of one object among the others. */
+export interface Outcome {
+  readonly verdict: Verdict;
+  /** What comes into force of it; undefined when nothing does. */
+  readonly part: ConfigPart | undefined;
 }
 
 /** All that an examination depends on besides the object. */
@@ -21,11 +31,13 @@ export interface Circumstances {
   readonly policy: InstallationPolicy;
   /** What is to be in force of an object whatever it says now. */
   readonly held: ReadonlyMap<Resource, ConfigPart>;
+  readonly before: Before;
 }
 
 interface Memory {
   readonly policy: InstallationPolicy;
   readonly held: ConfigPart | undefined;
+  readonly lastGoodMs: number;
   readonly secrets: ReadonlyMap<string, ReturnType<Secrets["get"]>>;
   readonly examined: Examined;
 }
@@ -37,16 +49,22 @@ interface Memory {
 export class Examiner {
   readonly #memories = new WeakMap<Resource, Memory>();
 
-  examine(resource: Resource, { secrets, policy, held }: Circumstances): Examined {
-    const part = held.get(resource);
+  examine(resource: Resource, circumstances: Circumstances): Examined {
     const known = this.#memories.get(resource);
-    if (known !== undefined && known.policy === policy && known.held === part && isSame(known.secrets, secrets)) return known.examined;
-    const examined = examinedOf(resource, secrets, policy, part);
+    if (known !== undefined && stillHolds(known, resource, circumstances)) return known.examined;
+    const { secrets, policy, held, before } = circumstances;
+    const examined = examinedOf(resource, circumstances);
     const names = examined.fault === "Invalid" ? [] : secretNamesOf(examined.resource);
     const used = new Map(names.map((name) => [name, secrets.get(name)]));
-    this.#memories.set(resource, { policy, held: part, secrets: used, examined });
+    this.#memories.set(resource, { policy, held: held.get(resource), lastGoodMs: before.lastGoodMs, secrets: used, examined });
     return examined;
   }
+}
+
+function stillHolds(known: Memory, resource: Resource, { secrets, policy, held, before }: Circumstances): boolean {
+  const { examined } = known;
+  const isAlike = known.policy === policy && known.held === held.get(resource) && known.lastGoodMs === before.lastGoodMs;
+  return isAlike && examined.isStillSo(before) && isSame(known.secrets, secrets);
 }
 
 function isSame(used: Memory["secrets"], secrets: Secrets): boolean {
@@ -56,19 +74,29 @@ function isSame(used: Memory["secrets"], secrets: Secrets): boolean {
   return true;
 }
 
-function examinedOf(resource: Resource, secrets: Secrets, policy: InstallationPolicy, held: ConfigPart | undefined): Examined {
+function examinedOf(resource: Resource, { secrets, policy, held, before }: Circumstances): Examined {
   const alone = examine(resource, secrets, policy);
-  const candidate = held === undefined ? alone : withPart(alone, held);
-  let last = { problems: "[]", verdict: verdictOf(candidate, []) };
+  const pin = held.get(resource);
+  const isStoodInFor = pin === undefined && (alone.fault === "Unresolved" || alone.fault === "NotPermitted");
+  const last = isStoodInFor ? before.partOf(resource) : undefined;
+  const candidate = pin === undefined ? standIn(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
+  let known: { readonly mark: string; readonly outcome: Outcome } | undefined;
   return {
     ...candidate,
     bornAtMs: bornAtMs(resource),
-    verdict: (conflicts) => {
-      const problems = JSON.stringify(conflicts);
-      if (problems !== last.problems) last = { problems, verdict: verdictOf(candidate, conflicts) };
-      return last.verdict;
+    isStillSo: ({ nowMs, partOf }) => nowMs < candidate.againMs && (!isStoodInFor || partOf(resource) === last),
+    outcome: (conflicts, { partOf }) => {
+      const wasThere = conflicts.length > 0 && partOf(resource) !== undefined;
+      const mark = JSON.stringify([conflicts, wasThere]);
+      if (mark !== known?.mark) known = { mark, outcome: outcomeOf(candidate, conflicts, wasThere) };
+      return known.outcome;
     },
   };
+}
+
+function outcomeOf(candidate: Candidate, conflicts: readonly ClaimProblem[], wasThere: boolean): Outcome {
+  const part = conflicts.length === 0 ? candidate.part : wasThere && !conflicts.some(isNamesake) ? yielded(candidate) : undefined;
+  return { part, verdict: verdictOf(candidate, conflicts, part) };
 }
 
 function bornAtMs({ metadata }: Resource): number {

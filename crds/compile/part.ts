@@ -1,4 +1,5 @@
-import type { CatalogConfig, PartnerConfig, QuotaConfig } from "../config.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../config.ts";
+import { materialIdsOf } from "../material.ts";
 
 /** What one resource brings into the configuration. */
 export type ConfigPart = (
@@ -9,3 +10,14 @@ export type ConfigPart = (
   /** Secret bytes that it needs, by material id, base64. */
   readonly material: Readonly<Record<string, string>>;
 };
+
+/** What a configuration holds of each resource, by uid. */
+export function partsOf({ partners, catalogs, quotas, material }: RuntimeConfig): ReadonlyMap<string, ConfigPart> {
+  const bytesOf = (config: ConfigPart["config"]) => Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""]));
+  const parts: readonly ConfigPart[] = [
+    ...partners.map((config) => ({ kind: "WebhookPartner" as const, config, material: bytesOf(config) })),
+    ...catalogs.map((config) => ({ kind: "MetricCatalog" as const, config, material: bytesOf(config) })),
+    ...quotas.map((config) => ({ kind: "QueryClassQuota" as const, config, material: {} })),
+  ];
+  return new Map(parts.map((part) => [part.config.uid, part]));
+}

@@ -1,10 +1,12 @@
 import type { ClaimProblem } from "../checks/claims.ts";
+import type { HeldReason } from "../config.ts";
 import type { FieldProblem } from "../problem.ts";
 import { reasons, type AcceptedReason, type ResolvedRefsReason } from "../reasons.ts";
 import type { Kind, Resource } from "../resource.ts";
 import type { Candidate } from "./candidate.ts";
 import { catalogWarnings } from "./catalog.ts";
 import { uidOf } from "./origin.ts";
+import type { ConfigPart } from "./part.ts";
 import { partnerWarnings } from "./partner.ts";
 
 /** One condition of an object. */
@@ -14,7 +16,7 @@ export interface ConditionVerdict<Reason> {
   readonly message: string;
 }
 
-/** What became of one object. It is in force when both conditions hold. */
+/** What became of one object. It is in force as it is written when both conditions hold. */
 export interface Verdict {
   readonly kind: Kind;
   readonly namespace: string;
@@ -26,10 +28,14 @@ export interface Verdict {
   readonly problems: readonly FieldProblem[];
   /** What is legal and yet probably not meant. */
   readonly warnings: readonly string[];
+  /** Present when its last good version is in force instead: since and until when, in Unix milliseconds. */
+  readonly lastGood?: { readonly sinceMs: number; readonly untilMs: number };
+  /** Present when its events wait: why. */
+  readonly held?: HeldReason;
 }
 
-/** What the conditions of an object say. `conflicts` are the claims that others hold. */
-export function verdictOf(candidate: Candidate, conflicts: readonly ClaimProblem[]): Verdict {
+/** What the conditions of an object say. `conflicts` are the claims that others hold, `part` is what comes into force of it. */
+export function verdictOf(candidate: Candidate, conflicts: readonly ClaimProblem[], part: ConfigPart | undefined): Verdict {
   const { kind, metadata } = candidate.resource;
   return {
     kind,
@@ -40,7 +46,16 @@ export function verdictOf(candidate: Candidate, conflicts: readonly ClaimProblem
     resolvedRefs: resolvedRefsOf(candidate),
     problems: [...candidate.problems, ...conflicts],
     warnings: warningsOf(candidate),
+    ...insteadOf(candidate, part),
   };
+}
+
+function insteadOf({ lastGoodUntilMs }: Candidate, part: ConfigPart | undefined): Pick<Verdict, "lastGood" | "held"> {
+  if (part === undefined || part.kind === "QueryClassQuota") return {};
+  if (part.kind === "WebhookPartner" && part.config.held !== undefined) return { held: part.config.held };
+  const { lastGoodSinceMs } = part.config;
+  if (lastGoodSinceMs === undefined || lastGoodUntilMs === undefined) return {};
+  return { lastGood: { sinceMs: lastGoodSinceMs, untilMs: lastGoodUntilMs } };
 }
 
 function acceptedOf({ fault, problems }: Candidate, conflicts: readonly ClaimProblem[]): Verdict["accepted"] {

@@ -117,7 +117,7 @@ describe("claims", () => {
       resourceOf("WebhookPartner", twoKeys, { name: "a", creationTimestamp: older }),
       resourceOf("WebhookPartner", {}, { name: "b", creationTimestamp: younger }),
     ]);
-    expect(config.partners.map(({ name }) => name)).toEqual(["b"]);
+    expect(config.partners.map(({ name, held }) => [name, held])).toEqual([["a", "unresolved"], ["b", undefined]]);
   });
 });
 
@@ -143,9 +143,9 @@ describe("references", () => {
       "KeyTooShort",
       `${field}.key: the signing key current has 31 bytes, fewer than 32`,
     ],
-  ])("to %s keep the partner out of force", (_what, secrets, reason, message) => {
+  ])("to %s let nothing be sent to the partner", (_what, secrets, reason, message) => {
     const { config, verdicts } = compiled([resourceOf("WebhookPartner")], secrets);
-    expect(config.partners).toEqual([]);
+    expect(config.partners).toMatchObject([{ held: "unresolved", state: "Paused", signing: { keys: [] }, subscriptions: [{ name: "payouts" }] }]);
     expect(config.material).toEqual({});
     expect(first(verdicts)).toMatchObject({
       accepted: { status: true, reason: "Accepted" },

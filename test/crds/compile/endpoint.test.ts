@@ -52,9 +52,10 @@ describe("what an endpoint needs from Secrets", () => {
     ["the secret is empty", oauth2, { login: { secret: "\n" } }, "CredentialInvalid", "spec.endpoint.oauth2.clientSecretRef.key"],
     ["what should be trusted is no certificate", tls, { ...certificates, ca: { "ca.crt": "none" } }, "CertificateInvalid", "spec.endpoint.caBundleRef.key"],
     ["a certificate comes with another key", tls, { ...certificates, client: { "tls.crt": client.cert, "tls.key": other.key } }, "CertificateInvalid", "spec.endpoint.clientCertificateRef.name"],
-  ])("keeps the partner out of force when %s", (_sentence, changes, secrets, reason, field) => {
+  ])("holds the partner without any of it when %s", (_sentence, changes, secrets, reason, field) => {
     const { config, verdict } = compileWith(changes, secrets);
-    expect(config.partners).toEqual([]);
+    expect(config.partners).toMatchObject([{ held: "unresolved", state: "Paused" }]);
+    expect(Object.keys(config.material)).toEqual([materialOf("default/partner/hmac", keyOf(1))]);
     expect(verdict).toMatchObject({ resolvedRefs: { status: false, reason }, problems: [{ field, reason }] });
   });
 });

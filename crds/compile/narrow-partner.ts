@@ -1,0 +1,89 @@
+import { orEvery } from "../checks/permissions.ts";
+import type { NetworksConfig, PartnerConfig, SigningKeyConfig, SubscriptionConfig } from "../config.ts";
+import { contains, parseCidr } from "../networks.ts";
+import type { NamespaceGrant } from "../policy.ts";
+import type { WebhookPartnerNetworks, WebhookPartnerSigningKey, WebhookPartnerSpec } from "../types/webhook-partner.ts";
+import { byText } from "./canonical-json.ts";
+
+/** Everything, in lists of tenants and producers. */
+const every = "*";
+
+/** What somebody may be sent: the events of these producers in these tenants. */
+type Rights = Pick<NamespaceGrant, "tenants" | "producers">;
+
+/**
+ * An earlier version of a partner without all that its present spec took away: keys, tenants, producers, networks, and the
+ * deliveries themselves when it is paused. It never holds more than both say. Narrowed twice by one spec it stays the same.
+ *
+ * @param nowMs keys that ended before are gone
+ */
+export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, nowMs: number): PartnerConfig {
+  const { lastGoodSinceMs: _since, ...config } = release(earlier, spec.state);
+  return {
+    ...config,
+    signing: { ...config.signing, keys: config.signing.keys.flatMap((key) => narrowKey(key, spec.signing.keys, nowMs)) },
+    subscriptions: restrict(config.subscriptions, rightsOf(spec)),
+    networks: narrowNetworks(config.networks, spec.networks),
+    state: spec.state === "Paused" ? "Paused" : config.state,
+  };
+}
+
+/** What of subscriptions lies within some rights; one that is left with no tenant or producer is out. */
+export function restrict(subscriptions: readonly SubscriptionConfig[], { tenants, producers }: Rights): readonly SubscriptionConfig[] {
+  return subscriptions.flatMap((subscription) => {
+    const [whose, whom] = [common(subscription.tenants, tenants), common(orEvery(subscription.producers), producers)];
+    if (whose.length === 0 || whom.length === 0) return [];
+    return [{ ...subscription, tenants: whose, producers: whom.includes(every) ? [] : whom }];
+  });
+}
+
+/**
+ * A version as it was before a right was withdrawn from it or a claim was lost.
+ *
+ * @param state what it says of itself, which being held hides
+ */
+export function release(earlier: PartnerConfig, state: PartnerConfig["state"]): PartnerConfig {
+  const { held, withdrawn = [], ...config } = earlier;
+  if (held === undefined || held === "unresolved") return earlier;
+  const names = new Set(withdrawn.map(({ name }) => name));
+  const subscriptions = [...config.subscriptions.filter(({ name }) => !names.has(name)), ...withdrawn];
+  return { ...config, subscriptions: subscriptions.sort((one, other) => byText(one.name, other.name)), state };
+}
+
+function rightsOf({ subscriptions }: WebhookPartnerSpec): Rights {
+  return {
+    tenants: subscriptions.flatMap(({ tenants }) => tenants),
+    producers: subscriptions.flatMap(({ producers }) => orEvery(producers)),
+  };
+}
+
+/** What two lists of names both name. */
+function common(one: readonly string[], other: readonly string[]): readonly string[] {
+  if (other.includes(every)) return one;
+  if (one.includes(every)) return [...new Set(other)].sort(byText);
+  return one.filter((name) => other.includes(name));
+}
+
+/** A key that the spec names no longer, or that has ended, is gone for good. */
+function narrowKey(key: SigningKeyConfig, present: readonly WebhookPartnerSigningKey[], nowMs: number): readonly SigningKeyConfig[] {
+  const written = present.find(({ id }) => id === key.id);
+  if (written === undefined) return [];
+  const { notAfterMs = Number.POSITIVE_INFINITY, ...rest } = key;
+  const endsMs = Math.min(notAfterMs, written.notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(written.notAfter));
+  if (endsMs <= nowMs) return [];
+  return [{ ...rest, ...(Number.isFinite(endsMs) ? { notAfterMs: endsMs } : {}) }];
+}
+
+function narrowNetworks(earlier: NetworksConfig, present: WebhookPartnerNetworks): NetworksConfig {
+  const kept = earlier.allowCidrs.filter((inner) => present.allowCidrs.some((outer) => liesIn(inner, outer)));
+  const narrower = present.allowCidrs.filter((inner) => earlier.allowCidrs.some((outer) => liesIn(inner, outer)));
+  return {
+    allowCidrs: [...new Set([...kept, ...narrower])].sort(byText),
+    allowPlaintext: earlier.allowPlaintext && present.allowPlaintext,
+  };
+}
+
+function liesIn(inner: string, outer: string): boolean {
+  const [block, around] = [parseCidr(inner), parseCidr(outer)];
+  return block !== undefined && around !== undefined && contains(around, block);
+}

@@ -1,0 +1,166 @@
+import { partPermissionProblems } from "../checks/permissions.ts";
+import { resolveReferences, type References } from "../checks/references.ts";
+import type { Secrets } from "../checks/secret-entry.ts";
+import type { HeldReason, PartnerConfig } from "../config.ts";
+import { materialIdsOf } from "../material.ts";
+import { grantOf, type InstallationPolicy } from "../policy.ts";
+import type { MetricCatalog, Resource, WebhookPartner } from "../resource.ts";
+import { canonicalJson } from "./canonical-json.ts";
+import { type Candidate, withPart } from "./candidate.ts";
+import { compileCatalog } from "./catalog.ts";
+import { narrowPartner, release, restrict } from "./narrow-partner.ts";
+import { compilePartner } from "./partner.ts";
+import type { ConfigPart } from "./part.ts";
+import { differInReferencesAlone } from "./same-catalog.ts";
+
+/** For how long a last good version may stand in, unless the installation says otherwise. */
+export const lastGoodMsDefault = 7 * 86_400_000;
+
+/** What was in force before, and the time. */
+export interface Before {
+  /** What the configuration held of the object of that uid; undefined when it held nothing. */
+  readonly partOf: (resource: Resource) => ConfigPart | undefined;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** For how long a last good version may stand in; it bounds how long bytes of deleted Secrets stay. */
+  readonly lastGoodMs: number;
+}
+
+export interface StandInInput {
+  readonly secrets: Secrets;
+  readonly policy: InstallationPolicy;
+  readonly last: ConfigPart | undefined;
+  readonly nowMs: number;
+  readonly lastGoodMs: number;
+}
+
+type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
+
+/**
+ * What comes into force of an object that cannot be in force as it says. A partner that ever was in the configuration stays
+ * in it, and so does one whose only fault is a reference:
+ *
+ * ```
+ *   reference cannot be read ─┬─ a last good version, not too old ─► that, narrowed by the present spec
+ *                             └─ none ─► the spec, held: its events are routed and wait
+ *   not permitted (any more) ─┬─ was in the configuration ─► held; what may not be named any more is `withdrawn`
+ *                             └─ never ─► out
+ * ```
+ *
+ * A catalog keeps its last good version when nothing but references differ; with any other fault it is out.
+ */
+export function standIn(candidate: Candidate, input: StandInInput): Candidate {
+  const { resource, fault } = candidate;
+  if (fault === undefined || fault === "Invalid") return candidate;
+  switch (resource.kind) {
+    case "WebhookPartner":
+      return fault === "Unresolved" ? unresolvedPartner(candidate, resource, input) : forbiddenPartner(candidate, resource, input);
+    case "MetricCatalog":
+      return fault === "Unresolved" ? catalogStandIn(candidate, resource, input) : candidate;
+    case "QueryClassQuota":
+      return candidate;
+  }
+}
+
+/** What a partner that was in force comes to when it loses something to an older object: its events wait. */
+export function yielded({ part }: Candidate): ConfigPart | undefined {
+  if (part?.kind !== "WebhookPartner") return undefined;
+  return { ...part, config: held(part.config, "conflicted") };
+}
+
+/** What is pinned of an object, as far as today's policy permits it. */
+export function pinned(candidate: Candidate, part: ConfigPart, policy: InstallationPolicy): Candidate {
+  const { resource } = candidate;
+  const isPartner = resource.kind === "WebhookPartner" && part.kind === "WebhookPartner";
+  const whole: ConfigPart = isPartner ? { ...part, config: release(part.config, resource.spec.state) } : part;
+  const problems = partPermissionProblems(whole, policy);
+  if (problems.length === 0) return withPart(candidate, whole);
+  const out: Candidate = { ...candidate, fault: "NotPermitted", problems, part: undefined, claims: [] };
+  return whole.kind === "WebhookPartner" ? withPart(out, withdrawnFrom(whole, policy)) : out;
+}
+
+/** A partner with references that cannot be read. */
+function unresolvedPartner(candidate: Candidate, resource: WebhookPartner, input: StandInInput): Candidate {
+  const { references } = candidate;
+  const good = input.last?.kind === "WebhookPartner" ? lastGoodPartner(resource, input.last, references, input) : undefined;
+  if (good === undefined) return withPart(candidate, heldFromSpec(resource, references));
+  return { ...pinned(candidate, good.part, input.policy), againMs: good.againMs, lastGoodUntilMs: good.untilMs };
+}
+
+/** A partner that names what the policy does not permit, or no longer does. */
+function forbiddenPartner(candidate: Candidate, resource: WebhookPartner, input: StandInInput): Candidate {
+  if (input.last?.kind !== "WebhookPartner") return candidate;
+  const good = lastGoodPartner(resource, input.last, resolveReferences(resource, input.secrets), input);
+  const part = withdrawnFrom(good?.part ?? keyless(resource, input.last, input), input.policy);
+  return { ...withPart(candidate, part), againMs: good?.againMs ?? candidate.againMs };
+}
+
+interface LastGood {
+  readonly part: PartnerPart;
+  /** Until when it may stand in. */
+  readonly untilMs: number;
+  /** @see Candidate.againMs */
+  readonly againMs: number;
+}
+
+/** The last version that had all its references; undefined when there is none, it is too old, or no key of it is left. */
+function lastGoodPartner(
+  { spec }: WebhookPartner,
+  { config, material }: PartnerPart,
+  { problems }: References,
+  { nowMs, lastGoodMs }: StandInInput,
+): LastGood | undefined {
+  if (config.held === "unresolved") return undefined;
+  const sinceMs = problems.length === 0 ? undefined : (config.lastGoodSinceMs ?? nowMs);
+  const untilMs = sinceMs === undefined ? Number.POSITIVE_INFINITY : sinceMs + lastGoodMs;
+  const narrowed = narrowPartner(config, spec, nowMs);
+  const { keys } = narrowed.signing;
+  if (keys.length === 0 || untilMs <= nowMs) return undefined;
+  const part = partOf({ ...narrowed, ...(sinceMs === undefined ? {} : { lastGoodSinceMs: sinceMs }) }, material);
+  return { part, untilMs, againMs: Math.min(untilMs, ...keys.map(({ notAfterMs }) => notAfterMs ?? untilMs)) };
+}
+
+/** A partner of which there never was a good version, with as many of its keys as can be read. */
+function heldFromSpec(resource: WebhookPartner, { keys }: References): PartnerPart {
+  const config = held(compilePartner(resource, keys, []), "unresolved");
+  return partOf(withoutEndpointMaterial(config), Object.fromEntries(keys.map(({ material, base64 }) => [material, base64])));
+}
+
+/** A version whose bytes may not stay: what is routed to it is all that is left. */
+function keyless({ spec }: WebhookPartner, { config }: PartnerPart, { nowMs }: StandInInput): PartnerPart {
+  const narrowed = withoutEndpointMaterial(narrowPartner(config, spec, nowMs));
+  return partOf(held({ ...narrowed, signing: { ...narrowed.signing, keys: [] } }, "unresolved"), {});
+}
+
+function withoutEndpointMaterial(config: PartnerConfig): PartnerConfig {
+  const { tls: _tls, oauth2: _oauth2, ...endpoint } = config.endpoint;
+  return { ...config, endpoint };
+}
+
+/** A version of which the policy permits no more than a part: that is routed to it, and nothing is sent. */
+function withdrawnFrom({ config, material }: PartnerPart, policy: InstallationPolicy): PartnerPart {
+  const subscriptions = restrict(config.subscriptions, grantOf(policy, config.namespace));
+  const kept = new Set(subscriptions.map(canonicalJson));
+  const withdrawn = config.subscriptions.filter((subscription) => !kept.has(canonicalJson(subscription)));
+  const restricted = { ...config, subscriptions, ...(withdrawn.length === 0 ? {} : { withdrawn }) };
+  return partOf(held(restricted, "not_permitted"), material);
+}
+
+/** Nothing is sent; pods of an older version know the state alone. What never was complete stays `unresolved`. */
+function held(config: PartnerConfig, reason: HeldReason): PartnerConfig {
+  return { ...config, held: config.held === "unresolved" ? config.held : reason, state: "Paused" };
+}
+
+function partOf(config: PartnerConfig, material: ConfigPart["material"]): PartnerPart {
+  return { kind: "WebhookPartner", config, material: Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""])) };
+}
+
+function catalogStandIn(candidate: Candidate, resource: MetricCatalog, { last, nowMs, lastGoodMs, policy }: StandInInput): Candidate {
+  if (last?.kind !== "MetricCatalog") return candidate;
+  const { config, material } = last;
+  const lastGoodSinceMs = config.lastGoodSinceMs ?? nowMs;
+  const untilMs = lastGoodSinceMs + lastGoodMs;
+  if (untilMs <= nowMs || !differInReferencesAlone(config, compileCatalog(resource, []))) return candidate;
+  const stood = pinned(candidate, { kind: "MetricCatalog", config: { ...config, lastGoodSinceMs }, material }, policy);
+  return { ...stood, againMs: untilMs, lastGoodUntilMs: untilMs };
+}
