@@ -10,6 +10,8 @@ export interface ObjectChange {
   readonly reason?: string;
   readonly message?: string;
   readonly warnings?: readonly string[];
+  /** What is in force instead of a refused object; absent: nothing. */
+  readonly instead?: "last good version" | "held";
 }
 
 /** Objects whose spec or verdict differs between two states; all of them when there is no earlier one. */
@@ -31,10 +33,11 @@ function marked(state: FolderState): readonly (readonly [string, { mark: string;
   });
 }
 
-function changeOf({ kind, namespace, name, accepted, resolvedRefs, warnings }: Verdict): ObjectChange {
+function changeOf({ kind, namespace, name, accepted, resolvedRefs, warnings, lastGood, held }: Verdict): ObjectChange {
   const object = `${kind}/${namespace}/${name}`;
   const noted = warnings.length === 0 ? {} : { warnings };
   if (accepted.status && resolvedRefs.status) return { object, outcome: "accepted", ...noted };
   const { reason, message } = accepted.status ? resolvedRefs : accepted;
-  return { object, outcome: "refused", reason, message, ...noted };
+  const instead = lastGood !== undefined ? "last good version" : held !== undefined ? "held" : undefined;
+  return { object, outcome: "refused", reason, message, ...(instead === undefined ? {} : { instead }), ...noted };
 }

@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { compile, configDigest } from "../../crds/compile/compile.ts";
+import { uidOf } from "../../crds/compile/origin.ts";
+import { type ConfigPart, partsOf } from "../../crds/compile/part.ts";
+import { type Before, lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
 import type { Verdict } from "../../crds/compile/verdict.ts";
 import type { InstallationPolicy } from "../../crds/policy.ts";
 import type { ConfigSource, ConfigState } from "./config-source.ts";
@@ -23,6 +26,10 @@ export interface FolderOptions {
   readonly pollMs?: number;
   /** For how long a changed folder must hold still before it is read, so that no half-written file is. @default 50 */
   readonly settleMs?: number;
+  /** For how long a last good version stands in for an object whose Secret cannot be read. @default seven days */
+  readonly lastGoodMs?: number;
+  /** Unix milliseconds. @default the machine's clock */
+  readonly now?: () => number;
 }
 
 const pollMsDefault = 200;
@@ -52,7 +59,7 @@ export class FolderSource implements ConfigSource<FolderState> {
 
   /** Reads the folder and goes on watching it. @throws Error when it cannot be listed */
   static async open(folder: string, options: FolderOptions): Promise<FolderSource> {
-    const reader = new FolderReader(folder, options.policy);
+    const reader = new FolderReader(folder, options);
     const source = new FolderSource(reader, await reader.read(await listFolder(folder)), options);
     source.watching = source.watch(folder);
     return source;
@@ -85,7 +92,8 @@ export class FolderSource implements ConfigSource<FolderState> {
   private async look(folder: string): Promise<FolderState | undefined> {
     try {
       const entries = await this.settled(folder);
-      return this.reader.knows(entries) ? undefined : await this.reader.read(entries);
+      if (!this.reader.knows(entries)) return await this.reader.read(entries);
+      return this.reader.isDue() ? this.reader.compile() : undefined;
     } catch (error) {
       // Everything stays in force, and the next look reads anew.
       this.reader.forget();
@@ -114,20 +122,24 @@ export class FolderSource implements ConfigSource<FolderState> {
 
 /** Reads a folder once, for those who do not watch it. @throws Error when it cannot be listed */
 export async function readFolder(folder: string, policy: InstallationPolicy): Promise<FolderState> {
-  return new FolderReader(folder, policy).read(await listFolder(folder));
+  return new FolderReader(folder, { policy }).read(await listFolder(folder));
 }
 
 /** Remembers what the folder held, so that only changed files are read again and broken ones change nothing. */
 class FolderReader {
   private readonly folder: string;
-  private readonly policy: InstallationPolicy;
+  private readonly options: FolderOptions;
   private files = new Map<string, { readonly signature: string; readonly file: FolderFile }>();
   private objects: FolderObjects = noObjects;
   private signature: string | undefined;
+  private hasTooMany = false;
+  private parts: ReadonlyMap<string, ConfigPart> = new Map();
+  /** Unix milliseconds at which time alone makes something else of what is in force. */
+  private againMs = Number.POSITIVE_INFINITY;
 
-  constructor(folder: string, policy: InstallationPolicy) {
+  constructor(folder: string, options: FolderOptions) {
     this.folder = folder;
-    this.policy = policy;
+    this.options = options;
   }
 
   knows(entries: readonly FolderEntry[]): boolean {
@@ -144,8 +156,28 @@ class FolderReader {
     this.files = files;
     this.signature = signatureOf(entries);
     this.objects = readObjects([...files.values()].map(({ file }) => file), this.objects);
+    this.hasTooMany = entries.length > filesMax;
+    return this.compile();
+  }
+
+  /** What the files that were read last say now. */
+  compile(): FolderState {
+    const { policy, lastGoodMs = lastGoodMsDefault } = this.options;
+    const before: Before = { partOf: (resource) => this.parts.get(uidOf(resource)), nowMs: this.nowMs(), lastGoodMs };
     const tooMany = fileProblem(this.folder, "TooLarge", `holds more than ${filesMax} files; the others are not read`);
-    return stateOf(this.objects, this.policy, entries.length > filesMax ? [tooMany] : []);
+    const { state, againMs } = stateOf(this.objects, policy, before, this.hasTooMany ? [tooMany] : []);
+    this.parts = partsOf(state.config);
+    this.againMs = againMs;
+    return state;
+  }
+
+  /** Whether time made something else of what is in force. */
+  isDue(): boolean {
+    return this.nowMs() >= this.againMs;
+  }
+
+  private nowMs(): number {
+    return (this.options.now ?? Date.now)();
   }
 
   forget(): void {
@@ -165,21 +197,28 @@ function isSame(one: FolderState, other: FolderState): boolean {
 function stateOf(
   { objects, problems, kept }: FolderObjects,
   policy: InstallationPolicy,
+  before: Before,
   folderProblems: readonly SourceProblem[],
-): FolderState {
+): { readonly state: FolderState; readonly againMs: number } {
   const all = [...objects];
-  const { config, verdicts } = compile({
+  const { config, verdicts, againMs } = compile({
     resources: all.flatMap(([, { resource }]) => resource ?? []),
     secrets: new Map(all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]]))),
     policy,
+    before,
   });
-  return {
+  const state = {
     config,
     hash: configDigest(config),
     verdicts,
     problems: [...folderProblems, ...problems, ...verdicts.flatMap((verdict) => verdictProblems(verdict, objects))],
-    kept,
+    kept: [...kept, ...verdicts.flatMap((verdict) => lastGoodKey(verdict) ?? [])],
   };
+  return { state, againMs };
+}
+
+function lastGoodKey({ kind, namespace, name, lastGood }: Verdict): string | undefined {
+  return lastGood === undefined ? undefined : objectKey(kind, namespace, name);
 }
 
 function verdictProblems(verdict: Verdict, objects: FolderObjects["objects"]): readonly SourceProblem[] {

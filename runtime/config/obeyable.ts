@@ -88,13 +88,13 @@ const isKnown = (list: keyof typeof known, word: unknown): boolean => typeof wor
 const isWhole = (value: unknown, min: number): boolean => Number.isSafeInteger(value) && Number(value) >= min;
 
 function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"]): string | undefined {
-  const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, networks, state } = partner;
+  const { endpoint, signing, subscriptions, withdrawn = [], delivery, retry, circuitBreaker, networks, state } = partner;
   const facts: readonly Fact[] = [
     [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is no URL that can be posted to`],
     [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
     [isKnown("scheme", signing.scheme), `this version of the runtime does not know the signing scheme ${signing.scheme}`],
     ...keyFacts(partner, material),
-    [subscriptions.every(({ types, tenants, producers }) => [types, tenants, producers].every(Array.isArray)), "a subscription is incomplete"],
+    [[...subscriptions, ...withdrawn].every(({ types, tenants, producers }) => [types, tenants, producers].every(Array.isArray)), "a subscription is incomplete"],
     [isWhole(delivery.maxInFlight, 1), "nothing may be in flight"],
     [delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)), "the rate is incomplete"],
     [delivery.maxBacklog === undefined || (isWhole(delivery.maxBacklog.messages, 1) && isWhole(delivery.maxBacklog.bytes, 1)), "the backlog is incomplete"],
@@ -107,9 +107,9 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
 }
 
 /** Nothing is sent to a partner that is held: what it lacks comes later. */
-function keyFacts({ signing, held }: PartnerConfig, material: RuntimeConfig["material"]): readonly Fact[] {
+function keyFacts({ signing, held, state }: PartnerConfig, material: RuntimeConfig["material"]): readonly Fact[] {
   const [key] = signing.keys;
-  if (held !== undefined) return [];
+  if (held !== undefined) return [[state === "Paused", "it is held and not paused"]];
   return [
     [key !== undefined && decoded(material[key.material]).length > 0, "the bytes of the signing key are empty"],
     [signing.keys.every((one) => canSign(signing.scheme, material[one.material])), "a signing key cannot sign"],

@@ -28,6 +28,7 @@ describe("the changes between two states", () => {
         outcome: "refused",
         reason: "SecretNotFound",
         message: expect.stringContaining("spec.signing.keys[0].secretRef.name"),
+        instead: "held",
       },
     ]);
   });

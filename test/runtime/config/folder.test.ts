@@ -71,7 +71,7 @@ describe("reading a folder", () => {
     expect(problems).toMatchObject([
       { file: "partner.yaml", line: 3, field: "spec.signing.keys[0].secretRef.name", reason: "SecretNotFound" },
     ]);
-    expect(config.partners).toEqual([]);
+    expect(config.partners).toMatchObject([{ name: "acme", held: "unresolved" }]);
   });
 
   test.each([
@@ -138,6 +138,35 @@ describe("watching a folder", () => {
     await write("partner.yaml", partner("acme"));
     await changed(states, "the repair", ({ problems }) => problems.length === 0);
     expect(source.current().kept).toEqual([]);
+  });
+
+  test("keeps a partner in force whose Secret goes or is misspelt, until it is mended", async () => {
+    const { source, states } = await open();
+    const inForce = source.current().config;
+    await rm(join(folder.path, "secret.yaml"));
+    const without = await changed(states, "the loss of the Secret", ({ kept }) => kept.length === 1);
+    expect(without.config).toMatchObject({ partners: [{ name: "acme", state: "Active" }], material: inForce.material });
+    expect(without.problems).toMatchObject([{ file: "partner.yaml", reason: "SecretNotFound" }]);
+    await write("secret.yaml", secret);
+    await changed(states, "the Secret to return", ({ problems }) => problems.length === 0);
+    expect(source.current().config).toEqual(inForce);
+    await write("partner.yaml", partner("acme", { "signing.keys[0].secretRef.name": "typo" }));
+    expect(names(await changed(states, "the typo", ({ problems }) => problems[0]?.field === "spec.signing.keys[0].secretRef.name" && states.length > 2))).toEqual(["acme"]);
+    expect(source.current().config.material).toEqual(inForce.material);
+  });
+
+  test("holds that partner, without its key, when seven days are over", async () => {
+    const start = Date.now();
+    let nowMs = start;
+    opened = await FolderSource.open(folder.path, { policy: allowAll, pollMs: 20, settleMs: 5, now: () => nowMs });
+    const states: FolderState[] = [];
+    opened.onChange((state) => states.push(state));
+    await rm(join(folder.path, "secret.yaml"));
+    await changed(states, "the loss of the Secret", ({ kept }) => kept.length === 1);
+    nowMs = start + 7 * 86_400_000;
+    const over = await changed(states, "the end of the last good version", ({ config }) => config.partners[0]?.held !== undefined);
+    expect(over.config).toMatchObject({ partners: [{ held: "unresolved", state: "Paused" }], material: {} });
+    expect(over.kept).toEqual([]);
   });
 
   test("keeps everything when a file is truncated or the folder goes away", async () => {

@@ -43,6 +43,8 @@ describe("a configuration of another version of the program", () => {
     ["no signing key", withAcme({ signing: { scheme: "HmacV1", keys: [] } }), "the bytes of the signing key are empty"],
     ["an empty signing key", { ...good, material: Object.fromEntries(Object.keys(good.material).map((id) => [id, id.includes("/acme/") ? "" : good.material[id] ?? ""])) }, "are empty"],
     ["a key that is none of its scheme", withAcme({ signing: { ...good.partners[0]?.signing, scheme: "HttpMessageSignatures" } }), "a signing key cannot sign"],
+    ["a reason to be held and deliveries that go on", withAcme({ held: "unresolved" }), "it is held and not paused"],
+    ["withdrawn subscriptions of another shape", withAcme({ withdrawn: [{ name: "payouts" }] }), "a subscription is incomplete"],
     ["a state that is not known", withAcme({ state: "Dormant" }), "does not know the state Dormant"],
     ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],
     ["no cap on what is in flight", withAcme({ delivery: {} }), "nothing may be in flight"],
@@ -59,6 +61,11 @@ describe("a configuration of another version of the program", () => {
     expect(error?.message).toContain(message);
     const second = obeyable(config, good);
     expect(second.config.partners).toEqual([good.partners[0], config.partners[1]]);
+  });
+
+  test("obeys a partner that is held though it has no key and no subscription", () => {
+    const held = withAcme({ held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] }, subscriptions: [] });
+    expect(obeyable(held, good)).toEqual({ config: held, errors: [] });
   });
 
   test("brings the bytes of a kept partner's key along", () => {
