@@ -64,15 +64,15 @@ const passingReasons: ReadonlySet<string> = new Set([
 export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   const lasting = facts.isPaused && isUndisputed(facts) ? pausedDrafts(facts) : activeDrafts(facts);
   const ready = lasting.at(-1);
-  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready), ...consentDrafts(facts)]).map((draft) => ({
+  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready, facts), ...consentDrafts(facts)]).map((draft) => ({
     ...draft,
     message: capBytes(mask(draft.message), messageBytesMax),
   }));
 }
 
-/** A paused object that an older one drove out is told so as any other. */
+/** A paused object that an older one drove out, or that may not be in force any more, is told so as any other. */
 function isUndisputed({ verdict, inForce }: Facts): boolean {
-  return verdict === undefined || inForce !== undefined;
+  return verdict === undefined || (inForce !== undefined && verdict.held === undefined);
 }
 
 function activeDrafts(facts: Facts): readonly ConditionDraft[] {
@@ -115,7 +115,8 @@ function programmedDraft(facts: Facts, generation: number): ConditionDraft {
   if (verdict === undefined && inForce === undefined) return say("Pending");
   if (!isPublished) return say("Pending");
   if (isTooLarge) return say("ConfigTooLarge");
-  return inForce === undefined ? say("NotInForce") : say(...wordsOf(rollout, generation));
+  if (inForce === undefined) return say("NotInForce");
+  return verdict?.held !== undefined && rollout.kind === "programmed" ? say("Held") : say(...wordsOf(rollout, generation));
 }
 
 function wordsOf(rollout: Rollout, generation: number): [reason: ProgrammedReason, message?: string] {
@@ -133,15 +134,26 @@ function wordsOf(rollout: Rollout, generation: number): [reason: ProgrammedReaso
   }
 }
 
-function readyDraft(others: readonly ConditionDraft[], { disabled, generation }: Facts, good: ConditionDraft): ConditionDraft {
+function readyDraft(others: readonly ConditionDraft[], facts: Facts, good: ConditionDraft): ConditionDraft {
+  const { disabled, generation } = facts;
   const atFault = others.find(({ status }) => status !== "True");
-  if (atFault !== undefined) return { ...atFault, type: "Ready" };
+  if (atFault !== undefined) return lastGoodDraft(atFault, facts) ?? { ...atFault, type: "Ready" };
   return disabled === undefined ? good : { ...of("Ready", "PartnerDisabled", generation), message: disabled };
 }
 
-function passingDrafts({ status, ...rest }: ConditionDraft): readonly ConditionDraft[] {
+/** The last good version is in force: when a reference is all that is at fault. */
+function lastGoodDraft({ type, message }: ConditionDraft, { verdict, inForce, generation }: Facts): ConditionDraft | undefined {
+  if (type !== "ResolvedRefs" || verdict?.lastGood === undefined || inForce === undefined) return undefined;
+  const draft = of("Ready", "UsingLastGood", generation);
+  const [since, until] = [verdict.lastGood.sinceMs, verdict.lastGood.untilMs].map((ms) => new Date(ms).toISOString().replace(/\.\d+Z$/u, "Z"));
+  return { ...draft, message: `${draft.message} That is generation ${inForce}, since ${since} and until ${until} at the latest. ${message}` };
+}
+
+/** What is in force instead passes when what it stands in for does. */
+function passingDrafts({ status, ...rest }: ConditionDraft, { verdict }: Facts): readonly ConditionDraft[] {
   if (status === "True") return [];
-  return [{ ...rest, status: "True", type: passingReasons.has(rest.reason) ? "Reconciling" : "Stalled" }];
+  const cause = rest.reason === "UsingLastGood" ? (verdict?.resolvedRefs.reason ?? "") : rest.reason;
+  return [{ ...rest, status: "True", type: passingReasons.has(cause) ? "Reconciling" : "Stalled" }];
 }
 
 /** `Ready` does not look at it: deliveries ask again by themselves. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { collectDefaultMetrics, Registry } from "prom-client";
+import { lastGoodMsDefault } from "../crds/compile/stand-in.ts";
 import { allowAll, type InstallationPolicy } from "../crds/policy.ts";
 import { StatusWriter } from "./controllers/status-writer.ts";
 import { startHealthServer, type HealthServer } from "./health-server.ts";
@@ -171,7 +172,7 @@ class Replica {
   }
 
   #createDesired(policy: () => InstallationPolicy): DesiredState {
-    const { counts, log, coalesceMs, shardBytesMax } = this.#options;
+    const { counts, log, coalesceMs, shardBytesMax, lastGoodMs = lastGoodMsDefault } = this.#options;
     return new DesiredState({
       resources: this.#resources,
       secrets: this.#secrets,
@@ -179,6 +180,7 @@ class Replica {
       policy,
       token: () => this.#token(),
       counts,
+      lastGoodMs,
       clock: this.#clock,
       log,
       metrics: this.#metrics,

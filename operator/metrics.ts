@@ -1,5 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { byText } from "../crds/compile/canonical-json.ts";
+import type { HeldReason } from "../crds/config.ts";
+import type { Verdict } from "../crds/compile/verdict.ts";
 import { lastingConditions, passingConditions, toldConditions } from "./conditions.ts";
 import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
 import { version } from "./version.ts";
@@ -42,6 +44,18 @@ export function createOperatorMetrics(registry: Registry) {
       help: "Statuses written, or tried to",
       labelNames: ["kind", "result"] as const,
     }),
+    lastGood: new Gauge({
+      registers,
+      name: "heliograph_last_good_resources",
+      help: "Resources whose last good version is in force, since a reference cannot be read",
+      labelNames: ["kind"] as const,
+    }),
+    heldPartners: new Gauge({
+      registers,
+      name: "heliograph_held_partners",
+      help: "Partners that nothing is sent to while their events wait, by why",
+      labelNames: ["reason"] as const,
+    }),
     pods: new Gauge({
       registers,
       name: "heliograph_runtime_pods",
@@ -55,6 +69,14 @@ export function createOperatorMetrics(registry: Registry) {
       labelNames: ["result"] as const,
     }),
   };
+}
+
+const heldReasons = { unresolved: 0, not_permitted: 0, conflicted: 0 } as const satisfies Record<HeldReason, 0>;
+
+/** Counts what is in force instead of what resources say. */
+export function measureStandIns({ lastGood, heldPartners }: OperatorMetrics, verdicts: readonly Verdict[]): void {
+  for (const kind of kindsInOrder) lastGood.set({ kind }, verdicts.filter((one) => one.kind === kind && one.lastGood !== undefined).length);
+  for (const reason of Object.keys(heldReasons)) heldPartners.set({ reason }, verdicts.filter(({ held }) => held === reason).length);
 }
 
 /** Resources that have series of their own; of more, those that are not Ready come first. */

@@ -41,6 +41,8 @@ export interface OperatorOptions {
   readonly identity: string;
   /** Address of probes and metrics. @default every address */
   readonly host?: string;
+  /** For how long a last good version stands in for an object whose references cannot be read. @default seven days */
+  readonly lastGoodMs?: number;
   /** Port of probes and metrics; 0 picks a free one. */
   readonly metricsPort: number;
   /** Resources of each kind looked at at once. @default 16 */

@@ -22,6 +22,7 @@ export interface Arguments {
   readonly prefix: string;
   readonly counts: { readonly config: number; readonly keys: number };
   readonly lease: LeaseTimes;
+  readonly lastGoodMs: number;
   readonly identity?: string;
   readonly workers: number;
   readonly metricsPort: number;
@@ -39,6 +40,7 @@ const serviceLink = /^(?:tcp|udp|sctp):\/\//u;
 
 const portMax = 65_535;
 const secondsMax = 3_600;
+const lastGoodSecondsMax = 30 * 86_400;
 const shardsMax = 100;
 const workersMax = 64;
 const callTimeoutMsMax = 3_000;
@@ -136,6 +138,7 @@ function runArguments(given: Given): Arguments {
     prefix,
     counts: { config: given.whole("shards", 1, shardsMax), keys: given.whole("key-shards", 1, shardsMax) },
     lease: leaseOf(given),
+    lastGoodMs: given.whole("last-good-seconds", 0, lastGoodSecondsMax) * 1000,
     workers: given.whole("workers", 1, workersMax),
     metricsPort: given.whole("metrics-port", 0, portMax),
     drainMs: given.whole("drain-seconds", 0, secondsMax) * 1000,

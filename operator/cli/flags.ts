@@ -27,6 +27,7 @@ export const flags = [
   { name: "lease-seconds", value: "SECONDS", help: "Others take the lead when the leader wrote nothing for so long.", standard: "15" },
   { name: "lease-renew-seconds", value: "SECONDS", help: "The leader gives up when no renewal succeeded for so long.", standard: "10" },
   { name: "lease-retry-seconds", value: "SECONDS", help: "Time from one attempt to renew or take the lead to the next.", standard: "2" },
+  { name: "last-good-seconds", value: "SECONDS", help: "How long the last good version of an object stays in force while a Secret of it cannot be read, 0 to 2592000.", standard: "604800" },
   { name: "identity", value: "NAME", help: "Name of this replica. Without it, the host's with a random part." },
   { name: "workers", value: "N", help: "Resources of each kind whose status is decided at once, 1 to 64.", standard: "16" },
   { name: "metrics-port", value: "PORT", help: "Port of /metrics, /healthz and /readyz; 0 picks a free one.", standard: "9090" },

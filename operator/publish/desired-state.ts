@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { createCompiler } from "../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../crds/compile/part.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
+import type { Before } from "../../crds/compile/stand-in.ts";
 import type { Verdict } from "../../crds/compile/verdict.ts";
 import { secretNamesOf } from "../../crds/checks/references.ts";
 import type { Secrets } from "../../crds/checks/secret-entry.ts";
@@ -13,7 +14,7 @@ import type { ResourceInventory } from "../inventory/resources.ts";
 import type { SecretInventory } from "../inventory/secrets.ts";
 import type { Clock } from "../kube/clock.ts";
 import { describeError } from "../kube/kube-error.ts";
-import type { OperatorMetrics } from "../metrics.ts";
+import { measureStandIns, type OperatorMetrics } from "../metrics.ts";
 import { isPaused } from "../resource-types.ts";
 import { Coalescer } from "./coalescer.ts";
 import { fitIntoShards } from "./fit.ts";
@@ -45,6 +46,8 @@ export interface DesiredStateOptions {
   /** What is to prove the operator to pods. */
   readonly token: () => string;
   readonly counts: ShardCounts;
+  /** For how long a last good version stands in for an object whose references cannot be read. */
+  readonly lastGoodMs: number;
   /** From the first change to the compilation that takes all of them in. @default {@link coalesceMsDefault} */
   readonly coalesceMs?: number;
   /** @see FitOptions.bytesMax */
@@ -70,6 +73,7 @@ export class DesiredState {
   readonly #coalescer: Coalescer;
   readonly #stopping = new AbortController();
   #desired: Desired | undefined;
+  #cancelAgain: (() => void) | undefined;
 
   constructor(options: DesiredStateOptions) {
     this.#options = options;
@@ -90,6 +94,7 @@ export class DesiredState {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#cancelAgain?.();
     await this.#coalescer.stop();
   }
 
@@ -110,23 +115,33 @@ export class DesiredState {
   #decide(all: readonly Resource[], secrets: Secrets): void {
     const { policy, metrics, onDesired, clock } = this.#options;
     const startedMs = clock.nowMs();
-    const held = new Map(all.flatMap((resource) => this.#heldOf(resource, secrets)));
+    const before = this.#before();
+    const held = new Map(all.filter(isPaused).flatMap((resource): [Resource, ConfigPart][] => {
+      const part = before.partOf(resource);
+      return part === undefined ? [] : [[resource, part]];
+    }));
     const compiled = all.filter((resource) => !isPaused(resource) || held.has(resource));
-    const { config, verdicts } = this.#compile({ resources: compiled, secrets, policy: policy(), held });
+    const { config, verdicts, againMs } = this.#compile({ resources: compiled, secrets, policy: policy(), held, before });
+    this.#lookAgain(againMs - before.nowMs);
     const fitted = this.#fit(config, all);
     const judgements = this.#judge(all, verdicts, fitted);
     const changed = changedBetween(this.#desired?.judgements, judgements);
     this.#desired = { shards: fitted.shards, judgements };
     metrics.compileSeconds.observe((clock.nowMs() - startedMs) / 1000);
+    measureStandIns(metrics, verdicts);
     onDesired(this.#desired, changed);
   }
 
-  /** Paused objects, and those whose Secrets cannot be read, keep what was published of them. */
-  #heldOf(resource: Resource, secrets: Secrets): readonly (readonly [Resource, ConfigPart])[] {
-    const isUnreadable = this.#secretNamesOf(resource).some((name) => secrets.get(name) === "unreadable");
-    if (!isPaused(resource) && !isUnreadable) return [];
-    const part = this.#options.publications.part(keyOf(resource), resource.metadata.uid);
-    return part === undefined ? [] : [[resource, part]];
+  /** What the shards hold is what was in force: it outlives every replica. */
+  #before(): Before {
+    const { publications, lastGoodMs, clock } = this.#options;
+    return { partOf: (resource) => publications.part(keyOf(resource), resource.metadata.uid), nowMs: clock.wallMs(), lastGoodMs };
+  }
+
+  /** Time alone will make something else of what is in force. */
+  #lookAgain(afterMs: number): void {
+    this.#cancelAgain?.();
+    this.#cancelAgain = Number.isFinite(afterMs) ? this.#options.clock.after(afterMs, () => this.touch()) : undefined;
   }
 
   #fit(config: Parameters<typeof fitIntoShards>[0], all: readonly Resource[]) {

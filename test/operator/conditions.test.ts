@@ -68,6 +68,36 @@ const rows: readonly Row[] = [
     say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotReadable@4", "Programmed=True/Programmed@3", "Ready=False/SecretNotReadable@4", "Reconciling=True/SecretNotReadable@4"],
   },
   {
+    when: "its Secret is gone and generation 3 is the last good version",
+    facts: { ...inForce, inForce: 3, verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } } },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=True/Programmed@3", "Ready=False/UsingLastGood@4", "Stalled=True/UsingLastGood@4"],
+  },
+  {
+    when: "its Secret cannot be read and generation 3 is the last good version",
+    facts: { ...inForce, inForce: 3, verdict: { ...unresolved("SecretNotReadable"), lastGood: { sinceMs: 0, untilMs: 1_000 } } },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotReadable@4", "Programmed=True/Programmed@3", "Ready=False/UsingLastGood@4", "Reconciling=True/UsingLastGood@4"],
+  },
+  {
+    when: "its last good version is about to be published",
+    facts: { ...inForce, isPublished: false, rollout: { kind: "waiting", untilMs: 0 }, verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } } },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=Unknown/Pending@4", "Ready=False/UsingLastGood@4", "Stalled=True/UsingLastGood@4"],
+  },
+  {
+    when: "its events wait for a Secret that never was there",
+    facts: { ...inForce, verdict: { ...unresolved("SecretNotFound"), held: "unresolved" } },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=False/Held@4", "Ready=False/SecretNotFound@4", "Stalled=True/SecretNotFound@4"],
+  },
+  {
+    when: "its events wait and a pod does not know that yet",
+    facts: { ...inForce, verdict: { ...unresolved("SecretNotFound"), held: "unresolved" }, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } },
+    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=False/PartiallyApplied@4", "Ready=False/SecretNotFound@4", "Stalled=True/SecretNotFound@4"],
+  },
+  {
+    when: "it is paused and the policy withdrew what it names",
+    facts: { ...inForce, isPaused: true, inForce: 3, verdict: { ...refused("NotPermitted"), held: "not_permitted" } },
+    say: ["Accepted=False/NotPermitted@4", "ResolvedRefs=False/NotChecked@4", "Programmed=False/Held@3", "Ready=False/NotPermitted@4", "Stalled=True/NotPermitted@4"],
+  },
+  {
     when: "its shard is full",
     facts: { ...outOfForce, isTooLarge: true },
     say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=False/ConfigTooLarge@4", "Ready=False/ConfigTooLarge@4", "Stalled=True/ConfigTooLarge@4"],
@@ -175,6 +205,10 @@ describe("conditions", () => {
     expect(messageOf({ ...inForce, rollout: failed }, "Ready")).toBe("The pod rt-1 does not obey generation 4: MaterialMissing: the key has not arrived");
     expect(messageOf({ ...inForce, isPaused: true, inForce: 3 }, "Ready")).toMatch(/That is generation 3\.$/u);
     expect(messageOf({ ...inForce, disabled: "it answered 410" }, "Ready")).toBe("it answered 410");
+    const lastGood = { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 86_400_000 } };
+    expect(messageOf({ ...inForce, inForce: 3, verdict: lastGood }, "Ready")).toBe(
+      "A reference cannot be read, so the last good version stays in force. That is generation 3, since 1970-01-01T00:00:00Z and until 1970-01-02T00:00:00Z at the latest. it is missing",
+    );
   });
 
   test("never show what looks like a secret, nor more than 1 KiB", () => {

@@ -129,7 +129,7 @@ test(
           for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await scene.take(one);
         }));
         const { statuses } = await settledState(cluster, ns, settleMs);
-        const partners = Object.entries(statuses).filter(([key, text]) => key.startsWith("WebhookPartner/") && text.includes("Ready=True")).length;
+        const partners = Object.entries(statuses).filter(([key, text]) => key.startsWith("WebhookPartner/") && /Programmed=(?:True|False\/Held)/u.test(text)).length;
         await waitFor(() => pod.config?.partners.length === partners, { timeoutMs: settleMs, what: "the pod to obey it" });
         expect(pod.faultsSeen).toEqual([]);
         await scene.stop();

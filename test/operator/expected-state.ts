@@ -1,9 +1,14 @@
 import { compile } from "../../crds/compile/compile.ts";
+import { uidOf } from "../../crds/compile/origin.ts";
+import { type ConfigPart, partsOf } from "../../crds/compile/part.ts";
+import { lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
 import type { Verdict } from "../../crds/compile/verdict.ts";
 import { allowAll } from "../../crds/policy.ts";
 import type { Resource } from "../../crds/resource.ts";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import { joinShards } from "../../crds/join-shards.ts";
 import { splitIntoShards } from "../../crds/shard-splitter.ts";
-import { readShardSecret, resourceKey, shardSecretType } from "../../crds/shards.ts";
+import { readShardSecret, resourceKey, type Shard, shardNames, shardSecretType } from "../../crds/shards.ts";
 import { kindsInOrder, resourceTypes, secretType, type ResourceObject, type SecretObject } from "../../operator/resource-types.ts";
 import { waitFor } from "../support/wait.ts";
 import { counts, type OperatorCluster } from "./operator-cluster.ts";
@@ -16,18 +21,23 @@ export interface State {
   readonly statuses: Readonly<Record<string, string>>;
 }
 
-/** What `compile` says of the objects that are there now, all of it without the operator's own code. */
+/**
+ * What `compile` says of the objects that are there now, and of what is in force, all of it without the operator's own code:
+ * published again it stays the same.
+ */
 export async function expectedState(cluster: OperatorCluster, namespace: string): Promise<State> {
   const objects = await objectsOf(cluster, namespace);
   const secrets = await secretsOf(cluster, namespace);
   const entries = new Map(secrets.filter(({ type }) => type !== shardSecretType).map(({ metadata, data }) => [`${namespace}/${metadata.name}`, data ?? {}]));
   const resources = objects.map(({ kind, apiVersion, metadata, spec }) => ({ kind, apiVersion, metadata, spec })) as unknown as Resource[];
-  const { config, verdicts } = compile({ resources, secrets: entries, policy: allowAll });
+  const parts = partsIn(secrets);
+  const before = { partOf: (resource: Resource) => parts.get(uidOf(resource)), nowMs: Date.now(), lastGoodMs: lastGoodMsDefault };
+  const { config, verdicts } = compile({ resources, secrets: entries, policy: allowAll, before });
   const shards = splitIntoShards(config, counts, tokenOf(secrets));
   const verdictOf = new Map(verdicts.map((verdict) => [resourceKey(verdict.kind, verdict), verdict]));
   return {
     shards: Object.fromEntries([...shards].map(([name, { bytes }]) => [`heliograph-${name}`, Buffer.from(bytes).toString("base64")])),
-    statuses: Object.fromEntries(objects.map((object) => [keyOf(object), expectedStatus(object, verdictOf.get(keyOf(object)))])),
+    statuses: Object.fromEntries(objects.map((object) => [keyOf(object), expectedStatus(object, verdictOf.get(keyOf(object)), config)])),
   };
 }
 
@@ -62,20 +72,27 @@ function differences(expected: State, actual: State): readonly string[] {
   });
 }
 
-function expectedStatus({ metadata: { generation } }: ResourceObject, verdict: Verdict | undefined): string {
+function expectedStatus({ metadata: { generation, uid } }: ResourceObject, verdict: Verdict | undefined, config: RuntimeConfig): string {
   if (verdict === undefined) return "no verdict";
-  const { accepted, resolvedRefs } = verdict;
-  const isInForce = accepted.status && resolvedRefs.status;
+  const { accepted, resolvedRefs, lastGood } = verdict;
+  const inForce = [...config.partners, ...config.catalogs, ...config.quotas].find((one) => one.uid === uid)?.generation;
+  const programmed = programmedReason(verdict, inForce);
   const conditions = [
-    ["Accepted", accepted.status, accepted.reason],
-    ["ResolvedRefs", resolvedRefs.status, resolvedRefs.reason],
-    ["Programmed", isInForce, isInForce ? "Programmed" : "NotInForce"],
+    ["Accepted", accepted.status, accepted.reason, generation],
+    ["ResolvedRefs", resolvedRefs.status, resolvedRefs.reason, generation],
+    ["Programmed", programmed === "Programmed", programmed, inForce ?? generation],
   ] as const;
-  const fault = conditions.find(([, status]) => !status);
-  const ready = ["Ready", fault === undefined, fault === undefined ? "Ready" : fault[2]] as const;
-  const stalled = fault === undefined ? [] : [["Stalled", true, fault[2]] as const];
-  const texts = [...conditions, ready, ...stalled].map(([type, status, reason]) => `${type}=${status ? "True" : "False"}/${reason}@${generation}`);
+  const fault = conditions.find(([, status]) => !status)?.[2];
+  const reason = accepted.status && lastGood !== undefined ? "UsingLastGood" : fault;
+  const ready = ["Ready", fault === undefined, reason ?? "Ready", generation] as const;
+  const stalled = reason === undefined ? [] : [["Stalled", true, reason, generation] as const];
+  const texts = [...conditions, ready, ...stalled].map(([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`);
   return [generation, ...texts].join(" ");
+}
+
+function programmedReason({ held }: Verdict, inForce: number | undefined): string {
+  if (held !== undefined) return "Held";
+  return inForce === undefined ? "NotInForce" : "Programmed";
 }
 
 function statusText({ status }: ResourceObject): string {
@@ -97,12 +114,22 @@ async function secretsOf(cluster: OperatorCluster, namespace: string): Promise<r
   return (await cluster.client.list<SecretObject>(secretType, { namespace })).items;
 }
 
+/** What the shards hold of each resource, by uid; nothing before all of them are there. */
+function partsIn(secrets: readonly SecretObject[]): ReadonlyMap<string, ConfigPart> {
+  return partsOf(joinShards(shardNames(counts).flatMap((name) => shardIn(secrets, name) ?? [])).config);
+}
+
 function tokenOf(secrets: readonly SecretObject[]): string | undefined {
-  const secret = secrets.find(({ metadata }) => metadata.name === "heliograph-keys-00");
+  const shard = shardIn(secrets, "keys-00");
+  return shard !== undefined && "material" in shard ? shard.configzToken : undefined;
+}
+
+function shardIn(secrets: readonly SecretObject[], name: string): Shard | undefined {
+  const secret = secrets.find(({ metadata }) => metadata.name === `heliograph-${name}`);
   if (secret === undefined) return undefined;
   const { annotations = {} } = secret.metadata;
-  const reading = readShardSecret({ metadata: { annotations: { ...annotations } }, ...(secret.data === undefined ? {} : { data: secret.data }) }, "keys-00", counts);
-  return reading.error === undefined && "material" in reading.shard ? reading.shard.configzToken : undefined;
+  const reading = readShardSecret({ metadata: { annotations: { ...annotations } }, ...(secret.data === undefined ? {} : { data: secret.data }) }, name, counts);
+  return reading.error === undefined ? reading.shard : undefined;
 }
 
 function keyOf({ kind, metadata }: ResourceObject): string {

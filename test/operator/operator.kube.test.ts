@@ -148,7 +148,8 @@ describe("a Secret", () => {
     const is = (type: string, reason: string) => cluster.reason(ns, "WebhookPartner", "acme", type, reason);
     await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme" });
     expect((await is("Ready", "SecretNotFound")).message).toContain(`there is no Secret ${ns}/acme`);
-    await is("Programmed", "NotInForce");
+    await is("Programmed", "Held");
+    expect(published(pod, "acme")).toMatchObject({ held: "unresolved", state: "Paused", signing: { keys: [] } });
     await cluster.secret(ns, "acme", { other: 1 });
     await is("ResolvedRefs", "SecretKeyMissing");
     await cluster.secret(ns, "acme", { hmac: "short" });
@@ -167,10 +168,10 @@ describe("a Secret", () => {
     await waitFor(() => Object.keys(pod.config?.material ?? {}).length === 1, { ...patience, what: "the old key to go" });
 
     await cluster.client.delete(secretType, { namespace: ns, name: "acme" });
-    await is("Ready", "SecretNotFound");
-    await is("Programmed", "NotInForce");
-    await is("Stalled", "SecretNotFound");
-    await waitFor(() => pod.config?.partners.length === 0, { ...patience, what: "the pod to forget it" });
+    await is("Ready", "UsingLastGood");
+    await is("ResolvedRefs", "SecretNotFound");
+    await is("Programmed", "Programmed");
+    await is("Stalled", "UsingLastGood");
   });
 
   test("that cannot be read leaves a partner as it was, says so, and is read when it can be", async () => {
@@ -187,7 +188,9 @@ describe("a Secret", () => {
     await first.stop();
     forbidden = "acme";
     await cluster.replica(ns, { runtime: { urls: [pod.url] }, wrapClient });
-    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "SecretNotReadable");
+    await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "UsingLastGood");
+    await cluster.reason(ns, "WebhookPartner", "acme", "ResolvedRefs", "SecretNotReadable");
+    await cluster.reason(ns, "WebhookPartner", "acme", "Reconciling", "UsingLastGood");
     await cluster.reason(ns, "WebhookPartner", "acme", "Programmed", "Programmed");
     expect(published(pod, "acme")).toMatchObject({ generation: 1 });
     forbidden = "";

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Kind } from "../../crds/resource.ts";
 import { reasons } from "../../crds/reasons.ts";
 import { KubeError } from "../../operator/kube/kube-error.ts";
+import { secretType } from "../../operator/resource-types.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";
 import { OperatorCluster } from "./operator-cluster.ts";
@@ -111,10 +112,21 @@ const rows: readonly Row[] = [
   {
     says: "its Secret is not there",
     kind: "WebhookPartner",
-    reaches: { ResolvedRefs: "SecretNotFound", Ready: "SecretNotFound", Programmed: "NotInForce" },
+    reaches: { ResolvedRefs: "SecretNotFound", Ready: "SecretNotFound", Programmed: "Held" },
     come: async ({ ns, start }) => {
       await start();
       await cluster.put(ns, "WebhookPartner", "it");
+    },
+  },
+  {
+    says: "its Secret was there and is gone",
+    kind: "WebhookPartner",
+    reaches: { ResolvedRefs: "SecretNotFound", Ready: "UsingLastGood", Programmed: "Programmed", Stalled: "UsingLastGood" },
+    come: async ({ ns, start }) => {
+      await start();
+      await cluster.partner(ns, "it", 1);
+      await cluster.reason(ns, "WebhookPartner", "it", "Ready", "Ready");
+      await cluster.client.delete(secretType, { namespace: ns, name: "it" });
     },
   },
   {

@@ -46,6 +46,8 @@ export class TestPod {
   polls = 0;
   /** Every fault that the shards ever made it report. */
   readonly faultsSeen: ConfigzError[] = [];
+  /** Every configuration that it obeyed, once a test asks for them. */
+  configsSeen: RuntimeConfig[] | undefined;
 
   private constructor(options: TestPodOptions) {
     this.#options = options;
@@ -148,6 +150,7 @@ export class TestPod {
     if (this.#shards.size < shardNames(this.#options.counts).length) return;
     const { config, faults, configzToken } = joinShards([...this.#shards.values()].map(({ shard }) => shard), this.#config);
     this.#config = config;
+    this.configsSeen?.push(config);
     this.#faults = faults;
     this.faultsSeen.push(...faults);
     this.#token = configzToken;
