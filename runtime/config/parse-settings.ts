@@ -81,6 +81,7 @@ function withDefaults(given: Given<Settings>): Settings {
     claims: { ...defaultSettings.claims, ...given.claims },
     ...possessionOf(given),
     personalData: { ...defaultSettings.personalData, ...given.personalData },
+    events: { ...defaultSettings.events, ...given.events },
     streams: {
       ...streams,
       ...given.streams,

@@ -1,5 +1,5 @@
 import { queryDeadlineMsDefault } from "../../crds/config.ts";
-import { certificateForms, tlsVersions, tokenBindings, tokenTypes, type Settings } from "./settings.ts";
+import { certificateForms, eventIdForms, tlsVersions, tokenBindings, tokenTypes, type Settings } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
 export const tokenAlgorithms = [
@@ -72,6 +72,7 @@ export const defaultSettings: Settings = {
     ],
     allowedFields: [],
   },
+  events: { idForms: [] },
   streams: {
     prefix: "hg",
     replicas: 1,
@@ -202,6 +203,9 @@ export const settingsSchema: object = {
     personalData: section("What no event may carry.", {
       forbiddenFields: fieldNames("Names of fields at any depth of data; replaces the default list."),
       allowedFields: fieldNames("Dotted paths below data whose digits are never taken for a card number."),
+    }),
+    events: section("What events have to be.", {
+      idForms: texts("Forms of which every event id must have one: Uuid, Ulid, or TenantPrefix (the tenant, one of . : /, and more); without any, every id is taken.", { enum: eventIdForms }, { maxItems: 3 }),
     }),
     streams: section("Sizes of the JetStream streams.", {
       prefix: text("First token of every subject; in capitals, of every stream name.", 16, "^[a-z][a-z0-9]*$"),

@@ -19,6 +19,7 @@ export interface Settings {
   /** Where NATS keeps data; what stores of another residency answer is not shared through it. @default all of it is */
   readonly residency?: string;
   readonly personalData: PersonalDataSettings;
+  readonly events: EventSettings;
   readonly streams: StreamSettings;
   readonly delivery: DeliverySettings;
   readonly metrics: MetricsSettings;
@@ -139,6 +140,17 @@ export interface PersonalDataSettings {
   /** Fields (dotted paths below `data`) whose digits are never taken for a card number. */
   readonly allowedFields: readonly string[];
 }
+
+/** What events have to be, besides what the envelope says. */
+export interface EventSettings {
+  /** Forms of which the id of every event must have one, so that no tenant can guess another's. @default none: any id */
+  readonly idForms: readonly EventIdForm[];
+}
+
+/** `Uuid`: RFC 9562 §4. `Ulid`: 26 digits of Crockford's base 32. `TenantPrefix`: the event's tenant, one of `.`, `:` and `/`, and more. */
+export type EventIdForm = (typeof eventIdForms)[number];
+/** Every {@link EventIdForm}. */
+export const eventIdForms = ["Uuid", "Ulid", "TenantPrefix"] as const;
 
 /** Sizes of the JetStream streams. Source: design §4. */
 export interface StreamSettings {

@@ -10,6 +10,8 @@ import { eventHeaders } from "./stored-event.ts";
 
 /** First segment of the types of events that this program makes itself; producers may not use it. */
 export const ownDomain = "heliograph";
+/** First characters of the ids of those events; producers may not use them, since an id is unique in the installation. */
+export const ownIdPrefix = `${ownDomain}:`;
 
 /**
  * What happens to deliveries and partners, as events that partners may subscribe to.
@@ -54,7 +56,7 @@ export function eventsOfSettlement({ item, partner, settlement }: SettledDeliver
   }
   const about = (kind: OperationalKind, tenant: string, more: OperationalEvent["data"]): OperationalEvent => ({
     kind,
-    eventId: `${kind}:${item.did}:${item.generation}`,
+    eventId: `${ownIdPrefix}${kind}:${item.did}:${item.generation}`,
     tenant,
     data: { partner: partner.label, event_id: item.eventId, event_type: item.type, attempt: attemptNumber(item), ...more },
   });
@@ -70,7 +72,7 @@ export function eventsOfSettlement({ item, partner, settlement }: SettledDeliver
     case "disabled":
       return [
         about("rejected", item.tenant, { reason: settlement.reason }),
-        { kind: "disabled", eventId: `disabled:${partner.token}:${partner.config.specDigest}`, tenant: noTenant, data: { partner: partner.label, reason: settlement.reason } },
+        { kind: "disabled", eventId: `${ownIdPrefix}disabled:${partner.token}:${partner.config.specDigest}`, tenant: noTenant, data: { partner: partner.label, reason: settlement.reason } },
       ];
     default:
       throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
@@ -113,7 +115,7 @@ export function createOperationalEvents(deps: OperationalDeps): OperationalEvent
   return {
     settled: async (settled) => void (await tell(settled.partner, eventsOfSettlement(settled))),
     breakerOpened: async (partner, restMs) => {
-      const eventId = `breaker_open:${partner.token}:${Math.floor(deps.now())}`;
+      const eventId = `${ownIdPrefix}breaker_open:${partner.token}:${Math.floor(deps.now())}`;
       await tell(partner, [{ kind: "breaker_open", eventId, tenant: noTenant, data: { partner: partner.label, rest_ms: restMs } }]);
     },
   };

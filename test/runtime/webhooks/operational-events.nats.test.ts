@@ -39,7 +39,7 @@ describe.concurrent("events about deliveries", () => {
     await it.ingest(eventBytes("e-gone"));
     const more = ["heliograph.delivery.rejected", "heliograph.partner.disabled"];
     await waitFor(() => more.every((type) => typesOf(watcher).includes(type)) || undefined, { timeoutMs, what: "the events of a disabled partner" });
-    const exhausted = watcher.received.filter(({ eventId }) => eventId.startsWith("exhausted:"));
+    const exhausted = watcher.received.filter(({ eventId }) => eventId.startsWith("heliograph:exhausted:"));
     expect(exhausted).toHaveLength(1);
     expect(JSON.parse(exhausted[0]?.body.toString() ?? "")).toMatchObject({
       tenant: "acme",

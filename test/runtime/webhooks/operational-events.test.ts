@@ -27,18 +27,18 @@ const retry: Settlement = { kind: "retry", atMs: 1, reason: "status_503" };
 describe("what is told of a settlement", () => {
   test.each<[string, Settlement, Partial<DeliveryItem>, readonly string[]]>([
     ["nothing of a first failure", retry, { attempt: 1 }, []],
-    ["the third failure, once", retry, { attempt: 3 }, ["failing failing:d:2 acme"]],
+    ["the third failure, once", retry, { attempt: 3 }, ["failing heliograph:failing:d:2 acme"]],
     ["nothing of the fourth", retry, { attempt: 4 }, []],
     ["nothing of a success at once", { kind: "delivered" }, { attempt: 1 }, []],
     ["nothing of a success in time", { kind: "delivered" }, { attempt: 3 }, []],
-    ["a success after that", { kind: "delivered" }, { attempt: 4 }, ["recovered recovered:d:2 acme"]],
-    ["a delivery that is dead", { kind: "dead", reason: "dns" }, {}, ["exhausted exhausted:d:2 acme"]],
-    ["a delivery that was rejected", { kind: "rejected", reason: "status_404" }, {}, ["rejected rejected:d:2 acme"]],
+    ["a success after that", { kind: "delivered" }, { attempt: 4 }, ["recovered heliograph:recovered:d:2 acme"]],
+    ["a delivery that is dead", { kind: "dead", reason: "dns" }, {}, ["exhausted heliograph:exhausted:d:2 acme"]],
+    ["a delivery that was rejected", { kind: "rejected", reason: "status_404" }, {}, ["rejected heliograph:rejected:d:2 acme"]],
     [
       "a partner that answers 410, to those who watch the installation",
       { kind: "disabled", reason: "status_410" },
       {},
-      ["rejected rejected:d:2 acme", `disabled disabled:${partner.token}:${partner.config.specDigest} -`],
+      ["rejected heliograph:rejected:d:2 acme", `disabled heliograph:disabled:${partner.token}:${partner.config.specDigest} -`],
     ],
     ["nothing of events like these", { kind: "dead", reason: "dns" }, { type: "heliograph.delivery.exhausted" }, []],
   ])("%s", (_sentence, settlement, fields, expected) => {
