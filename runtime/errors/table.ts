@@ -33,7 +33,7 @@ const rows = {
   // Webhooks
   invalid_envelope: { status: 422, title: "The event envelope is not valid", retryable: false },
   personal_data: { status: 422, title: "The event carries personal data", retryable: false },
-  event_id_reused: { status: 409, title: "The event id was used for other bytes", retryable: false },
+  event_id_reused: { status: 409, title: "The event id was used for another event", retryable: false },
   event_not_found: { status: 404, title: "There is no such event", retryable: false },
   replay_not_found: { status: 404, title: "There is no such replay", retryable: false },
   partner_not_found: { status: 404, title: "There is no such partner", retryable: false },

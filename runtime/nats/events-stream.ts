@@ -4,7 +4,7 @@ import { deleteConsumer, ensureConsumer } from "./consumers.ts";
 import { routerConsumer, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
-import { readAt, readBatchFrom, readLast, readLastOfEach, type StoredMessage } from "./stored-messages.ts";
+import { readAt, readBatchFrom, readLast, readLastOfTenants, type StoredMessage } from "./stored-messages.ts";
 import type { HeaderFields } from "./headers.ts";
 
 /** An event for the stream. */
@@ -15,18 +15,23 @@ export interface EventToStore {
   readonly bytes: Uint8Array;
 }
 
-/** `HG_EVENTS`: what producers sent, byte for byte, each id of a tenant once. */
+/** `HG_EVENTS`: what producers sent, byte for byte, each id once. */
 export interface EventsStream {
   /**
-   * Stores the event if its id is new in its tenant over the whole retention; `unexpected` says that it is not.
+   * Stores the event if no tenant has its id over the whole retention. `unexpected`: one has it, or is about to, since the
+   * stream's leader also refuses an id that another message still being replicated carries.
    *
    * @throws Unanswered
    */
   store(event: EventToStore): Promise<PublishAnswer>;
+  /** The newest event of any tenant with this id, read from the leader. @throws Unanswered */
+  readOfAny(idhash: string): Promise<StoredMessage | undefined>;
   /** The stored event, read from the leader. @throws Unanswered */
   read(tenant: string, idhash: string): Promise<StoredMessage | undefined>;
   /** The event of one of these tenants (`*`: of any); the newest when several have it. */
   find(tenants: readonly string[], idhash: string): Promise<StoredMessage | undefined>;
+  /** The event of each of these tenants (`*`: of all) with this id. */
+  findEach(tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]>;
   /** The event with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
   /** Events of a tenant (`*`: of all) in order, from a sequence or a time on, as many as are quick to read. */
@@ -57,22 +62,27 @@ const scanBytesMax = 4 * 1024 * 1024;
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
   const stream = layout.streams.events;
   const once = createOneAtATime<EventsSize>();
+  const findEach = (tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]> =>
+    readLastOfTenants(handle, stream, tenants, (tenant) => layout.event(tenant, idhash));
   return {
     store: ({ tenant, idhash, headers, bytes }) => {
       const message = {
         subject: layout.event(tenant, idhash),
         payload: bytes,
-        // Unlike the duplicate window, this holds as long as the event is kept.
-        headers: { ...headers, [publishHeader.expectedSubjectSequence]: "0" },
+        // Unlike the duplicate window, this holds as long as the event is kept. Source: docs/decisions/0114.
+        headers: {
+          ...headers,
+          [publishHeader.expectedSubjectSequence]: "0",
+          [publishHeader.expectedSubject]: layout.event("*", idhash),
+        },
       };
       return publish(handle, message);
     },
     read: (tenant, idhash) => readLast(handle, stream, layout.event(tenant, idhash)),
+    readOfAny: (idhash) => readLast(handle, stream, layout.event("*", idhash)),
+    findEach,
     find: async (tenants, idhash) => {
-      if (tenants.length === 0) {
-        return undefined;
-      }
-      const found = await readLastOfEach(handle, stream, subjectsOf(layout, tenants, idhash));
+      const found = await findEach(tenants, idhash);
       return found.reduce<StoredMessage | undefined>((a, b) => (a === undefined || b.seq > a.seq ? b : a), undefined);
     },
     at: (seq) => readAt(handle, stream, seq),
@@ -95,12 +105,4 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
 async function sizeOf(handle: NatsConnectionHandle, stream: string): Promise<EventsSize> {
   const { messages, bytes, first_seq: firstSeq } = (await handle.manager.streams.info(stream)).state;
   return { messages, bytes, firstSeq };
-}
-
-/**
- * The tenant is a token of its own and not in the hash, so that those who may see every tenant find an event by its id.
- */
-function subjectsOf(layout: Layout, tenants: readonly string[], idhash: string): readonly string[] {
-  const named = tenants.includes("*") ? ["*"] : [...new Set(tenants)];
-  return named.map((tenant) => layout.event(tenant, idhash));
 }

@@ -19,7 +19,7 @@ const noneStatus = 404;
 const goneCodes: ReadonlySet<number> = new Set([10037, 10043, 10057]);
 
 /**
- * The last message of an exact subject, read from the stream's leader: a replica may lag behind what was just
+ * The last message of a subject, which may hold wildcards, read from the stream's leader: a replica may lag behind what was just
  * acknowledged, and decisions about sending must not be taken on that.
  *
  * @throws Unanswered
@@ -63,6 +63,21 @@ export async function readLastOfEach(
 ): Promise<readonly StoredMessage[]> {
   const answers = await handle.manager.direct.getLastMessagesFor(stream, { multi_last: [...filters] });
   return collect(answers);
+}
+
+/**
+ * The last message of each of these tenants (`*`: of all), from any replica. At most 1,024.
+ *
+ * @param subjectOf the subject of a tenant, or of all for `*`
+ */
+export async function readLastOfTenants(
+  handle: NatsConnectionHandle,
+  stream: string,
+  tenants: readonly string[],
+  subjectOf: (tenant: string) => string,
+): Promise<readonly StoredMessage[]> {
+  const named = tenants.includes("*") ? ["*"] : [...new Set(tenants)];
+  return named.length === 0 ? [] : readLastOfEach(handle, stream, named.map((tenant) => subjectOf(tenant)));
 }
 
 /** Every message of a subject in order from a sequence on, at most `countMax` (up to 1,024), from any replica. */

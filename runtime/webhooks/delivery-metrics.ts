@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /** Figures of the webhook half. Labels come from closed lists; those by partner, whose number is bounded, are apart. */
 export interface DeliveryMetrics {
-  /** Requests to store an event, by `outcome`: `stored`, `duplicate`, `reused`, `refused`, `unavailable`. */
+  /** Requests to store an event, by `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`, `unavailable`. */
   readonly ingested: Counter<"outcome">;
   /** Deliveries that the router made out of events. */
   readonly routed: Counter;

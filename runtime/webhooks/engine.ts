@@ -38,6 +38,7 @@ import { createOperationalEvents } from "./operational-events.ts";
 import { createPartnerMetrics } from "./partner-metrics.ts";
 import { createPromotions, type Promotions } from "./promotions.ts";
 import { personalDataRules } from "./personal-data.ts";
+import { createTakenIds, readEventIdUse, type EventIdUse } from "./taken-ids.ts";
 import { createSettledCounter } from "./replay/count-settled.ts";
 import { createDeadLetterBox, type DeadLetterBox } from "./replay/dead-letter-box.ts";
 import { createReplayStore } from "./replay/replay-store.ts";
@@ -60,6 +61,8 @@ export interface WebhookEngine {
   event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
   /** Events of some tenants, oldest first. @throws Refusal `event_not_found`, `events_unavailable` */
   events(query: EventQuery): Promise<EventPage>;
+  /** Who of these tenants has an event id and who was refused it. @throws Refusal `events_unavailable` */
+  eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
   /** The public keys of a partner (`namespace/name`) that have not ended; none for a partner that has none or does not exist. */
   publicKeys(partner: string): PublishedKeys;
   /** Replays and redrives. */
@@ -229,6 +232,8 @@ class Engine implements WebhookEngine {
       isConnected: () => nats.isConnected(),
       nonce: createNonce(),
       metrics: this.#context.metrics,
+      idForms: settings.events.idForms,
+      onTaken: createTakenIds(this.#context),
     });
     this.apply(deps.config);
   }
@@ -282,6 +287,10 @@ class Engine implements WebhookEngine {
 
   event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined> {
     return answered(() => readHistory({ ...this.#context, table: () => this.#table }, eventId, tenants));
+  }
+
+  eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined> {
+    return answered(() => readEventIdUse(this.#context, eventId, tenants));
   }
 
   async events(query: EventQuery): Promise<EventPage> {

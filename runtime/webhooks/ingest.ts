@@ -1,10 +1,13 @@
-import { Refusal } from "../errors/refusal.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EventIdForm } from "../config/settings.ts";
+import { Refusal, type FieldError } from "../errors/refusal.ts";
 import type { EventsStream } from "../nats/events-stream.ts";
-import { untilAnswered } from "../nats/persistence.ts";
+import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { PublishAnswer } from "../nats/publish.ts";
 import { Unanswered } from "../nats/requests.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { Envelope, ValidEnvelope } from "./envelope.ts";
+import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { eventHash } from "./ids.ts";
 import { isOwnType, ownDomain } from "./operational-events.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "./stored-event.ts";
@@ -33,6 +36,10 @@ export interface IngestDeps {
   /** A text that no other request of any pod has. */
   readonly nonce: () => string;
   readonly metrics: DeliveryMetrics;
+  /** Forms of which the id of every event must have one. @default any id */
+  readonly idForms?: readonly EventIdForm[];
+  /** Told of ids that another tenant has. @default nobody */
+  readonly onTaken?: (taken: EventIdTaken) => void;
   /** Time in which an event is tried to be stored, repeats included, in milliseconds. @default 4000 */
   readonly giveUpAfterMs?: number;
 }
@@ -41,7 +48,7 @@ export interface IngestDeps {
  * Stores one event, once; resolves only after JetStream has it. A repeat with the same bytes is a duplicate over the
  * whole retention of the stream.
  *
- * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for other bytes under a known id;
+ * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for other bytes under a known id, or one of another tenant;
  *   `events_unavailable` when the event cannot be stored now, and nobody can say whether it was
  */
 export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestAnswer>;
@@ -66,17 +73,18 @@ export function createIngest(deps: IngestDeps): Ingest {
     } catch (error) {
       const refusal = refusalOf(error);
       metrics.ingested.inc({ outcome: outcomeOf(refusal) });
+      if (refusal instanceof EventIdTaken) deps.onTaken?.(refusal);
       throw refusal;
     }
   };
 }
 
-function parsedFor({ parse }: IngestDeps, bytes: Uint8Array, { tenants }: EventCaller): ValidEnvelope {
+function parsedFor({ parse, idForms = [] }: IngestDeps, bytes: Uint8Array, { tenants }: EventCaller): ValidEnvelope {
   const valid = parse(bytes);
   const { tenant, type } = valid.envelope;
-  if (isOwnType(type)) {
-    const detail = `types that begin with ${ownDomain} are made by the sender itself`;
-    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: [{ field: "type", code: "not_allowed", detail }] });
+  const problems = [typeProblem(type), eventIdProblem(valid.envelope, idForms)].filter((problem) => problem !== undefined);
+  if (problems.length > 0) {
+    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
   }
   if (!tenants.includes("*") && !tenants.includes(tenant)) {
     throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
@@ -84,34 +92,59 @@ function parsedFor({ parse }: IngestDeps, bytes: Uint8Array, { tenants }: EventC
   return valid;
 }
 
-async function store(deps: IngestDeps, { envelope, bytes }: ValidEnvelope): Promise<IngestAnswer> {
+function typeProblem(type: string): FieldError | undefined {
+  const detail = `types that begin with ${ownDomain} are made by the sender itself`;
+  return isOwnType(type) ? { field: "type", code: "not_allowed", detail } : undefined;
+}
+
+async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestAnswer> {
+  const { envelope, bytes } = valid;
   const { eventId, tenant } = envelope;
   const { giveUpAfterMs = giveUpAfterMsDefault } = deps;
   const nonce = deps.nonce();
   const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce), bytes };
-  const answer = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
-  if (answer.kind === "refused") {
-    throw refusedStore(answer);
+  const deadlineMs = performance.now() + giveUpAfterMs;
+  for (let tries = 1; ; tries += 1) {
+    const answer = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
+    if (answer.kind === "refused") {
+      throw refusedStore(answer);
+    }
+    if (answer.kind === "stored") {
+      return { eventId, tenant, duplicate: false };
+    }
+    const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
+    if (known !== undefined) {
+      return answerOf(known, valid, nonce);
+    }
+    // The event that has the id is still being replicated, or has just been dropped for its age.
+    const pauseMs = pauseAfter(tries);
+    if (performance.now() + pauseMs >= deadlineMs) {
+      throw unavailable("Another event with this id is being stored, try again", retryAfterSeconds);
+    }
+    await sleep(pauseMs, undefined, { ref: false });
   }
-  if (answer.kind === "stored") {
-    return { eventId, tenant, duplicate: false };
+}
+
+/** @throws EventIdTaken, Refusal `event_id_reused` */
+function answerOf(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestAnswer {
+  const { eventId, tenant } = envelope;
+  if (known.tenant !== tenant) {
+    throw new EventIdTaken(envelope, known.tenant);
   }
-  const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
-  if (known?.nonce === nonce) {
+  if (known.nonce === nonce) {
     // The first try was stored, only its answer was lost.
     return { eventId, tenant, duplicate: false };
   }
-  if (known !== undefined && Buffer.compare(known.body, bytes) !== 0) {
+  if (Buffer.compare(known.body, bytes) !== 0) {
     throw new Refusal("event_id_reused", `The event id ${eventId} was used for other bytes`);
-  }
-  if (known === undefined) {
-    throw unavailable("The event is being replaced, try again", retryAfterSeconds);
   }
   return { eventId, tenant, duplicate: true };
 }
 
+/** The event of the same tenant first: older versions stored an id once in each tenant. */
 async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): Promise<StoredEvent | undefined> {
-  const message = await events.read(tenant, eventHash(eventId));
+  const idhash = eventHash(eventId);
+  const message = (await events.read(tenant, idhash)) ?? (await events.readOfAny(idhash));
   return message === undefined ? undefined : readEvent(message);
 }
 
@@ -134,9 +167,10 @@ function refusalOf(error: unknown): Refusal {
   );
 }
 
-function outcomeOf({ code }: Refusal): string {
+function outcomeOf(refusal: Refusal): string {
+  const { code } = refusal;
   if (code === "event_id_reused") {
-    return "reused";
+    return refusal instanceof EventIdTaken ? "taken" : "reused";
   }
   return code === "events_unavailable" ? "unavailable" : "refused";
 }

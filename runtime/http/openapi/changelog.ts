@@ -20,6 +20,9 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
     version: "2026-11-22",
     changes: [
+      { kind: "changed", surface: "webhooks", what: "an event id is unique in the installation: 409 event_id_reused for one that another tenant has" },
+      { kind: "changed", surface: "webhooks", what: "history holds the bytes of an event as they were sent; numbers beyond every double and halves of surrogate pairs are refused" },
+      { kind: "added", surface: "webhooks", what: "GET /webhooks/event-ids/:id, for administrators" },
       { kind: "added", surface: "metrics", what: "hit_ratio of each cache in the health view; the state and fallback of a cache are words of a closed list" },
       { kind: "added", surface: "webhooks", what: "detail of a replay: why it failed or does not go on" },
       { kind: "added", surface: "webhooks", what: "states held and not_routed of a delivery, and routed_at of an event that not every partner gets" },

@@ -36,6 +36,15 @@ export const historyOperation: Operation = {
   answers: { "200": { description: "The event", schema: "EventHistory" } },
 };
 
+/** `GET /webhooks/event-ids/:id` */
+export const eventIdOperation: Operation = {
+  id: "readEventIdUse",
+  tag: "webhooks",
+  summary: "Which tenants have an event id, and which were refused it",
+  parameters: [eventId],
+  answers: { "200": { description: "The tenants", schema: "EventIdUse" } },
+};
+
 /** `GET /webhooks/events` */
 export const listOperation: Operation = {
   id: "listEvents",

@@ -57,6 +57,11 @@ export const eventSchemas: SchemaSet = {
     response: nullable(object({ headers: { type: "object", additionalProperties: text() }, body: text(), body_truncated: flag })),
     replay_id: nullable(text()),
   }),
+  EventIdUse: object({
+    event_id: text(),
+    events: list(object({ tenant: text(), type: text(), accepted_at: ref("Time") })),
+    refused: list(object({ tenant: text(), held_by: text(), at: ref("Time") })),
+  }),
   EventPage: object({ data: list(ref("EventSummary")), meta: ref("CursorMeta") }),
   CursorMeta: object({ cursor: nullable(text({ description: "For the next page; null at the end" })) }),
   EventSummary: object({

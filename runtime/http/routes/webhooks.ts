@@ -1,6 +1,7 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { EventPage, EventQuery } from "../../webhooks/event-list.ts";
 import { historyBytes, type EventHistory } from "../../webhooks/history.ts";
+import type { EventIdUse } from "../../webhooks/taken-ids.ts";
 import type { DeadLetterBox } from "../../webhooks/replay/dead-letter-box.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
 import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
@@ -14,6 +15,8 @@ import { readEventQuery, readLetterQuery } from "./event-query.ts";
 export interface WebhookService {
   /** The event with its attempts; undefined when no such event is visible to the tenants. */
   event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
+  /** Who of these tenants has an event id and who was refused it; undefined for none. */
+  eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
   /** @throws Refusal */
   events(query: EventQuery): Promise<EventPage>;
   readonly replays: Replays;
@@ -61,6 +64,17 @@ function historyRoutes(service: WebhookService): readonly Route[] {
         // An event of another tenant is not told apart from none.
         if (history === undefined) throw new Refusal("event_not_found", "No such event is visible to this caller.");
         return { status: 200, headers: jsonBytes, body: historyBytes(history) };
+      },
+    },
+    {
+      method: "GET",
+      path: "/webhooks/event-ids/:id",
+      scopes: ["admin:debug"],
+      operation: operations.eventIdOperation,
+      answer: async ({ path, caller }) => {
+        const body = await service.eventIdUse(path["id"] ?? "", caller.tenants);
+        if (body === undefined) throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
+        return { status: 200, body };
       },
     },
     {

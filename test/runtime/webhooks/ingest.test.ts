@@ -19,23 +19,31 @@ interface Script {
   readonly store: (event: EventToStore, tries: number) => Promise<PublishAnswer>;
   /** Headers of what is stored under the id. */
   readonly known?: Readonly<Record<string, string>>;
+  /** Whose event has the id. @default acme */
+  readonly holder?: string;
+  /** How often the event that has the id is not read yet. @default 0 */
+  readonly unread?: number;
   readonly isConnected?: boolean;
 }
 
 /** An ingest over a stream that follows a script, for answers that a real server gives only by accident. */
-function scripted({ store, known = {}, isConnected = true }: Script): {
+function scripted({ store, known = {}, holder = "acme", unread = 0, isConnected = true }: Script): {
   readonly ingest: Ingest;
   readonly nonces: string[];
 } {
   const nonces: string[] = [];
-  const events: Pick<EventsStream, "store" | "read"> = {
+  let reads = 0;
+  const events: Pick<EventsStream, "store" | "read" | "readOfAny"> = {
     store: (event) => {
       nonces.push(event.headers["Hg-Nonce"] ?? "");
       return store(event, nonces.length);
     },
-    read: (tenant, idhash) => {
+    read: (tenant, idhash) => (tenant === holder ? events.readOfAny(idhash) : Promise.resolve(undefined)),
+    readOfAny: (idhash) => {
+      reads += 1;
+      if (reads <= unread) return Promise.resolve(undefined);
       const headers = { "Hg-Event": "e-1", "Hg-Type": "payout.processed", ...known };
-      const subject = `hg.evt.${tenant}.${idhash}`;
+      const subject = `hg.evt.${holder}.${idhash}`;
       return Promise.resolve({ subject, seq: 1, storedAtMs: 0, headers, data: eventBytes("e-1") });
     },
   };
@@ -70,6 +78,24 @@ describe("an event whose storing was not answered", () => {
       known: { "Hg-Nonce": "other.7" },
     });
     expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: true });
+  });
+
+  test("is looked at again while the one that has its id is being replicated", async () => {
+    const { ingest, nonces } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), unread: 3 });
+    expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: true });
+    expect(nonces.length).toBeGreaterThan(1);
+  });
+
+  test("is answered 503 when nobody can say who has its id", async () => {
+    const { ingest } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), unread: Number.POSITIVE_INFINITY });
+    expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", retryAfterSeconds: 1 });
+  });
+
+  test("is refused when another tenant has its id, also with equal bytes", async () => {
+    const { ingest } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), holder: "zeta" });
+    const refused = await refusal(ingest);
+    expect(refused).toMatchObject({ code: "event_id_reused", errors: [{ field: "event_id" }] });
+    expect((refused as Error).message).not.toContain("zeta");
   });
 
   test("is answered 503 within the bound", async () => {

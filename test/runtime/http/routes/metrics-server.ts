@@ -149,6 +149,7 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
   const nothing = {
     ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }),
     event: async () => undefined,
+    eventIdUse: async () => undefined,
     events: async () => ({ items: [] }),
     replays: { replay: absent, redrive: absent, get: absent, cancel: absent },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),

@@ -15,6 +15,7 @@ const everyScope = ["metrics:read", "metrics:read.public", "metrics:explain", "m
 const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
   "POST /events": ["events:write"],
   "GET /webhooks/events/:id": ["webhooks:read"],
+  "GET /webhooks/event-ids/:id": ["admin:debug"],
   "GET /webhooks/events": ["webhooks:read"],
   "POST /webhooks/replay": ["webhooks:replay"],
   "GET /webhooks/replay/:id": ["webhooks:replay", "webhooks:read"],
