@@ -33,6 +33,7 @@ import { readSettingsFile } from "./settings-file.ts";
 import { startStep } from "./start-error.ts";
 import { version } from "./version.ts";
 import { createWebhookEngine, type WebhookEngine } from "./webhooks/engine.ts";
+import { podKey } from "./webhooks/homes.ts";
 
 /** What every way of running the product is told. */
 export interface ProgramOptions {
@@ -195,15 +196,15 @@ async function startEngines<State extends ConfigState>(
   closing.add("NATS connection", () => nats.drain());
   status.nats = nats;
   const { config } = initial;
+  const layout = createLayout(settings.streams.prefix);
+  const messages = createPodMessages(nats, layout, podKey(prepared.podId), (error, topic) => log.warn({ err: error, topic }, "another pod's question is not answered"));
+  closing.add("messages of other pods", () => messages.stop());
   const engine = await startStep("nats", "NATS cannot be used", () =>
-    createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version }),
+    createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version, peers: messages }),
   );
   closing.add("webhooks", (remainingMs) => engine.stop(remainingMs));
   status.engine = engine;
   closing.add("marks", board.followMarks(engine));
-  const layout = createLayout(settings.streams.prefix);
-  const messages = createPodMessages(nats, layout, engine.pods.own, (error, topic) => log.warn({ err: error, topic }, "another pod's question is not answered"));
-  closing.add("messages of other pods", () => messages.stop());
   const { residency } = settings;
   const shared = { peers: { ...messages, ...engine.pods }, sharedBytes: createCacheStream(nats, layout) };
   const { deadlineMs } = settings.metrics;

@@ -223,7 +223,7 @@ export const settingsSchema: object = {
         maximum: ownLanesMaxMax,
       },
       removedAfterSeconds: {
-        description: "How long a partner is gone before what waits for it goes too, in seconds.",
+        description: "How long a partner is gone before what waits for it ends as dead letters, in seconds.",
         type: "integer",
         minimum: 1,
         maximum: 30 * daySeconds,

@@ -7,7 +7,7 @@ import type { HeaderFields } from "./headers.ts";
 import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "./layout.ts";
 import { publish, publishHeader, type PublishAnswer } from "./publish.ts";
 import { startPull, type Pull, type PullOptions } from "./pull.ts";
-import { readAt, readBatch, readBatchFrom, readLast, type StoredMessage } from "./stored-messages.ts";
+import { readAt, readBatch, readBatchFrom, readLast, removeMessage, type StoredMessage } from "./stored-messages.ts";
 
 /** A delivery's message for the stream. */
 export interface DeliveryToStore {
@@ -84,11 +84,17 @@ export interface DeliveriesStream {
   /** Hands nothing out of the lane until then, Unix milliseconds by JetStream's clock; a time that is past ends that. */
   pause(queue: LaneQueue, lane: string, untilMs: number): Promise<void>;
   pull(queue: LaneQueue, lane: string, options: Omit<PullOptions, "stream" | "consumer">): Pull;
-  /**
-   * Removes everything that waits for a partner, and the consumers of its own lane; false while something of it is in
-   * flight, which is left to end.
-   */
+  /** Removes the consumers of a partner's own lane; false while something waits for the partner. */
   removePartner(partner: string): Promise<boolean>;
+  /**
+   * Messages that the consumers of a partner's own lane wait to hear of. What was given back and is pulled by nobody counts
+   * for ever.
+   */
+  unacknowledged(partner: string): Promise<number>;
+  /** Messages of a partner in one place, in whatever lane, from a sequence on, from any replica. Never for the hot path. */
+  pending(partner: string, place: PendingPlace, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
+  /** Takes a message out; nothing when it is gone already. */
+  remove(seq: number): Promise<void>;
   /** Messages of a queue, of every lane, from a sequence on, from any replica. */
   waiting(queue: LaneQueue, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
   /** The oldest message of a partner (`*`: of all) in a queue, whatever lane it is in. Never for the hot path. */
@@ -112,6 +118,11 @@ export interface DeliveriesStream {
   waitingFor(lane: string, partner: string): Promise<number>;
 }
 
+/** Where something may wait for a partner; in the order of {@link Layout.partnerFilters}. */
+export const pendingPlaces = ["first", "retry", "schedule"] as const;
+export type PendingPlace = (typeof pendingPlaces)[number];
+
+const pendingBytesMax = 4 * 1024 * 1024;
 /** The largest event and its headers. */
 const oneMessageBytes = 1024 * 1024;
 
@@ -147,18 +158,13 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
     pause: async (queue, lane, untilMs) =>
       void (await handle.manager.consumers.pause(stream, laneConsumer(queue, lane), new Date(untilMs))),
     pull: (queue, lane, options) => startPull(handle, { ...options, stream, consumer: laneConsumer(queue, lane) }),
-    removePartner: async (partner) => {
-      const names = laneQueues.map((queue) => laneConsumer(queue, partner));
-      const states = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
-      if (states.some((info) => (info?.num_ack_pending ?? 0) > 0)) {
-        return false;
-      }
-      for (const filter of layout.partnerFilters(partner)) {
-        await handle.manager.streams.purge(stream, { filter });
-      }
-      await Promise.all(names.map((name) => deleteConsumer(handle, stream, name)));
-      return true;
+    removePartner: (partner) => removePartner(handle, layout, partner),
+    unacknowledged: (partner) => unacknowledged(handle, stream, partner),
+    pending: (partner, place, seq, countMax) => {
+      const subject = layout.partnerFilters(partner)[pendingPlaces.indexOf(place)] ?? "";
+      return readBatchFrom(handle, stream, { subject, seq, countMax, bytesMax: pendingBytesMax });
     },
+    remove: (seq) => removeMessage(handle, stream, seq),
     waiting: (queue, seq, countMax) => readBatch(handle, stream, layout.laneFilter(queue, "*"), countMax, seq),
     oldest: async (queue, partner) => {
       const subject = queue === "first" ? layout.firstAttempt("*", partner, "*") : layout.retry("*", partner, "*");
@@ -187,6 +193,21 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
 async function sizeOf(handle: NatsConnectionHandle, stream: string): Promise<StreamSize> {
   const { messages, bytes } = (await handle.manager.streams.info(stream)).state;
   return { messages, bytes };
+}
+
+async function removePartner(handle: NatsConnectionHandle, layout: Layout, partner: string): Promise<boolean> {
+  const stream = layout.streams.deliveries;
+  const counts = await Promise.all(layout.partnerFilters(partner).map((filter) => countSubjects(handle, stream, filter)));
+  if (counts.some((count) => count > 0)) {
+    return false;
+  }
+  await Promise.all(laneQueues.map((queue) => deleteConsumer(handle, stream, laneConsumer(queue, partner))));
+  return true;
+}
+
+async function unacknowledged(handle: NatsConnectionHandle, stream: string, partner: string): Promise<number> {
+  const infos = await Promise.all(laneQueues.map((queue) => consumerInfo(handle, stream, laneConsumer(queue, partner))));
+  return infos.reduce((sum, info) => sum + (info?.num_ack_pending ?? 0), 0);
 }
 
 function queuesByLane(consumers: readonly string[]): ReadonlyMap<string, readonly LaneQueue[]> {

@@ -3,7 +3,7 @@ import type { StoredMessage } from "../nats/stored-messages.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
 import { eventHash, messageId, type AttemptId } from "./ids.ts";
 import type { AttemptTimings, FailureReason, Outcome } from "./outcome.ts";
-import type { Partner } from "./partner.ts";
+import type { NamedPartner, Partner } from "./partner.ts";
 import type { Settlement } from "./settle.ts";
 
 /**
@@ -39,14 +39,19 @@ export type RecordedOutcome =
     }
   | { readonly kind: "failure"; readonly reason: FailureReason; readonly detail: string };
 
-/** One attempt that was made. */
-export interface MadeAttempt {
+/** One attempt that was made, or what ended its delivery without one. */
+export interface RecordableAttempt {
   readonly item: DeliveryItem;
-  readonly partner: Partner;
+  readonly partner: NamedPartner;
   readonly startedAtMs: number;
   readonly outcome: Outcome;
   readonly settlement: Settlement;
   readonly pod: string;
+}
+
+/** One attempt that was made. */
+export interface MadeAttempt extends RecordableAttempt {
+  readonly partner: Partner;
 }
 
 /** Characters kept of an answer that was not a success; a success says nothing that history needs in full. */
@@ -57,7 +62,7 @@ const headerCharactersMax = 256;
 const keptHeaders = ["content-type", "location", "retry-after", "x-request-id", "x-trace-id"];
 
 /** The record of an attempt. */
-export function attemptRecord({ item, partner, startedAtMs, outcome, settlement, pod }: MadeAttempt): AttemptRecord {
+export function attemptRecord({ item, partner, startedAtMs, outcome, settlement, pod }: RecordableAttempt): AttemptRecord {
   const { uid, namespace, name } = partner.config;
   const { did, generation, attempt, hop, eventId, tenant } = item;
   return {

@@ -9,7 +9,7 @@ import type { Tokens } from "./authorize/tokens.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { DisabledPartners } from "./disabled-partners.ts";
-import type { Partner } from "./partner.ts";
+import type { NamedPartner, Partner } from "./partner.ts";
 import type { PartnerMetrics } from "./partner-metrics.ts";
 import type { Sender } from "./send.ts";
 import type { Settlement } from "./settle.ts";
@@ -28,7 +28,7 @@ export type Stage = "routing" | "routed_one" | "loaded" | "sent" | "recorded" | 
 /** What became of one attempt. */
 export interface SettledDelivery {
   readonly item: DeliveryItem;
-  readonly partner: Partner;
+  readonly partner: NamedPartner;
   readonly settlement: Settlement;
 }
 

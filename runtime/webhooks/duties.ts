@@ -5,11 +5,15 @@ import type { NatsConnectionHandle } from "../nats/connect.ts";
 import type { Layout } from "../nats/layout.ts";
 import { isTopologyWhole, repairTopology } from "../nats/topology.ts";
 import type { Duty } from "./background.ts";
+import { createPendingEnder } from "./end-pending.ts";
+import { createRemovedEnder } from "./end-removed.ts";
+import { createHeldExpiry } from "./expire-held.ts";
 import { createKnownPartners } from "./known-partners.ts";
 import type { Partner } from "./partner.ts";
 import { keepRoom } from "./room.ts";
 import { createOrphanSearch, obeyAdvisories, type RescueDeps } from "./rescue.ts";
 import type { Router, RouterDeps } from "./router.ts";
+import type { RunningPartners } from "./running-partners.ts";
 
 export interface DutiesDeps {
   readonly context: RouterDeps;
@@ -19,9 +23,11 @@ export interface DutiesDeps {
   readonly streams: StreamSettings;
   /** Partners of the configuration. */
   readonly partners: () => readonly Partner[];
+  /** Which partners other pods have. */
+  readonly running: RunningPartners;
   /** Begins to run replays, in turns. */
   readonly replays: () => () => Promise<void>;
-  /** How long a partner is gone before what waits for it goes too. @default ten minutes */
+  /** How long a partner is gone before what waits for it ends. @default ten minutes */
   readonly removedAfterMs?: number;
   /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
   readonly orphanAgeMs?: number;
@@ -48,6 +54,7 @@ export function createDuties(deps: DutiesDeps): readonly Duty[] {
     { name: "topology", periodMs: topologyMs, begin: () => topologyDuty(deps) },
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
     { name: "partners", periodMs: partnersMs, begin: () => partnersDuty(deps) },
+    { name: "held", periodMs: partnersMs, begin: () => heldDuty(deps) },
     { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(rescueDeps(deps)) },
     { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(rescueDeps(deps)) },
   ];
@@ -85,15 +92,21 @@ async function repair({ context, nats, layout, streams }: DutiesDeps): Promise<v
   }
 }
 
-function partnersDuty({ context, nats, layout, partners, removedAfterMs }: DutiesDeps): () => Promise<void> {
+function heldDuty({ context, partners }: DutiesDeps): () => Promise<void> {
+  return createHeldExpiry({ partners, ender: createPendingEnder(context), now: context.now });
+}
+
+function partnersDuty({ context, nats, layout, partners, running, removedAfterMs }: DutiesDeps): () => Promise<void> {
+  const end = createRemovedEnder({ context, partners, ender: createPendingEnder(context) });
   return createKnownPartners({
     bucket: createBucket(nats, layout.buckets.partners),
     partners,
-    purge: async (token) => {
-      const isGone = await context.deliveries.removePartner(token);
+    running: (tokens) => running.among(tokens),
+    end: async (entry) => {
+      const isGone = await end(entry);
       const { promotedPartners, fullPartners, disabledPartners } = layout.buckets;
       const marks = isGone ? [promotedPartners, fullPartners, disabledPartners] : [];
-      await Promise.all(marks.map((bucket) => createBucket(nats, bucket).drop(token)));
+      await Promise.all(marks.map((bucket) => createBucket(nats, bucket).drop(entry.token)));
       return isGone;
     },
     now: context.now,

@@ -12,6 +12,7 @@ import { createDeliveriesStream } from "../nats/deliveries-stream.ts";
 import { createEventsStream } from "../nats/events-stream.ts";
 import { createReplaysStream, type ReplaysStream } from "../nats/replays-stream.ts";
 import type { Layout } from "../nats/layout.ts";
+import type { PodMessages } from "../nats/pod-messages.ts";
 import { ensureTopology } from "../nats/topology.ts";
 import type { LaneRules } from "./assign-lanes.ts";
 import { createConsents, type EndpointVerdict } from "./authorize/consents.ts";
@@ -46,6 +47,7 @@ import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
+import { createRunningPartners, type RunningPartners } from "./running-partners.ts";
 import { createSender, type Sender } from "./send.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/published-keys.ts";
 
@@ -120,7 +122,9 @@ export interface WebhookEngineDeps {
   readonly now?: () => number;
   /** [0, 1), for jitter. @default Math.random */
   readonly random?: () => number;
-  /** How long a partner is gone from the configuration before what waits for it goes too. @default as the settings say */
+  /** How pods ask each other which partners they have. @default no other pod is asked */
+  readonly peers?: Pick<PodMessages, "ask" | "serve">;
+  /** How long a partner is gone from the configuration before what waits for it ends. @default as the settings say */
   readonly removedAfterMs?: number;
   /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
   readonly orphanAgeMs?: number;
@@ -220,6 +224,7 @@ class Engine implements WebhookEngine {
       layout,
       streams: settings.streams,
       partners: () => this.#partners,
+      running: this.#runningPartners(),
       removedAfterMs,
       ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
     });
@@ -262,6 +267,13 @@ class Engine implements WebhookEngine {
       }
     };
     return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted, this.#oldestDue(), this.#dueBacklog()];
+  }
+
+  #runningPartners(): RunningPartners {
+    const { peers, log } = this.#deps;
+    const has = (token: string): boolean => this.#partners.some((partner) => partner.token === token);
+    const livePods = (): readonly string[] => this.pods.live();
+    return createRunningPartners({ livePods, own: this.pods.own, has, log, ...(peers === undefined ? {} : { peers }) });
   }
 
   #dueBacklog(): () => Promise<void> {

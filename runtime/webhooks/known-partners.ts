@@ -16,16 +16,14 @@ export interface KnownPartner {
 export interface PartnersCare {
   /** To be written into the list. */
   readonly write: readonly KnownPartner[];
-  /** Whose deliveries and consumers go now. */
+  /** Whose deliveries end now, before their consumers go. */
   readonly remove: readonly KnownPartner[];
 }
 
-/**
- * How long a partner is gone from the configuration before what waits for it goes too: an object that is deleted and
- * made again by mistake, or a pod that has not heard of it yet, costs nothing.
- */
+/** How long a partner is gone from the configuration before what waits for it ends: a deletion by mistake costs nothing. */
 export const removedAfterMs = 600_000;
 
+const nobody: ReadonlySet<string> = new Set();
 /** What was found to be stored for somebody unknown is put into the list by others. */
 const turnsBetweenReads = 30;
 
@@ -56,8 +54,10 @@ function isNews(entry: KnownPartner | undefined): boolean {
 export interface KnownPartnersDeps {
   readonly bucket: Bucket;
   readonly partners: () => readonly Partner[];
-  /** Purges what waits and deletes the consumers; false when something is still in flight. */
-  readonly purge: (token: string) => Promise<boolean>;
+  /** Ends some of what waits, and deletes the consumers when nothing does; false when there is more. */
+  readonly end: (partner: KnownPartner) => Promise<boolean>;
+  /** Of these tokens, those that a pod may still have configured. */
+  readonly running: (tokens: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly now: () => number;
   readonly log: Log;
   /** @default {@link removedAfterMs} */
@@ -65,8 +65,9 @@ export interface KnownPartnersDeps {
 }
 
 /**
- * Keeps the list of known partners and removes what is left of those that are gone: their attempts end, then what waits
- * is purged, then their consumers go. One pod does this. Each call is one turn. Source: design §4.
+ * Keeps the list of known partners and ends what is left of those that are gone: once no pod has the partner, its attempts
+ * end, then what waits becomes dead letters, then its consumers go. One pod does this. Each call is one turn. Source:
+ * design §4.
  */
 export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void> {
   /** What the list says; read rarely, since this pod is the only one that writes it while it has this duty. */
@@ -82,11 +83,12 @@ export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void
       await deps.bucket.put(entry.token, JSON.stringify(entry));
       known.set(entry.token, entry);
     }
-    for (const { token, label } of care.remove) {
-      if (await deps.purge(token)) {
-        await deps.bucket.drop(token);
-        known.delete(token);
-        deps.log.info({ partner: label }, "purged what was left of a removed partner");
+    const running = care.remove.length === 0 ? nobody : await deps.running(care.remove.map(({ token }) => token));
+    for (const entry of care.remove.filter(({ token }) => !running.has(token))) {
+      if (await deps.end(entry)) {
+        await deps.bucket.drop(entry.token);
+        known.delete(entry.token);
+        deps.log.info({ partner: entry.label }, "deliveries of a removed partner ended");
       }
     }
   };

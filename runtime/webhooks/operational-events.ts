@@ -4,7 +4,7 @@ import type { Log, SettledDelivery } from "./delivery-context.ts";
 import { attemptNumber } from "./delivery-item.ts";
 import { noTenant, type Envelope } from "./envelope.ts";
 import { eventHash } from "./ids.ts";
-import type { Partner } from "./partner.ts";
+import type { NamedPartner, Partner } from "./partner.ts";
 import type { RoutingTable } from "./routing-table.ts";
 import { eventHeaders } from "./stored-event.ts";
 
@@ -110,7 +110,7 @@ export interface OperationalEvents {
  * §4 ("Events about deliveries never cause further events").
  */
 export function createOperationalEvents(deps: OperationalDeps): OperationalEvents {
-  const tell = (partner: Partner, events: readonly OperationalEvent[]): Promise<unknown> =>
+  const tell = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>
     Promise.all(events.map((event) => store(deps, partner, event)));
   return {
     settled: async (settled) => void (await tell(settled.partner, eventsOfSettlement(settled))),
@@ -121,7 +121,7 @@ export function createOperationalEvents(deps: OperationalDeps): OperationalEvent
   };
 }
 
-async function store(deps: OperationalDeps, about: Partner, { kind, eventId, tenant, data }: OperationalEvent): Promise<void> {
+async function store(deps: OperationalDeps, about: NamedPartner, { kind, eventId, tenant, data }: OperationalEvent): Promise<void> {
   const { installation: producer } = deps;
   const type = types[kind];
   if (deps.table().partnersFor({ type, tenant, producer, about: about.token }).length === 0) {

@@ -15,6 +15,8 @@
  * - `consent`: the endpoint wants to be asked and did not consent; no delivery was sent.
  * - `internal`: this side could not make the request, for example because of a header that HTTP does not allow.
  * - `backlog_full`: as much as may wait for the partner waits already; nothing was sent.
+ * - `held_expired`: nothing could be sent to the partner until the delivery was too old.
+ * - `partner_removed`: the partner is configured no more; nothing was sent.
  * - `aborted`: this side gave up, for example because the pod stops; the partner may have received the request.
  */
 export const failureReasons = [
@@ -32,6 +34,8 @@ export const failureReasons = [
   "consent",
   "internal",
   "backlog_full",
+  "held_expired",
+  "partner_removed",
   "aborted",
 ] as const;
 export type FailureReason = (typeof failureReasons)[number];

@@ -32,6 +32,11 @@ export interface Partner {
   urlFor(type: string): URL;
 }
 
+/** What is known of a partner that may be configured no more. */
+export interface NamedPartner extends Pick<Partner, "label" | "token"> {
+  readonly config: Pick<PartnerConfig, "uid" | "namespace" | "name" | "specDigest" | "deadLetterSeconds">;
+}
+
 const domainPlaceholder = "{domain}";
 /** Domains come from producers; what exceeds this is parsed again. */
 const urlsMax = 256;

@@ -1,8 +1,8 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/stored-messages.ts";
-import type { DeadLetter } from "../dead-letters.ts";
+import { lettersOfDelivery, letterTokens, readLetters, type DeadLetter } from "../dead-letters.ts";
 import type { HandledNote } from "../handled.ts";
-import { deliveryId, eventHash } from "../ids.ts";
+import { eventHash, partnerToken } from "../ids.ts";
 import type { Partner } from "../partner.ts";
 import type { RouterDeps } from "../router.ts";
 import { readEvent } from "../stored-event.ts";
@@ -78,11 +78,13 @@ export function createDeadLetterBox(deps: DeadLetterDeps): DeadLetterBox {
 }
 
 async function listLetters(deps: DeadLetterDeps, query: DeadLetterQuery, { tenants }: ReplayCaller): Promise<DeadLetterPage> {
-  const { token, label } = partnerNamed(deps.partners(), query.partner);
+  const label = query.partner;
+  const tokens = await tokensOf(deps, query);
   const items: DeadLetterSummary[] = [];
   let lastSeq = query.afterSeq;
   for (let lookedAt = 0; lookedAt < lookedAtMax;) {
-    const messages = await deps.deadLetters.list(token, query.reason ?? "*", lastSeq + 1, batchMax);
+    const from = { reason: query.reason ?? "*", fromSeq: lastSeq + 1, countMax: batchMax };
+    const messages = await readLetters(deps.deadLetters, tokens, from);
     if (messages.length === 0) {
       return { items };
     }
@@ -99,6 +101,17 @@ async function listLetters(deps: DeadLetterDeps, query: DeadLetterQuery, { tenan
     lookedAt += messages.length;
   }
   return { items, nextSeq: lastSeq };
+}
+
+/** What a removed partner has left can be seen. @throws Refusal `partner_not_found` when there is neither */
+async function tokensOf({ deadLetters, partners }: DeadLetterDeps, { partner: label, afterSeq }: DeadLetterQuery): Promise<readonly string[]> {
+  const partner = partners().find((one) => one.label === label);
+  if (partner !== undefined) {
+    return letterTokens(partner);
+  }
+  const token = partnerToken(label);
+  const isLeft = afterSeq > 0 || (await deadLetters.list(token, "*", 1, 1)).length > 0;
+  return isLeft ? [token] : [partnerNamed(partners(), label).token];
 }
 
 function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
@@ -148,7 +161,7 @@ async function lettersOf(
   tenant: string,
   eventId: string,
 ): Promise<readonly { readonly message: StoredMessage; readonly letter: DeadLetter }[]> {
-  const messages = await deadLetters.of(partner.token, deliveryId(tenant, eventId, partner.config.uid));
+  const messages = await lettersOfDelivery(deadLetters, partner, { tenant, eventId });
   return messages.flatMap((message) => {
     const letter = parseLetter(message.data);
     return letter === undefined ? [] : [{ message, letter }];

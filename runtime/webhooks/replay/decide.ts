@@ -6,6 +6,8 @@ import { compareAttempts, lastSettlement } from "../history.ts";
 /** What is stored about one delivery. */
 export interface DeliveryPast {
   readonly attempts: readonly AttemptRecord[];
+  /** Attempts of the same event to partners of the same name that were removed. @default none */
+  readonly before?: readonly AttemptRecord[];
   readonly live: readonly DeliveryItem[];
   readonly handled: readonly HandledNote[];
 }
@@ -42,7 +44,7 @@ const failedKinds: ReadonlySet<string | undefined> = new Set(["rejected", "dead"
 
 /** Decides about one delivery. Source: wire, "A replay is a new generation; items still live are skipped". */
 export function decideReplay(candidate: ReplayCandidate, past: DeliveryPast): ReplayDecision {
-  const { attempts, live } = past;
+  const { attempts, live, before = [] } = past;
   const { replayId } = candidate;
   if ([...attempts, ...live].some((one) => one.replayId === replayId)) {
     return { kind: "done" };
@@ -57,10 +59,11 @@ export function decideReplay(candidate: ReplayCandidate, past: DeliveryPast): Re
     return { kind: "too_old" };
   }
   const { letterGeneration = 0, letterNumber = 0 } = candidate;
+  const made = [...before, ...attempts];
   return {
     kind: "publish",
-    generation: Math.max(letterGeneration, ...attempts.map(({ generation }) => generation)) + 1,
-    attemptsBefore: Math.max(letterNumber, ...attempts.map(({ number }) => number)),
+    generation: Math.max(letterGeneration, ...made.map(({ generation }) => generation)) + 1,
+    attemptsBefore: Math.max(letterNumber, ...made.map(({ number }) => number)),
   };
 }
 

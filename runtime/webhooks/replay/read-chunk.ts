@@ -1,5 +1,5 @@
 import type { StoredMessage } from "../../nats/stored-messages.ts";
-import type { DeadLetter } from "../dead-letters.ts";
+import { letterTokens, readLetters, type DeadLetter } from "../dead-letters.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import type { Partner } from "../partner.ts";
 import type { RouterDeps } from "../router.ts";
@@ -50,7 +50,7 @@ export async function readChunk(deps: ReadDeps, job: Place, countMax: number): P
     case "window":
       return readWindow(deps, job, source, countMax);
     case "dead_letters":
-      return readLetters(deps, job, source, countMax);
+      return readLetterChunk(deps, job, source, countMax);
     default:
       throw new Error(`unknown source ${String(source satisfies never)}`);
   }
@@ -115,14 +115,15 @@ function unitsOf(deps: ReadDeps, job: Place, events: readonly StoredEvent[], rou
   });
 }
 
-async function readLetters(
+async function readLetterChunk(
   deps: ReadDeps,
   job: Place,
   source: Extract<ReplaySource, { kind: "dead_letters" }>,
   countMax: number,
 ): Promise<ReplayChunk> {
   const partner = deps.partners().find(({ token }) => token === source.partner);
-  const messages = await deps.deadLetters.list(source.partner, source.reason, job.cursor, countMax);
+  const tokens = partner === undefined ? [source.partner] : letterTokens(partner);
+  const messages = await readLetters(deps.deadLetters, tokens, { reason: source.reason, fromSeq: job.cursor, countMax });
   const meant = messages.filter(({ seq }) => seq <= source.lastSeq);
   const matches = matcherOf(job);
   const letters = meant.flatMap((message) => letterUnit(message, partner) ?? []);
@@ -141,9 +142,10 @@ function letterUnit({ seq, data }: StoredMessage, partner: Partner | undefined):
   if (letter === undefined || partner === undefined) {
     return undefined;
   }
-  const { did, tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = letter;
+  const { tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = letter;
   const unit = {
-    did,
+    // The letter may be of a partner of this name that was removed.
+    did: deliveryId(tenant, eventId, partner.config.uid),
     partner,
     tenant,
     eventId,

@@ -1,6 +1,7 @@
 import { untilAnswered } from "../../nats/persistence.ts";
 import type { ReplaysStream } from "../../nats/replays-stream.ts";
-import { parseAttempts } from "../attempts.ts";
+import { parseAttempts, type AttemptRecord } from "../attempts.ts";
+import { lettersOfDelivery } from "../dead-letters.ts";
 import { itemMessage, readItem, type DeliveryItem } from "../delivery-item.ts";
 import { parseHandled } from "../handled.ts";
 import { eventHash } from "../ids.ts";
@@ -91,9 +92,13 @@ async function readPastOf(deps: ReplayDeps, { did, partner, tenant, eventId }: R
   const { ending: signal } = deps;
   const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
   const stored = await untilAnswered(() => deps.attempts.read(tenant, eventHash(eventId)), { signal });
+  const attempts = parseAttempts(stored);
+  const { namespace, name } = partner.config;
+  const isOfName = (attempt: AttemptRecord): boolean => attempt.partner.namespace === namespace && attempt.partner.name === name;
   return {
     live: live.map(readItem).filter((item) => item !== undefined),
-    attempts: parseAttempts(stored).filter((attempt) => attempt.did === did),
+    attempts: attempts.filter((attempt) => attempt.did === did),
+    before: attempts.filter((attempt) => attempt.did !== did && isOfName(attempt)),
     handled: parseHandled(stored).filter((note) => note.did === did),
   };
 }
@@ -146,10 +151,11 @@ function itemOf(
 }
 
 /** Counts the delivery, and takes the dead letters out that it makes good for. */
-async function settlePublished(deps: ReplayDeps, job: ReplayJob, { did, partner }: ReplayUnit): Promise<void> {
+async function settlePublished(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promise<void> {
+  const { did, partner } = unit;
   const { ending: signal } = deps;
   await untilAnswered(() => deps.replays.mark(job.id, "published", did), { signal });
-  for (const { seq, data } of await deps.deadLetters.of(partner.token, did)) {
+  for (const { seq, data } of await lettersOfDelivery(deps.deadLetters, partner, unit)) {
     // What this very replay came to may be a dead letter already.
     if (parseLetter(data)?.replayId !== job.id) {
       await deps.deadLetters.remove(seq);

@@ -79,14 +79,16 @@ describe.concurrent("streams that somebody deletes", () => {
 });
 
 describe.concurrent("a partner that is removed", () => {
-  test("lets its attempts end, then loses what waits for it, then its consumers; others keep theirs", async (context) => {
+  test("lets its attempts end, then what waits for it as dead letters, then its consumers go; others keep theirs", async (context) => {
     const partner = await partnerServer(context, ({ eventId }) => ({
       status: eventId === "slow" ? 200 : 500,
       delayMs: eventId === "slow" ? 3_000 : 0,
     }));
     const retry = { scheduleSeconds: [3_000], maxAgeSeconds: 3_600, jitterPercent: 0 };
     const gone = partnerConfig("gone", partner.url, { retry, timeoutMs: 10_000 });
-    const stays = partnerConfig("stays", partner.url, { retry, timeoutMs: 10_000 });
+    // It is not told of the deliveries that end.
+    const subscriptions = [{ name: "s", types: ["payout.*"], tenants: ["*"], producers: [] }];
+    const stays = partnerConfig("stays", partner.url, { retry, timeoutMs: 10_000, subscriptions });
     const engine = await caseOf(context, configOf(gone, stays), { removedAfterMs: 0 });
     await engine.ingest(eventBytes("fails"));
     await waitFor(() => partner.of("fails").length === 2, { timeoutMs, what: "two failures" });
@@ -108,6 +110,7 @@ describe.concurrent("a partner that is removed", () => {
       what: "the removal",
     });
     await untilState(engine, "slow", "default/gone", "delivered");
+    await untilState(engine, "fails", "default/gone", "dead");
     const consumers = await names(engine.nats.manager.consumers.list(deliveries));
     const token = partnerToken(stays.uid);
     expect([...consumers].sort()).toEqual([`first-${token}`, `retry-${token}`]);

@@ -1,0 +1,51 @@
+import type { DeliveryContext } from "./delivery-context.ts";
+import type { PendingEnder } from "./end-pending.ts";
+import type { KnownPartner } from "./known-partners.ts";
+import type { NamedPartner, Partner } from "./partner.ts";
+
+export interface EndRemovedDeps {
+  readonly context: DeliveryContext;
+  readonly ender: PendingEnder;
+  readonly partners: () => readonly Partner[];
+}
+
+/** As long as the longest attempt may still be under way. */
+const inFlightMsMax = 120_000;
+const detail = "the partner was removed before anything more could be sent to it";
+
+/**
+ * Ends what waits for partners that are removed, one turn per call, and then removes their consumers. What is in flight ends by
+ * itself first.
+ *
+ * @returns whether nothing of the partner is left
+ */
+export function createRemovedEnder({ context, ender, partners }: EndRemovedDeps): (entry: KnownPartner) => Promise<boolean> {
+  const begunAtMs = new Map<string, number>();
+  const isInFlight = async (token: string): Promise<boolean> => {
+    const sinceMs = begunAtMs.get(token) ?? performance.now();
+    begunAtMs.set(token, sinceMs);
+    return performance.now() - sinceMs < inFlightMsMax && (await context.deliveries.unacknowledged(token)) > 0;
+  };
+  return async (entry) => {
+    const { token } = entry;
+    if (await isInFlight(token)) {
+      return false;
+    }
+    const isStill = (): boolean => !partners().some((one) => one.token === token);
+    const acceptedUpToMs = Number.POSITIVE_INFINITY;
+    const progress = await ender.goOn({ partner: named(entry), reason: "partner_removed", detail, acceptedUpToMs, isStill });
+    if (progress.kind !== "done" || !isStill() || !(await context.deliveries.removePartner(token))) {
+      return false;
+    }
+    begunAtMs.delete(token);
+    ender.forget(token);
+    return true;
+  };
+}
+
+/** One that was found by what waits for it has its token for a name. */
+function named({ token, uid, label }: KnownPartner): NamedPartner {
+  const at = label.indexOf("/");
+  const [namespace, name] = at < 0 ? ["", label] : [label.slice(0, at), label.slice(at + 1)];
+  return { token, label, config: { uid, namespace, name, specDigest: "" } };
+}

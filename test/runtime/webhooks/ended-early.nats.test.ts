@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { connectNats } from "../../../runtime/nats/connect.ts";
+import { homeOf } from "../../../runtime/nats/home-of.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import { createPodMessages, type PodMessages } from "../../../runtime/nats/pod-messages.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import type { EventHistory } from "../../../runtime/webhooks/history.ts";
+import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letter-box.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { waitFor } from "../../support/wait.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
+import { configOf, eventBytes, partnerConfig, streamsOf, type PartnerOverrides, type TestEngine } from "./engine-fixture.ts";
+
+let server: NatsServerHandle;
+beforeAll(async () => {
+  server = await startNatsServer();
+});
+afterAll(() => server.stop());
+
+const timeoutMs = 40_000;
+const everyone = { client: "support", tenants: ["*"] };
+const later = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
+const keyless: PartnerOverrides = { held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } };
+
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, { removedAfterMs: 0, ...overrides });
+
+function untilHistory({ engine }: TestEngine, eventId: string, isWanted: (history: EventHistory) => boolean): Promise<EventHistory> {
+  const look = async (): Promise<EventHistory | undefined> => {
+    const history = await engine.event(eventId, ["*"]);
+    return history !== undefined && isWanted(history) ? history : undefined;
+  };
+  return waitFor(look, { timeoutMs, what: `the history of ${eventId}` });
+}
+
+const inState = (state: string) => (history: EventHistory) => history.deliveries[0]?.state === state;
+
+const lettersOf = ({ engine }: TestEngine, partner = "default/one"): Promise<DeadLetterPage> =>
+  engine.deadLetters.list({ partner, afterSeq: 0, limit: 200 }, everyone);
+
+async function redrive({ engine }: TestEngine): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ partner: "default/one" }));
+  const answer = await engine.replays.redrive(body, everyone);
+  if ("dry_run" in answer) throw new Error("a dry run");
+  await waitFor(async () => (await engine.replays.get(answer.replay_id, everyone)).status === "completed", { timeoutMs, what: "the redrive" });
+}
+
+/** Waits until the leader's list has all of these partners. */
+const untilKnown = (engine: EngineCase, count: number): Promise<boolean> => {
+  const bucket = `KV_${engine.layout.buckets.partners}`;
+  return waitFor(async () => (await engine.nats.manager.streams.info(bucket)).state.messages === count, { timeoutMs, what: "known partners" });
+};
+
+describe.concurrent("a partner that is removed", () => {
+  test("and made again under its name: what waited is dead, can be seen, and is redriven to the new one", async (context) => {
+    const partner = await partnerServer(context, ({ eventId }) => ({ status: eventId === "fails" && isFailing ? 500 : 200 }));
+    let isFailing = true;
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { retry: later })));
+    await engine.ingest(eventBytes("fails"));
+    await untilHistory(engine, "fails", ({ deliveries }) => deliveries[0]?.attempts.length === 1);
+    engine.engine.apply(configOf(partnerConfig("one", partner.url, { retry: later, state: "Paused" })));
+    const ids = Array.from({ length: 200 }, (_, index) => `e-${index}`);
+    await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
+    await untilHistory(engine, "e-199", inState("in_delivery"));
+    await untilKnown(engine, 1);
+    engine.engine.apply(configOf());
+    for (const id of ["fails", ...ids]) {
+      const { deliveries } = await untilHistory(engine, id, inState("dead"));
+      expect(deliveries).toMatchObject([{ partner: "default/one", reason: "partner_removed", next_attempt_at: null }]);
+    }
+    await untilEmpty(engine, timeoutMs);
+    const { items } = await lettersOf(engine);
+    expect(items).toHaveLength(200);
+    expect(new Set(items.map(({ state, reason }) => `${state} ${reason}`))).toEqual(new Set(["dead partner_removed"]));
+    isFailing = false;
+    engine.engine.apply(configOf(partnerConfig("one", partner.url, { uid: "the next of this name" })));
+    await redrive(engine);
+    for (const id of ["fails", ...ids]) await untilHistory(engine, id, inState("delivered"));
+    expect(ids.filter((id) => partner.of(id).length !== 1)).toEqual([]);
+    expect(partner.of("fails").map(({ attempt }) => attempt)).toEqual([1, 3]);
+    await waitFor(async () => (await lettersOf(engine)).items.length === 0, { timeoutMs, what: "no letters" });
+  });
+
+  test("keeps everything while another pod has it, and for as long as dead letters find no room", async (context) => {
+    const { leader, other, questions } = await twoPods(context, (url) => configOf(partnerConfig("one", url, { state: "Paused" })));
+    await Promise.all([0, 1, 2].map((index) => leader.ingest(eventBytes(`e-${index}`))));
+    const { deadLetters, deliveries } = leader.layout.streams;
+    const waiting = async (): Promise<number> => (await leader.nats.manager.streams.info(deliveries)).state.messages;
+    await waitFor(async () => (await waiting()) === 3, { timeoutMs, what: "routing" });
+    await untilKnown(leader, 1);
+    leader.engine.apply(configOf());
+    await waitFor(() => questions.count >= 3, { timeoutMs, what: "questions to the pod that lags behind" });
+    expect(await waiting()).toBe(3);
+    const { config } = await leader.nats.manager.streams.info(deadLetters);
+    await leader.nats.manager.streams.update(deadLetters, { ...config, max_msgs: 1 });
+    other.engine.apply(configOf());
+    await waitFor(() => leader.lines.some(({ message }) => /should end wait/u.test(message)), { timeoutMs, what: "the refusal" });
+    expect(await waiting()).toBe(2);
+    await leader.nats.manager.streams.update(deadLetters, { ...config, max_msgs: -1 });
+    await waitFor(async () => (await waiting()) === 0, { timeoutMs, what: "every end" });
+    expect((await lettersOf(leader)).items).toHaveLength(3);
+  });
+});
+
+describe.concurrent("a delivery to a partner that is held", () => {
+  test("ends as dead at the age of its partner, not before, and can be redriven when the key is there", async (context) => {
+    const partner = await partnerServer(context);
+    const retry = { scheduleSeconds: [1], maxAgeSeconds: 4, jitterPercent: 0 };
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { ...keyless, retry })));
+    const acceptedMs = performance.now();
+    await engine.ingest(eventBytes("e-1"));
+    await untilHistory(engine, "e-1", inState("held"));
+    const { deliveries } = await untilHistory(engine, "e-1", inState("dead"));
+    expect(performance.now() - acceptedMs).toBeGreaterThanOrEqual(4_000);
+    expect(deliveries).toMatchObject([{ reason: "held_expired", next_attempt_at: null, attempts: [{ attempt: 1, error: { reason: "held_expired" } }] }]);
+    await untilEmpty(engine, timeoutMs);
+    await engine.ingest(eventBytes("e-2"));
+    await untilHistory(engine, "e-2", inState("held"));
+    engine.engine.apply(configOf(partnerConfig("one", partner.url, { retry })));
+    await untilHistory(engine, "e-2", inState("delivered"));
+    await redrive(engine);
+    await untilHistory(engine, "e-1", inState("delivered"));
+    expect(partner.received.map(({ eventId }) => eventId)).toEqual(["e-2", "e-1"]);
+  });
+});
+
+/** Two pods of a NATS server of their own; `questions` counts those of the leader to the other one. */
+async function twoPods(context: Cleanup, configFor: (partnerUrl: string) => RuntimeConfig) {
+  const own = await startNatsServer();
+  context.onTestFinished(() => own.stop());
+  const config = configFor((await partnerServer(context)).url);
+  const questions = { count: 0 };
+  const podOf = async (podId: string): Promise<EngineCase> => {
+    const nats = await connectNats({ servers: [own.url] });
+    const messages = createPodMessages(nats, createLayout("pods"), podId);
+    context.onTestFinished(async () => {
+      await messages.stop();
+      await nats.drain();
+    });
+    const serve: PodMessages["serve"] = (topic, answer) =>
+      messages.serve(topic, (question) => {
+        questions.count += 1;
+        return answer(question);
+      });
+    const peers: Pick<PodMessages, "ask" | "serve"> = { ...messages, serve };
+    const engine = await engineCase(own.url, context, config, { settings: streamsOf("pods"), podId, peers, removedAfterMs: 0 });
+    return { ...engine, prefix: "pods", layout: createLayout("pods") };
+  };
+  const names = ["pod-1", "pod-2"];
+  const [one, two] = [await podOf("pod-1"), await podOf("pod-2")];
+  await waitFor(() => one.engine.pods.live().length === 2 && two.engine.pods.live().length === 2, { timeoutMs, what: "two pods" });
+  return homeOf("duties", names) === "pod-1" ? { leader: one, other: two, questions } : { leader: two, other: one, questions };
+}
