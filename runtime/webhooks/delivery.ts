@@ -193,6 +193,8 @@ function report({ log, metrics, partnerMetrics, now }: DeliveryContext, { item, 
     outcome: settlement.kind,
     code: outcomeCode(outcome),
     durationMs: Math.round(totalMs),
+    // Callers are told a sentence; addresses and answers of resolvers stand here.
+    ...(outcome.kind === "failure" ? { detail: outcome.detail } : {}),
     ...nextAttemptAt(settlement),
   };
   log.info(fields, "attempt");

@@ -1,11 +1,13 @@
 import type { StoredMessage } from "../nats/stored-messages.ts";
-import { standingsOf, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
+import { standingsOf, visibleSeq, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
+import { viewOf } from "./history-view.ts";
 import { eventHash } from "./ids.ts";
+import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
 import { compilePattern } from "./subscriptions.ts";
 
 /** Which events to list. Source: wire, "Webhooks". */
-export interface EventQuery {
+export interface EventQuery extends PartnerAccess {
   /** `*` is every one. */
   readonly tenants: readonly string[];
   /** Accepted at or after this, Unix milliseconds. */
@@ -49,7 +51,7 @@ const batchMax = 64;
 /** Events that one request goes past at most; the page then ends early and says where to go on. */
 const lookedAtMax = 4_096;
 
-/** Events of some tenants, oldest first; undefined when `afterId` or `beforeId` names none of theirs. */
+/** Events of some tenants, with a delivery to one of the caller's partners, oldest first; undefined when `afterId` or `beforeId` names none of theirs. */
 export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<EventPage | undefined> {
   const bounds = await boundsOf(deps, query);
   if (bounds === undefined) {
@@ -80,10 +82,11 @@ export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<
 
 async function boundsOf(
   deps: HistoryDeps,
-  { tenants, afterId, beforeId, afterSeq = 0 }: EventQuery,
+  query: EventQuery,
 ): Promise<{ readonly afterSeq: number; readonly beforeSeq: number } | undefined> {
+  const { afterId, beforeId, afterSeq = 0 } = query;
   const seqOf = async (eventId: string | undefined, open: number): Promise<number | undefined> =>
-    eventId === undefined ? open : (await deps.events.find(tenants, eventHash(eventId)))?.seq;
+    eventId === undefined ? open : visibleSeq(deps, eventId, query);
   const after = await seqOf(afterId, 0);
   const before = await seqOf(beforeId, Number.POSITIVE_INFINITY);
   return after === undefined || before === undefined ? undefined : { afterSeq: Math.max(after, afterSeq), beforeSeq: before };
@@ -101,16 +104,17 @@ async function summariesOf(
   return Promise.all(
     messages.map(async (message) => {
       const event = readEvent(message);
-      const summary = event !== undefined && isMeant(event) ? await summaryOf(deps, event) : undefined;
+      const summary = event !== undefined && isMeant(event) ? await summaryOf(deps, event, query) : undefined;
       return { seq: message.seq, item: summary !== undefined && isWanted(query, summary) ? [summary] : [] };
     }),
   );
 }
 
-async function summaryOf(deps: HistoryDeps, event: StoredEvent): Promise<EventSummary> {
+async function summaryOf(deps: HistoryDeps, event: StoredEvent, access: PartnerAccess): Promise<EventSummary> {
   const waiting = await waitingPartners(deps, event);
   const stored = await deps.attempts.list(event.tenant, eventHash(event.eventId));
-  const { routed_at: routedAt, deliveries } = standingsOf(stored, waiting, deps.now());
+  const { routed_at: routedAt, deliveries: all } = standingsOf(stored, waiting, deps.now());
+  const deliveries = viewOf(all, access);
   return {
     event_id: event.eventId,
     type: event.type,
@@ -121,7 +125,11 @@ async function summaryOf(deps: HistoryDeps, event: StoredEvent): Promise<EventSu
   };
 }
 
-function isWanted({ partner, state }: EventQuery, { deliveries }: EventSummary): boolean {
+function isWanted(query: EventQuery, { deliveries }: EventSummary): boolean {
+  const { partner, state } = query;
+  if (isNarrowed(query) && deliveries.length === 0) {
+    return false;
+  }
   if (partner === undefined && state === undefined) {
     return true;
   }

@@ -7,7 +7,9 @@ import { parseAttempts, type AttemptRecord, type RecordedOutcome } from "./attem
 import { isLater, readItem } from "./delivery-item.ts";
 import { isHandled, parseHandled, type HandledNote } from "./handled.ts";
 import { deliveryId, eventHash } from "./ids.ts";
-import type { AttemptTimings } from "./outcome.ts";
+import { viewOf, type HistoryView } from "./history-view.ts";
+import type { AttemptTimings, FailureReason } from "./outcome.ts";
+import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import type { Partner } from "./partner.ts";
 import { parseRouted } from "./routed-note.ts";
 import type { RoutingTable } from "./routing-table.ts";
@@ -54,11 +56,13 @@ export interface AttemptHistory {
   /** Milliseconds by phase; a phase that did not happen, as on a connection that was kept alive, is null. */
   readonly phases_ms: PhasesHistory;
   /** Why there was no answer; null with one. */
-  readonly error: { readonly reason: string; readonly detail: string } | null;
+  readonly error: { readonly reason: FailureReason; readonly detail: string } | null;
   /** The beginning of the answer; null without one. */
   readonly response: ResponseHistory | null;
   /** The replay that the attempt belongs to; null for none. */
   readonly replay_id: string | null;
+  /** Who made the attempt; for administrators only. */
+  readonly pod?: string;
 }
 
 export interface PhasesHistory {
@@ -84,11 +88,15 @@ export interface HistoryDeps {
   readonly table: () => RoutingTable;
 }
 
-/** The history of an event of one of these tenants (`*`: of any), or undefined. */
+/**
+ * The history of an event of one of these tenants (`*`: of any), or undefined. For a reader who is narrowed to partners, an event
+ * that has no delivery to one of them is none.
+ */
 export async function readHistory(
   deps: HistoryDeps,
   eventId: string,
   tenants: readonly string[],
+  view: HistoryView = {},
 ): Promise<EventHistory | undefined> {
   const message = await deps.events.find(tenants, eventHash(eventId));
   const event = message === undefined ? undefined : readEvent(message);
@@ -98,10 +106,21 @@ export async function readHistory(
   const waiting = await waitingPartners(deps, event);
   // Read last: what is not live any more by then has left its attempt.
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
-  return {
-    event: event.body,
-    ...standingsOf(stored, waiting, deps.now()),
-  };
+  const { routed_at, deliveries: all } = standingsOf(stored, waiting, deps.now());
+  const deliveries = viewOf(all, view);
+  return isNarrowed(view) && deliveries.length === 0 ? undefined : { event: event.body, routed_at, deliveries };
+}
+
+/** Where an event stands in its stream; undefined for one whose history the reader may not see. */
+export async function visibleSeq(
+  deps: HistoryDeps,
+  eventId: string,
+  { tenants, ...access }: PartnerAccess & { readonly tenants: readonly string[] },
+): Promise<number | undefined> {
+  if (isNarrowed(access) && (await readHistory(deps, eventId, tenants, access)) === undefined) {
+    return undefined;
+  }
+  return (await deps.events.find(tenants, eventHash(eventId)))?.seq;
 }
 
 /** The history as JSON. The bytes of the event stand in it as received: a parser would lose digits, escapes and order. */
@@ -263,8 +282,8 @@ function standingOf(settlement: Settlement | undefined, nowMs: number): Pick<Del
   }
 }
 
-function attemptHistory({ number, at, durationMs, timings, outcome, replayId }: AttemptRecord): AttemptHistory {
-  const made = { attempt: number, at, duration_ms: durationMs, phases_ms: phasesHistory(timings), replay_id: replayId ?? null };
+function attemptHistory({ number, at, durationMs, timings, outcome, replayId, pod }: AttemptRecord): AttemptHistory {
+  const made = { attempt: number, at, duration_ms: durationMs, phases_ms: phasesHistory(timings), replay_id: replayId ?? null, pod };
   if (outcome.kind === "failure") {
     const { reason, detail } = outcome;
     return { ...made, status: null, error: { reason, detail }, response: null };

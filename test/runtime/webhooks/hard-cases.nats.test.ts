@@ -121,7 +121,7 @@ describe.concurrent("a message that nobody survives", () => {
     await untilState(engine, "poison", "dead");
     expect(partner.received).toHaveLength(0);
     await waitFor(async () => (await messagesIn(engine, deadLetters)) === 1, { timeoutMs, what: "the dead letter" });
-    const history = await engine.engine.event("poison", ["*"]);
+    const history = await engine.engine.event("poison", ["*"], { showsInternals: true });
     expect(history?.deliveries[0]?.attempts[0]?.error).toMatchObject({
       reason: "aborted",
       detail: "handed out 17 times, and nobody came back with an outcome",

@@ -111,6 +111,7 @@ describe("the history of a delivery", () => {
         error: { reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" },
         response: null,
         replay_id: null,
+        pod: "pod-1",
       },
       {
         attempt: 2,
@@ -121,6 +122,7 @@ describe("the history of a delivery", () => {
         error: null,
         response: { headers: { "x-trace-id": "t-1" }, body: "text", body_truncated: true },
         replay_id: null,
+        pod: "pod-1",
       },
     ]);
   });
