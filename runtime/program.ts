@@ -238,7 +238,7 @@ async function servePublic<State extends ConfigState>(
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer), Date.now),
   }));
-  const routes = [...eventRoutes(engine), ...webhookRoutes(engine), ...metricsRoutes(metrics), ...peerRoutes(metrics)];
+  const routes = [...eventRoutes(engine), ...webhookRoutes(engine, settings.partnersClaim), ...metricsRoutes(metrics), ...peerRoutes(metrics)];
   const log = plan.log.child({ server: "public" });
   const unbound = settings.issuers.filter(({ tokenBinding = settings.tokenBinding }) => tokenBinding === "None").map(({ issuer }) => issuer);
   if (unbound.length > 0) log.warn({ issuers: unbound }, "tokens of these issuers need not be bound to a certificate: whoever has one can use it");

@@ -80,6 +80,7 @@ function withDefaults(given: Given<Settings>): Settings {
     issuers: (given.issuers ?? []).map((issuer) => ({ ...issuer, algorithms: issuer.algorithms ?? defaultAlgorithms })),
     claims: { ...defaultSettings.claims, ...given.claims },
     ...possessionOf(given),
+    partnersClaim: given.partnersClaim ?? defaultSettings.partnersClaim,
     personalData: { ...defaultSettings.personalData, ...given.personalData },
     events: { ...defaultSettings.events, ...given.events },
     streams: {

@@ -1,5 +1,5 @@
 import { queryDeadlineMsDefault } from "../../crds/config.ts";
-import { certificateForms, eventIdForms, tlsVersions, tokenBindings, tokenTypes, type Settings } from "./settings.ts";
+import { certificateForms, eventIdForms, partnersClaims, tlsVersions, tokenBindings, tokenTypes, type Settings } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
 export const tokenAlgorithms = [
@@ -40,8 +40,10 @@ export const defaultSettings: Settings = {
     environments: "environments",
     metrics: "metrics",
     roles: "roles",
+    partners: "partners",
   },
   tokenBinding: "None",
+  partnersClaim: "Optional",
   publicUrls: [],
   personalData: {
     forbiddenFields: [
@@ -120,6 +122,11 @@ const subjectGrant = section(
     scopes: grantNames("Scopes of the subject's tokens, besides those that they name."),
     tenants: grantNames("Tenants of the subject's tokens, besides those that they name."),
     roles: grantNames("Roles of the subject's tokens, besides those that they name."),
+    partners: texts(
+      "Webhook partners of the subject's tokens, besides those that they name: they see these alone.",
+      text("A partner as namespace/name, or * for every one.", 512, String.raw`^(\*|[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*)$`),
+      { maxItems: 1024 },
+    ),
   },
   ["subject", "scopes", "tenants"],
 );
@@ -155,6 +162,7 @@ const claims = section("Names of the claims that carry grants; one that begins w
   environments: claimName("environments"),
   metrics: claimName("metric ids"),
   roles: claimName("roles"),
+  partners: claimName("webhook partners, as namespace/name"),
 });
 
 const tls = section(
@@ -192,6 +200,10 @@ export const settingsSchema: object = {
     issuers: { description: "Who may issue tokens.", type: "array", maxItems: 32, items: issuer },
     claims,
     tokenBinding: { description: "What tokens have to be bound to: None, Certificate (RFC 8705) or Any (that, or a key by RFC 9449).", enum: tokenBindings },
+    partnersClaim: {
+      description: "Required refuses tokens on webhook routes that name no partners; Optional lets one that names none see every one.",
+      enum: partnersClaims,
+    },
     residency: text("Where NATS keeps data: what stores of another residency answer is not shared through it. Without it, all of it is.", 64, "^[A-Za-z0-9][A-Za-z0-9._-]*$"),
     publicUrls: texts(
       "Origins under which callers know the API, which proofs of RFC 9449 name; without any, what the Host header says.",

@@ -10,6 +10,8 @@ export interface Settings {
   readonly claims: ClaimSettings;
   /** What every token has to be bound to; an issuer may say otherwise. @default "None" */
   readonly tokenBinding: TokenBinding;
+  /** Whether tokens on webhook routes have to name partners. @default "Optional": one that names none sees every one */
+  readonly partnersClaim: PartnersClaim;
   /** Origins under which callers know the API, such as `https://api.example.com`. @default what `Host` says, by http or https */
   readonly publicUrls: readonly string[];
   /** How the public port is served. @default plain HTTP */
@@ -52,6 +54,11 @@ export interface MetricsSettings {
 export type TokenBinding = (typeof tokenBindings)[number];
 /** Every {@link TokenBinding}. */
 export const tokenBindings = ["None", "Certificate", "Any"] as const;
+
+/** `Optional`: a token without the claim sees every partner. `Required`: it is refused on webhook routes. */
+export type PartnersClaim = (typeof partnersClaims)[number];
+/** Every {@link PartnersClaim}. */
+export const partnersClaims = ["Optional", "Required"] as const;
 
 /** TLS of the public port; clients are asked for a certificate, and need none. Files are read anew when they change. */
 export interface TlsSettings {
@@ -115,6 +122,8 @@ export interface SubjectGrant {
   readonly tenants: readonly string[];
   /** @default none */
   readonly roles?: readonly string[];
+  /** Webhook partners, as `namespace/name`. @default what the token names */
+  readonly partners?: readonly string[];
 }
 
 /**
@@ -131,6 +140,7 @@ export interface ClaimSettings {
   readonly environments: string;
   readonly metrics: string;
   readonly roles: string;
+  readonly partners: string;
 }
 
 /** What no event may carry. */

@@ -35,6 +35,7 @@ const rows = {
   personal_data: { status: 422, title: "The event carries personal data", retryable: false },
   event_id_reused: { status: 409, title: "The event id was used for another event", retryable: false },
   event_not_found: { status: 404, title: "There is no such event", retryable: false },
+  partners_required: { status: 403, title: "The token names no partners", retryable: false },
   replay_not_found: { status: 404, title: "There is no such replay", retryable: false },
   partner_not_found: { status: 404, title: "There is no such partner", retryable: false },
   dead_letter_not_found: { status: 404, title: "There is no such dead letter", retryable: false },

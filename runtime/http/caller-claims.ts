@@ -9,10 +9,11 @@ const entriesMax = 1024;
 
 /**
  * Who a verified token speaks for. Regions, environments and metrics are `*` when their claim is absent; tenants and
- * roles are none. Scopes come from `scope` (a string) and `scp` (a list, or a string) when the settings name no claim. Source: RFC 8693 §4.2, RFC 9068.
+ * roles are none; partners stay absent, which is every one. Scopes come from `scope` (a string) and `scp` (a list, or a string) when the settings name no claim. Source: RFC 8693 §4.2, RFC 9068.
  * @throws Refusal `token_invalid` for a claim of another shape, and for a token that names no client
  */
 export function callerOf(claims: Claims, names: ClaimSettings): Caller {
+  const partners = namesOf(claims, names.partners);
   return {
     client: clientOf(claims, names.client),
     tenants: namesOf(claims, names.tenants) ?? [],
@@ -21,6 +22,7 @@ export function callerOf(claims: Claims, names: ClaimSettings): Caller {
     metrics: namesOf(claims, names.metrics) ?? ["*"],
     roles: namesOf(claims, names.roles) ?? [],
     scopes: names.scopes === undefined ? [...wordsOf(claims, "scope"), ...wordsOf(claims, "scp")] : wordsOf(claims, names.scopes),
+    ...(partners === undefined ? {} : { partners }),
   };
 }
 
@@ -32,6 +34,7 @@ export function withGrant(caller: Caller, grant: SubjectGrant | undefined): Call
     tenants: [...caller.tenants, ...grant.tenants],
     roles: [...caller.roles, ...(grant.roles ?? [])],
     scopes: [...caller.scopes, ...grant.scopes],
+    ...(grant.partners === undefined ? {} : { partners: [...(caller.partners ?? []), ...grant.partners] }),
   };
 }
 

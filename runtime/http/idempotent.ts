@@ -1,5 +1,7 @@
 import { Refusal, refuseField } from "../errors/refusal.ts";
+import type { Caller } from "../metrics/caller.ts";
 import type { IdempotencyKeys } from "../webhooks/idempotency.ts";
+import { isNarrowed } from "../webhooks/partner-access.ts";
 import type { ApiAnswer, ApiRequest, Route } from "./route.ts";
 
 const keyForm = /^[\x21-\x7e]{1,255}$/u;
@@ -23,7 +25,7 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
   if (!keyForm.test(idempotencyKey)) {
     throw refuseField("invalid_request", "Idempotency-Key", "Idempotency-Key is 1 to 255 visible ASCII characters");
   }
-  const key = [caller.client, route.method, route.path, idempotencyKey].join("\n");
+  const key = [caller.client, route.method, route.path, idempotencyKey, ...narrowingOf(caller)].join("\n");
   const claim = await answered(() => keys.claim(key, body));
   switch (claim.kind) {
     case "first":
@@ -35,6 +37,11 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
     case "other":
       throw new Refusal("idempotency_key_reused", "The key was used with another body.");
   }
+}
+
+/** What another token of the client was answered may speak of partners that this one may not see. */
+function narrowingOf(caller: Caller): readonly string[] {
+  return isNarrowed(caller) ? [caller.partners.toSorted().join(" ")] : [];
 }
 
 async function firstAnswer(keys: IdempotencyKeys, key: string, route: Route, request: ApiRequest): Promise<ApiAnswer> {

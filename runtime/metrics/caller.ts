@@ -13,6 +13,8 @@ export interface Caller {
   /** Exact roles. `*` is no role: separate duties need roles that are given by name. */
   readonly roles: readonly string[];
   readonly scopes: readonly string[];
+  /** Webhook partners (`namespace/name`, `*` is every one) that the token is narrowed to. Absent: it has no such claim. */
+  readonly partners?: readonly string[];
 }
 
 /** Scope that reads metrics. */
@@ -26,6 +28,9 @@ export const explainScope = "metrics:explain";
 
 /** Scope of runtimes of other regions, which are answered partials. */
 export const peerScope = "metrics:peer";
+
+/** Scope of administrators: what of a history is the installation's own. */
+export const debugScope = "admin:debug";
 
 /** Whether the caller may only read as a public dashboard does. Source: seed "Operational Metrics API" §8. */
 export function isPublic(caller: Caller): boolean {

@@ -26,6 +26,7 @@ import { createDuties } from "./duties.ts";
 import { parseEnvelope } from "./envelope.ts";
 import { listEvents, type EventPage, type EventQuery } from "./event-list.ts";
 import { readHistory, type EventHistory } from "./history.ts";
+import type { HistoryView } from "./history-view.ts";
 import { createHomes, podKey, type Homes } from "./homes.ts";
 import { createFullness, type Fullness } from "./fullness.ts";
 import { createIdempotencyKeys, type IdempotencyKeys } from "./idempotency.ts";
@@ -56,11 +57,11 @@ export interface WebhookEngine {
   /** Stores one event; resolves only after JetStream has it. @throws Refusal */
   readonly ingest: Ingest;
   /**
-   * An event with what became of it; undefined when none of these tenants (`*`: any) has it.
+   * An event with what became of it; undefined when none of these tenants (`*`: any) has it, or the view shows none of its deliveries.
    *
    * @throws Refusal `events_unavailable`
    */
-  event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
+  event(eventId: string, tenants: readonly string[], view?: HistoryView): Promise<EventHistory | undefined>;
   /** Events of some tenants, oldest first. @throws Refusal `event_not_found`, `events_unavailable` */
   events(query: EventQuery): Promise<EventPage>;
   /** Who of these tenants has an event id and who was refused it. @throws Refusal `events_unavailable` */
@@ -212,7 +213,7 @@ class Engine implements WebhookEngine {
     });
     this.#router = createRouter(this.#context);
     const { removedAfterMs = settings.delivery.removedAfterSeconds * secondMs, orphanAgeMs } = deps;
-    const replayDeps = { ...this.#context, partners: () => this.#partners };
+    const replayDeps = { ...this.#context, partners: () => this.#partners, table: () => this.#table };
     const store = createReplayStore(createBucket(nats, layout.buckets.replays));
     this.replays = createReplays(replayDeps, store);
     this.deadLetters = createDeadLetterBox(replayDeps);
@@ -297,8 +298,8 @@ class Engine implements WebhookEngine {
     this.#lanes.apply(this.#partners);
   }
 
-  event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined> {
-    return answered(() => readHistory({ ...this.#context, table: () => this.#table }, eventId, tenants));
+  event(eventId: string, tenants: readonly string[], view?: HistoryView): Promise<EventHistory | undefined> {
+    return answered(() => readHistory({ ...this.#context, table: () => this.#table }, eventId, tenants, view));
   }
 
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined> {

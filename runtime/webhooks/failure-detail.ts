@@ -16,6 +16,8 @@ const sentences: Readonly<Record<FailureReason, string>> = {
   consent: "the endpoint does not consent to deliveries",
   internal: "the request was not sent, for a reason of the sender",
   backlog_full: "the limit of waiting deliveries is reached, nothing was sent",
+  held_expired: "the partner was held for too long, nothing was sent",
+  partner_removed: "the partner was removed, nothing more is sent",
   aborted: "the sender gave the attempt up",
 };
 

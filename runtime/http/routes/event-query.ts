@@ -1,8 +1,10 @@
 import { refuseField } from "../../errors/refusal.ts";
+import type { Caller } from "../../metrics/caller.ts";
 import type { Parameters } from "../../metrics/metrics-api.ts";
 import { readCount, readOne, readTime, readWord, refuseUnknown } from "../../metrics/parameters.ts";
 import type { EventQuery } from "../../webhooks/event-list.ts";
 import { deliveryStates } from "../../webhooks/history.ts";
+import { partnersOf } from "../../webhooks/partner-access.ts";
 import type { DeadLetterQuery } from "../../webhooks/replay/dead-letter-box.ts";
 
 const pageDefault = 50;
@@ -14,7 +16,7 @@ const eventNames: readonly string[] = ["from", "to", "after_id", "before_id", "t
 const letterNames: readonly string[] = ["partner", "reason", "cursor", "limit"];
 
 /** Reads the parameters of `GET /webhooks/events`. @throws Refusal 400 that names the parameter at fault */
-export function readEventQuery(query: Parameters, tenants: readonly string[], nowMs: number): EventQuery {
+export function readEventQuery(query: Parameters, caller: Pick<Caller, "tenants" | "partners">, nowMs: number): EventQuery {
   refuseUnknown(query, (name) => eventNames.includes(name));
   const texts = {
     afterId: readOne(query, "after_id"),
@@ -32,7 +34,7 @@ export function readEventQuery(query: Parameters, tenants: readonly string[], no
   // With an id to begin after, no time bounds the list.
   const fromMs = from ?? (given.afterId === undefined ? endMs - dayMs : 0);
   const toMs = to ?? Number.POSITIVE_INFINITY;
-  return { tenants, fromMs, toMs, ...placeOf(query), ...given };
+  return { tenants: caller.tenants, ...partnersOf(caller), fromMs, toMs, ...placeOf(query), ...given };
 }
 
 /** Reads the parameters of `GET /webhooks/dead-letters`. @throws Refusal 400 that names the parameter at fault */

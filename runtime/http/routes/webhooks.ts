@@ -1,6 +1,10 @@
+import type { PartnersClaim } from "../../config/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
+import { debugScope, type Caller } from "../../metrics/caller.ts";
 import type { EventPage, EventQuery } from "../../webhooks/event-list.ts";
 import { historyBytes, type EventHistory } from "../../webhooks/history.ts";
+import type { HistoryView } from "../../webhooks/history-view.ts";
+import { isNarrowed, partnersOf } from "../../webhooks/partner-access.ts";
 import type { EventIdUse } from "../../webhooks/taken-ids.ts";
 import type { DeadLetterBox } from "../../webhooks/replay/dead-letter-box.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
@@ -13,8 +17,8 @@ import { readEventQuery, readLetterQuery } from "./event-query.ts";
 
 /** What the routes need of the webhook engine. */
 export interface WebhookService {
-  /** The event with its attempts; undefined when no such event is visible to the tenants. */
-  event(eventId: string, tenants: readonly string[]): Promise<EventHistory | undefined>;
+  /** The event with its attempts; undefined when no such event is visible to the tenants and partners. */
+  event(eventId: string, tenants: readonly string[], view: HistoryView): Promise<EventHistory | undefined>;
   /** Who of these tenants has an event id and who was refused it; undefined for none. */
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
   /** @throws Refusal */
@@ -32,8 +36,25 @@ const ackBytesMax = 8 * 1024;
 const jsonBytes = { "content-type": "application/json; charset=utf-8" } as const;
 
 /** Events, replays and dead letters. Source: seed "Webhook Event Delivery" §4.2, wire "Webhooks". */
-export function webhookRoutes(service: WebhookService): readonly Route[] {
-  return [...historyRoutes(service), ...replayRoutes(service), ...deadLetterRoutes(service), keysRoute(service)];
+export function webhookRoutes(service: WebhookService, partnersClaim: PartnersClaim = "Optional"): readonly Route[] {
+  const routes = [...historyRoutes(service), ...replayRoutes(service), ...deadLetterRoutes(service)];
+  return [...(partnersClaim === "Required" ? routes.map(requirePartners) : routes), keysRoute(service)];
+}
+
+/** The route for tokens that name the partners they are for. */
+function requirePartners(route: Route): Route {
+  return {
+    ...route,
+    answer: async (request) => {
+      if (request.caller.partners !== undefined) return route.answer(request);
+      throw new Refusal("partners_required", "The token names no partners; * in its claim is every one.");
+    },
+  };
+}
+
+/** Partners never see what is the platform's own, whatever their scopes. */
+function viewFor(caller: Caller): HistoryView {
+  return { ...partnersOf(caller), showsInternals: caller.scopes.includes(debugScope) && !isNarrowed(caller) };
 }
 
 /** Whoever verifies has no token here; a partner that is not there has no keys, so that nobody learns which there are. */
@@ -60,8 +81,8 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["webhooks:read"],
       operation: operations.historyOperation,
       answer: async ({ path, caller }) => {
-        const history = await service.event(path["id"] ?? "", caller.tenants);
-        // An event of another tenant is not told apart from none.
+        const history = await service.event(path["id"] ?? "", caller.tenants, viewFor(caller));
+        // An event of another tenant or partner is not told apart from none.
         if (history === undefined) throw new Refusal("event_not_found", "No such event is visible to this caller.");
         return { status: 200, headers: jsonBytes, body: historyBytes(history) };
       },
@@ -72,7 +93,8 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["admin:debug"],
       operation: operations.eventIdOperation,
       answer: async ({ path, caller }) => {
-        const body = await service.eventIdUse(path["id"] ?? "", caller.tenants);
+        // Who takes ids is the platform's to know, whatever scopes a partner has.
+        const body = isNarrowed(caller) ? undefined : await service.eventIdUse(path["id"] ?? "", caller.tenants);
         if (body === undefined) throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
         return { status: 200, body };
       },
@@ -83,7 +105,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["webhooks:read"],
       operation: operations.listOperation,
       answer: async ({ query, caller, nowMs }) => {
-        const { items, nextSeq } = await service.events(readEventQuery(query, caller.tenants, nowMs));
+        const { items, nextSeq } = await service.events(readEventQuery(query, caller, nowMs));
         return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq) } } };
       },
     },

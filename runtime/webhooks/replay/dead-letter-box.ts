@@ -3,12 +3,14 @@ import type { StoredMessage } from "../../nats/stored-messages.ts";
 import { lettersOfDelivery, letterTokens, readLetters, type DeadLetter } from "../dead-letters.ts";
 import type { HandledNote } from "../handled.ts";
 import { eventHash, partnerToken } from "../ids.ts";
+import { isNarrowed, mayNamePartner } from "../partner-access.ts";
 import type { Partner } from "../partner.ts";
 import type { RouterDeps } from "../router.ts";
 import { readEvent } from "../stored-event.ts";
 import { mayName, parseLetter } from "./read-chunk.ts";
 import { parseAckRequest, type AckRequest } from "./replay-request.ts";
-import { partnerNamed, type ReplayCaller } from "./replays.ts";
+import type { ReplayCaller } from "./replay-access.ts";
+import { partnerNamed } from "./replays.ts";
 import { tellRecipient, type RecipientTold } from "./tell-recipient.ts";
 
 /** Which dead letters to list. */
@@ -77,9 +79,10 @@ export function createDeadLetterBox(deps: DeadLetterDeps): DeadLetterBox {
   };
 }
 
-async function listLetters(deps: DeadLetterDeps, query: DeadLetterQuery, { tenants }: ReplayCaller): Promise<DeadLetterPage> {
+async function listLetters(deps: DeadLetterDeps, query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage> {
+  const { tenants } = caller;
   const label = query.partner;
-  const tokens = await tokensOf(deps, query);
+  const tokens = await tokensOf(deps, query, caller);
   const items: DeadLetterSummary[] = [];
   let lastSeq = query.afterSeq;
   for (let lookedAt = 0; lookedAt < lookedAtMax;) {
@@ -104,14 +107,15 @@ async function listLetters(deps: DeadLetterDeps, query: DeadLetterQuery, { tenan
 }
 
 /** What a removed partner has left can be seen. @throws Refusal `partner_not_found` when there is neither */
-async function tokensOf({ deadLetters, partners }: DeadLetterDeps, { partner: label, afterSeq }: DeadLetterQuery): Promise<readonly string[]> {
-  const partner = partners().find((one) => one.label === label);
-  if (partner !== undefined) {
-    return letterTokens(partner);
-  }
+async function tokensOf(
+  { deadLetters, partners }: DeadLetterDeps,
+  { partner: label, afterSeq }: DeadLetterQuery,
+  caller: ReplayCaller,
+): Promise<readonly string[]> {
   const token = partnerToken(label);
-  const isLeft = afterSeq > 0 || (await deadLetters.list(token, "*", 1, 1)).length > 0;
-  return isLeft ? [token] : [partnerNamed(partners(), label).token];
+  const isKnown = !mayNamePartner(caller, label) || partners().some((one) => one.label === label);
+  const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(token, "*", 1, 1)).length > 0);
+  return isLeft ? [token] : letterTokens(partnerNamed(partners(), label, caller));
 }
 
 function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
@@ -121,7 +125,7 @@ function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
 }
 
 async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckAnswer> {
-  const partner = partnerNamed(deps.partners(), request.partner);
+  const partner = partnerNamed(deps.partners(), request.partner, caller);
   const tenants = await tenantsOf(deps, request, caller);
   const found = await Promise.all(tenants.map((tenant) => lettersOf(deps, partner, tenant, request.eventId)));
   const letters = found.flat();
@@ -137,7 +141,8 @@ async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: Re
 }
 
 /** A token for every tenant names none: then the stored event tells, or the request. */
-async function tenantsOf(deps: DeadLetterDeps, { eventId, tenant }: AckRequest, { tenants }: ReplayCaller): Promise<readonly string[]> {
+async function tenantsOf(deps: DeadLetterDeps, { eventId, tenant }: AckRequest, caller: ReplayCaller): Promise<readonly string[]> {
+  const { tenants } = caller;
   if (tenant !== undefined) {
     if (!mayName(tenants, tenant)) {
       throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
@@ -149,6 +154,10 @@ async function tenantsOf(deps: DeadLetterDeps, { eventId, tenant }: AckRequest, 
   }
   const message = await deps.events.find(tenants, eventHash(eventId));
   const event = message === undefined ? undefined : readEvent(message);
+  // Whether an event is stored is nothing for a caller who may not see its deliveries.
+  if (event === undefined && isNarrowed(caller)) {
+    return [];
+  }
   if (event === undefined) {
     throw new Refusal("tenant_required", "The event itself is not stored any more: name its tenant.");
   }

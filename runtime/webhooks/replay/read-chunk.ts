@@ -1,6 +1,7 @@
 import type { StoredMessage } from "../../nats/stored-messages.ts";
 import { letterTokens, readLetters, type DeadLetter } from "../dead-letters.ts";
 import { deliveryId, eventHash } from "../ids.ts";
+import { isNarrowed, mayNamePartner } from "../partner-access.ts";
 import type { Partner } from "../partner.ts";
 import type { RouterDeps } from "../router.ts";
 import { readEvent, type StoredEvent } from "../stored-event.ts";
@@ -39,7 +40,7 @@ export type ReadDeps = Pick<RouterDeps, "events" | "deadLetters"> & {
   readonly partners: () => readonly Partner[];
 };
 
-type Place = Pick<ReplayJob, "source" | "filter" | "tenants" | "cursor">;
+type Place = Pick<ReplayJob, "source" | "filter" | "tenants" | "partners" | "cursor">;
 
 /** Reads the next part, of at most `countMax` events. */
 export async function readChunk(deps: ReadDeps, job: Place, countMax: number): Promise<ReplayChunk> {
@@ -74,7 +75,7 @@ async function readIds(
   const cursor = job.cursor + ids.length;
   return {
     units: unitsOf(deps, job, events, routedUpTo),
-    missing: ids.length - events.length,
+    missing: ids.length - events.filter((event) => isVisible(deps, job, event)).length,
     cursor,
     isEnd: cursor >= eventIds.length,
   };
@@ -104,8 +105,10 @@ async function readWindow(
 
 function unitsOf(deps: ReadDeps, job: Place, events: readonly StoredEvent[], routedUpTo: number): readonly ReplayUnit[] {
   const matches = matcherOf(job);
+  const named = new Set(job.filter.partners);
+  const meant = deps.partners().filter(({ label }) => named.size === 0 || named.has(label));
   return events.filter(matches).flatMap((event) => {
-    const wanting = deps.partners().filter((partner) => isMeant(job, partner) && partner.wants(event));
+    const wanting = meant.filter((partner) => partner.wants(event));
     return wanting.map((partner): ReplayUnit => {
       const { tenant, eventId, type, producer, acceptedAtMs, body } = event;
       const did = deliveryId(tenant, eventId, partner.config.uid);
@@ -173,6 +176,7 @@ function matcherOf({ filter, tenants }: Pick<ReplaySpec, "filter" | "tenants">):
   return compileSubscriptions([{ name: "replay", types, tenants, producers: [] }]);
 }
 
-function isMeant({ filter }: Pick<ReplaySpec, "filter">, { label }: Partner): boolean {
-  return filter.partners.length === 0 || filter.partners.includes(label);
+/** To a caller who is narrowed to partners, an event that none of them wants is like none. */
+function isVisible(deps: ReadDeps, job: Place, event: StoredEvent): boolean {
+  return !isNarrowed(job) || deps.partners().some((partner) => mayNamePartner(job, partner.label) && partner.wants(event));
 }

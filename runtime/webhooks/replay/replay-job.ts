@@ -46,6 +46,8 @@ export interface ReplaySpec {
   readonly force: boolean;
   /** Tenants of whoever asked; `*` is every one. */
   readonly tenants: readonly string[];
+  /** Partners that whoever asked is narrowed to; the filter names no others. @default every one */
+  readonly partners?: readonly string[];
 }
 
 /** What was met so far. Source: wire, "Webhooks". */

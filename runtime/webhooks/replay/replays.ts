@@ -1,19 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { eventHash } from "../ids.ts";
+import { visibleSeq, type HistoryDeps } from "../history.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "../partner-access.ts";
 import type { Partner } from "../partner.ts";
-import { mayName, readChunk } from "./read-chunk.ts";
+import { readChunk } from "./read-chunk.ts";
+import { accessOf, mayReadReplay, type ReplayCaller } from "./replay-access.ts";
 import { isOver, noTally, sumOf, type ReplayJob, type ReplaySource, type ReplaySpec } from "./replay-job.ts";
 import { parseRedriveRequest, parseReplayRequest, type ReplayRequest } from "./replay-request.ts";
 import type { ReplayStore } from "./replay-store.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
-
-/** Who asks. */
-export interface ReplayCaller {
-  readonly client: string;
-  /** `*` is every one. */
-  readonly tenants: readonly string[];
-}
 
 /** How far a replay has come. Source: wire, "Webhooks". */
 export interface ReplayAnswer {
@@ -61,10 +56,14 @@ const keptReplaysMax = 400;
 const dryRunMs = 10_000;
 const dryRunEventsMax = 256;
 const busySeconds = 30;
+const hiddenDetail = "An internal error stops the replay.";
 const idForm = /^[\w-]{1,64}$/u;
 
+/** What taking replays in needs. */
+export type ReplaysDeps = ReplayDeps & HistoryDeps;
+
 /** Creates what the routes call. */
-export function createReplays(deps: ReplayDeps, store: ReplayStore): Replays {
+export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
   const take = async (spec: ReplaySpec, isDryRun: boolean): Promise<ReplayAnswer | DryRunAnswer> => {
     const job = newJob(spec, deps.now());
     if (isDryRun) {
@@ -76,7 +75,7 @@ export function createReplays(deps: ReplayDeps, store: ReplayStore): Replays {
   };
   const visible = async (id: string, caller: ReplayCaller): Promise<ReplayJob> => {
     const job = idForm.test(id) ? await store.get(id) : undefined;
-    if (job === undefined || !job.tenants.every((tenant) => mayName(caller.tenants, tenant))) {
+    if (job === undefined || !mayReadReplay(job, caller)) {
       throw new Refusal("replay_not_found", "No such replay is visible to this caller.");
     }
     return !isOver(job) && (await store.isCancelled(id)) ? { ...job, status: "cancelled" } : job;
@@ -89,7 +88,7 @@ export function createReplays(deps: ReplayDeps, store: ReplayStore): Replays {
     },
     redrive: async (body, caller) => {
       const request = parseRedriveRequest(body);
-      const partner = partnerNamed(deps.partners(), request.partner);
+      const partner = partnerNamed(deps.partners(), request.partner, caller);
       const { reason = "*", eventIds } = request;
       const lastSeq = await deps.deadLetters.lastSeq();
       const ids = eventIds === undefined ? {} : { eventIds };
@@ -97,21 +96,21 @@ export function createReplays(deps: ReplayDeps, store: ReplayStore): Replays {
       const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
       return take(spec, request.dryRun);
     },
-    get: async (id, caller) => answerOf(deps, await visible(id, caller)),
+    get: async (id, caller) => shownTo(caller, await answerOf(deps, await visible(id, caller))),
     cancel: async (id, caller) => {
       const job = await visible(id, caller);
       if (isOver(job)) {
-        return answerOf(deps, job);
+        return shownTo(caller, await answerOf(deps, job));
       }
       await store.cancel(id);
-      return answerOf(deps, { ...job, status: "cancelled" });
+      return shownTo(caller, await answerOf(deps, { ...job, status: "cancelled" }));
     },
   };
 }
 
-/** @throws Refusal `partner_not_found` */
-export function partnerNamed(partners: readonly Partner[], label: string): Partner {
-  const partner = partners.find((one) => one.label === label);
+/** A partner that the caller may not see is not told apart from none. @throws Refusal `partner_not_found` */
+export function partnerNamed(partners: readonly Partner[], label: string, access: PartnerAccess): Partner {
+  const partner = mayNamePartner(access, label) ? partners.find((one) => one.label === label) : undefined;
   if (partner === undefined) {
     throw new Refusal("partner_not_found", `There is no partner ${label}.`);
   }
@@ -127,12 +126,12 @@ function newJob(spec: ReplaySpec, nowMs: number): ReplayJob {
 function specOf(
   { types, partners, onlyFailed, ratePerSecond, force }: Pick<ReplayRequest, "types" | "partners" | "onlyFailed" | "ratePerSecond" | "force">,
   source: ReplaySource,
-  { tenants }: ReplayCaller,
+  caller: ReplayCaller,
 ): ReplaySpec {
-  return { source, filter: { partners, types, onlyFailed }, ratePerSecond, force, tenants: [...new Set(tenants)] };
+  return { source, ratePerSecond, force, ...accessOf(caller, { partners, types, onlyFailed }) };
 }
 
-async function sourceOf(deps: ReplayDeps, request: ReplayRequest, caller: ReplayCaller): Promise<ReplaySource> {
+async function sourceOf(deps: ReplaysDeps, request: ReplayRequest, caller: ReplayCaller): Promise<ReplaySource> {
   const { eventIds, fromMs = 0, toMs, afterId, beforeId } = request;
   if (eventIds !== undefined) {
     return { kind: "ids", eventIds: [...new Set(eventIds)] };
@@ -150,20 +149,15 @@ async function sourceOf(deps: ReplayDeps, request: ReplayRequest, caller: Replay
   };
 }
 
-async function seqOf(
-  { events }: ReplayDeps,
-  field: string,
-  eventId: string | undefined,
-  { tenants }: ReplayCaller,
-): Promise<number | undefined> {
+async function seqOf(deps: ReplaysDeps, field: string, eventId: string | undefined, caller: ReplayCaller): Promise<number | undefined> {
   if (eventId === undefined) {
     return undefined;
   }
-  const message = await events.find(tenants, eventHash(eventId));
-  if (message === undefined) {
+  const seq = await visibleSeq(deps, eventId, caller);
+  if (seq === undefined) {
     throw refuseField("event_not_found", field, `${field} names no event that is visible to this caller`);
   }
-  return message.seq;
+  return seq;
 }
 
 async function makeRoom(store: ReplayStore): Promise<void> {
@@ -196,4 +190,9 @@ async function answerOf({ replays }: ReplayDeps, { id, status, createdAt, tally,
   const { matched, inProgress, tooOld, missing } = tally;
   const met = { matched, in_progress: inProgress, too_old: tooOld, missing };
   return { replay_id: id, status, created_at: createdAt, ...met, published, delivered, failed, detail: detail ?? null };
+}
+
+/** What stops a replay is the platform's to know. */
+function shownTo(caller: ReplayCaller, answer: ReplayAnswer): ReplayAnswer {
+  return answer.detail === null || !isNarrowed(caller) ? answer : { ...answer, detail: hiddenDetail };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
-import { callerOf } from "../../../runtime/http/caller-claims.ts";
+import { callerOf, withGrant } from "../../../runtime/http/caller-claims.ts";
 
 const names = defaultSettings.claims;
 
@@ -39,6 +39,24 @@ describe("the caller of a token", () => {
     expect(callerOf({ sub: "s", ...claims }, names).scopes).toEqual(scopes);
   });
 
+  test("names partners only when its claim does, of the name that the settings give it", () => {
+    expect(callerOf({ sub: "s" }, names)).not.toHaveProperty("partners");
+    expect(callerOf({ sub: "s", partners: [] }, names).partners).toEqual([]);
+    expect(callerOf({ sub: "s", partners: ["shop/one", "bank/two"] }, names).partners).toEqual(["shop/one", "bank/two"]);
+    const nested = callerOf({ sub: "s", partners: ["*"], ext: { hooks: "shop/one" } }, { ...names, partners: "/ext/hooks" });
+    expect(nested.partners).toEqual(["shop/one"]);
+  });
+
+  test.each([
+    ["those of the grant alone", {}, ["bank/two"], ["bank/two"]],
+    ["those of the token besides", { partners: ["shop/one"] }, ["bank/two"], ["shop/one", "bank/two"]],
+    ["those of the token, when the grant names none", { partners: ["shop/one"] }, undefined, ["shop/one"]],
+    ["none, when neither names any", {}, undefined, undefined],
+  ])("with a grant has as partners %s", (_name, claims, granted, partners) => {
+    const grant = { subject: "s", scopes: [], tenants: [], ...(granted === undefined ? {} : { partners: granted }) };
+    expect(withGrant(callerOf({ sub: "s", ...claims }, names), grant).partners).toEqual(partners);
+  });
+
   test("takes one name for a list of one", () => {
     expect(callerOf({ sub: "s", tenants: "acme" }, names).tenants).toEqual(["acme"]);
   });
@@ -69,6 +87,7 @@ describe("the caller of a token", () => {
     ["tenants as a number", { tenants: 7 }],
     ["tenants as an object", { tenants: { acme: true } }],
     ["a tenant that is no string", { tenants: ["a", 7] }],
+    ["partners that are no list", { partners: { "shop/one": true } }],
     ["tenants as null", { tenants: null }],
     ["far too many tenants", { tenants: Array.from({ length: 1025 }, String) }],
     ["scope as an object", { scope: {} }],

@@ -5,7 +5,7 @@ import { readEventQuery, readLetterQuery } from "../../../../runtime/http/routes
 
 const nowMs = Date.UTC(2026, 0, 31, 12);
 const dayMs = 86_400_000;
-const listed = (query: string) => readEventQuery(queryParameters(`/webhooks/events?${query}`), ["acme"], nowMs);
+const listed = (query: string) => readEventQuery(queryParameters(`/webhooks/events?${query}`), { tenants: ["acme"] }, nowMs);
 const letters = (query: string) => readLetterQuery(queryParameters(`/webhooks/dead-letters?${query}`));
 
 function refusalOf(read: () => unknown): readonly (string | undefined)[] {
