@@ -338,7 +338,7 @@ export interface SloConfig {
   readonly burnRates: readonly number[];
   /** Whether the view needs no token. */
   readonly public: boolean;
-  /** Tenants whose view is public; absent: all of them. */
+  /** Tenants whose view is public; absent: none. */
   readonly publicTenants?: readonly string[];
 }
 

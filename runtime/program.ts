@@ -9,6 +9,7 @@ import type { Settings } from "./config/settings.ts";
 import { followConfig, type StateLog } from "./follow-config.ts";
 import { createAdminServer } from "./http/admin-server.ts";
 import { createAuthenticate, type TrustedIssuer } from "./http/authenticate.ts";
+import { createAddressReader } from "./http/client-address.ts";
 import { createCertificateReader } from "./http/client-certificate.ts";
 import { KeySource } from "./http/key-source.ts";
 import { listenServer } from "./http/listen-server.ts";
@@ -248,6 +249,7 @@ async function servePublic<State extends ConfigState>(
     observe,
     authenticate: createAuthenticate([...prepared.issuers, ...configured], settings.claims, Date.now, settings),
     readCertificate: createCertificateReader(settings),
+    readAddress: createAddressReader(settings),
     ...(tls === undefined ? {} : { tls: tls.options }),
     routes: [...routes, ...schemaRoutes(routes)],
     now: Date.now,

@@ -45,6 +45,7 @@ export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
       return storeWarnings(store, intervalsToSettle * Math.max(...intervals));
     }),
     ...spec.metrics.flatMap((metric) => mixedIncreases(metric, spec.stores)),
+    ...spec.slos.filter((slo) => slo.public && slo.publicTenants === undefined).map(({ name }) => `the SLO ${name} is public and names no publicTenants, so it is shown to nobody without a token`),
   ];
 }
 

@@ -356,6 +356,6 @@ export interface MetricCatalogSlo {
   readonly burnRates: readonly number[];
   /** Whether the view needs no token. The request then names the tenant. @default false */
   readonly public: boolean;
-  /** Tenants whose view is public. When absent, all of them. */
+  /** Tenants whose view is public. When absent, nobody is shown anything without a token. */
   readonly publicTenants?: readonly string[];
 }

@@ -1515,7 +1515,7 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
               "default": false
             },
             "publicTenants": {
-              "description": "Tenants whose view is public. When absent, all of them.",
+              "description": "Tenants whose view is public. When absent, nobody is shown anything without a token.",
               "type": "array",
               "minItems": 1,
               "maxItems": 64,

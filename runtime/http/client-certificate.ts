@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { BlockList, isIPv4, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { addressMatcher } from "./client-address.ts";
 import type { CertificateForm, Settings, TrustedProxySettings } from "../config/settings.ts";
 
 /** SHA-256 of a certificate's DER, 32 bytes: what `x5t#S256` is in base64url. Source: RFC 8705 §3.1. */
@@ -37,18 +38,8 @@ export function createCertificateReader({ tls, trustedProxies }: Pick<Settings, 
 function headerReader({ addresses, certificateForm, certificateHeader }: TrustedProxySettings) {
   const form = forms[certificateForm];
   const name = (certificateHeader ?? form.header).toLowerCase();
-  const trusted = new BlockList();
-  for (const block of addresses) {
-    const [address = "", bits] = block.split("/");
-    trusted.addSubnet(address, Number(bits), isIPv4(address) ? "ipv4" : "ipv6");
-  }
   return {
-    isTrusted: (remote: string | undefined): boolean => {
-      if (remote === undefined) return false;
-      // A socket that takes both families tells IPv4 addresses as mapped ones.
-      const address = remote.replace(/^::ffff:(?=\d+\.)/iu, "");
-      return trusted.check(address, isIPv4(address) ? "ipv4" : "ipv6");
-    },
+    isTrusted: addressMatcher(addresses),
     read: (headers: IncomingHttpHeaders): Thumbprint | undefined => {
       const value = headers[name];
       return typeof value === "string" ? form.read(value) : undefined;

@@ -3,6 +3,7 @@ import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 import { answerInTime } from "./answer-in-time.ts";
 import type { Authenticate, Possession } from "./authenticate.ts";
+import { createAddressReader, type ReadAddress } from "./client-address.ts";
 import { createCertificateReader, type ReadCertificate } from "./client-certificate.ts";
 import { correlationHeader, correlationId } from "./correlation.ts";
 import { httpLimits } from "./limits.ts";
@@ -16,6 +17,8 @@ export interface PublicServerOptions extends ServerOptions {
   readonly authenticate: Authenticate;
   /** @default that of the connection, if it is TLS */
   readonly readCertificate?: ReadCertificate;
+  /** @default that of the connection */
+  readonly readAddress?: ReadAddress;
   readonly routes: readonly Route[];
   readonly now: () => number;
 }
@@ -51,7 +54,7 @@ interface Serving extends PublicServerOptions {
 }
 
 function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
-  const { authenticate, readCertificate, repeats, now, limits } = options;
+  const { authenticate, readCertificate, readAddress = createAddressReader({}), repeats, now, limits } = options;
   const { answerTimeoutMs = httpLimits.answerTimeoutMs } = limits ?? {};
   const settings: RouteShorthandOptions = {
     config: { scopes: route.scopes },
@@ -69,7 +72,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
     url: route.path,
     handler: async (request, reply) => {
       const ownId = request.caller === anonymous ? correlationId(undefined) : request.id;
-      const work = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, { correlationId: ownId, signal, nowMs: now() }));
+      const work = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, { correlationId: ownId, signal, nowMs: now(), address: readAddress(request.raw.socket, request.headers) }));
       const answer = await answerInTime(reply, answerTimeoutMs, work);
       if (answer.refused !== undefined) request.refusedItems = answer.refused;
       reply.code(answer.status).headers(answer.headers ?? {});
@@ -138,7 +141,7 @@ function refuseEncodedBody(encoding: string | undefined): void {
   throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
 }
 
-function apiRequest(request: FastifyRequest, moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs">): ApiRequest {
+function apiRequest(request: FastifyRequest, moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address">): ApiRequest {
   if (request.caller === undefined) throw new Error("a route ran without authentication");
   return {
     caller: request.caller,

@@ -23,6 +23,8 @@ export interface ApiRequest {
   readonly nowMs: number;
   /** Aborts when the caller hangs up or the answer takes too long. */
   readonly signal: AbortSignal;
+  /** Where the client is, as far as it can be known. */
+  readonly address?: string | undefined;
   /** Decoded segments of the path, by the name the route gives them. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Parameters;

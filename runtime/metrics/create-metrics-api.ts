@@ -3,6 +3,7 @@ import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../crds/config.ts";
 import { createPace } from "../bounds/pace.ts";
 import { createDoorkeeper, type AdmitQuery, type Doorkeeper } from "./admission.ts";
+import { createAnonymousLimit } from "./anonymous-limit.ts";
 import { createClassLanes } from "./class-lanes.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { askedAgain, createAskedBefore, type AnsweredQuery } from "./asked-again.ts";
@@ -27,6 +28,7 @@ import type { World } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
 import { createRequestLog } from "./request-log.ts";
 import { answerSlo } from "./slo/answer-slo.ts";
+import { createKnownEnvironments } from "./slo/known-environments.ts";
 import { createSloCache } from "./slo/slo-cache.ts";
 import { indexSlos, type SloEntry } from "./slo/slo-index.ts";
 import { createSnapshots } from "./snapshots.ts";
@@ -83,6 +85,8 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const fairness = { lanes: createClassLanes(), pace: createPace() };
   const hits = createHitLogs(now);
   const gate = createGate(anonymousMax);
+  const anonymous = createAnonymousLimit(elapsed);
+  const environments = createKnownEnvironments(deadlineMs);
   const partials = createPartials();
   let obeyed: Obeyed = obeyedOf(options.config);
 
@@ -124,7 +128,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       measure("bulk-query", signal, () => answerBulk({ body, caller, signal, context }, { ...sourcesFor(context), log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) })),
     slo: (params, caller, signal, context) =>
       measure("slo", signal, () => {
-        const sources = { slos: obeyed.slos, quotas: obeyed.world.quotas, stores, cache, doorkeeper, deadlineMs, observe: observer(context) };
+        const sources = { slos: obeyed.slos, quotas: obeyed.world.quotas, stores, cache, anonymous, environments, doorkeeper, deadlineMs, observe: observer(context) };
         const work = () => answerSlo({ params, caller, signal, context }, sources);
         return caller.scopes.length === 0 ? gate(work) : work();
       }),

@@ -10,6 +10,8 @@ export interface RequestContext {
   readonly correlationId: string;
   /** Unix milliseconds at which the request came. */
   readonly nowMs: number;
+  /** Where a caller without a token is. @default nobody knows where */
+  readonly address?: string | undefined;
 }
 
 /** One answer, ready to be encoded. */

@@ -45,8 +45,8 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
     ),
     bulk(metrics),
     {
-      ...read("slo", sloOperation, ({ query, caller, signal, correlationId, nowMs }) =>
-        metrics.slo(query, caller, signal, { correlationId, nowMs }),
+      ...read("slo", sloOperation, ({ query, caller, signal, correlationId, nowMs, address }) =>
+        metrics.slo(query, caller, signal, { correlationId, nowMs, address }),
       ),
       allowsAnonymous: true,
     },

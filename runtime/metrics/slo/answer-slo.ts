@@ -5,6 +5,7 @@ import { queryBytesMax } from "../../stores/byte-budget.ts";
 import { lateAfter } from "../../stores/lateness.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import type { Doorkeeper } from "../admission.ts";
+import type { AnonymousLimit } from "../anonymous-limit.ts";
 import type { Caller } from "../caller.ts";
 import { addedCosts, totalCost } from "../cost.ts";
 import type { MetricsAnswer, Parameters, RequestContext } from "../metrics-api.ts";
@@ -12,6 +13,7 @@ import type { World } from "../query.ts";
 import type { Admission } from "../quota/quotas.ts";
 import type { PartOutcome } from "../read-stores.ts";
 import { retryAfterSeconds } from "../region-states.ts";
+import type { KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloPlan, type SloReading } from "./read-slo.ts";
 import type { SloCache } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-index.ts";
@@ -37,6 +39,9 @@ export interface SloSources {
   readonly quotas: World["quotas"];
   readonly stores: StoreSet;
   readonly cache: SloCache;
+  /** Holds callers without a token back, together and each. */
+  readonly anonymous: AnonymousLimit;
+  readonly environments: KnownEnvironments;
   readonly doorkeeper: Pick<Doorkeeper, "request">;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
@@ -54,7 +59,9 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
   const startMs = performance.now();
   const { context, caller, params } = request;
   const { views, isPublic, schemaVersion } = selectSlos(params, caller, sources, context.nowMs);
-  const plans = views.map((view) => planSlo(view, caller, sources.quotas, context.nowMs));
+  if (isPublic) sources.anonymous.take(context.address);
+  const planned = views.map((view) => planSlo(view, caller, sources.quotas, context.nowMs));
+  const plans = isPublic ? await narrowed(planned, context, sources) : planned;
   const costs = addedCosts(plans.map((plan) => plan.costs));
   const admission = await admitSlo(plans, request, sources);
   const { read, counts } = await readAll(plans, request, sources).finally(() => admission?.end());
@@ -74,17 +81,25 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
       "X-Query-Cache": cacheVerdict(read),
       "X-Query-Shards": `asked=${outcomes.length}, answered=${answered}`,
       "Server-Timing": `total;dur=${(performance.now() - startMs).toFixed(1)}`,
-      ...admission?.headers(),
+      // What is left of the quota of all is nothing that a cache may keep.
+      ...(isPublic ? {} : admission?.headers()),
       ...cacheHeaders(isPublic, partial),
     },
     body: sloBody(read, { schemaVersion, partial }),
   };
 }
 
-/** Whoever has no token is held back by a gate of its own. */
-async function admitSlo(plans: readonly SloPlan[], { caller }: SloRequest, { doorkeeper }: SloSources): Promise<Admission | undefined> {
+/** Callers without a token choose an environment freely: a plan that no store has anything for is not read. */
+async function narrowed(plans: readonly SloPlan[], { nowMs }: RequestContext, { environments, stores }: SloSources): Promise<readonly SloPlan[]> {
+  const narrow = await Promise.all(plans.map((plan) => environments.narrow(plan, stores, nowMs)));
+  return narrow.filter(({ plans: [shortest] }) => shortest !== undefined && shortest.parts.length > 0);
+}
+
+/** All callers without a token are one client, which spends only what stores have to be asked for. */
+async function admitSlo(all: readonly SloPlan[], { caller, context }: SloRequest, { doorkeeper, cache }: SloSources): Promise<Admission | undefined> {
+  const plans = caller.scopes.length === 0 ? all.filter((plan) => !cache.has(plan, context.nowMs)) : all;
   const quota = plans[0]?.plans[0]?.query.quota;
-  if (caller.scopes.length === 0 || quota === undefined) return undefined;
+  if (quota === undefined) return undefined;
   return doorkeeper.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));
 }
 

@@ -8,6 +8,8 @@ const entriesMax = 2_048;
 
 /** Whole readings of the last seconds; each is made once, however many callers want it. */
 export interface SloCache {
+  /** Whether the reading of a plan is there, or under way. */
+  has(plan: SloPlan, nowMs: number): boolean;
   /**
    * The reading of a plan, or `read`'s. One of which a store is missing is never kept.
    *
@@ -24,11 +26,16 @@ interface Kept {
 /** An empty cache. */
 export function createSloCache(): SloCache {
   const kept = new BoundedMap<string, Kept>(entriesMax);
+  const find = (key: string, nowMs: number): Kept | undefined => {
+    const known = kept.get(key);
+    return known !== undefined && nowMs - known.atMs < sloCacheMs ? known : undefined;
+  };
   return {
+    has: (plan, nowMs) => find(keyOf(plan), nowMs) !== undefined,
     get(plan, nowMs, read) {
       const key = keyOf(plan);
-      const known = kept.get(key);
-      if (known !== undefined && nowMs - known.atMs < sloCacheMs) return { hit: true, reading: known.reading };
+      const known = find(key, nowMs);
+      if (known !== undefined) return { hit: true, reading: known.reading };
       const reading = read();
       const own = { reading, atMs: nowMs };
       kept.set(key, own);
@@ -53,7 +60,7 @@ function keyOf({ view, plans }: SloPlan): string {
     grant.metrics.map(({ stores }) => stores),
     grant.tenant,
     grant.environments === "every" ? "every" : [...grant.environments].sort(),
-    plans.map(({ query }) => query.window),
+    plans.map(({ query, parts }) => [query.window, parts.map(({ held }) => held.key)]),
   ]);
   return createHash("sha256").update(recipe).digest("base64url");
 }

@@ -88,7 +88,7 @@ function publicViewer(tenant: string | undefined): Caller {
 }
 
 function isPublicFor(slo: SloEntry["slo"], tenant: string): boolean {
-  return slo.public && (slo.publicTenants?.includes(tenant) ?? true);
+  return slo.public && (slo.publicTenants?.includes(tenant) ?? false);
 }
 
 function requireRegion(filters: Filters, { regions }: Access): void {

@@ -96,6 +96,7 @@ const objective = {
   minimumEvents: 1,
   burnRates: [14.4, 6, 3, 1],
   public: true,
+  publicTenants: ["brand-a"],
 } as const;
 
 /** Callers by token. */
