@@ -1,0 +1,220 @@
+/** What a partner asks for. */
+export interface Wish {
+  readonly types: readonly string[];
+  readonly tenants: readonly string[];
+}
+
+/** What of an event decides who gets it. */
+export interface EventFacts {
+  readonly tenant: string;
+  readonly type: string;
+}
+
+/** What a pod may route to a partner: its wish, or nothing because the partner is not in the configuration. */
+export type Routing = Wish | "out";
+
+/** What the resource, its Secrets and the policy say of one partner object. */
+export interface Desired {
+  readonly exists: boolean;
+  readonly wish: Wish;
+  /** Tenants that the policy grants to its namespace. */
+  readonly granted: readonly string[];
+  /** Whether every Secret that it refers to is there. */
+  readonly isReadable: boolean;
+  /** `metadata.generation`; infinite while the API server has not told it. */
+  readonly generation: number;
+  /** Ids of its signing keys. */
+  readonly keys: readonly string[];
+}
+
+/** What the published shards say of a partner object. */
+export interface Seen {
+  readonly generation: number;
+  readonly wish: Wish;
+  readonly keys: readonly string[];
+  /** Neither held nor a last good version. */
+  readonly isPlain: boolean;
+}
+
+interface Change {
+  readonly beganMs: number;
+  settledMs?: number;
+  /** What may be routed once the change is in force. Several where the contract leaves it open. */
+  readonly targets: readonly Routing[];
+  desired: Desired;
+  /** More than 0 when the change before was not in force: an older state of the shards could be taken for this one. */
+  readonly quietMs: number;
+}
+
+/** Whether an event must, must not or may be delivered to a partner. */
+export type Verdict = "must" | "must_not" | "either";
+
+/** Longer than the operator and its writes lag behind while the API server answers. */
+const quietMsAfterOverlap = 2_500;
+
+/**
+ * What a partner object is promised over time. A change is under way from before the first request to the API server
+ * until every pod runs shards that hold it. An event that is routed meanwhile may be treated either way.
+ */
+export class PartnerTimeline {
+  readonly uid: string;
+  readonly label: string;
+  readonly #changes: Change[] = [];
+  #wasInForce: "no" | "maybe" | "yes" = "no";
+  #lastGood: readonly Wish[] = [];
+  #matchedSinceMs: number | undefined;
+
+  /** @param label `namespace/name` */
+  constructor(uid: string, label: string) {
+    this.uid = uid;
+    this.label = label;
+  }
+
+  get desired(): Desired | undefined {
+    return this.#changes.at(-1)?.desired;
+  }
+
+  get isSettled(): boolean {
+    return this.#changes.at(-1)?.settledMs !== undefined;
+  }
+
+  /** Unix milliseconds since which the last change is under way; undefined when it is in force. */
+  get pendingSinceMs(): number | undefined {
+    const last = this.#changes.at(-1);
+    return last?.settledMs === undefined ? last?.beganMs : undefined;
+  }
+
+  /** Whether the partner object is gone and no pod knows it any more. */
+  get isGone(): boolean {
+    return this.isSettled && this.desired?.exists === false;
+  }
+
+  /** A change begins; `beganMs` is before its first request. Answers where its generation is told once it is known. */
+  began(beganMs: number, desired: Desired): { applied(generation: number): void } {
+    const last = this.#changes.at(-1);
+    const overlaps = last !== undefined && last.settledMs === undefined;
+    if (overlaps && isGood(last.desired)) {
+      if (this.#wasInForce === "no") this.#wasInForce = "maybe";
+      this.#lastGood = [...this.#lastGood, last.desired.wish];
+    }
+    const targets = routings(desired, this.#wasInForce, this.#lastGood);
+    const change: Change = { beganMs, targets, desired, quietMs: overlaps ? quietMsAfterOverlap : 0 };
+    this.#changes.push(change);
+    this.#matchedSinceMs = undefined;
+    return {
+      applied: (generation) => {
+        change.desired = { ...desired, generation };
+      },
+    };
+  }
+
+  /** What every pod runs, as of `nowMs`; `seen` is undefined when the partner is not in the shards. */
+  observed(nowMs: number, seen: Seen | undefined): void {
+    const last = this.#changes.at(-1);
+    if (last === undefined || last.settledMs !== undefined) return;
+    if (!isInForce(last, seen)) {
+      this.#matchedSinceMs = undefined;
+      return;
+    }
+    this.#matchedSinceMs ??= nowMs;
+    if (nowMs - this.#matchedSinceMs < last.quietMs) return;
+    last.settledMs = nowMs;
+    if (!isGood(last.desired)) return;
+    this.#wasInForce = "yes";
+    this.#lastGood = [last.desired.wish];
+  }
+
+  /** Shards could not be read in between: what matched before counts no more. */
+  interrupted(): void {
+    this.#matchedSinceMs = undefined;
+  }
+
+  /** What an event is promised that was routed at some moment between these two, Unix milliseconds. */
+  verdict(event: EventFacts, fromMs: number, toMs: number): Verdict {
+    const before = this.#changes.findLastIndex(({ settledMs }) => settledMs !== undefined && settledMs <= fromMs);
+    const possible = this.#changes
+      .slice(Math.max(before, 0))
+      .filter(({ beganMs }, index) => (index === 0 && before >= 0) || beganMs <= toMs);
+    const routed = possible.flatMap(({ targets }) => targets.map((target) => target !== "out" && wants(target, event)));
+    // Before its first change is in force, nobody knows the object.
+    if (before < 0) routed.push(false);
+    if (routed.every(Boolean)) return "must";
+    return routed.some(Boolean) ? "either" : "must_not";
+  }
+
+  /** Changes that were under way between these two moments, one line each. */
+  story(fromMs: number, toMs: number): readonly string[] {
+    const time = (ms: number | undefined): string => (ms === undefined ? "never" : new Date(ms).toISOString());
+    const near = this.#changes.filter(
+      ({ beganMs, settledMs = Number.POSITIVE_INFINITY }) => beganMs <= toMs && settledMs >= fromMs,
+    );
+    return near.map(({ beganMs, settledMs, targets, desired }) => {
+      const times = `change from ${time(beganMs)}, in force ${time(settledMs)}`;
+      return `${this.label} (${this.uid}): ${times}: ${JSON.stringify(desired)} as ${JSON.stringify(targets)}`;
+    });
+  }
+
+  /** Unix milliseconds since which no pod signs with this key for this object; undefined while one may. */
+  keyEndedMs(key: string): number | undefined {
+    const at = this.#changes.findLastIndex(({ desired }) => desired.exists && desired.keys.includes(key));
+    return at < 0 ? 0 : this.#changes.slice(at + 1).find(({ settledMs }) => settledMs !== undefined)?.settledMs;
+  }
+}
+
+/** Whether a wish covers an event. Patterns: `**` is everything, `a.*` is two segments of which the first is `a`. */
+export function wants({ types, tenants }: Wish, { type, tenant }: EventFacts): boolean {
+  const [domain = ""] = type.split(".");
+  return tenants.includes(tenant) && types.some((pattern) => pattern === "**" || pattern === `${domain}.*`);
+}
+
+function isGood({ exists, isReadable, wish, granted }: Desired): boolean {
+  return exists && isReadable && isPermitted(wish, granted);
+}
+
+function isPermitted({ tenants }: Wish, granted: readonly string[]): boolean {
+  return tenants.every((tenant) => granted.includes(tenant));
+}
+
+/**
+ * What the contract says of a partner in this state. A partner that was in force stays routable; a right that was
+ * withdrawn narrows it. One that never was in force is routable only if its sole fault is a reference.
+ */
+function routings(desired: Desired, wasInForce: "no" | "maybe" | "yes", lastGood: readonly Wish[]): readonly Routing[] {
+  const { exists, wish, granted, isReadable } = desired;
+  if (!exists) return ["out"];
+  if (isGood(desired)) return [wish];
+  const bases = isReadable || lastGood.length === 0 ? [wish] : lastGood.map((good) => narrowed(good, wish.tenants));
+  const kept = bases.map((base) => narrowed(base, granted));
+  if (wasInForce === "yes") return kept;
+  return [...(wasInForce === "maybe" ? kept : []), ...firstRoutings(desired)];
+}
+
+/** What the contract says of a faulty partner that never was in force. */
+function firstRoutings({ wish, granted, isReadable }: Desired): readonly Routing[] {
+  if (isPermitted(wish, granted)) return [wish];
+  // A partner may have been held for its reference before its right was withdrawn; the contract leaves this open.
+  return isReadable ? ["out"] : ["out", narrowed(wish, granted)];
+}
+
+function narrowed({ types, tenants }: Wish, to: readonly string[]): Wish {
+  return { types, tenants: tenants.filter((tenant) => to.includes(tenant)) };
+}
+
+function isInForce({ desired, targets }: Change, seen: Seen | undefined): boolean {
+  if (!Number.isFinite(desired.generation)) return false;
+  if (seen === undefined) return targets.includes("out");
+  if (!desired.exists) return false;
+  const isWanted = targets.some((target) => target !== "out" && isSame(target, seen.wish));
+  const hasNoOldKey = seen.keys.every((key) => desired.keys.includes(key));
+  const isRightSort = isGood(desired) ? seen.isPlain && seen.generation === desired.generation : !seen.isPlain;
+  return isWanted && hasNoOldKey && isRightSort;
+}
+
+/** No tenant left is the same as no subscription left. */
+function isSame(one: Wish, other: Wish): boolean {
+  if (one.tenants.length === 0 || other.tenants.length === 0) return one.tenants.length === other.tenants.length;
+  return (
+    one.tenants.toSorted().join() === other.tenants.toSorted().join() &&
+    one.types.toSorted().join() === other.types.toSorted().join()
+  );
+}
