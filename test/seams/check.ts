@@ -1,0 +1,119 @@
+import type { History } from "./histories.ts";
+import type { PartnerTimeline, Verdict } from "./model.ts";
+import type { Recipient } from "./recipients.ts";
+import type { SentEvent } from "./traffic.ts";
+
+/** One event, one recipient, and what the recipient's partners were promised. */
+export interface Pair {
+  readonly event: SentEvent;
+  readonly slot: number;
+  /** The strongest verdict of the slot's partner objects. */
+  readonly verdict: Verdict;
+  /** Labels of the partner objects that must, or may, have a delivery. */
+  readonly must: readonly string[];
+  readonly may: readonly string[];
+  readonly routedFromMs: number;
+  readonly routedToMs: number;
+}
+
+/** What became of a pair. `wrong` says in a sentence why it breaks the promise. */
+export interface Fate {
+  readonly outcome: string;
+  readonly wrong?: string;
+}
+
+/** An event and the time in which it was routed. */
+export interface RoutedEvent {
+  readonly event: SentEvent;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What the partners of one slot are promised about one event. */
+export function pairOf(
+  { event, fromMs, toMs }: RoutedEvent,
+  slot: number,
+  timelines: readonly PartnerTimeline[],
+): Pair {
+  const verdicts = timelines.map((timeline) => ({
+    label: timeline.label,
+    verdict: timeline.verdict(event, fromMs, toMs),
+  }));
+  const labelled = (wanted: Verdict): readonly string[] =>
+    verdicts.filter(({ verdict }) => verdict === wanted).map(({ label }) => label);
+  const [must, may] = [labelled("must"), labelled("either")];
+  const verdict = must.length > 0 ? "must" : may.length > 0 ? "either" : "must_not";
+  return { event, slot, verdict, must, may, routedFromMs: fromMs, routedToMs: toMs };
+}
+
+/** Whether only the history can tell what became of the pair. */
+export function needsHistory({ event, verdict }: Pair, { effects }: Pick<Recipient, "effects">): boolean {
+  return verdict !== "must_not" && !effects.has(event.id);
+}
+
+/** What became of a pair, after everything was mended and nothing waits any more. */
+export function fateOfPair(
+  pair: Pair,
+  recipient: Pick<Recipient, "effects" | "refused">,
+  history: History | undefined,
+): Fate {
+  const { event, verdict } = pair;
+  const effects = recipient.effects.get(event.id) ?? 0;
+  if (effects > 1) return { outcome: "repeated", wrong: `it had its effect ${effects} times` };
+  if (verdict === "must_not") {
+    const wasSent = effects > 0 || recipient.refused.has(event.id);
+    return wasSent
+      ? { outcome: "unwanted", wrong: "it was sent to a partner that did not want it or was not permitted to" }
+      : { outcome: "not wanted" };
+  }
+  return effects === 1 ? { outcome: "delivered" } : fateByHistory(pair, history);
+}
+
+function fateByHistory({ verdict, must, may }: Pair, history: History | undefined): Fate {
+  if (history === undefined) return { outcome: "forgotten", wrong: "it was answered 202 and has no history" };
+  const fates = (verdict === "must" ? must : may).map((label) => fateAt(label, verdict, history));
+  return fates.find(({ wrong }) => wrong !== undefined) ?? fates[0] ?? { outcome: "not wanted" };
+}
+
+/** What the history says about one partner that the recipient never took the event from. */
+function fateAt(label: string, verdict: Verdict, { deliveries }: History): Fate {
+  const entry = deliveries.find(({ partner }) => partner === label);
+  if (entry === undefined) {
+    return verdict === "must"
+      ? { outcome: "forgotten", wrong: `its history knows no delivery to ${label}` }
+      : { outcome: "not routed during a change" };
+  }
+  const { state, reason, next_attempt_at: next } = entry;
+  const text = reason === null ? state : `${state}/${reason}`;
+  if (["dead", "rejected"].includes(state))
+    return reason === null ? { outcome: text, wrong: `it ended at ${label} without a reason` } : { outcome: text };
+  if (state === "not_routed")
+    return verdict === "must" ? { outcome: text, wrong: `it was not routed to ${label}` } : { outcome: text };
+  const wrong =
+    state === "delivered"
+      ? `the history says that ${label} has it, and the recipient does not`
+      : `it still waits for ${label}, next attempt ${String(next)}`;
+  return { outcome: text, wrong };
+}
+
+/** Keys that signed although no partner of the slot names them any more. `slackMs` is for attempts under way. */
+export function lateSignatures(
+  timelines: readonly PartnerTimeline[],
+  signedMs: ReadonlyMap<string, number>,
+  slackMs: number,
+): readonly string[] {
+  return [...signedMs].flatMap(([key, lastMs]) => {
+    const ended = timelines.map((timeline) => timeline.keyEndedMs(key));
+    const endedMs = ended.includes(undefined) ? undefined : Math.max(...ended.map((ms) => ms ?? 0));
+    return endedMs !== undefined && lastMs > endedMs + slackMs
+      ? [`key ${key} signed ${lastMs - endedMs} ms after its end`]
+      : [];
+  });
+}
+
+/** Numbers by name, sorted by name. */
+export function countBy<T>(items: readonly T[], nameOf: (item: T) => string): Readonly<Record<string, number>> {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(nameOf(item), (counts.get(nameOf(item)) ?? 0) + 1);
+  return Object.fromEntries([...counts].toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}

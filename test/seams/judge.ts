@@ -1,0 +1,209 @@
+import { resourceTypes, type ResourceObject } from "../../operator/resource-types.ts";
+import { waitFor } from "../support/wait.ts";
+import {
+  countBy,
+  fateOfPair,
+  lateSignatures,
+  needsHistory,
+  pairOf,
+  type Fate,
+  type Pair,
+  type RoutedEvent,
+} from "./check.ts";
+import { readHistories, type History } from "./histories.ts";
+import type { Installation } from "./installation.ts";
+import type { Partners } from "./partners.ts";
+import type { Recipient } from "./recipients.ts";
+import type { SentEvent } from "./traffic.ts";
+import type { LoggedStep } from "./walker.ts";
+import { namespaces } from "./walk.ts";
+import { withRedelivery, type RoutingWatch } from "./watch-routing.ts";
+
+/** Everything that a walk leaves behind. */
+export interface Evidence {
+  readonly installation: Installation;
+  readonly partners: Partners;
+  readonly recipients: readonly Recipient[];
+  readonly events: readonly SentEvent[];
+  readonly routing: RoutingWatch;
+  readonly log: readonly LoggedStep[];
+}
+
+export interface Judgement {
+  readonly counts: Readonly<Record<string, unknown>>;
+  /** Broken promises, in sentences; empty when all were kept. */
+  readonly problems: readonly string[];
+  /** The histories and the steps around the first problems. */
+  readonly text: string;
+  /** Share of pairs that must, or must not, be delivered; the others were routed during a change. */
+  readonly exactShare: number;
+}
+
+/** Attempts that were under way when a key ended. */
+const signingSlackMs = 3_000;
+const problemsShownMax = 10;
+const storiesShownMax = 3;
+const stepsAroundMs = 4_000;
+const readyMs = 30_000;
+/** Histories that are read of events that nobody wanted. */
+const unmatchedReadMax = 50;
+
+/** Compares what happened with what was promised. */
+export async function judge(evidence: Evidence): Promise<Judgement> {
+  const { events, partners, recipients, installation } = evidence;
+  const routed = routedEvents(evidence);
+  const pairs = routed.flatMap((one) => recipients.map((_, slot) => pairOf(one, slot, partners.timelines[slot] ?? [])));
+  const unmatched = unmatchedEvents(pairs, recipients.length).slice(0, unmatchedReadMax);
+  const asked = pairs.filter((pair) => needsHistory(pair, recipientOf(evidence, pair))).map(({ event }) => event.id);
+  const urls = installation.pods.map(({ url }) => url);
+  const histories = await readHistories(urls, installation.token, [...new Set([...asked, ...unmatched])]);
+  const fates = pairs.map((pair) => ({
+    pair,
+    fate: fateOfPair(pair, recipientOf(evidence, pair), histories.get(pair.event.id)),
+  }));
+  const wrong = fates.filter(({ fate }) => fate.wrong !== undefined);
+  const problems = [
+    ...wrong.map(({ pair, fate }) => `event ${pair.event.id} for recipient ${pair.slot}: ${fate.wrong ?? ""}`),
+    ...unmatched.flatMap((id) => unmatchedProblem(id, histories.get(id))),
+    ...recipients.flatMap((recipient, slot) => recipientProblems(recipient, slot, partners)),
+    ...(await statusProblems(evidence)),
+    ...events.filter(({ id }) => !routed.some(({ event }) => event.id === id)).flatMap((event) => notRouted(event)),
+  ];
+  return {
+    counts: countsOf(evidence, routed, fates),
+    problems:
+      problems.length > problemsShownMax
+        ? [...problems.slice(0, problemsShownMax), `and ${problems.length - problemsShownMax} more`]
+        : problems,
+    text: wrong
+      .slice(0, storiesShownMax)
+      .map(({ pair, fate }) => storyOf(pair, fate, histories.get(pair.event.id), evidence))
+      .join("\n\n"),
+    exactShare: pairs.filter(({ verdict }) => verdict !== "either").length / pairs.length,
+  };
+}
+
+function recipientOf({ recipients }: Evidence, { slot }: Pair): Recipient {
+  const recipient = recipients[slot];
+  if (recipient === undefined) throw new Error(`there is no recipient ${slot}`);
+  return recipient;
+}
+
+/** Accepted events and when each was routed. */
+function routedEvents({ events, routing, installation }: Evidence): readonly RoutedEvent[] {
+  return events.flatMap((event) => {
+    const byMs = event.acceptedMs === undefined ? undefined : routing.routedByMs(event.acceptedMs);
+    return byMs === undefined
+      ? []
+      : [{ event, fromMs: event.sentMs, toMs: withRedelivery(byMs, installation.absences) }];
+  });
+}
+
+function notRouted({ id, acceptedMs, lastAnswer }: SentEvent): readonly string[] {
+  return acceptedMs === undefined
+    ? [`event ${id} was never answered 202: ${String(lastAnswer)}`]
+    : [`event ${id} was accepted and is not routed`];
+}
+
+/** Events that no recipient was to have. */
+function unmatchedEvents(pairs: readonly Pair[], recipients: number): readonly string[] {
+  const unwanted = countBy(
+    pairs.filter(({ verdict }) => verdict === "must_not"),
+    ({ event }) => event.id,
+  );
+  return Object.entries(unwanted).flatMap(([id, count]) => (count === recipients ? [id] : []));
+}
+
+/** An event that matched no subscription says when it was routed, or which partner was not permitted to have it. */
+function unmatchedProblem(id: string, history: History | undefined): readonly string[] {
+  if (history === undefined) return [`event ${id} was accepted and has no history`];
+  const others = history.deliveries.filter(({ state }) => state !== "not_routed");
+  if (others.length > 0) return [`event ${id} was for nobody and its history says ${JSON.stringify(others[0])}`];
+  return typeof history.routed_at === "string"
+    ? []
+    : [`event ${id} matched no subscription and its history does not say when it was routed`];
+}
+
+function recipientProblems(
+  { unverified, signedMs }: Recipient,
+  slot: number,
+  { timelines }: Partners,
+): readonly string[] {
+  const faults = [...unverified].map(
+    ([fault, count]) => `recipient ${slot}: ${count} deliveries did not verify (${fault})`,
+  );
+  return [
+    ...faults,
+    ...lateSignatures(timelines[slot] ?? [], signedMs, signingSlackMs).map((late) => `recipient ${slot}: ${late}`),
+  ];
+}
+
+/** After everything is mended each partner is ready. */
+async function statusProblems({ installation: { cluster } }: Evidence): Promise<readonly string[]> {
+  const look = async (): Promise<readonly string[]> => {
+    const lists = await Promise.all(
+      namespaces.map((namespace) => cluster.client.list<ResourceObject>(resourceTypes.WebhookPartner, { namespace })),
+    );
+    return lists
+      .flatMap(({ items }) => items)
+      .flatMap(({ metadata, status }) => {
+        const ready = status?.conditions?.find(({ type }) => type === "Ready");
+        const isReady = ready?.status === "True" && ready.observedGeneration === metadata.generation;
+        return isReady
+          ? []
+          : [`${metadata.namespace}/${metadata.name} of generation ${metadata.generation} is ${JSON.stringify(ready)}`];
+      });
+  };
+  await waitFor(async () => (await look()).length === 0, {
+    timeoutMs: readyMs,
+    pollMs: 200,
+    what: "every partner to be ready",
+  }).catch(() => undefined);
+  return look();
+}
+
+function countsOf(
+  { events, recipients, partners }: Evidence,
+  routed: readonly RoutedEvent[],
+  fates: readonly { readonly pair: Pair; readonly fate: Fate }[],
+): Judgement["counts"] {
+  const sum = (of: (recipient: Recipient) => number): number =>
+    recipients.reduce((total, recipient) => total + of(recipient), 0);
+  return {
+    events: events.length,
+    accepted: routed.length,
+    postedAgain: events.filter(({ tries }) => tries > 1).length,
+    partnerObjects: partners.all().length,
+    pairs: countBy(fates, ({ pair }) => pair.verdict),
+    fates: countBy(fates, ({ fate }) => fate.outcome),
+    failedOnce: sum(({ failures }) => failures()),
+    repeats: sum(({ repeats }) => repeats()),
+  };
+}
+
+/** One problem with all that is known of it. */
+function storyOf(
+  { event, slot, routedFromMs, routedToMs, must }: Pair,
+  { wrong = "" }: Fate,
+  history: History | undefined,
+  { log, installation, partners }: Evidence,
+): string {
+  const time = (ms: number): string => new Date(ms).toISOString();
+  const around = (fromMs: number, toMs: number): boolean =>
+    toMs >= routedFromMs - stepsAroundMs && fromMs <= routedToMs + stepsAroundMs;
+  return [
+    `event ${event.id}, recipient ${slot}: ${wrong}`,
+    `  ${event.type} of ${event.tenant}, sent ${time(event.sentMs)}, ${event.tries} requests`,
+    `  owed to ${must.join(", ")}, routed from ${time(routedFromMs)} to ${time(routedToMs)}`,
+    `  history: ${JSON.stringify(history)}`,
+    ...(partners.timelines[slot] ?? [])
+      .flatMap((timeline) => timeline.story(routedFromMs - stepsAroundMs, routedToMs + stepsAroundMs))
+      .map((line) => `  ${line}`),
+    ...log
+      .filter(({ atMs }) => around(atMs, atMs))
+      .map(({ number, atMs, text }) => `  ${time(atMs)} step ${number}: ${text}`),
+    ...installation.absences
+      .filter(({ fromMs, toMs }) => around(fromMs, toMs))
+      .map(({ verb, fromMs, toMs }) => `  ${verb} from ${time(fromMs)} to ${time(toMs)}`),
+  ].join("\n");
+}

@@ -1,0 +1,93 @@
+import { request } from "undici";
+import type { PartnerConfig } from "../../crds/config.ts";
+import type { ConfigzReport } from "../../crds/configz.ts";
+import { readShardSecret, shardNames, shardSecretName, type ConfigShard, type Shard } from "../../crds/shards.ts";
+import { secretType, type SecretObject } from "../../operator/resource-types.ts";
+import { counts, prefix } from "../operator/operator-cluster.ts";
+import { systemNamespace, type Installation } from "./installation.ts";
+import type { PartnerTimeline, Seen } from "./model.ts";
+import { startLooking, type Looking } from "./looking.ts";
+
+const requestMsMax = 1_000;
+
+/**
+ * Looks again and again at the published shards and at what both pods report, and tells each partner's timeline what
+ * every pod runs. A look counts only if both pods run at least the revisions that were published before they answered.
+ */
+export function watchConfiguration(installation: Installation, timelines: () => readonly PartnerTimeline[]): Looking {
+  return startLooking(async () => {
+    let published: Published;
+    try {
+      published = await readPublished(installation);
+    } catch (error) {
+      for (const timeline of timelines()) timeline.interrupted();
+      throw error;
+    }
+    const reports = await Promise.all(installation.pods.map(({ adminUrl }) => report(adminUrl, published.token)));
+    if (!reports.every((one) => hasAll(one, published.revisions))) return;
+    const nowMs = Date.now();
+    const failing = new Set(
+      reports.flatMap(({ errors }) => errors.map(({ namespace, name }) => `${namespace}/${name}`)),
+    );
+    for (const timeline of timelines()) {
+      if (!failing.has(timeline.label)) timeline.observed(nowMs, published.partners.get(timeline.uid));
+    }
+  });
+}
+
+interface Published {
+  readonly partners: ReadonlyMap<string, Seen>;
+  /** By shard name. */
+  readonly revisions: ReadonlyMap<string, number>;
+  readonly token: string;
+}
+
+async function readPublished({ cluster }: Installation): Promise<Published> {
+  const { items } = await cluster.client.list<SecretObject>(secretType, { namespace: systemNamespace });
+  const bySecret = new Map(items.map((secret) => [secret.metadata.name, secret]));
+  const shards: Shard[] = [];
+  const revisions = new Map<string, number>();
+  for (const name of shardNames(counts)) {
+    const { metadata, data } = bySecret.get(shardSecretName(prefix, name)) ?? { metadata: {} };
+    const reading = readShardSecret(
+      { metadata: { annotations: { ...metadata.annotations } }, ...(data === undefined ? {} : { data }) },
+      name,
+      counts,
+    );
+    if (reading.error !== undefined) throw new Error(`${name}: ${reading.error}`);
+    shards.push(reading.shard);
+    revisions.set(name, reading.revision);
+  }
+  const partners = shards
+    .filter((shard): shard is ConfigShard => "partners" in shard)
+    .flatMap((shard) => shard.partners);
+  const token = shards.flatMap((shard) => ("material" in shard ? (shard.configzToken ?? []) : []))[0] ?? "";
+  return { partners: new Map(partners.map((partner) => [partner.uid, seenOf(partner)])), revisions, token };
+}
+
+function seenOf({ generation, subscriptions, signing, held, lastGoodSinceMs }: PartnerConfig): Seen {
+  return {
+    generation,
+    wish: {
+      types: subscriptions.flatMap(({ types }) => types),
+      tenants: subscriptions.flatMap(({ tenants }) => tenants),
+    },
+    keys: signing.keys.map(({ id }) => id),
+    isPlain: held === undefined && lastGoodSinceMs === undefined,
+  };
+}
+
+async function report(adminUrl: string, token: string): Promise<ConfigzReport> {
+  const headers = { authorization: `Bearer ${token}` };
+  const { statusCode, body } = await request(`${adminUrl}/configz`, {
+    headers,
+    signal: AbortSignal.timeout(requestMsMax),
+  });
+  const answer = (await body.json()) as ConfigzReport;
+  if (statusCode !== 200) throw new Error(`${adminUrl}/configz answers ${statusCode}`);
+  return answer;
+}
+
+function hasAll({ ready, shards }: ConfigzReport, revisions: Published["revisions"]): boolean {
+  return ready && [...revisions].every(([name, revision]) => (shards[name]?.revision ?? 0) >= revision);
+}
