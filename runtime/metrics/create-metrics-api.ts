@@ -78,15 +78,13 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
   const snapshots = createSnapshots();
-  const cache = createSloCache();
   const doorkeeper = createDoorkeeper(elapsed, peers);
   const reads = createReads({ ...options, deadlineMs, peers }, instruments);
   const answers = createAnswers();
   const fairness = { lanes: createClassLanes(), pace: createPace() };
   const hits = createHitLogs(now);
   const gate = createGate(anonymousMax);
-  const anonymous = createAnonymousLimit(elapsed);
-  const environments = createKnownEnvironments(deadlineMs);
+  const slo = { cache: createSloCache(), anonymous: createAnonymousLimit(elapsed), environments: createKnownEnvironments(deadlineMs) };
   const partials = createPartials();
   let obeyed: Obeyed = obeyedOf(options.config);
 
@@ -128,7 +126,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       measure("bulk-query", signal, () => answerBulk({ body, caller, signal, context }, { ...sourcesFor(context), log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) })),
     slo: (params, caller, signal, context) =>
       measure("slo", signal, () => {
-        const sources = { slos: obeyed.slos, quotas: obeyed.world.quotas, stores, cache, anonymous, environments, doorkeeper, deadlineMs, observe: observer(context) };
+        const sources = { slos: obeyed.slos, quotas: obeyed.world.quotas, stores, ...slo, doorkeeper, deadlineMs, observe: observer(context) };
         const work = () => answerSlo({ params, caller, signal, context }, sources);
         return caller.scopes.length === 0 ? gate(work) : work();
       }),

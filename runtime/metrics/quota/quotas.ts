@@ -1,7 +1,7 @@
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { claimsOf, ownerOf, type Claim, type Spender, type Wish } from "./spender.ts";
-import { waitMs, type Bucket } from "../../bounds/token-bucket.ts";
+import { waitMs } from "../../bounds/token-bucket.ts";
 import { totalCost } from "../cost.ts";
 import { noPeers, type Peers } from "../peers.ts";
 import type { Purse } from "./purse.ts";
@@ -130,28 +130,35 @@ function onlyOf(expected: ReadonlyMap<string, number>, actual: ReadonlyMap<strin
 function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
   const short = balances.find(({ claim, bucket }) => bucket.tokens < claim.count) ?? balances[0];
   if (short === undefined) throw new Error("a request without a claim was refused");
-  const { claim, bucket } = short;
-  const what = claim.unit === "requests" ? "requests" : "cost units";
-  const of = claim.metric === undefined ? "of this class" : `for ${claim.metric}`;
-  const left = Math.max(0, Math.floor(bucket.tokens));
-  const never = claim.count > claim.limits.burst ? `; more than ${claim.limits.burst} are never allowed at once` : "";
-  const detail = `this needs ${claim.count} ${what} ${of} and ${left} are left${never}`;
-  const headers = rateHeaders(balances);
-  if (claim.unit === "requests") return new Refusal("rate_exceeded", detail, { ...retryAfter(claim, bucket, claim.count), headers });
-  const costs = balances.filter((balance) => balance.claim.unit === "cost" && balance.claim.count > 0);
-  const shareOf = (most: (balance: Balance) => number): number => Math.min(...costs.map((balance) => most(balance) / balance.claim.count));
-  const now = cheaper(shareOf((balance) => balance.bucket.tokens));
-  const suggestion = now ?? cheaper(shareOf((balance) => balance.claim.limits.burst));
-  const fitting = suggestion === undefined ? "; no coarser step fits, ask for less time or fewer groups" : "";
-  return new Refusal("cost_exceeded", `${detail}${fitting}`, {
-    // What fits into a whole burst can be asked at the latest when there is one.
-    ...retryAfter(claim, bucket, now === undefined && suggestion !== undefined ? Math.min(claim.count, claim.limits.burst) : claim.count),
-    ...(suggestion === undefined ? {} : { suggestion }),
-    headers,
-  });
+  return short.claim.unit === "cost" ? tooDear(short, balances, cheaper) : tooOften(short, balances);
 }
 
-function retryAfter({ limits }: Claim, bucket: Bucket, count: number): { readonly retryAfterSeconds?: number } {
+function tooOften(short: Balance, balances: readonly Balance[]): Refusal {
+  return new Refusal("rate_exceeded", needOf(short, "requests"), { ...retryAfter(short, short.claim.count), headers: rateHeaders(balances) });
+}
+
+/** Suggests what fits what is left, else what fits a whole burst, which there is at the latest when the caller is told to come again. */
+function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
+  const { count, limits } = short.claim;
+  const costs = balances.filter(({ claim }) => claim.unit === "cost" && claim.count > 0);
+  const shareOf = (most: (balance: Balance) => number): number => Math.min(...costs.map((balance) => most(balance) / balance.claim.count));
+  const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
+  const suggestion = now ?? cheaper(shareOf(({ claim }) => claim.limits.burst));
+  if (suggestion === undefined) {
+    const detail = `${needOf(short, "cost units")}; no coarser step fits, ask for less time or fewer groups`;
+    return new Refusal("cost_exceeded", detail, { ...retryAfter(short, count), headers: rateHeaders(balances) });
+  }
+  const waitedFor = now === undefined ? Math.min(count, limits.burst) : count;
+  return new Refusal("cost_exceeded", needOf(short, "cost units"), { ...retryAfter(short, waitedFor), suggestion, headers: rateHeaders(balances) });
+}
+
+function needOf({ claim: { count, limits, metric }, bucket }: Balance, what: string): string {
+  const of = metric === undefined ? "of this class" : `for ${metric}`;
+  const never = count > limits.burst ? `; more than ${limits.burst} are never allowed at once` : "";
+  return `this needs ${count} ${what} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
+}
+
+function retryAfter({ claim: { limits }, bucket }: Balance, count: number): { readonly retryAfterSeconds?: number } {
   const waitSeconds = Math.ceil(waitMs(bucket, limits, count) / 1_000);
   return Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {};
 }

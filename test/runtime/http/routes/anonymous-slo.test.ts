@@ -10,9 +10,9 @@ const view = "/v1/metrics/slo?tenant=brand-a";
 interface Serving {
   readonly server: ScriptedMetricsServer;
   readonly state: { nowMs: number; elapsedMs: number; isDown: boolean };
-  ask(url: string): Promise<HttpAnswer>;
+  readonly ask: (url: string) => Promise<HttpAnswer>;
   /** Requests about the objective's metric that the store was sent. */
-  asked(): number;
+  readonly asked: () => number;
 }
 
 const closing: ScriptedMetricsServer[] = [];
