@@ -13,6 +13,8 @@ export interface NamespaceGrant {
   readonly producers: readonly string[];
   /** Hosts of store URLs, without the port; `*.example.com` is every name below `example.com`. */
   readonly storeHosts: readonly string[];
+  /** Metric ids of catalogs; `shop_*` is every id that begins with `shop_`. */
+  readonly metrics: readonly string[];
   /** Client ids and scopes of quotas. */
   readonly clients: readonly string[];
   /** Blocks that `networks.allowCidrs` may lie in. */
@@ -29,6 +31,7 @@ export const allowAll: InstallationPolicy = {
       tenants: ["*"],
       producers: ["*"],
       storeHosts: ["*"],
+      metrics: ["*"],
       clients: ["*"],
       cidrs: ["0.0.0.0/0", "::/0"],
       plaintext: true,
@@ -43,6 +46,7 @@ export function grantOf(policy: InstallationPolicy, namespace: string): Omit<Nam
     tenants: grants.flatMap(({ tenants }) => tenants),
     producers: grants.flatMap(({ producers }) => producers),
     storeHosts: grants.flatMap(({ storeHosts }) => storeHosts),
+    metrics: grants.flatMap(({ metrics }) => metrics),
     clients: grants.flatMap(({ clients }) => clients),
     cidrs: grants.flatMap(({ cidrs }) => cidrs),
     plaintext: grants.some(({ plaintext }) => plaintext),

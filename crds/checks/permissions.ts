@@ -14,7 +14,7 @@ export function permissionProblems(resource: Resource, policy: InstallationPolic
     case "WebhookPartner":
       return partnerProblems(resource.spec, grant);
     case "MetricCatalog":
-      return catalogProblems(resource.spec.stores, grant);
+      return catalogProblems(resource.spec.stores, resource.spec.metrics, grant);
     case "QueryClassQuota":
       return quotaProblems(resource.spec, grant);
   }
@@ -27,7 +27,11 @@ export function partPermissionProblems({ kind, config }: ConfigPart, policy: Ins
     case "WebhookPartner":
       return partnerProblems(config, grant);
     case "MetricCatalog":
-      return catalogProblems(config.stores.map(({ prometheus, peer }) => (peer === undefined ? { prometheus } : { peer: asWritten(peer) })), grant);
+      return catalogProblems(
+        config.stores.map(({ prometheus, peer }) => (peer === undefined ? { prometheus } : { peer: asWritten(peer) })),
+        config.metrics,
+        grant,
+      );
     case "QueryClassQuota":
       return quotaProblems(config, grant);
   }
@@ -64,7 +68,26 @@ function asWritten({ url, auth }: PeerConfig): NonNullable<StoreNames["peer"]> {
   return { url, auth: auth.kind === "oauth2" ? { oauth2: auth } : {} };
 }
 
-function catalogProblems(stores: readonly StoreNames[], grant: Grant): readonly FieldProblem[] {
+function catalogProblems(stores: readonly StoreNames[], metrics: readonly MetricName[], grant: Grant): readonly FieldProblem[] {
+  return [...storeProblems(stores, grant), ...metricProblems(metrics, grant)];
+}
+
+/** What of a metric a policy looks at. */
+interface MetricName {
+  readonly id: string;
+}
+
+/** A metric id belongs to one catalog of the installation: without this a namespace could take another's. */
+function metricProblems(metrics: readonly MetricName[], grant: Grant): readonly FieldProblem[] {
+  const exact = new Set(grant.metrics);
+  const prefixes = grant.metrics.flatMap((name) => (name.endsWith("*") ? [name.slice(0, -1)] : []));
+  return metrics.flatMap(({ id }, index) => {
+    const isGranted = exact.has(id) || prefixes.some((prefix) => id.startsWith(prefix));
+    return isGranted ? [] : [problem(`spec.metrics[${index}].id`, `the namespace may not name the metric ${id}`)];
+  });
+}
+
+function storeProblems(stores: readonly StoreNames[], grant: Grant): readonly FieldProblem[] {
   return stores.flatMap(({ prometheus, peer }, index) => {
     const { url = "" } = prometheus ?? peer ?? {};
     const { tokenUrl } = peer?.auth.oauth2 ?? {};

@@ -41,7 +41,8 @@ function readYaml(text: string): unknown {
 }
 
 function withDefaults({ namespaces, ...grant }: GivenGrant): NamespaceGrant {
-  const nothing = { tenants: [], producers: [], storeHosts: [], clients: [], cidrs: [], plaintext: false };
+  // Metrics came later: what a policy of before grants stays as it was.
+  const nothing = { tenants: [], producers: [], storeHosts: [], metrics: ["*"], clients: [], cidrs: [], plaintext: false };
   return { namespaces, ...nothing, ...grant };
 }
 

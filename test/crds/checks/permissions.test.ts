@@ -4,7 +4,7 @@ import { allowAll, type InstallationPolicy, type NamespaceGrant } from "../../..
 import type { FieldProblem } from "../../../crds/problem.ts";
 import type { Kind } from "../../../crds/resource.ts";
 import { validateResource } from "../../../crds/validate.ts";
-import { compiled, first, resourceOf } from "../compile/resources.ts";
+import { compiled, first, partnerSecrets, resourceOf } from "../compile/resources.ts";
 import { plainObject, type Changes } from "../valid-objects.ts";
 
 const granted: NamespaceGrant = {
@@ -12,6 +12,7 @@ const granted: NamespaceGrant = {
   tenants: ["lumen", "-"],
   producers: ["payments"],
   storeHosts: ["eu.example", "*.stores.example"],
+  metrics: ["*"],
   clients: ["dashboards", "metrics:read"],
   cidrs: ["10.20.0.0/16"],
   plaintext: false,
@@ -31,6 +32,29 @@ function peerAt(url: string, tokenUrl: string): Changes {
   const auth = { oauth2: { tokenUrl, clientId: "eu", secretRef: { name: "peer" } } };
   return { "stores[1]": { name: "latam", region: "latam", peer: { url, auth, tls: { clientSecretRef: { name: "client" } } } } };
 }
+
+describe("a policy that grants metrics", () => {
+  const granting = (...metrics: readonly string[]): InstallationPolicy => ({ grants: [{ ...granted, metrics }] });
+  const problems = (id: string, policy: InstallationPolicy) => problemsOf("MetricCatalog", { ...permittedCatalog, "metrics[0].id": id }, policy);
+
+  test.each([["shop_orders"], ["shop_*"], ["*"], ["pay_*", "shop_orders"]])("of %s permits shop_orders", (...metrics) => {
+    expect(problems("shop_orders", granting(...metrics))).toEqual([]);
+  });
+
+  test.each([[], ["shop"], ["shop_"], ["shop_orders_*"], ["pay_*"]])("of %s does not", (...metrics) => {
+    const message = "the namespace may not name the metric shop_orders";
+    expect(problems("shop_orders", granting(...metrics))).toEqual([{ field: "spec.metrics[0].id", reason: "NotPermitted", message }]);
+  });
+
+  test("lets no namespace have another's id, however old its catalog is", () => {
+    const catalog = (namespace: string, year: number) =>
+      resourceOf("MetricCatalog", { "metrics[0].id": "shop_orders" }, { namespace, name: "orders", creationTimestamp: `${year}-01-01T00:00:00Z` });
+    const grant = (namespace: string, metric: string) => ({ ...allowAll.grants[0], ...granted, storeHosts: ["*"], namespaces: [namespace], metrics: [metric] });
+    const policy = { grants: [grant("shop", "shop_*"), grant("squatter", "squat_*")] };
+    const { verdicts } = compiled([catalog("squatter", 2024), catalog("shop", 2025)], partnerSecrets, policy);
+    expect(verdicts.map(({ namespace, accepted }) => [namespace, accepted.reason])).toEqual([["shop", "Accepted"], ["squatter", "NotPermitted"]]);
+  });
+});
 
 describe("a policy", () => {
   test.each<[string, Kind, Changes]>([

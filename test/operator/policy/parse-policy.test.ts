@@ -5,8 +5,13 @@ describe("a policy", () => {
   test("grants what it lists and nothing else", () => {
     const text = "grants:\n  - namespaces: [shop]\n    tenants: [lumen, '-']\n    cidrs: [10.0.0.0/8]\n    plaintext: true\n";
     expect(parsePolicy(text)).toEqual({
-      grants: [{ namespaces: ["shop"], tenants: ["lumen", "-"], producers: [], storeHosts: [], clients: [], cidrs: ["10.0.0.0/8"], plaintext: true }],
+      grants: [{ namespaces: ["shop"], tenants: ["lumen", "-"], producers: [], storeHosts: [], metrics: ["*"], clients: [], cidrs: ["10.0.0.0/8"], plaintext: true }],
     });
+  });
+
+  test("that lists metrics grants no others, and without the list every one, as before there was one", () => {
+    const [listed, none, absent] = parsePolicy("grants: [{namespaces: [a], metrics: [shop_*]}, {namespaces: [b], metrics: []}, {namespaces: [c]}]").grants;
+    expect([listed?.metrics, none?.metrics, absent?.metrics]).toEqual([["shop_*"], [], ["*"]]);
   });
 
   test("may be JSON, and may grant nothing", () => {
