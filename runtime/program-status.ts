@@ -1,5 +1,6 @@
 import type { ConfigzMark, ConfigzShard } from "../crds/configz.ts";
 import { digestOf } from "../crds/compile/canonical-json.ts";
+import { ContentHash } from "./content-hash.ts";
 import type { ConfigState } from "./config/config-source.ts";
 import type { PartHealth } from "./http/admin-server.ts";
 import type { ConfigReport } from "./http/configz.ts";
@@ -15,6 +16,7 @@ export type ProgramState = ConfigState & { readonly problems?: readonly unknown[
 export interface ProgramStatus {
   /** Name under which this program reports. */
   readonly pod: string;
+  readonly contentHash: ContentHash;
   /** What the configuration waits for; told until one is applied. */
   waitingFor: string;
   applied: { readonly state: ProgramState; readonly at: Date } | undefined;
@@ -33,6 +35,7 @@ export interface ProgramStatus {
 export function startingStatus(pod: string): ProgramStatus {
   return {
     pod,
+    contentHash: new ContentHash(),
     waitingFor: "not applied",
     applied: undefined,
     refused: undefined,
@@ -65,6 +68,7 @@ export function reportOf(status: ProgramStatus): ConfigReport {
     pod,
     ready: healthOf(status).every(({ ok }) => ok),
     hash: applied?.state.hash ?? null,
+    content_hash: applied === undefined ? null : status.contentHash.of(applied.state.config),
     shards: shardsOf(status),
     errors: applied?.state.errors ?? [],
     marks: [...disabledMarks(status), ...consentMarks(status)],

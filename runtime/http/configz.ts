@@ -6,6 +6,8 @@ import { queryParameters } from "./query-string.ts";
 
 /** What `/configz` answers: what the operator reads, and some figures for people. */
 export interface ConfigReport extends ConfigzReport {
+  /** Of what is obeyed without generations: equal again when an edit was taken back; null before anything is obeyed. */
+  readonly content_hash: string | null;
   /** ISO 8601 UTC time since which the configuration is obeyed; null before. */
   readonly applied_at: string | null;
   readonly partners: number;

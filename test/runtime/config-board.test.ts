@@ -71,6 +71,23 @@ describe("the report", () => {
     });
   });
 
+  test("has the content hash of before once an edit is taken back, and another one for another key", () => {
+    start();
+    const hashOf = (partner: Parameters<typeof stateOf>[0][string]) => {
+      const state = stateOf({ acme: partner });
+      status.applied = { state, at: appliedAt };
+      const { hash, content_hash } = reportOf(status);
+      return { hash, content: content_hash };
+    };
+    const before = hashOf({ generation: 1 });
+    const edited = hashOf({ generation: 2, changes: { "endpoint.timeoutSeconds": 9 } });
+    const restored = hashOf({ generation: 3 });
+    expect(before.content).toMatch(/^[0-9a-f]{64}$/u);
+    expect([edited.content === before.content, restored.content === before.content]).toEqual([false, true]);
+    expect(restored.hash).not.toBe(before.hash);
+    expect(hashOf({ generation: 4, key: "other" }).content).not.toBe(before.content);
+  });
+
   test("has the same version until something in it changes", () => {
     start();
     const { version } = reportOf(status);

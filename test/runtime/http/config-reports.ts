@@ -6,6 +6,7 @@ export const emptyReport: ConfigReport = {
   pod: "pod-a",
   ready: false,
   hash: null,
+  content_hash: null,
   shards: {},
   errors: [],
   marks: [],
