@@ -44,15 +44,16 @@ export class StatusWriter {
   }
 
   /**
-   * Writes the status of that very object, by name and uid.
+   * Writes the status of that very object as it is known here. An apply of a status does not look at the uid (measured), so
+   * the resource version says which object is meant.
    *
-   * @throws KubeError `notFound` or `conflict` when it is gone, or another has its name
+   * @throws KubeError `notFound` when it is gone; `conflict` when it changed since, or another has its name
    */
   async write(object: ResourceObject, status: ResourceStatus, signal: AbortSignal): Promise<void> {
     const { client, clock, metrics } = this.#options;
     const { kind, metadata } = object;
     const { namespace, name, uid } = metadata;
-    const wanted = { ...object, metadata: { namespace, name, uid }, spec: undefined, status };
+    const wanted = { ...object, metadata: { namespace, name, resourceVersion: this.#versionOf(object) }, spec: undefined, status };
     try {
       const options = { fieldManager: fieldManagers.status, force: true, signal };
       const after = await client.applyStatus(resourceTypes[kind], wanted as unknown as ResourceObject, options);
@@ -63,6 +64,14 @@ export class StatusWriter {
       metrics.statusWrites.inc({ kind, result: "failed" });
       throw error;
     }
+  }
+
+  /** The latest version that is known: what was written last, for as long as the watch has not brought it back. */
+  #versionOf(object: ResourceObject): string {
+    const { uid, resourceVersion = "" } = object.metadata;
+    const written = this.#written.get(keyOf(object));
+    if (written === undefined || written.uid !== uid) return resourceVersion;
+    return isLater(written.resourceVersion, resourceVersion) === true ? written.resourceVersion : resourceVersion;
   }
 
   /** The object is gone. */
