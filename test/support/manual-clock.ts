@@ -39,6 +39,12 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Time until the first timer that waits is due; undefined when none does. */
+  get nextInMs(): number | undefined {
+    const next = this.#next(Number.POSITIVE_INFINITY);
+    return next === undefined ? undefined : next.dueMs - this.#nowMs;
+  }
+
   /** Moves on, calling back what falls due on the way, in order. */
   advance(byMs: number): void {
     const endMs = this.#nowMs + byMs;

@@ -232,7 +232,7 @@ describe("a failed call", () => {
     const clock = new ManualClock();
     api.on("GET", status(429, "TooManyRequests", 7), answer(200, one));
     const call = clientOf(api.kubeConfig, { clock }).get(partners, ref);
-    await waitFor(() => api.requests().length === 1 && clock.waiting === 1, { timeoutMs: 20_000, what: "the wait" });
+    await waitFor(() => clock.nextInMs === 7_000, { timeoutMs: 20_000, what: "the wait" });
     clock.advance(6_999);
     expect(clock.waiting).toBe(1);
     clock.advance(1);
@@ -276,7 +276,7 @@ describe("a failed call", () => {
     const stop = new AbortController();
     api.always("GET", status(429, "TooManyRequests", 20));
     const call = failure(clientOf(api.kubeConfig, { clock }).get(partners, ref, { signal: stop.signal }));
-    await waitFor(() => api.requests().length === 1 && clock.waiting === 1, { timeoutMs: 20_000, what: "the wait" });
+    await waitFor(() => clock.nextInMs === 20_000, { timeoutMs: 20_000, what: "the wait" });
     stop.abort();
     expect(await call).toMatchObject({ kind: "aborted" });
     expect(clock.waiting).toBe(0);
