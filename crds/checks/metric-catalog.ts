@@ -1,10 +1,12 @@
 import type {
   MetricCatalogMetric,
   MetricCatalogMetricSource,
+  MetricCatalogMetricSourceGaugeMatcher,
   MetricCatalogMetricSourceHistogram,
   MetricCatalogSpec,
 } from "../types/metric-catalog.ts";
 import { metricStoreRules } from "./metric-store.ts";
+import { isRe2 } from "./re2.ts";
 import { rulesAt, unless, type PlacedRule, type Rule } from "./rule.ts";
 import { sloReferenceRules, sloRules } from "./slo.ts";
 
@@ -128,7 +130,7 @@ const metricRules: readonly Rule<MetricCatalogMetric>[] = [
 ];
 
 const matcherPlaces = ["gauge", "counter", "ratio.numerator", "ratio.denominator", "histogram"].map(
-  (kind) => `spec.metrics[].source.${kind}.matchers[].label`,
+  (kind) => `spec.metrics[].source.${kind}.matchers[]`,
 );
 
 /** The CEL rules of MetricCatalog. */
@@ -142,14 +144,20 @@ export const metricCatalogRules: readonly PlacedRule[] = [
       faults: (source) => unless(kindsOf(source).length === 1),
     },
   ]),
-  ...matcherPlaces.flatMap((place) =>
-    rulesAt<string>(place, [
+  ...matcherPlaces.flatMap((place) => [
+    ...rulesAt<MetricCatalogMetricSourceGaugeMatcher>(place, [
+      {
+        message: "the value of Matches and NotMatches is an RE2 expression",
+        faults: ({ op, value }) => unless(op === "Equal" || op === "NotEqual" || isRe2(value), ".value"),
+      },
+    ]),
+    ...rulesAt<string>(`${place}.label`, [
       {
         message: "le holds the bounds of histograms, so no matcher names it",
         faults: (label) => unless(label !== "le"),
       },
     ]),
-  ),
+  ]),
   ...rulesAt<MetricCatalogMetricSourceHistogram>("spec.metrics[].source.histogram", [
     {
       message: "the increase of a native histogram is Extrapolated",

@@ -83,6 +83,10 @@ export const metricStoreRules: readonly PlacedRule[] = [
       message: "le holds the bounds of histograms, so no label maps to it",
       faults: (map) => unless(!Object.values(map).includes("le")),
     },
+    {
+      message: "labelMap maps no two labels to one name",
+      faults: (map) => unless(new Set(Object.values(map)).size === Object.keys(map).length),
+    },
   ]),
   ...rulesAt<MetricCatalogStorePrometheus>("spec.stores[].prometheus", [
     { message: "tls is for an https URL", faults: ({ tls, url }) => unless(tls === undefined || url.startsWith("https:"), ".tls") },

@@ -176,6 +176,10 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                 {
                   "rule": "self.all(label, self[label] != 'le')",
                   "message": "le holds the bounds of histograms, so no label maps to it"
+                },
+                {
+                  "rule": "self.all(one, self.all(other, one == other || self[one] != self[other]))",
+                  "message": "labelMap maps no two labels to one name"
                 }
               ]
             },
@@ -844,6 +848,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                           "label",
                           "value"
                         ],
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "!(self.op in ['Matches', 'NotMatches']) || (''.matches(self.value) in [true, false] && ''.matches('^(?s:' + self.value + ')$') in [true, false])",
+                            "message": "the value of Matches and NotMatches is an RE2 expression"
+                          }
+                        ],
                         "properties": {
                           "label": {
                             "description": "Name of the label in the store; neither le nor a reserved name.",
@@ -905,6 +915,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                         "required": [
                           "label",
                           "value"
+                        ],
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "!(self.op in ['Matches', 'NotMatches']) || (''.matches(self.value) in [true, false] && ''.matches('^(?s:' + self.value + ')$') in [true, false])",
+                            "message": "the value of Matches and NotMatches is an RE2 expression"
+                          }
                         ],
                         "properties": {
                           "label": {
@@ -985,6 +1001,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                               "label",
                               "value"
                             ],
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "!(self.op in ['Matches', 'NotMatches']) || (''.matches(self.value) in [true, false] && ''.matches('^(?s:' + self.value + ')$') in [true, false])",
+                                "message": "the value of Matches and NotMatches is an RE2 expression"
+                              }
+                            ],
                             "properties": {
                               "label": {
                                 "description": "Name of the label in the store; neither le nor a reserved name.",
@@ -1046,6 +1068,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                             "required": [
                               "label",
                               "value"
+                            ],
+                            "x-kubernetes-validations": [
+                              {
+                                "rule": "!(self.op in ['Matches', 'NotMatches']) || (''.matches(self.value) in [true, false] && ''.matches('^(?s:' + self.value + ')$') in [true, false])",
+                                "message": "the value of Matches and NotMatches is an RE2 expression"
+                              }
                             ],
                             "properties": {
                               "label": {
@@ -1141,6 +1169,12 @@ export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = {
                         "required": [
                           "label",
                           "value"
+                        ],
+                        "x-kubernetes-validations": [
+                          {
+                            "rule": "!(self.op in ['Matches', 'NotMatches']) || (''.matches(self.value) in [true, false] && ''.matches('^(?s:' + self.value + ')$') in [true, false])",
+                            "message": "the value of Matches and NotMatches is an RE2 expression"
+                          }
                         ],
                         "properties": {
                           "label": {

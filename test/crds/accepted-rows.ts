@@ -33,6 +33,17 @@ export const acceptedRows: readonly Row[] = [
   ]),
   ...rowsOf<Row>("MetricCatalog", [
     { says: "has only what is required", set: {} },
+    {
+      says: "matches by expressions, and by a text that is none",
+      set: {
+        "metrics[0].source.gauge.matchers": [
+          { label: "code", op: "Matches", value: "5..|(?i:err)" },
+          { label: "path", op: "NotMatches", value: "" },
+          { label: "note", op: "Equal", value: "(5" },
+        ],
+      },
+    },
+    { says: "swaps two labels", set: { "stores[0].labelMap": { device: "component", component: "device" } } },
     { says: "has a step of one interval for a gauge", set: { "metrics[0].minStepSeconds": 15 } },
     { says: "has a step of two intervals for a counter", set: { ...counter, "metrics[0].minStepSeconds": 30 } },
     { says: "has a ratio", set: ratio },

@@ -1,5 +1,6 @@
 import { counter, deprecated, histogram, ratio, series } from "./catalog-changes.ts";
 import { rowsOf, type RuleRow } from "./rows.ts";
+import { matcherRuleRows } from "./matcher-rule-rows.ts";
 import { peerRuleRows } from "./peer-rule-rows.ts";
 import { sloRuleRows } from "./slo-rule-rows.ts";
 
@@ -206,6 +207,12 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     set: { "stores[0].labelMap": { device: "le" } },
     field: "spec.stores[0].labelMap",
     message: "le holds the bounds of histograms, so no label maps to it",
+  },
+  {
+    says: "maps two labels to one name",
+    set: { "stores[0].labelMap": { device: "kind", component: "kind" } },
+    field: "spec.stores[0].labelMap",
+    message: "labelMap maps no two labels to one name",
   },
   {
     says: "tells a store the tenant without saying how",
@@ -493,4 +500,4 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
 ]);
 
 /** Objects that break one rule each. Every rule of every kind has a row here, which a test asserts. */
-export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...sloRuleRows, ...peerRuleRows, ...quotaRules];
+export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...matcherRuleRows, ...sloRuleRows, ...peerRuleRows, ...quotaRules];

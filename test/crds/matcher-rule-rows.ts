@@ -1,0 +1,30 @@
+import { counter, histogram, ratio } from "./catalog-changes.ts";
+import { rowsOf, type RuleRow } from "./rows.ts";
+import type { Changes } from "./valid-objects.ts";
+
+const places: readonly (readonly [kind: string, change: Changes])[] = [
+  ["gauge", {}],
+  ["counter", counter],
+  ["ratio.numerator", ratio],
+  ["ratio.denominator", ratio],
+  ["histogram", histogram],
+];
+const faults: readonly (readonly [what: string, op: string, value: string])[] = [
+  ["does not close a group", "Matches", "(5"],
+  ["looks ahead", "NotMatches", "(?!a)"],
+  ["is one only between brackets", "Matches", "a)(b"],
+  ["quotes to its end", "Matches", "\\Qa"],
+];
+
+/** Matchers whose expression is none, of every kind of source. */
+export const matcherRuleRows = rowsOf<RuleRow>(
+  "MetricCatalog",
+  places.flatMap(([kind, change]) =>
+    faults.map(([what, op, value]) => ({
+      says: `matches a ${kind} by an expression that ${what}`,
+      set: { ...change, [`metrics[0].source.${kind}.matchers`]: [{ label: "code", op, value }] },
+      field: `spec.metrics[0].source.${kind}.matchers[0].value`,
+      message: "the value of Matches and NotMatches is an RE2 expression",
+    })),
+  ),
+);

@@ -1,0 +1,3 @@
+module heliograph.dev/tools/regexp-syntax
+
+go 1.26.0
