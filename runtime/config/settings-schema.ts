@@ -223,7 +223,7 @@ export const settingsSchema: object = {
       prefix: text("First token of every subject; in capitals, of every stream name.", 16, "^[a-z][a-z0-9]*$"),
       replicas: { description: "Copies of every stream.", enum: [1, 3, 5] },
       events: retention("events"),
-      deliveries: section("How much may wait for delivery.", { maxBytes }),
+      deliveries: section("How much may wait for delivery, without what waits for partners that are held.", { maxBytes }),
       attempts: retention("attempts"),
       deadLetters: retention("dead letters"),
     }),

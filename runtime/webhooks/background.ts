@@ -11,6 +11,8 @@ export interface BackgroundParts {
   readonly router: Router;
   readonly lanes: Lanes;
   readonly homes: Homes;
+  /** Bytes that wait for partners that are held; asked when more waits than may. */
+  readonly heldBytes: () => Promise<number>;
   /** Bytes that may wait for delivery. */
   readonly deliveriesBytesMax: number;
   /** What this pod looks at once a second. */
@@ -42,7 +44,7 @@ export function startBackground(parts: BackgroundParts): () => void {
       router.keepAlive();
       lanes.keepAlive();
     }),
-    inTurns(backlogMs, sizeLook(context, router, parts.deliveriesBytesMax)),
+    inTurns(backlogMs, sizeLook(parts)),
     ...parts.looks.map((look) => inTurns(backlogMs, look)),
     inTurns(leftoversMs, () => lanes.lookForLeftovers()),
     ...duties.map((duty) => inTurns(duty.periodMs, dutyTurn(duty, homes, context.log))),
@@ -73,11 +75,15 @@ function dutyTurn({ name, begin }: Duty, homes: Homes, log: Log): () => Promise<
 }
 
 /** Holds routing while too much waits for delivery; events then fill their own stream, and producers are told so. */
-function sizeLook({ deliveries, log }: RouterDeps, router: Router, bytesMax: number): () => Promise<void> {
+function sizeLook({ context, router, heldBytes, deliveriesBytesMax: bytesMax }: BackgroundParts): () => Promise<void> {
+  const { deliveries, log } = context;
   let isHeld = false;
   return async () => {
-    const { bytes } = await deliveries.size();
-    const isTooMuch = bytes > (isHeld ? bytesMax * resumeShare : bytesMax);
+    const { bytes: all } = await deliveries.size();
+    const limit = isHeld ? bytesMax * resumeShare : bytesMax;
+    // What waits for a partner that is held is bounded by that partner's own limit, and no reason to refuse producers.
+    const bytes = all > limit ? all - (await heldBytes()) : all;
+    const isTooMuch = bytes > limit;
     if (isTooMuch !== isHeld) {
       isHeld = isTooMuch;
       log.warn({ bytes, bytesMax }, isHeld ? "too much waits for delivery, routing is held" : "routing goes on");

@@ -25,8 +25,9 @@ import { createDisabledPartners, type DisabledMark } from "./disabled-partners.t
 import { createDuties } from "./duties.ts";
 import { parseEnvelope } from "./envelope.ts";
 import { listEvents, type EventPage, type EventQuery } from "./event-list.ts";
-import { readHistory, type EventHistory } from "./history.ts";
+import { readHistory, type EventHistory, type HistoryDeps } from "./history.ts";
 import type { HistoryView } from "./history-view.ts";
+import { createHeldBytes } from "./held-bytes.ts";
 import { createHomes, podKey, type Homes } from "./homes.ts";
 import { createFullness, type Fullness } from "./fullness.ts";
 import { createIdempotencyKeys, type IdempotencyKeys } from "./idempotency.ts";
@@ -48,6 +49,7 @@ import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
 import { createRouter, type Router, type RouterDeps } from "./router.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
+import { createRemovedPartners } from "./removed-partners.ts";
 import { createRunningPartners, type RunningPartners } from "./running-partners.ts";
 import { createSender, type Sender } from "./send.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/published-keys.ts";
@@ -175,6 +177,7 @@ class Engine implements WebhookEngine {
   readonly #duties: readonly Duty[];
   readonly #promotions: Promotions;
   readonly #laneRules: LaneRules;
+  readonly #removed: HistoryDeps["removed"];
   #config: RuntimeConfig;
   #partners: readonly Partner[] = [];
   #table = createRoutingTable([]);
@@ -201,6 +204,7 @@ class Engine implements WebhookEngine {
     this.#homes = createHomes({ bucket, clock: nats.clock, podId, localNow, log, onChange });
     this.pods = { own: podKey(podId), live: () => this.#homes.livePods() };
     const { ownLanesMax } = this.#laneRules;
+    this.#removed = createRemovedPartners(createBucket(nats, layout.buckets.partners), (token) => this.#has(token));
     this.#promotions = createPromotions(
       createBucket(nats, layout.buckets.promotedPartners),
       Math.ceil(ownLanesMax * promotedShare),
@@ -213,7 +217,7 @@ class Engine implements WebhookEngine {
     });
     this.#router = createRouter(this.#context);
     const { removedAfterMs = settings.delivery.removedAfterSeconds * secondMs, orphanAgeMs } = deps;
-    const replayDeps = { ...this.#context, partners: () => this.#partners, table: () => this.#table };
+    const replayDeps = { ...this.#historyDeps(), ...this.#context, partners: () => this.#partners };
     const store = createReplayStore(createBucket(nats, layout.buckets.replays));
     this.replays = createReplays(replayDeps, store);
     this.deadLetters = createDeadLetterBox(replayDeps);
@@ -255,7 +259,8 @@ class Engine implements WebhookEngine {
     this.#lanes.start();
     const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes };
     const deliveriesBytesMax = this.#deps.settings.streams.deliveries.maxBytes;
-    this.#stopBackground = startBackground({ ...parts, deliveriesBytesMax, looks: this.#looks(), duties: this.#duties });
+    const heldBytes = createHeldBytes({ deliveries: this.#context.deliveries, partners: () => this.#partners });
+    this.#stopBackground = startBackground({ ...parts, heldBytes, deliveriesBytesMax, looks: this.#looks(), duties: this.#duties });
     const { nats, log } = this.#deps;
     this.#stopSubject = serveIngestSubject({ nats, layout: this.#layout, ingest: this.ingest, log });
   }
@@ -270,9 +275,13 @@ class Engine implements WebhookEngine {
     return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted, this.#oldestDue(), this.#dueBacklog()];
   }
 
+  #has(token: string): boolean {
+    return this.#partners.some((partner) => partner.token === token);
+  }
+
   #runningPartners(): RunningPartners {
     const { peers, log } = this.#deps;
-    const has = (token: string): boolean => this.#partners.some((partner) => partner.token === token);
+    const has = (token: string): boolean => this.#has(token);
     const livePods = (): readonly string[] => this.pods.live();
     return createRunningPartners({ livePods, own: this.pods.own, has, log, ...(peers === undefined ? {} : { peers }) });
   }
@@ -299,15 +308,19 @@ class Engine implements WebhookEngine {
   }
 
   event(eventId: string, tenants: readonly string[], view?: HistoryView): Promise<EventHistory | undefined> {
-    return answered(() => readHistory({ ...this.#context, table: () => this.#table }, eventId, tenants, view));
+    return answered(() => readHistory(this.#historyDeps(), eventId, tenants, view));
   }
 
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined> {
     return answered(() => readEventIdUse(this.#context, eventId, tenants));
   }
 
+  #historyDeps(): HistoryDeps {
+    return { ...this.#context, table: () => this.#table, removed: this.#removed };
+  }
+
   async events(query: EventQuery): Promise<EventPage> {
-    const page = await answered(() => listEvents({ ...this.#context, table: () => this.#table }, query));
+    const page = await answered(() => listEvents(this.#historyDeps(), query));
     if (page === undefined) {
       throw new Refusal("event_not_found", "No event of the id that bounds the list is visible to this caller.");
     }

@@ -1,6 +1,5 @@
 import type { StoredMessage } from "../nats/stored-messages.ts";
 import { standingsOf, visibleSeq, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
-import { viewOf } from "./history-view.ts";
 import { eventHash } from "./ids.ts";
 import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
@@ -113,8 +112,7 @@ async function summariesOf(
 async function summaryOf(deps: HistoryDeps, event: StoredEvent, access: PartnerAccess): Promise<EventSummary> {
   const waiting = await waitingPartners(deps, event);
   const stored = await deps.attempts.list(event.tenant, eventHash(event.eventId));
-  const { routed_at: routedAt, deliveries: all } = standingsOf(stored, waiting, deps.now());
-  const deliveries = viewOf(all, access);
+  const { routed_at: routedAt, deliveries } = standingsOf(stored, waiting, deps.now(), access);
   return {
     event_id: event.eventId,
     type: event.type,

@@ -8,6 +8,7 @@ import { isLater, readItem } from "./delivery-item.ts";
 import { isHandled, parseHandled, type HandledNote } from "./handled.ts";
 import { deliveryId, eventHash } from "./ids.ts";
 import { viewOf, type HistoryView } from "./history-view.ts";
+import type { KnownPartner } from "./known-partners.ts";
 import type { AttemptTimings, FailureReason } from "./outcome.ts";
 import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import type { Partner } from "./partner.ts";
@@ -86,6 +87,8 @@ export interface HistoryDeps {
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   readonly table: () => RoutingTable;
+  /** Partners for whom something may wait though they are configured no more. */
+  readonly removed: () => Promise<readonly Pick<KnownPartner, "token" | "uid" | "label">[]>;
 }
 
 /**
@@ -103,12 +106,11 @@ export async function readHistory(
   if (event === undefined) {
     return undefined;
   }
-  const waiting = await waitingPartners(deps, event);
+  const waiting = new Map([...(await waitingRemoved(deps, event)), ...(await waitingPartners(deps, event))]);
   // Read last: what is not live any more by then has left its attempt.
   const stored = await deps.attempts.list(event.tenant, eventHash(eventId));
-  const { routed_at, deliveries: all } = standingsOf(stored, waiting, deps.now());
-  const deliveries = viewOf(all, view);
-  return isNarrowed(view) && deliveries.length === 0 ? undefined : { event: event.body, routed_at, deliveries };
+  const standings = standingsOf(stored, waiting, deps.now(), view);
+  return isNarrowed(view) && standings.deliveries.length === 0 ? undefined : { event: event.body, ...standings };
 }
 
 /** Where an event stands in its stream; undefined for one whose history the reader may not see. */
@@ -129,16 +131,18 @@ export function historyBytes({ event, ...rest }: EventHistory): Uint8Array {
   return Buffer.concat([Buffer.from('{"event":'), event, Buffer.from(`,${members}`)]);
 }
 
-/** What the records of an event and its live messages tell. */
+/** What the records of an event and its live messages tell a reader. */
 export function standingsOf(
   stored: readonly StoredMessage[],
   waiting: Waiting,
   nowMs: number,
+  view: HistoryView = {},
 ): Pick<EventHistory, "routed_at" | "deliveries"> {
   const note = parseRouted(stored);
   const refused = (note?.refused ?? []).map(({ namespace, name }) => `${namespace}/${name}`);
-  const deliveries = deliveryHistories(parseAttempts(stored), waiting, { handled: parseHandled(stored), refused, nowMs });
-  return { routed_at: note?.at ?? null, deliveries };
+  const all = deliveryHistories(parseAttempts(stored), waiting, { handled: parseHandled(stored), refused, nowMs });
+  // To a reader of some partners the note would tell of another one.
+  return { routed_at: isNarrowed(view) ? null : (note?.at ?? null), deliveries: viewOf(all, view) };
 }
 
 /**
@@ -154,7 +158,7 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
   const find = async (partner: Partner, unless: number | undefined): Promise<readonly (readonly [string, WaitingDelivery])[]> => {
     const { label, config: { held } } = partner;
-    const generation = (await liveGeneration(deps, event, partner)) ?? unless;
+    const generation = (await liveGeneration(deps, event, partner, partner.config.uid)) ?? unless;
     return generation === undefined ? [] : [[label, { generation, ...(held === undefined ? {} : { held }) }]];
   };
   const unrouted = isRouted ? undefined : 0;
@@ -162,9 +166,22 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
   return new Map((await Promise.all(looks)).flat());
 }
 
-async function liveGeneration({ deliveries }: HistoryDeps, event: StoredEvent, partner: Partner): Promise<number | undefined> {
-  const did = deliveryId(event.tenant, event.eventId, partner.config.uid);
-  const live = await deliveries.live(partner.lanes, partner.token, did);
+/** Partners that are configured no more and for whom a delivery of the event still waits until it ends. */
+async function waitingRemoved(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
+  const find = async ({ token, uid, label }: Pick<KnownPartner, "token" | "uid" | "label">) => {
+    const generation = await liveGeneration(deps, event, { token, lanes: anyLane }, uid);
+    return generation === undefined ? [] : [[label, { generation, held: "partner_removed" }] as const];
+  };
+  return new Map((await Promise.all((await deps.removed()).map(find))).flat());
+}
+
+async function liveGeneration(
+  { deliveries }: HistoryDeps,
+  event: StoredEvent,
+  { token, lanes }: Pick<Partner, "token" | "lanes">,
+  uid: string,
+): Promise<number | undefined> {
+  const live = await deliveries.live(lanes, token, deliveryId(event.tenant, event.eventId, uid));
   const generations = live.flatMap((message) => readItem(message)?.generation ?? []);
   return generations.length === 0 ? undefined : Math.max(...generations);
 }
@@ -172,8 +189,8 @@ async function liveGeneration({ deliveries }: HistoryDeps, event: StoredEvent, p
 /** A delivery on its way. */
 export interface WaitingDelivery {
   readonly generation: number;
-  /** Why its partner is held, when it is. */
-  readonly held?: HeldReason;
+  /** Why nothing is sent to its partner, when that is so. */
+  readonly held?: HeldReason | "partner_removed";
 }
 
 /** Deliveries on their way, by `namespace/name` of the partner. */
@@ -208,6 +225,8 @@ export function deliveryHistories(
 
 type Standing = Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at" | "handled">;
 
+/** In place of a lane in a subject. */
+const anyLane = ["*"];
 const open = { next_attempt_at: null, handled: null } as const;
 
 function standing(

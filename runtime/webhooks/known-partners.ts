@@ -51,6 +51,13 @@ function isNews(entry: KnownPartner | undefined): boolean {
   return entry === undefined || entry.removedAtMs !== undefined;
 }
 
+interface ReadOptions {
+  readonly before?: ReadonlyMap<string, KnownPartner>;
+  readonly isWanted?: (token: string) => boolean;
+  /** @default all */
+  readonly countMax?: number;
+}
+
 export interface KnownPartnersDeps {
   readonly bucket: Bucket;
   readonly partners: () => readonly Partner[];
@@ -76,7 +83,7 @@ export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void
   return async () => {
     turns += 1;
     if (known === undefined || turns % turnsBetweenReads === 0) {
-      known = await readAll(deps.bucket, known);
+      known = await readAll(deps.bucket, known === undefined ? {} : { before: known });
     }
     const care = partnersCare(deps.partners(), [...known.values()], deps.now(), deps.patienceMs ?? removedAfterMs);
     for (const entry of care.write) {
@@ -94,10 +101,14 @@ export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void
   };
 }
 
-/** Entries that were read before are not read again. */
-async function readAll(bucket: Bucket, before?: Map<string, KnownPartner>): Promise<Map<string, KnownPartner>> {
+/** Entries of the tokens that are wanted; those that were read before are not read again. */
+export async function readAll(
+  bucket: Bucket,
+  { before, isWanted = () => true, countMax }: ReadOptions = {},
+): Promise<Map<string, KnownPartner>> {
   const known = new Map(before);
-  for (const key of (await bucket.keys()).filter((token) => !known.has(token))) {
+  const wanted = (await bucket.keys()).filter((token) => !known.has(token) && isWanted(token));
+  for (const key of wanted.slice(0, countMax)) {
     const entry = await bucket.get(key);
     if (entry !== undefined) {
       known.set(key, JSON.parse(entry.value) as KnownPartner);

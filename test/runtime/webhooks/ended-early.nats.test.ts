@@ -90,6 +90,8 @@ describe.concurrent("a partner that is removed", () => {
     await waitFor(async () => (await waiting()) === 3, { timeoutMs, what: "routing" });
     await untilKnown(leader, 1);
     leader.engine.apply(configOf());
+    const held = await untilHistory(leader, "e-2", inState("held"));
+    expect(held.deliveries).toMatchObject([{ partner: "default/one", reason: "partner_removed", next_attempt_at: null }]);
     await waitFor(() => questions.count >= 3, { timeoutMs, what: "questions to the pod that lags behind" });
     expect(await waiting()).toBe(3);
     const { config } = await leader.nats.manager.streams.info(deadLetters);

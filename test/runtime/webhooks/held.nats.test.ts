@@ -1,12 +1,13 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig, type PartnerOverrides, type TestEngine } from "./engine-fixture.ts";
+import { configOf, eventBytes, partnerConfig, streamsOf, type PartnerOverrides, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -128,6 +129,31 @@ describe.concurrent("a delivery to a partner that is held", () => {
     await untilHistory(engine, "pulled", inState("delivered"));
     await untilHistory(engine, "fails", inState("delivered"));
     expect(partner.of("pulled")).toHaveLength(1);
+  });
+});
+
+describe.concurrent("what waits for a partner that is held", () => {
+  test("is bounded by the partner's backlog, and keeps nothing from others though it is more than may wait in all", async (context) => {
+    const partner = await partnerServer(context);
+    const limited = partnerConfig("held", partner.url, { ...keyless, delivery: { maxInFlight: 64, maxBacklog: { messages: 60, bytes: 1e9 } } });
+    const config = configOf(limited, partnerConfig("well", partner.url));
+    const settings = streamsOf("bytes");
+    const streams = { ...settings.streams, deliveries: { maxBytes: 64 * 1024 } };
+    const engine = await caseOf(context, config, { settings: { ...settings, streams } });
+    const large = { data: { text: "x".repeat(4_096) } };
+    const send = (from: number, to: number) =>
+      Promise.all(Array.from({ length: to - from }, (_, index) => engine.ingest(eventBytes(`e-${from + index}`, large))));
+    await send(0, 60);
+    const { deliveries } = createLayout("bytes").streams;
+    const waiting = async () => (await engine.nats.manager.streams.info(deliveries)).state;
+    await waitFor(async () => (await waiting()).messages === 60, { timeoutMs, what: "what is held" });
+    expect((await waiting()).bytes).toBeGreaterThan(2 * 64 * 1024);
+    await waitFor(() => engine.lines.some(({ message }) => /too much waits for the partner/u.test(message)), { timeoutMs, what: "a full backlog" });
+    await send(60, 80);
+    await waitFor(() => partner.received.length === 80, { timeoutMs, what: "every event at the other partner" });
+    const last = await untilHistory(engine, "e-79", inState("dead"));
+    expect(last.deliveries).toMatchObject([{ reason: "backlog_full" }, { partner: "default/well", state: "delivered" }]);
+    expect(engine.lines.filter(({ message }) => message === "too much waits for delivery, routing is held")).toEqual([]);
   });
 });
 
