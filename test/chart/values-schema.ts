@@ -48,6 +48,7 @@ const known: Readonly<Record<string, Schema>> = {
   leaseSeconds: seconds(3),
   leaseRenewSeconds: seconds(2),
   leaseRetrySeconds: seconds(1),
+  lastGoodSeconds: { type: "integer", minimum: 0, maximum: 2_592_000 },
   unreadySeconds: seconds(0),
   drainSeconds: seconds(1),
   minReplicas: count(1),

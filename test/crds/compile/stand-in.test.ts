@@ -4,7 +4,7 @@ import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import type { PartnerConfig } from "../../../crds/config.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import type { Changes } from "../valid-objects.ts";
-import { compile } from "../../../crds/compile/compile.ts";
+import { compile, createCompiler } from "../../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../../crds/compile/part.ts";
 import { compileInTurn, dayMs, lastGoodMs, type Moment } from "./generations.ts";
 import { first, keyOf, materialOf, partnerSecrets as secrets, resourceOf } from "./resources.ts";
@@ -77,6 +77,16 @@ describe("a partner that was in force", () => {
       expect(verdict).toMatchObject({ held: "unresolved", resolvedRefs: { reason: "SecretNotFound" } });
       expect(verdict).not.toHaveProperty("lastGood");
     }
+  });
+
+  test("is held then by a compiler that remembers it, though nothing but the time is another", () => {
+    const [compileNext, resource] = [createCompiler(), partner()];
+    const part: ConfigPart = { kind: "WebhookPartner", config: { ...good, lastGoodSinceMs: 5 }, material: { [current]: keyOf(1) } };
+    const heldAt = (nowMs: number) => {
+      const before = { partOf: () => part, nowMs, lastGoodMs };
+      return compileNext({ resources: [resource], secrets: gone, policy: allowAll, before }).config.partners.map(({ held }) => held);
+    };
+    expect([heldAt(5), heldAt(4 + lastGoodMs), heldAt(5 + lastGoodMs)]).toEqual([[undefined], [undefined], ["unresolved"]]);
   });
 
   test("does not end early when the clock goes back", () => {
