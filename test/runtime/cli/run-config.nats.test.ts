@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Changes } from "../../crds/valid-objects.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import {
@@ -107,6 +108,34 @@ describe("an edit", () => {
     await postEvent(program.line.url, await installation.token(), eventText("evt-kept"));
     await waitFor(() => first.of("evt-kept").length > 0, { timeoutMs, what: "the delivery" });
     expect(first.of("evt-kept")).toHaveLength(1);
+  });
+
+  const partsOf = (changes: Changes = {}) => partnerText("acme", first.url, changes).split("\n---\n");
+  test.each<[what: string, breakIt: () => Promise<void>]>([
+    ["takes the Secret away", () => installation.removeFile("secret.yaml")],
+    ["misspells a reference", () => installation.write("partner.yaml", partsOf({ "signing.keys[0].secretRef.name": "typo" })[0] ?? "")],
+  ])("that %s for a second loses none of 20 events a second", async (what, breakIt) => {
+    const [partner = "", secret = ""] = partsOf();
+    const write = () => Promise.all([installation.write("partner.yaml", partner), installation.write("secret.yaml", secret)]);
+    await write();
+    const program = await installation.start();
+    const token = await installation.token();
+    const ids = Array.from({ length: 60 }, (_, index) => `${what.split(" ")[0]}-${index}`);
+    const send = async (from: number): Promise<void> => {
+      for (const id of ids.slice(from, from + 20)) {
+        await postEvent(program.line.url, token, eventText(id));
+        await sleep(50);
+      }
+    };
+    await send(0);
+    await breakIt();
+    await send(20);
+    const isLastGood = () => program.logLines().some(({ instead, reason }) => instead === "last good version" && reason === "SecretNotFound");
+    await waitFor(isLastGood, { timeoutMs, what: "the last good version in the log" });
+    await write();
+    await send(40);
+    await waitFor(() => ids.every((id) => first.of(id).length > 0), { timeoutMs, what: "every event" });
+    expect(ids.filter((id) => first.of(id).length !== 1)).toEqual([]);
   });
 
   test("drops no request under load, however often files change", async () => {
