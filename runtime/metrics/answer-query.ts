@@ -10,10 +10,11 @@ import { cachedStores, type CachedStores } from "./cache/cached-stores.ts";
 import { extentVerdicts, tellExtents } from "./cache/extent-verdicts.ts";
 import type { PointCounts } from "./cache/hit-log.ts";
 import type { ReadCache } from "./cache/read-cache.ts";
-import type { Caller } from "./caller.ts";
+import { explainScope, type Caller } from "./caller.ts";
 import type { ClassLanes } from "./class-lanes.ts";
 import { refuseSunset } from "./deprecation.ts";
 import { explanationOf, recordReads, takeExplain, type RecordedStores } from "./explain.ts";
+import { later } from "./freshness.ts";
 import { findAnswer, keepAnswer, lifetimesOf, newAnswerHeaders } from "./kept-answers.ts";
 import type { Again, MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
 import { makePlan, type Plan } from "./plan.ts";
@@ -168,14 +169,14 @@ function asOf(params: Parameters, nowMs: number, snapshots: Snapshots): number {
   return (pinned === undefined ? undefined : snapshots.readAtMs(pinned, nowMs)) ?? nowMs;
 }
 
-async function find(plan: Plan, { signal, context }: QueryRequest, sources: QuerySources): Promise<Found> {
+async function find(plan: Plan, { signal, context, caller }: QueryRequest, sources: QuerySources): Promise<Found> {
   const { query } = plan;
   const { nowMs, correlationId } = context;
   const { snapshots, stores, deadlineMs, observe } = sources;
   const kept = keptPage(query, nowMs, snapshots);
   if (kept !== undefined) return kept;
   const bytes = createByteBudget();
-  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, correlationId, observe, pace: sources.fairness.pace });
+  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, correlationId, observe, pace: sources.fairness.pace, tellsRefusals: caller.scopes.includes(explainScope) });
   const snapshot = snapshotOf(result, query);
   requireSnapshot(query.snapshot, snapshot);
   if (result.series.length > query.limit) snapshots.keep(snapshot, query, { result, nowMs });
@@ -187,7 +188,7 @@ function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | un
   const kept = snapshots.find(query.snapshot, query, nowMs);
   if (kept === undefined || (query.isCompleteRequired && kept.result.partial)) return undefined;
   const agedSeconds = Math.ceil((nowMs - kept.nowMs) / 1_000);
-  const result = { ...kept.result, freshnessSeconds: kept.result.freshnessSeconds + agedSeconds };
+  const result = { ...kept.result, freshnessSeconds: later(kept.result.freshnessSeconds, agedSeconds) };
   return { result, snapshot: query.snapshot, source: "snapshot", nowMs: kept.nowMs };
 }
 

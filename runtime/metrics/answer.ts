@@ -2,6 +2,7 @@ import type { Pace } from "../bounds/pace.ts";
 import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
+import { freshnessHeader } from "./freshness.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
 import { createPointWriter, writeTimes, type PointWriter } from "./point-writer.ts";
@@ -41,8 +42,8 @@ export function queryAnswer(plan: Plan, result: Result, context: AnswerContext):
     meta: { from: formatTime(window.fromMs), to: formatTime(window.toMs) },
   });
   const page = pageOf(result, plan.query);
-  const { meta } = made.body as { readonly meta: object };
-  return { ...made, json: () => queryJson({ page, meta, times: times() }, context.pace) };
+  const { data: _written, ...rest } = made.body as { readonly data: unknown };
+  return { ...made, json: () => queryJson({ page, rest, times: times() }, context.pace) };
 }
 
 /** Bytes of a point with its time and a short number, and of a series besides its points, roughly. */
@@ -58,12 +59,13 @@ async function queryJson(own: WrittenQuery, pace: Pace): Promise<Uint8Array> {
 
 interface WrittenQuery {
   readonly page: readonly ResultSeries[];
-  readonly meta: object;
+  /** What the body holds after its data. */
+  readonly rest: object;
   readonly times: readonly string[];
 }
 
 /** One series after another. */
-function* writeSeries({ page, meta, times }: WrittenQuery, writer: PointWriter): Generator<undefined> {
+function* writeSeries({ page, rest, times }: WrittenQuery, writer: PointWriter): Generator<undefined> {
   const written = writeTimes(times);
   for (const [index, { metric, labels, values, ...beside }] of page.entries()) {
     writer.text(`${index === 0 ? '{"data":[' : ","}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
@@ -72,7 +74,7 @@ function* writeSeries({ page, meta, times }: WrittenQuery, writer: PointWriter):
     writer.text(others === "}" ? "]}" : `],${others}`);
     yield;
   }
-  writer.text(`${page.length === 0 ? '{"data":[' : ""}],"meta":${JSON.stringify(meta)}}`);
+  writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
 }
 
 /** What an item says besides its points. */
@@ -134,12 +136,19 @@ function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta
     regions: result.regions,
     ...(deprecated.length === 0 ? {} : { deprecated }),
   };
+  const errors = errorsOf(result);
   return {
     status: result.partial ? 206 : 200,
     headers: { ...headersOf(plan, result), ...deprecationHeaders(metrics) },
     // The snapshot is a digest of the series and their values.
-    body: { data: page.map(item), meta: { correlation_id: contentId([about, page.map(({ exemplars }) => exemplars)]), ...about } },
+    body: { data: page.map(item), ...errors, meta: { correlation_id: contentId([about, errors, page.map(({ exemplars }) => exemplars)]), ...about } },
   };
+}
+
+/** Metrics that failed by themselves, beside the data of the others. */
+function errorsOf({ failures }: Result): { readonly errors?: readonly object[] } {
+  if (failures.length === 0) return {};
+  return { errors: failures.map(({ metric, refusal }) => ({ metric, status: refusal.status, code: refusal.code, detail: refusal.message })) };
 }
 
 /** One word for all metrics; where their defaults differ, `mixed` and the word of each. */
@@ -155,7 +164,7 @@ function aggregationsOf({ metrics }: Query): object {
 /** Source: seed "Operational Metrics API" §6. */
 function headersOf(plan: Plan, result: Result): Readonly<Record<string, string>> {
   return {
-    "X-Data-Freshness": `${result.freshnessSeconds}s`,
+    ...freshnessHeader([result.freshnessSeconds]),
     "X-Downsample": plan.query.window.downsample ?? "none",
     "X-Partial": String(result.partial),
     "X-Query-Plan": describePlan(plan),

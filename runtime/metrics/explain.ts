@@ -19,6 +19,8 @@ export interface RecordedRead extends StoreRead {
   /** `ok`, or why the store gave no answer. */
   readonly outcome: string;
   readonly series: number;
+  /** What the store said of a query that it refused. */
+  readonly error?: string;
 }
 
 /** Stores whose reads are written down. */
@@ -45,15 +47,15 @@ export function recordReads(stores: StoreSet): RecordedStores {
   const reads: RecordedRead[] = [];
   const around: AroundRead = async (read, send) => {
     const startMs = performance.now();
-    const note = (outcome: string, series: number): void => {
-      reads.push({ ...read, durationMs: performance.now() - startMs, outcome, series });
+    const note = (outcome: string, series: number, error?: string): void => {
+      reads.push({ ...read, durationMs: performance.now() - startMs, outcome, series, ...(error === undefined ? {} : { error }) });
     };
     try {
       const answer = await send();
       note("ok", seriesIn(answer));
       return answer;
     } catch (error) {
-      note(error instanceof StoreError ? error.kind : "left", 0);
+      note(error instanceof StoreError ? error.kind : "left", 0, isRefused(error) ? error.message : undefined);
       throw error;
     }
   };
@@ -143,8 +145,13 @@ function explainExtents({ grid }: Plan, key: string, settleSeconds: number, { so
   });
 }
 
-function explainRead({ api, promql, durationMs, outcome, series }: RecordedRead): object {
-  return { api, promql, duration_ms: Math.round(durationMs * 10) / 10, outcome, series };
+/** The store could not take the query itself. */
+function isRefused(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === "refused";
+}
+
+function explainRead({ api, promql, durationMs, outcome, series, error }: RecordedRead): object {
+  return { api, promql, duration_ms: Math.round(durationMs * 10) / 10, outcome, series, ...(error === undefined ? {} : { error }) };
 }
 
 function seriesIn(answer: unknown): number {

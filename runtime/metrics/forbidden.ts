@@ -22,7 +22,7 @@ export function forbiddenValue(value: string): string | undefined {
   if (value === "") return "is empty";
   if (value.length > filterValueLengthMax) return `is longer than ${filterValueLengthMax} characters`;
   if (!value.isWellFormed()) return "is not valid Unicode";
-  if (/\p{Cc}/u.test(value)) return "holds a control character";
+  if (value.includes("\0")) return "holds a NUL character";
   if (looksLikeCard(value)) return "looks like a card number";
   return looksLikeDocument(value) ? "looks like a document number" : undefined;
 }
@@ -56,7 +56,7 @@ function isCpf(text: string): boolean {
 
 /** Whether some run of 12 to 19 digits, alone or in groups, passes the check of ISO/IEC 7812-1. */
 function looksLikeCard(value: string): boolean {
-  const runs = value.normalize("NFKC").match(/\d(?:[ .\-_]?\d)*/gu) ?? [];
+  const runs = value.normalize("NFKC").match(/\d(?:[\s.\-_]?\d)*/gu) ?? [];
   return runs.map((run) => run.replaceAll(/\D/gu, "")).some(isCardNumber);
 }
 

@@ -1,5 +1,6 @@
 import { leftMs, type Answers, type KeptAnswer } from "./cache/answers.ts";
 import type { Lifetimes, OldestReads } from "./cache/pieces.ts";
+import { freshnessHeader, freshnessOf, later } from "./freshness.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
 import type { Query } from "./query.ts";
@@ -44,10 +45,9 @@ export function findAnswer(answers: Answers, route: string, { query }: Plan, now
 
 function agedHeaders(kept: KeptAnswer, lifetimes: Lifetimes, nowMs: number): FoundAnswer["aged"] {
   const ageMs = nowMs - kept.madeAtMs;
-  const freshness = Number.parseInt(kept.answer.headers["X-Data-Freshness"] ?? "0", 10) + Math.ceil(ageMs / 1_000);
   return {
     ...cacheControl(leftMs(kept, lifetimes, nowMs)),
-    "X-Data-Freshness": `${freshness}s`,
+    ...freshnessHeader([later(freshnessOf(kept.answer.headers), Math.ceil(ageMs / 1_000))]),
     "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
   };
 }

@@ -111,7 +111,8 @@ function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: numb
     return mergeQuantile([...stores], recipe.quantile, count);
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
-    const detail = "the histograms of these stores share too few bounds; ask one region with filter[region]";
+    const id = rows[0]?.answer.part.metric.entry.metric.id ?? "the metric";
+    const detail = `the histograms of ${id} share too few bounds over these stores; ask one region with filter[region]`;
     throw new Refusal("incompatible_buckets", detail, {
       errors: [{ field: "filter[region]", code: "incompatible_buckets", detail }],
     });

@@ -1,4 +1,4 @@
-import { Refusal, type Suggestion } from "../errors/refusal.ts";
+import { type FieldError, Refusal, type Suggestion } from "../errors/refusal.ts";
 import type { StoreError } from "../stores/store-error.ts";
 import { formatDuration } from "./duration.ts";
 import type { Query } from "./query.ts";
@@ -32,31 +32,44 @@ export function regionReports(outcomes: readonly PartOutcome[]): readonly Region
  * Refuses when the answer would be empty of data, or is not as whole as the caller wants it; what else is missing is told in
  * the answer itself. Source: seed "Operational Metrics API" §7.
  *
+ * @param tellsRefusals whether the caller may be told what stores said of queries that they refused
  * @throws Refusal `result_too_large` when the stores answer more than one query may read; `store_timeout` when all that is
  *   missing was late, else `store_failed`. All suggest a cheaper query
  */
-export function requireAnswers(outcomes: readonly PartOutcome[], query: Query): void {
+export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, tellsRefusals = false): void {
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
   if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
   const reports = regionReports(outcomes);
-  if (errors.length === outcomes.length) throw missing("no store answered", { query, reports, errors });
+  const gone = { query, reports, errors, told: tellsRefusals ? refusalsOf(outcomes) : [] };
+  if (errors.length === outcomes.length) throw missing("no store answered", gone);
   const isWhole = reports.every(({ state }) => state === "ok");
-  if (query.isCompleteRequired && !isWhole) throw missing("the answer would not be complete", { query, reports, errors });
+  if (query.isCompleteRequired && !isWhole) throw missing("the answer would not be complete", gone);
 }
 
 interface Missing {
   readonly query: Query;
   readonly reports: readonly RegionReport[];
   readonly errors: readonly StoreError[];
+  /** What stores said of queries that they refused. */
+  readonly told: readonly FieldError[];
 }
 
-function missing(what: string, { query, reports, errors }: Missing): Refusal {
+/** The answers of stores that could not take a query, each once. */
+function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
+  const details = outcomes.flatMap(({ part, outcome }) =>
+    outcome.ok || outcome.error.kind !== "refused" ? [] : `the store ${part.held.store.name} refused the query of ${part.metric.entry.metric.id}: ${outcome.error.message}`,
+  );
+  return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
+}
+
+function missing(what: string, { query, reports, errors, told }: Missing): Refusal {
   const gone = reports.filter(({ state }) => state !== "ok");
   const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
   const names = gone.map(({ region, state }) => `${region} (${state})`);
   return new Refusal(allLate ? "store_timeout" : "store_failed", `${what}: ${names.join(", ")}`, {
     suggestion: suggestionFor(query),
     retryAfterSeconds,
+    ...(told.length === 0 ? {} : { errors: told }),
     cause: new AggregateError(errors, what),
   });
 }

@@ -1,3 +1,4 @@
+import { Refusal } from "../errors/refusal.ts";
 import type { Pace } from "../bounds/pace.ts";
 import type { ByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
@@ -6,6 +7,7 @@ import { freshnessSeconds } from "./freshness.ts";
 import { compareLabels, labelsKey, type Labels } from "./labels.ts";
 import { mergeMetric, type MergedSeries } from "./merge.ts";
 import type { Plan } from "./plan.ts";
+import type { QueriedMetric } from "./query.ts";
 import type { ErrorBounds } from "./quantiles.ts";
 import type { StoreAnswer } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
@@ -27,12 +29,21 @@ export interface ResultSeries {
 export interface Result {
   /** By metric id, then by labels. */
   readonly series: readonly ResultSeries[];
+  /** Metrics of several whose stores cannot be merged; of the others there are series. */
+  readonly failures: readonly MetricFailure[];
   readonly regions: readonly RegionReport[];
   /** Some data is missing. */
   readonly partial: boolean;
-  readonly freshnessSeconds: number;
+  /** Undefined where no sample was seen. */
+  readonly freshnessSeconds: number | undefined;
   /** Stores that were asked and stores that answered, each counted once per metric. */
   readonly shards: { readonly asked: number; readonly answered: number };
+}
+
+/** One metric that failed by itself. */
+export interface MetricFailure {
+  readonly metric: string;
+  readonly refusal: Refusal;
 }
 
 export interface RunOptions {
@@ -45,6 +56,8 @@ export interface RunOptions {
   readonly pace: Pace;
   /** Of the request; undefined: none in particular. */
   readonly correlationId?: string | undefined;
+  /** Whether the caller may be told what stores said of queries that they refused. @default false */
+  readonly tellsRefusals?: boolean;
   /** Told how each store ended, before anything is made of it. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
@@ -53,12 +66,16 @@ export interface RunOptions {
 export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, options);
   options.observe(outcomes);
-  requireAnswers(outcomes, plan.query);
+  requireAnswers(outcomes, plan.query, options.tellsRefusals);
   const answers = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const regions = regionReports(outcomes);
-  const finished = await options.pace.collect(finishAll(answers, plan));
+  const failures: MetricFailure[] = [];
+  const finished = await options.pace.collect(finishAll(answers, plan, (failure) => void failures.push(failure)));
+  const [first] = failures;
+  if (first !== undefined && failures.length === plan.query.metrics.length) throw first.refusal;
   return {
     series: finished.flat(),
+    failures,
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
     freshnessSeconds: freshnessSeconds(answers, plan, options.nowMs),
@@ -66,19 +83,29 @@ export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions)
   };
 }
 
-/** Series of one metric after another, sorted once all of a metric are there; nothing while there is more of it to do. */
-function* finishAll(answers: readonly StoreAnswer[], plan: Plan): Generator<readonly ResultSeries[]> {
+/** One metric after another; what cannot be merged of one leaves the others as they are. */
+function* finishAll(answers: readonly StoreAnswer[], plan: Plan, failed: (failure: MetricFailure) => void): Generator<readonly ResultSeries[]> {
   for (const metric of plan.query.metrics) {
     const own = answers.filter(({ part }) => part.metric === metric);
-    const [first] = own;
-    if (first === undefined) continue;
-    const merged: MergedSeries[] = [];
-    for (const series of mergeMetric(first.part.metric.recipe, own, plan)) {
-      merged.push(series);
-      yield [];
+    try {
+      yield* finishOne(metric, own, plan);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== "incompatible_buckets") throw error;
+      failed({ metric: metric.entry.metric.id, refusal: error });
     }
-    yield finishMetric(metric.entry.metric.id, merged, plan.query.exemplars ? exemplarsBySeries(own, plan) : undefined);
   }
+}
+
+/** Series of one metric, sorted once all of them are there; nothing while there is more to do. */
+function* finishOne(metric: QueriedMetric, own: readonly StoreAnswer[], plan: Plan): Generator<readonly ResultSeries[]> {
+  const [first] = own;
+  if (first === undefined) return;
+  const merged: MergedSeries[] = [];
+  for (const series of mergeMetric(first.part.metric.recipe, own, plan)) {
+    merged.push(series);
+    yield [];
+  }
+  yield finishMetric(metric.entry.metric.id, merged, plan.query.exemplars ? exemplarsBySeries(own, plan) : undefined);
 }
 
 type ExemplarsByKey = ReturnType<typeof exemplarsBySeries> | undefined;

@@ -60,7 +60,7 @@ export function pointTimes(grid: Grid): readonly number[] {
  * Fills in, raises and aligns what the caller asked. A step finer than the window allows is raised, a step below the
  * minimum refused. The end is never in the future. Source: seed "Operational Metrics API" §4.7 and §8.
  *
- * @throws Refusal `invalid_window`, `invalid_step`
+ * @throws Refusal `invalid_window`, `invalid_step`, `invalid_downsample`
  */
 export function resolveWindow(
   asked: AskedWindow,
@@ -79,7 +79,7 @@ export function resolveWindow(
   const stepSeconds = asked.stepSeconds === undefined
     ? defaultStep(windowSeconds, smallest)
     : Math.max(asked.stepSeconds, smallest);
-  requireFit(windowSeconds, stepSeconds, asked.stepSeconds);
+  requireFit(windowSeconds, stepSeconds, { step: asked.stepSeconds, downsample: downsampleAsked });
   return { ...align(fromMs, toMs, stepSeconds), stepSeconds, downsample };
 }
 
@@ -139,9 +139,14 @@ function requireMinimum(stepSeconds: number | undefined, minimum: number): void 
   });
 }
 
-function requireFit(windowSeconds: number, stepSeconds: number, asked: number | undefined): void {
+interface AskedPoints {
+  readonly step: number | undefined;
+  readonly downsample: Downsample | undefined;
+}
+
+function requireFit(windowSeconds: number, stepSeconds: number, asked: AskedPoints): void {
   if (windowSeconds < stepSeconds) {
-    const [code, field] = asked === undefined ? ["invalid_window", "from"] as const : ["invalid_step", "step"] as const;
+    const [code, field] = whatIsTooWide(stepSeconds, asked);
     throw refuseField(code, field, `the window is shorter than one point of ${formatDuration(stepSeconds)}`);
   }
   if (windowSeconds / stepSeconds <= pointsMax) return;
@@ -151,6 +156,13 @@ function requireFit(windowSeconds: number, stepSeconds: number, asked: number | 
     errors: [{ field: "step", code: "invalid_step", detail }],
     suggestion: { step },
   });
+}
+
+/** What made points as wide as they are. */
+function whatIsTooWide(stepSeconds: number, { step, downsample }: AskedPoints) {
+  if (step !== undefined && step >= stepSeconds) return ["invalid_step", "step"] as const;
+  if (secondsOf(downsample) === stepSeconds) return ["invalid_downsample", "downsample"] as const;
+  return step === undefined ? (["invalid_window", "from"] as const) : (["invalid_step", "step"] as const);
 }
 
 function defaultStep(windowSeconds: number, smallest: number): number {

@@ -1,5 +1,5 @@
 import { Refusal, type FieldError } from "../errors/refusal.ts";
-import { walkJson } from "./json-walk.ts";
+import { walkJson } from "../json/json-walk.ts";
 import { fieldPath, searchPersonalData, type PersonalDataRules, type PersonalDataSearch } from "./personal-data.ts";
 import { searchUnportable } from "./portable-json.ts";
 

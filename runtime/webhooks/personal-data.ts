@@ -1,7 +1,7 @@
 import type { PersonalDataSettings } from "../config/settings.ts";
 import type { FieldError } from "../errors/refusal.ts";
 import { hasCardNumber } from "./card-numbers.ts";
-import type { JsonPath, JsonVisitor, PathOf } from "./json-walk.ts";
+import type { JsonPath, JsonVisitor, PathOf } from "../json/json-walk.ts";
 
 /** {@link PersonalDataSettings}, compiled. */
 export interface PersonalDataRules {

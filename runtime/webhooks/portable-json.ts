@@ -1,5 +1,5 @@
 import type { FieldError } from "../errors/refusal.ts";
-import type { JsonVisitor, PathOf } from "./json-walk.ts";
+import type { JsonVisitor, PathOf } from "../json/json-walk.ts";
 import { fieldPath } from "./personal-data.ts";
 
 /** No number with fewer digits and no exponent is beyond a double. */

@@ -2,6 +2,8 @@
 export interface QueryBody {
   readonly data: readonly (RangeItem | InstantItem)[];
   readonly meta: { readonly group_by: readonly string[] };
+  /** Metrics that failed by themselves. @default none */
+  readonly errors?: readonly object[];
 }
 
 interface RangeItem {

@@ -44,13 +44,14 @@ export const metricsSchemas: SchemaSet = {
     { error_bounds: list(ref("ErrorBounds")), exemplars: list(ref("Exemplar")) },
   ),
   QueryMeta: object({ ...pageMembers, from: ref("Time"), to: ref("Time") }, sometimesOfPage),
-  QueryAnswer: object({ data: list(ref("QueryItem"), { maxItems: seriesMax }), meta: ref("QueryMeta") }, { explain: ref("Explanation") }),
+  QueryAnswer: object({ data: list(ref("QueryItem"), { maxItems: seriesMax }), meta: ref("QueryMeta") }, { errors: list(ref("MetricFailure")), explain: ref("Explanation") }),
+  MetricFailure: described(object({ metric: text(), status: { type: "integer" }, code: text(), detail: text() }), "A metric of several that failed by itself; the data is that of the others"),
   InstantItem: object(
     { metric_id: text(), labels: ref("Labels"), timestamp: ref("Time"), value: number },
     { error_bounds: ref("ErrorBounds"), exemplar: ref("Exemplar") },
   ),
   InstantMeta: object({ ...pageMembers, ts: ref("Time") }, sometimesOfPage),
-  InstantAnswer: object({ data: list(ref("InstantItem"), { maxItems: seriesMax }), meta: ref("InstantMeta") }, { explain: ref("Explanation") }),
+  InstantAnswer: object({ data: list(ref("InstantItem"), { maxItems: seriesMax }), meta: ref("InstantMeta") }, { errors: list(ref("MetricFailure")), explain: ref("Explanation") }),
   Explanation: described(
     object({
       class: words(["A", "B", "C"]),
@@ -68,7 +69,7 @@ export const metricsSchemas: SchemaSet = {
             region: text(),
             residency: text(),
             extents: list(object({ from: ref("Time"), to: ref("Time"), state: words(["settled", "hot"]), source: text(), reason: text() })),
-            reads: list(object({ api: text(), promql: text(), duration_ms: number, outcome: text(), series: count })),
+            reads: list(object({ api: text(), promql: text(), duration_ms: number, outcome: text(), series: count }, { error: text() })),
           },
           { boundary: text(), anchored: flag },
         ),
@@ -99,7 +100,7 @@ export const metricsSchemas: SchemaSet = {
   BulkResult: described(
     object(
       { id: text(), status: { type: "integer" }, headers: { type: "object", additionalProperties: text() } },
-      { data: list(ref("QueryItem")), meta: ref("QueryMeta"), explain: ref("Explanation"), error: ref("Problem") },
+      { data: list(ref("QueryItem")), meta: ref("QueryMeta"), errors: list(ref("MetricFailure")), explain: ref("Explanation"), error: ref("Problem") },
     ),
     "What the query would be answered alone: data and meta, or error",
   ),

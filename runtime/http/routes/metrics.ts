@@ -110,8 +110,8 @@ const contentTypes: Readonly<Record<(typeof seriesFormats)[number], string>> = {
 };
 
 /** A table has no place for what is said of it. */
-function saidBeside(format: string, { meta }: QueryBody): Readonly<Record<string, string>> {
-  return format === csvMediaType ? { "X-Query-Meta": JSON.stringify(meta) } : {};
+function saidBeside(format: string, { meta, errors }: QueryBody): Readonly<Record<string, string>> {
+  return format === csvMediaType ? { "X-Query-Meta": JSON.stringify(errors === undefined ? meta : { ...meta, errors }) } : {};
 }
 
 function written(format: (typeof seriesFormats)[number], body: QueryBody, bytesOf: MetricsAnswer["json"]): Uint8Array | Promise<Uint8Array> {

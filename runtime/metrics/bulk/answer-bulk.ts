@@ -8,7 +8,8 @@ import { classOf } from "../access.ts";
 import type { AdmitQuery, Doorkeeper } from "../admission.ts";
 import { answerQuery, type QuerySources } from "../answer-query.ts";
 import type { Caller } from "../caller.ts";
-import type { BulkAnswer, BulkResult, MetricsAnswer, RequestContext } from "../metrics-api.ts";
+import { freshnessHeader, freshnessOf } from "../freshness.ts";
+import type { BulkAnswer, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../plan.ts";
 import type { Admission } from "../quota/quotas.ts";
 import { retryAfterSeconds } from "../region-states.ts";
@@ -147,7 +148,7 @@ function bulkAnswer(results: readonly BulkResult[], run: Run, durationMs: number
   return {
     status: partial ? 206 : 200,
     headers: {
-      "X-Data-Freshness": `${Math.max(0, ...answers.map(freshnessOf))}s`,
+      ...freshnessHeader(answers.map(({ headers }) => freshnessOf(headers))),
       "X-Downsample": oneOrMixed(answers.map(({ headers }) => headers["X-Downsample"] ?? "none")),
       "X-Partial": String(partial),
       "X-Query-Cost-Estimate": String(results.reduce((sum, { cost = 0 }) => sum + cost, 0)),
@@ -170,10 +171,6 @@ function bulkAnswer(results: readonly BulkResult[], run: Run, durationMs: number
 /** Partial, or failed for a reason that is not the caller's. */
 function isIncomplete(result: BulkResult): boolean {
   return "answer" in result ? result.answer.status === 206 : result.refusal.status >= 500;
-}
-
-function freshnessOf({ headers }: MetricsAnswer): number {
-  return Number.parseInt(headers["X-Data-Freshness"] ?? "0", 10);
 }
 
 function oneOrMixed(values: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { parseJson } from "../json-body.ts";
+import { parseJson } from "../../json/json-body.ts";
 import type { Parameters } from "../metrics-api.ts";
 import { shown } from "../parameters.ts";
 

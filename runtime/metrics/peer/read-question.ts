@@ -2,7 +2,7 @@ import { aggregations, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 import { forbiddenValue } from "../forbidden.ts";
-import { parseJson } from "../json-body.ts";
+import { parseJson } from "../../json/json-body.ts";
 import { readLabel, shown, textLengthMax } from "../parameters.ts";
 import { questionVersion, type AskedPoints, type AskedTimes, type PartialQuestion } from "./question.ts";
 

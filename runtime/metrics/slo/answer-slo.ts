@@ -8,6 +8,7 @@ import type { Doorkeeper } from "../admission.ts";
 import type { AnonymousLimit } from "../anonymous-limit.ts";
 import type { Caller } from "../caller.ts";
 import { addedCosts, totalCost } from "../cost.ts";
+import { freshnessHeader } from "../freshness.ts";
 import type { MetricsAnswer, Parameters, RequestContext } from "../metrics-api.ts";
 import type { World } from "../query.ts";
 import type { Admission } from "../quota/quotas.ts";
@@ -73,7 +74,7 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
   return {
     status: partial ? 206 : 200,
     headers: {
-      "X-Data-Freshness": `${Math.max(0, ...read.map(({ reading }) => reading.freshnessSeconds))}s`,
+      ...freshnessHeader(read.map(({ reading }) => reading.freshnessSeconds)),
       "X-Downsample": "none",
       "X-Partial": String(partial),
       "X-Query-Cost-Estimate": String(totalCost(costs)),

@@ -28,7 +28,7 @@ export interface SloReading {
   readonly counts: CountsByWindow;
   /** One for each store: it answered for every window, or failed as it did for the first one that it failed for. */
   readonly outcomes: readonly PartOutcome[];
-  readonly freshnessSeconds: number;
+  readonly freshnessSeconds: number | undefined;
 }
 
 /** Plans a view. All windows end at the same time, which all callers of the next seconds share. */
@@ -80,7 +80,7 @@ export async function readSlo(
   return {
     counts: new Map(plans.flatMap((plan, index) => countsOf(view, plan, answers[index] ?? []))),
     outcomes,
-    freshnessSeconds: shortest === undefined ? 0 : freshnessSeconds(answers[0] ?? [], shortest, nowMs),
+    freshnessSeconds: shortest === undefined ? undefined : freshnessSeconds(answers[0] ?? [], shortest, nowMs),
   };
 }
 

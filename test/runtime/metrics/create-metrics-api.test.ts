@@ -16,6 +16,7 @@ const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const nowSeconds = nowMs / 1_000;
 /** Long enough for every store that answers at all, on a busy machine too. */
 const deadlineMs = 1_200;
+const never = (): AbortSignal => new AbortController().signal;
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
@@ -208,8 +209,12 @@ describe("X-Data-Freshness (Operational Metrics API §6)", () => {
     expect(await header({ eu: withoutNewest })).toBe("60s");
   });
 
-  test("is the age of the window when there is nothing in it", async () => {
-    expect(await header({ eu: empty })).toBe("300s");
+  test("is not told when nothing was seen, nor by a bulk of nothing else", async () => {
+    const running = await run({ eu: empty });
+    expect((await ask(running)).headers).not.toHaveProperty("X-Data-Freshness");
+    const item = { id: "one", metric: "lag", filter: { tenant: "brand-a" }, from: "2026-01-01T11:55:00Z", step: "1m" };
+    const bulk = await running.api.bulk(Buffer.from(JSON.stringify({ queries: [item] })), everyone, never(), { correlationId: "id-1", nowMs });
+    expect([bulk.status, bulk.headers["X-Data-Freshness"]]).toEqual([200, undefined]);
   });
 });
 
@@ -235,7 +240,40 @@ describe("a result", () => {
     const running = await run({ eu: buckets("1"), latam: buckets("2") }, histogram);
     const refusal = await refusalOf(ask(running));
     expect([refusal.status, refusal.code, refusal.errors[0]?.field]).toEqual([400, "incompatible_buckets", "filter[region]"]);
+    expect(refusal.message).toBe("the histograms of lag share too few bounds over these stores; ask one region with filter[region]");
     expect((await ask(running, [["filter[region]", "eu"]])).status).toBe(200);
+  });
+
+  test("of buckets that two stores do not share fails alone among several metrics (Operational Metrics API §4.7.4)", async () => {
+    const buckets = (bound: string): StoreReply => (response, request) => {
+      const isHistogram = request.form.get("query")?.includes("ms_bucket") === true;
+      const labels: readonly object[] = isHistogram ? [bound, "+Inf"].map((le) => ({ le })) : [{}];
+      (isInstant(request) ? answering(1) : success({ resultType: "matrix", result: labels.map((metric) => ({ metric, values: [[nowSeconds, "1"]] })) }))(response, request);
+    };
+    const stores = await Promise.all(["1", "2"].map((bound) => startScriptedStore(healthyProbe(buckets(bound)))));
+    const configs = stores.map(({ url }, index) => storeConfig({ name: `s${index}`, region: ["eu", "latam"][index] ?? "", url }));
+    const both = { complianceScope: { regions: ["eu", "latam"] } };
+    const config = configOf(configs, [
+      metricConfig("lag", configs, { ...gauge, ...both, aggregations: ["p95"], defaultAggregation: "p95", source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] } }),
+      metricConfig("load", configs, { source: { kind: "gauge", name: "load", matchers: [] }, ...both }),
+    ]);
+    const api = createMetricsApi({ config, log: { warn: () => undefined } });
+    closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
+    const { status, body, json: bytes } = await ask({ api, config, stores, warnings: [] }, [["metric", "load"]]);
+    expect([status, JSON.parse(Buffer.from((await bytes?.()) ?? []).toString())]).toEqual([200, JSON.parse(JSON.stringify(body))]);
+    expect(body).toMatchObject({ data: [{ metric: "load" }], errors: [{ metric: "lag", status: 400, code: "incompatible_buckets" }], meta: { partial: false } });
+  });
+
+  test("of a store that cannot take a query tells whoever may explain what the store said, and nobody else", async () => {
+    const running = await run({ eu: overloaded });
+    const explainer = { ...everyone, scopes: [...everyone.scopes, "metrics:explain"] };
+    const told = await refusalOf(running.api.query(parameters([...lastFiveMinutes]), explainer, never(), { correlationId: "id-1", nowMs }));
+    expect([told.status, told.code]).toEqual([502, "store_failed"]);
+    expect(told.errors).toEqual([{ field: "metric", code: "store_failed", detail: "the store eu refused the query of lag: HTTP 422: execution: too many samples" }]);
+    expect((await refusalOf(ask(running))).errors).toEqual([]);
+    const partial = await run({ eu: overloaded, latam: answering(1) });
+    const { body } = await partial.api.query(parameters([...lastFiveMinutes, ["explain", "true"]]), explainer, never(), { correlationId: "id-1", nowMs });
+    expect(JSON.stringify(body)).toContain('"outcome":"refused","series":0,"error":"HTTP 422: execution: too many samples"');
   });
 
   test("holds no point where a value is no finite number", async () => {

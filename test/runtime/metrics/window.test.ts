@@ -156,3 +156,16 @@ test("a suggestion is the next coarser step and downsample, until there is none"
   expect([coarserStep(10), coarserStep(61), coarserStep(86_400)]).toEqual([15, 120, undefined]);
   expect([coarserDownsample(10), coarserDownsample(60), coarserDownsample(3_600)]).toEqual(["1m", "5m", undefined]);
 });
+
+describe("a window that is shorter than one point", () => {
+  const half = { fromMs: Date.parse("2026-01-01T11:20:00Z"), toMs: Date.parse("2026-01-01T11:50:00Z") };
+
+  test.each<[string, object, "1m" | "5m" | "1h" | undefined, string]>([
+    ["the downsample, which alone makes it so", {}, "1h", "invalid_downsample downsample"],
+    ["the downsample, which raises the step", { stepSeconds: 60 }, "1h", "invalid_downsample downsample"],
+    ["the step, which is as wide by itself", { stepSeconds: 3_600 }, "1h", "invalid_step step"],
+    ["the step", { stepSeconds: 7_200 }, undefined, "invalid_step step"],
+  ])("is blamed on %s", (_sentence, asked, downsample, expected) => {
+    expect(refused(() => resolveWindow({ ...half, stepSeconds: undefined, ...asked }, downsample, rules))).toBe(expected);
+  });
+});

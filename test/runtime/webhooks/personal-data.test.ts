@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { walkJson } from "../../../runtime/webhooks/json-walk.ts";
+import { walkJson } from "../../../runtime/json/json-walk.ts";
 import { fieldPath, personalDataRules, searchPersonalData, type PersonalDataRules } from "../../../runtime/webhooks/personal-data.ts";
 
 const rules = personalDataRules({

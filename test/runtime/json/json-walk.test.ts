@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { walkJson } from "../../../runtime/webhooks/json-walk.ts";
+import { walkJson } from "../../../runtime/json/json-walk.ts";
 
 /** Everything the walk tells, as lines. */
 function told(text: string, depthMax = 64): readonly string[] {
