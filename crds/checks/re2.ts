@@ -21,12 +21,16 @@ const assertion = /\\[AbBz]/uy;
 const characters = /\\[dDsSwW]/uy;
 const unicodeClass = /\\[pP](?:\{\^?(?<name>[^}]*)\}|(?<letter>[^{]))/uy;
 const posixClass = /\[:\^?(?<name>[^]*?):\]/uy;
-const hexEscape = /\\x(?:(?<two>[0-9A-Fa-f]{2})|\{(?<any>0*(?:10[0-9A-Fa-f]{4}|[0-9A-Fa-f]{1,5}))\})/uy;
-const octalEscape = /\\(?<digits>0[0-7]{0,2}|[1-7][0-7]{1,2})/uy;
-const letterEscape = /\\(?<letter>[afnrtv])/uy;
-const plainEscape = /\\(?<sign>[\0-/:-@[-`{-\x7f])/uy;
-
 const letterCodes: Readonly<Record<string, number>> = { a: 7, f: 12, n: 10, r: 13, t: 9, v: 11 };
+
+/** Escapes of one character, and the code point that each stands for. */
+const escapes: readonly (readonly [pattern: RegExp, codeOf: (text: string) => number])[] = [
+  [/\\x([0-9A-Fa-f]{2})/uy, (hex) => Number.parseInt(hex, 16)],
+  [/\\x\{(0*(?:10[0-9A-Fa-f]{4}|[0-9A-Fa-f]{1,5}))\}/uy, (hex) => Number.parseInt(hex, 16)],
+  [/\\(0[0-7]{0,2}|[1-7][0-7]{1,2})/uy, (octal) => Number.parseInt(octal, 8)],
+  [/\\([afnrtv])/uy, (letter) => letterCodes[letter] ?? 0],
+  [/\\([\0-/:-@[-`{-\x7f])/uy, (sign) => sign.codePointAt(0) ?? 0],
+];
 
 /**
  * Whether every store takes the expression of a matcher, as Prometheus parses it (Go's `regexp/syntax` with Perl's flags):
@@ -84,7 +88,7 @@ class Re2Reader {
   }
 
   #readSign(): void {
-    switch (this.#text[this.#at]) {
+    switch (this.#text.charAt(this.#at)) {
       case "(":
         throw new Re2Fault("a group begins with something unknown");
       case ")":
@@ -153,15 +157,11 @@ class Re2Reader {
 
   /** The code point that an escape stands for. */
   #readEscape(): number {
-    const { two, any } = this.#take(hexEscape)?.groups ?? {};
-    if (two !== undefined || any !== undefined) return Number.parseInt(two ?? any ?? "", 16);
-    const digits = this.#take(octalEscape)?.groups?.["digits"];
-    if (digits !== undefined) return Number.parseInt(digits, 8);
-    const letter = this.#take(letterEscape)?.groups?.["letter"];
-    if (letter !== undefined) return letterCodes[letter] ?? 0;
-    const sign = this.#take(plainEscape)?.groups?.["sign"];
-    if (sign === undefined) throw new Re2Fault("there is no such escape");
-    return sign.codePointAt(0) ?? 0;
+    for (const [pattern, codeOf] of escapes) {
+      const text = this.#take(pattern)?.[1];
+      if (text !== undefined) return codeOf(text);
+    }
+    throw new Re2Fault("there is no such escape");
   }
 
   #readCharacter(): number {

@@ -16,10 +16,15 @@ const faults: readonly (readonly [what: string, op: string, value: string])[] = 
   ["quotes to its end", "Matches", "\\Qa"],
 ];
 
-/** Matchers whose expression is none, of every kind of source. */
-export const matcherRuleRows = rowsOf<RuleRow>(
-  "MetricCatalog",
-  places.flatMap(([kind, change]) =>
+/** What no store can be asked: matchers whose expression is none, of every kind of source, and labels of one name. */
+export const storeRuleRows = rowsOf<RuleRow>("MetricCatalog", [
+  {
+    says: "maps two labels to one name",
+    set: { "stores[0].labelMap": { device: "kind", component: "kind" } },
+    field: "spec.stores[0].labelMap",
+    message: "labelMap maps no two labels to one name",
+  },
+  ...places.flatMap(([kind, change]) =>
     faults.map(([what, op, value]) => ({
       says: `matches a ${kind} by an expression that ${what}`,
       set: { ...change, [`metrics[0].source.${kind}.matchers`]: [{ label: "code", op, value }] },
@@ -27,4 +32,4 @@ export const matcherRuleRows = rowsOf<RuleRow>(
       message: "the value of Matches and NotMatches is an RE2 expression",
     })),
   ),
-);
+]);
