@@ -214,12 +214,13 @@ class Replica {
   }
 
   #createTerm(): Term {
-    const { counts, log, runtime, workers, times, random = Math.random } = this.#options;
+    const { namespace, prefix, counts, log, runtime, workers, times, random = Math.random } = this.#options;
     const [clock, metrics] = [this.#clock, this.#metrics];
     return new Term({
       resources: this.#resources,
       publications: this.#publications,
       desired: () => this.#desired.current,
+      installation: `${namespace}/${prefix}`,
       writer: new StatusWriter({ client: this.#client, clock, metrics }),
       events: this.#events,
       runtime,

@@ -42,6 +42,8 @@ export interface Condition {
 
 /** What columns show of an object and no path can say: what its spec says, never a count that changes by itself. */
 export interface StatusColumns {
+  /** `<namespace>/<prefix>` of the installation that writes the status. */
+  readonly installation?: string;
   /** Host of a partner's endpoint, with its port where one is given. */
   readonly endpointHost?: string;
   /** How many metrics a catalog has. */

@@ -23,6 +23,8 @@ export interface Known {
   /** The published form that every ready pod was seen to obey last. */
   readonly confirmedDigest: string | undefined;
   readonly nowMs: number;
+  /** `<namespace>/<prefix>` of this installation. */
+  readonly installation: string;
 }
 
 /** Makes the facts of a decision out of what is known. */
@@ -32,7 +34,7 @@ export function factsOf(known: Known, times: RolloutTimes): Facts {
     generation: object.metadata.generation,
     isPaused: isPaused(object),
     isSuspended: object.kind === "WebhookPartner" && (object.spec as WebhookPartnerSpec).state === "Paused",
-    columns: columnsOf(object),
+    columns: { installation: known.installation, ...columnsOf(object) },
     verdict: judgement?.verdict,
     isTooLarge: judgement?.isTooLarge ?? false,
     inForce: generationOf(judgement?.digest),

@@ -5,6 +5,7 @@ import type { ResourceInventory } from "../inventory/resources.ts";
 import { priorityOf } from "../kube/informer.ts";
 import type { Clock } from "../kube/clock.ts";
 import { Controller, again, done, type Reconcile, type ReconcileResult } from "../kube/controller.ts";
+import type { Regarding } from "../kube/event-series.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import type { Outage } from "../kube/outage.ts";
@@ -20,6 +21,7 @@ import type { Publications } from "../publish/publications.ts";
 import { kindsInOrder, resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 import { factsOf, saysProgrammed, type Known } from "./gather.ts";
 import { effectsOf } from "./report-effects.ts";
+import { type ClaimDecision, conflictType, decideClaim } from "./installation-claim.ts";
 import { decideStatus, type StatusTimes, statusTimesDefault } from "./status-decision.ts";
 import type { StatusWriter } from "./status-writer.ts";
 import { transitionsBetween } from "./transitions.ts";
@@ -31,6 +33,8 @@ export interface ResourceControllersOptions {
   readonly publications: Publications;
   readonly pods: () => Pods;
   readonly writer: StatusWriter;
+  /** `<namespace>/<prefix>` of this installation. */
+  readonly installation: string;
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
@@ -136,6 +140,8 @@ export class ResourceControllers {
       const key = `${kind}/${name}`;
       const object = this.#options.resources.object(kind, name);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return this.#forget(kind, name);
+      const claim = await this.#claim(object, signal);
+      if (claim.kind === "theirs") return again(claim.againMs, "resync");
       const { status, writtenAtMs } = this.#options.writer.latest(object);
       const known = this.#gather(key, object, status);
       const facts = factsOf(known, this.#times);
@@ -145,19 +151,32 @@ export class ResourceControllers {
       const decision = decideStatus(facts, status, moments, this.#times);
       this.#remember(known, facts.rollout.kind === "programmed" && facts.isPublished);
       if (decision.kind === "write") await this.#write(known, decision.status, signal);
-      return decision.againMs === undefined ? done : again(decision.againMs);
+      const againMs = Math.min(decision.againMs ?? Number.POSITIVE_INFINITY, claim.againMs ?? Number.POSITIVE_INFINITY);
+      return againMs === Number.POSITIVE_INFINITY ? done : again(againMs);
     };
   }
 
+  /** Asks, or answers, another installation that obeys the object. */
+  async #claim(object: ResourceObject, signal: AbortSignal): Promise<ClaimDecision> {
+    const { writer, installation, clock, events } = this.#options;
+    const claim = decideClaim(installation, writer.latest(object).status, clock.wallMs());
+    if (claim.conflict === undefined) return claim;
+    await writer.writeConflict(object, claim.conflict, signal);
+    if (claim.conflict !== "none") {
+      events.record({ regarding: regardingOf(object), type: "Warning", reason: conflictType, action: "Reconcile", note: claim.conflict.message });
+    }
+    return claim;
+  }
+
   #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): Known {
-    const { resources, desired, publications, pods, clock } = this.#options;
+    const { resources, desired, publications, pods, clock, installation } = this.#options;
     const said = resources.said(key);
     const judged = desired()?.judgements.get(key);
     const judgement = judged !== undefined && judged.resource === said ? judged : undefined;
     const publication = publications.of(key);
     const needs = publication === undefined ? [] : publications.needs(publication);
     const confirmedDigest = this.#confirmed.get(key);
-    return { key, object, status, judgement, publication, needs, pods: pods(), confirmedDigest, nowMs: clock.nowMs() };
+    return { key, object, status, judgement, publication, needs, pods: pods(), confirmedDigest, nowMs: clock.nowMs(), installation };
   }
 
   #remember({ key, needs, publication, nowMs }: Known, isProgrammed: boolean): void {
@@ -179,8 +198,7 @@ export class ResourceControllers {
       if (isKubeError(error, "notFound")) return;
       throw error;
     }
-    const { namespace, name, uid } = object.metadata;
-    const regarding = { apiVersion: apiVersionOf(resourceTypes[object.kind]), kind: object.kind, namespace, name, uid };
+    const regarding = regardingOf(object);
     for (const transition of transitionsBetween(before, status, judgement?.verdict)) {
       this.#options.events.record({ ...transition, regarding, action: "Reconcile" });
     }
@@ -209,4 +227,8 @@ export class ResourceControllers {
     if (publication === undefined || !saysProgrammed(object.status, publication.part.config.generation)) return [];
     return [[key, publication.digest]];
   }
+}
+
+function regardingOf({ kind, metadata: { namespace, name, uid } }: ResourceObject): Regarding {
+  return { apiVersion: apiVersionOf(resourceTypes[kind]), kind, namespace, name, uid };
 }

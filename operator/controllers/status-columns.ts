@@ -24,6 +24,6 @@ export function columnsOf({ kind, spec }: Pick<ResourceObject, "kind" | "spec">)
 
 /** Whether a status shows just these. */
 export function showsColumns(status: ResourceStatus | undefined, columns: StatusColumns): boolean {
-  const names = ["endpointHost", "metrics", "stores", "clients"] as const;
+  const names = ["installation", "endpointHost", "metrics", "stores", "clients"] as const;
   return names.every((name) => status?.[name] === columns[name]);
 }

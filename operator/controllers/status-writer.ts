@@ -3,7 +3,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../kube/clock.ts";
 import { isLater } from "../kube/resource-version.ts";
 import type { OperatorMetrics } from "../metrics.ts";
-import { resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
+import { type Condition, resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 
 export interface StatusWriterOptions {
   readonly client: Pick<KubeClient, "applyStatus">;
@@ -50,13 +50,22 @@ export class StatusWriter {
    * @throws KubeError `notFound` when it is gone; `conflict` when it changed since, or another has its name
    */
   async write(object: ResourceObject, status: ResourceStatus, signal: AbortSignal): Promise<void> {
+    await this.#apply(object, status, fieldManagers.status, signal);
+  }
+
+  /** Writes the condition that two installations share, or removes it, and nothing else. */
+  async writeConflict(object: ResourceObject, conflict: Condition | "none", signal: AbortSignal): Promise<void> {
+    const conditions = conflict === "none" ? [] : [conflict];
+    await this.#apply(object, { conditions }, fieldManagers.conflict, signal);
+  }
+
+  async #apply(object: ResourceObject, status: ResourceStatus, fieldManager: string, signal: AbortSignal): Promise<void> {
     const { client, clock, metrics } = this.#options;
     const { kind, metadata } = object;
     const { namespace, name, uid } = metadata;
     const wanted = { ...object, metadata: { namespace, name, resourceVersion: this.#versionOf(object) }, spec: undefined, status };
     try {
-      const options = { fieldManager: fieldManagers.status, force: true, signal };
-      const after = await client.applyStatus(resourceTypes[kind], wanted as unknown as ResourceObject, options);
+      const after = await client.applyStatus(resourceTypes[kind], wanted as unknown as ResourceObject, { fieldManager, force: true, signal });
       const resourceVersion = after.metadata.resourceVersion ?? "";
       this.#written.set(keyOf(object), { uid, resourceVersion, status: after.status, atMs: clock.nowMs() });
       metrics.statusWrites.inc({ kind, result: "written" });

@@ -1,9 +1,11 @@
 import { type KubeObject, type ResourceType, apiVersionOf } from "./resource.ts";
 
-/** Who owns the fields that the operator writes: one name for whole objects, one for status, as the API server keeps them apart. */
+/** Who owns the fields that the operator writes: one name for each part that is written apart from the others. */
 export const fieldManagers = {
   objects: "heliograph-operator",
   status: "heliograph-operator-status",
+  /** The one condition that two installations both write. */
+  conflict: "heliograph-operator-conflict",
 } as const;
 
 /** How a server-side apply behaves. Source: Kubernetes API reference, "Server-Side Apply". */

@@ -1,0 +1,55 @@
+import { capBytes } from "../kube/mask.ts";
+import type { Condition, ResourceStatus } from "../resource-types.ts";
+
+/** The condition by which two installations that obey one object find each other; `Ready` does not depend on it. */
+export const conflictType = "Conflict";
+
+/** Who writes the status of an object, and the conflict to be written first; "none" removes it. */
+export type ClaimDecision =
+  | { readonly kind: "ours"; readonly conflict?: Condition | "none"; readonly againMs?: number }
+  | { readonly kind: "theirs"; readonly conflict?: Condition; readonly againMs: number };
+
+/** An installation that does not answer for so long runs no more: the one that asked writes the status from now on. */
+const answerMsMax = 60_000;
+/** The other one is asked again so often, so that an installation that was removed is noticed. */
+const askEveryMs = 10 * 60_000;
+/** Nobody has asked for so long: the other installation is gone. */
+const goneMs = 2 * askEveryMs;
+const messageBytesMax = 1024;
+
+/**
+ * Whose status an object has. The first installation that writes it is named in it; a second one asks, the first answers:
+ *
+ * ```
+ *   second: Unknown/Asked ──► first, within a minute: True/TwoInstallations ──► second, ten minutes later: Unknown/Asked
+ *                         └─► no answer: the second writes the status, and the conflict is gone
+ * ```
+ *
+ * @param self `<namespace>/<prefix>` of this installation
+ */
+export function decideClaim(self: string, status: ResourceStatus | undefined, wallMs: number): ClaimDecision {
+  const owner = status?.installation;
+  const conflict = status?.conditions?.find(({ type }) => type === conflictType);
+  const ageMs = wallMs - Date.parse(conflict?.lastTransitionTime ?? "");
+  if (owner === undefined || owner === self) return ours(self, conflict, ageMs, wallMs);
+  const ask = conditionOf("Unknown", "Asked", `The installation ${self} obeys the object too, and asks whether ${owner} still does.`, wallMs);
+  if (conflict === undefined) return { kind: "theirs", conflict: ask, againMs: answerMsMax };
+  if (conflict.status === "Unknown") {
+    return ageMs >= answerMsMax ? { kind: "ours", conflict: "none" } : { kind: "theirs", againMs: answerMsMax - ageMs };
+  }
+  return ageMs >= askEveryMs ? { kind: "theirs", conflict: ask, againMs: answerMsMax } : { kind: "theirs", againMs: askEveryMs - ageMs };
+}
+
+function ours(self: string, conflict: Condition | undefined, ageMs: number, wallMs: number): ClaimDecision {
+  if (conflict === undefined) return { kind: "ours" };
+  if (conflict.status === "Unknown") {
+    const message = `Two installations obey the object. ${self} writes its status. Tell them apart by labels (--selector) or namespaces. ${conflict.message}`;
+    return { kind: "ours", conflict: conditionOf("True", "TwoInstallations", message, wallMs), againMs: goneMs };
+  }
+  return ageMs >= goneMs ? { kind: "ours", conflict: "none" } : { kind: "ours", againMs: goneMs - ageMs };
+}
+
+function conditionOf(status: Condition["status"], reason: string, message: string, wallMs: number): Condition {
+  const lastTransitionTime = new Date(wallMs).toISOString().replace(/\.\d+Z$/u, "Z");
+  return { type: conflictType, status, reason, message: capBytes(message, messageBytesMax), lastTransitionTime };
+}
