@@ -1,0 +1,155 @@
+import { pino } from "pino";
+import type { PartnerConfig } from "../../../../crds/config.ts";
+import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
+import type { Caller } from "../../../../runtime/metrics/caller.ts";
+import { startWebhookPartner, type ReceivedDelivery, type WebhookPartnerServer } from "../../../support/webhook-partner.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "../../webhooks/engine-fixture.ts";
+
+/** What a token of a test says. */
+export interface Claims {
+  readonly client?: string;
+  readonly tenants: readonly string[];
+  readonly partners?: readonly string[];
+  readonly scopes?: readonly string[];
+}
+
+export interface Asked {
+  readonly method?: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly body?: object;
+  readonly key?: string;
+}
+
+/** An answer without what differs from request to request. */
+export interface Told {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface Stored {
+  readonly id: string;
+  readonly tenant: string;
+  readonly type: string;
+}
+
+/** Four partners, three tenants, and what an engine with the real routes makes of their events. */
+export interface World {
+  readonly engine: TestEngine;
+  readonly recipient: WebhookPartnerServer;
+  readonly events: readonly Stored[];
+  /** Partners that want an event, by `namespace/name`. */
+  wanting(event: Stored): readonly string[];
+  ask(claims: Claims, asked: Asked): Promise<Told>;
+  close(): Promise<void>;
+}
+
+export const tenants = ["acme", "vega", "luna"] as const;
+export const types = ["payout.done", "refund.made"] as const;
+const timeoutMs = 30_000;
+
+interface Wish {
+  readonly types: readonly string[];
+  readonly tenants: readonly string[];
+  /** What the partner answers. */
+  readonly status: number;
+}
+
+/** By `namespace/name`. None wants the events that the product makes about deliveries: these come at any time. */
+export const wishes: Readonly<Record<string, Wish>> = {
+  "shop/one": { types: ["payout.*"], tenants: ["*"], status: 404 },
+  "shop/two": { types: ["payout.*", "refund.*"], tenants: ["acme"], status: 200 },
+  "bank/one": { types: ["payout.*"], tenants: ["vega"], status: 422 },
+  "bank/two": { types: ["refund.made"], tenants: ["*"], status: 200 },
+};
+
+/** Sends two events of each tenant and type, and waits until every delivery has ended. */
+export async function startWorld(servers: string): Promise<World> {
+  const recipient = await startWebhookPartner((delivery) => ({ status: wishes[partnerOf(delivery)]?.status ?? 500 }));
+  const engine = await startEngine(servers, configOf(...Object.keys(wishes).map((label) => configured(label, recipient.url))), { settings: streamsOf("pa") });
+  const events = tenants.flatMap((tenant) => types.flatMap((type) => [1, 2].map((count) => ({ id: `${tenant}-${type}-${count}`, tenant, type }))));
+  for (const { id, tenant, type } of events) await engine.ingest(eventBytes(id, { tenant, type }));
+  const app = appOf(engine);
+  const world: World = {
+    engine,
+    recipient,
+    events,
+    wanting: ({ tenant, type }) => Object.keys(wishes).filter((label) => wants(label, tenant, type)),
+    ask: (claims, asked) => askApp(app, claims, asked),
+    close: async () => {
+      await app.close();
+      await engine.stop();
+      await recipient.close();
+    },
+  };
+  await untilSettled(world);
+  return world;
+}
+
+/** Which partner a request went to. */
+export function partnerOf({ path }: ReceivedDelivery): string {
+  return path.split("/").slice(1, 3).join("/");
+}
+
+function wants(label: string, tenant: string, type: string): boolean {
+  const wish = wishes[label];
+  const isTenant = wish?.tenants.some((name) => name === "*" || name === tenant) ?? false;
+  return isTenant && (wish?.types.some((pattern) => pattern === type || pattern === `${type.split(".")[0]}.*`) ?? false);
+}
+
+function configured(label: string, url: string): PartnerConfig {
+  const [namespace = "", name = ""] = label.split("/");
+  const { types: wanted = [], tenants: whose = [] } = wishes[label] ?? {};
+  const subscriptions = [{ name: "all", types: wanted, tenants: whose, producers: [] }];
+  const uid = `uid-of-${namespace}-${name}`;
+  const own = new URL(`/${label}/v1`, url).href;
+  return { ...partnerConfig(name, own, { subscriptions, uid }), namespace };
+}
+
+/** Tokens of these tests are their claims. */
+function appOf({ engine }: TestEngine): ReturnType<typeof createPublicServer> {
+  return createPublicServer({
+    log: pino({ level: "silent" }),
+    observe: () => undefined,
+    now: Date.now,
+    authenticate: async (authorization) => {
+      if (authorization === undefined) throw new Refusal("token_missing", "Send a token.");
+      return JSON.parse(Buffer.from(authorization.replace("Bearer ", ""), "base64url").toString()) as Caller;
+    },
+    routes: webhookRoutes(engine),
+  });
+}
+
+const everyScope = ["webhooks:read", "webhooks:replay", "webhooks:ack", "admin:debug"];
+
+async function askApp(app: ReturnType<typeof createPublicServer>, claims: Claims, { method = "GET", path, body, key }: Asked): Promise<Told> {
+  const caller: Caller = { client: "c", scopes: everyScope, regions: ["*"], environments: ["*"], metrics: ["*"], roles: [], ...claims };
+  const response = await app.inject({
+    method,
+    url: path,
+    headers: {
+      authorization: `Bearer ${Buffer.from(JSON.stringify(caller)).toString("base64url")}`,
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(key === undefined ? {} : { "idempotency-key": key }),
+    },
+    ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
+  });
+  const { correlation_id: _id, ...rest } = response.json<Record<string, unknown>>();
+  return { status: response.statusCode, body: rest };
+}
+
+async function untilSettled(world: World): Promise<void> {
+  const isSettled = async (event: Stored): Promise<boolean> => {
+    const history = await world.engine.engine.event(event.id, ["*"]);
+    const ended = history?.deliveries.filter(({ state }) => state !== "in_delivery") ?? [];
+    return ended.length === world.wanting(event).length;
+  };
+  const look = async () => (await Promise.all(world.events.map(isSettled))).every(Boolean) || undefined;
+  await waitFor(look, { timeoutMs, what: "the end of every delivery" });
+  const letters = async (label: string) => (await world.engine.engine.deadLetters.list({ partner: label, afterSeq: 0, limit: 50 }, { client: "c", tenants: ["*"] })).items.length;
+  const dead = world.events.flatMap((event) => world.wanting(event)).filter((label) => (wishes[label]?.status ?? 0) >= 400).length;
+  const kept = async () => (await Promise.all(Object.keys(wishes).map(letters))).reduce((sum, count) => sum + count, 0) === dead || undefined;
+  await waitFor(kept, { timeoutMs, what: "the dead letters" });
+}
