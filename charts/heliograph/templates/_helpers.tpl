@@ -180,7 +180,7 @@ configuration tells, whatever the servers are scaled to just now; after an unins
 {{- $grants := default list .grants -}}
 {{- if $.Values.tests.enabled -}}
 {{- $subject := printf "system:serviceaccount:%s:%s-test" $.Release.Namespace (include "heliograph.fullname" $) -}}
-{{- $grants = append $grants (dict "subject" $subject "scopes" (list "events:write" "webhooks:read" "metrics:read") "tenants" (list $.Values.tests.tenant)) -}}
+{{- $grants = append $grants (dict "subject" $subject "scopes" (list "events:write" "webhooks:read" "metrics:read") "tenants" (list $.Values.tests.tenant) "partners" (list "*")) -}}
 {{- end -}}
 {{- $own := dict "issuer" .issuer "audiences" .audiences "jwksUrl" "https://kubernetes.default.svc/openid/v1/jwks" -}}
 {{- $_ := set $own "jwksCaFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" -}}
