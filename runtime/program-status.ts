@@ -25,6 +25,8 @@ export interface ProgramStatus {
   nats: Pick<NatsConnectionHandle, "isConnected"> | undefined;
   /** Why there is no connection yet. */
   natsFault: string;
+  /** Why deliveries have not begun. */
+  engineFault: string;
   engine: (Pick<WebhookEngine, "health"> & Partial<Pick<WebhookEngine, "endpointVerdicts">>) | undefined;
   /** Of every pod, also those that an edit has lifted since. */
   disabled: readonly DisabledMark[];
@@ -41,6 +43,7 @@ export function startingStatus(pod: string): ProgramStatus {
     refused: undefined,
     nats: undefined,
     natsFault: "not connected",
+    engineFault: "not started",
     engine: undefined,
     disabled: [],
     draining: false,
@@ -48,9 +51,9 @@ export function startingStatus(pod: string): ProgramStatus {
 }
 
 /** Every part with what keeps it from working; the program is ready when all are well. */
-export function healthOf({ applied, waitingFor, nats, natsFault, engine, draining }: ProgramStatus): readonly PartHealth[] {
+export function healthOf({ applied, waitingFor, nats, natsFault, engine, engineFault, draining }: ProgramStatus): readonly PartHealth[] {
   const part = (name: string, ok: boolean, detail: string): PartHealth => ({ name, ok, ...(ok ? {} : { detail }) });
-  const webhooks = engine?.health() ?? { ok: false, detail: "not started" };
+  const webhooks = engine?.health() ?? { ok: false, detail: engineFault };
   return [
     part("process", !draining, "draining"),
     part("config", applied !== undefined, waitingFor),

@@ -29,6 +29,7 @@ import { createCacheStream } from "./nats/cache-stream.ts";
 import { connectNats, type NatsAccess, type NatsConnectionHandle } from "./nats/connect.ts";
 import { createLayout } from "./nats/layout.ts";
 import { createPodMessages } from "./nats/pod-messages.ts";
+import { StreamsLost } from "./nats/stream-identities.ts";
 import { healthOf, startingStatus, type ProgramStatus } from "./program-status.ts";
 import { readSettingsFile } from "./settings-file.ts";
 import { startStep } from "./start-error.ts";
@@ -201,7 +202,9 @@ async function startEngines<State extends ConfigState>(
   const messages = createPodMessages(nats, layout, podKey(prepared.podId), (error, topic) => log.warn({ err: error, topic }, "another pod's question is not answered"));
   closing.add("messages of other pods", () => messages.stop());
   const engine = await startStep("nats", "NATS cannot be used", () =>
-    createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version, peers: messages }),
+    untilStreamsFound(setting, () =>
+      createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version, peers: messages }),
+    ),
   );
   closing.add("webhooks", (remainingMs) => engine.stop(remainingMs));
   status.engine = engine;
@@ -225,6 +228,20 @@ async function connect<State extends ConfigState>(setting: Setting<State>, acces
       status.natsFault = error instanceof Error ? error.message : String(error);
       if (!plan.waitsForNats) throw error;
       plan.log.warn({ reason: status.natsFault }, "NATS is waited for");
+    }
+    await sleep(natsPauseMs, undefined, { signal: stopping });
+  }
+}
+
+/** Waits for streams that another pod remembers, where the plan is to wait. */
+async function untilStreamsFound<State extends ConfigState, T>({ plan, status, stopping }: Setting<State>, start: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof StreamsLost) || !plan.waitsForNats) throw error;
+      if (status.engineFault !== error.message) plan.log.error({ reason: error.message }, "streams lost");
+      status.engineFault = error.message;
     }
     await sleep(natsPauseMs, undefined, { signal: stopping });
   }

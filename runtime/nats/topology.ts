@@ -7,6 +7,7 @@ import type { NatsConnectionHandle } from "./connect.ts";
 import { createLayout, layoutVersion, type Layout } from "./layout.ts";
 import { Unanswered } from "./requests.ts";
 import { limitsFault } from "./server-limits.ts";
+import { lossOf, readIdentities, recallIdentities, StreamsLost, type StreamIdentities } from "./stream-identities.ts";
 import { isVersionEnough, serverVersionMin } from "./server-version.ts";
 
 /** An acknowledgement scans the consumers of a work queue; partners beyond this share lanes long before. */
@@ -46,26 +47,31 @@ type NamedConfig = Partial<StreamConfig> & { readonly name: string };
  * Running it again changes nothing. How long written data may stay away from the disk (`sync_interval`) is the server's
  * own setting.
  *
+ * @throws StreamsLost when one held what was accepted, and another pod or what is left of them tells so
  * @throws Error in a sentence for people: server too old or its limits too low, JetStream off, no room, or a stream that something else made
  */
 export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
   assertServerVersion(handle);
   await assertJetStream(handle);
-  await repairTopology(handle, settings);
-  return createLayout(settings.prefix);
+  const layout = createLayout(settings.prefix);
+  await repairTopology(handle, settings, await recallIdentities(handle, layout));
+  return layout;
 }
 
 /**
- * Makes again what somebody deleted while the program runs.
+ * Makes again what somebody deleted while the program runs, but for streams that held what was accepted.
  *
+ * @param known the streams that were there before
  * @returns names of the streams that had to be made
  * @throws Error as {@link ensureTopology}
  */
 export async function repairTopology(
   handle: NatsConnectionHandle,
   settings: StreamSettings,
+  known: StreamIdentities,
 ): Promise<readonly string[]> {
   const layout = createLayout(settings.prefix);
+  await patiently(() => assertNothingLost(handle, settings, known));
   const made: string[] = [];
   for (const config of streamConfigs(layout, settings)) {
     if (await patiently(() => ensureStream(handle, config))) {
@@ -78,13 +84,32 @@ export async function repairTopology(
 
 /** Whether every stream and bucket is there, whatever its limits are: one question. */
 export async function isTopologyWhole(handle: NatsConnectionHandle, settings: StreamSettings): Promise<boolean> {
+  const { missing } = await inventory(handle, settings);
+  return missing.length === 0;
+}
+
+/** Names of streams, those of buckets too, by whether they are there. */
+async function inventory(handle: NatsConnectionHandle, settings: StreamSettings) {
   const layout = createLayout(settings.prefix);
   const buckets = Object.values(layout.buckets).map((bucket) => `KV_${bucket}`);
-  const missing = new Set([...streamConfigs(layout, settings).map(({ name }) => name), ...buckets]);
-  for await (const name of handle.manager.streams.names()) {
-    missing.delete(name);
-  }
-  return missing.size === 0;
+  const all = [...streamConfigs(layout, settings).map(({ name }) => name), ...buckets];
+  const found = new Set<string>();
+  for await (const name of handle.manager.streams.names()) found.add(name);
+  return { present: all.filter((name) => found.has(name)), missing: all.filter((name) => !found.has(name)) };
+}
+
+/** The events are the first that is made, so that without them the others are what is left of an installation. */
+async function assertNothingLost(handle: NatsConnectionHandle, settings: StreamSettings, known: StreamIdentities): Promise<void> {
+  const layout = createLayout(settings.prefix);
+  const loss = lossOf(known, await readIdentities(handle, layout));
+  if (loss !== undefined) throw new StreamsLost(loss);
+  const { events } = layout.streams;
+  const { present, missing } = await inventory(handle, settings);
+  if (!missing.includes(events) || present.length === 0) return;
+  throw new StreamsLost(
+    `StreamsLost: ${events} is gone, while ${present.join(", ")} are there. No empty stream is used in its place. Restore a backup, ` +
+      "or remove those streams too to begin without what was accepted",
+  );
 }
 
 function assertServerVersion(handle: NatsConnectionHandle): void {

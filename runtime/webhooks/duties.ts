@@ -3,6 +3,7 @@ import { createAdvisoriesStream } from "../nats/advisories-stream.ts";
 import { createBucket } from "../nats/buckets.ts";
 import type { NatsConnectionHandle } from "../nats/connect.ts";
 import type { Layout } from "../nats/layout.ts";
+import type { StreamIdentities } from "../nats/stream-identities.ts";
 import { isTopologyWhole, repairTopology } from "../nats/topology.ts";
 import type { Duty } from "./background.ts";
 import { createPendingEnder } from "./end-pending.ts";
@@ -21,6 +22,8 @@ export interface DutiesDeps {
   readonly nats: NatsConnectionHandle;
   readonly layout: Layout;
   readonly streams: StreamSettings;
+  /** The streams that were there at the start. */
+  readonly known: StreamIdentities;
   /** Partners of the configuration. */
   readonly partners: () => readonly Partner[];
   /** Which partners other pods have. */
@@ -82,8 +85,8 @@ function topologyDuty(deps: DutiesDeps): () => Promise<void> {
 }
 
 /** Makes again what somebody deleted. Deliveries that went with their stream are made again out of the events. */
-async function repair({ context, nats, layout, streams }: DutiesDeps): Promise<void> {
-  const made = await repairTopology(nats, streams);
+async function repair({ context, nats, layout, streams, known }: DutiesDeps): Promise<void> {
+  const made = await repairTopology(nats, streams, known);
   if (made.length > 0) {
     context.log.error({ streams: made }, "streams were missing and are made again");
   }

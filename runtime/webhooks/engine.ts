@@ -53,6 +53,8 @@ import { createRemovedPartners } from "./removed-partners.ts";
 import { createRunningPartners, type RunningPartners } from "./running-partners.ts";
 import { createSender, type Sender } from "./send.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/published-keys.ts";
+import { createStreamWatch, type StreamWatch } from "./stream-watch.ts";
+import { inTurns } from "./turns.ts";
 
 /** The webhook half: takes events in and delivers them until every partner that wants them has answered for good. */
 export interface WebhookEngine {
@@ -147,6 +149,8 @@ const replicatedLaneRules: LaneRules = { ...defaultLaneRules, ownLanesMax: 200 }
 /** Heartbeats come twice a second; after this long without an answer something is wrong. */
 const silentMsMax = 10_000;
 const secondMs = 1_000;
+/** How often this pod compares the streams with those that it started with. */
+const streamLookMs = 5_000;
 
 /**
  * Makes what is missing in JetStream, applies the configuration and begins to route and deliver.
@@ -155,7 +159,7 @@ const secondMs = 1_000;
  */
 export async function createWebhookEngine(deps: WebhookEngineDeps): Promise<WebhookEngine> {
   const layout = await ensureTopology(deps.nats, deps.settings.streams);
-  const engine = new Engine(deps, layout);
+  const engine = new Engine(deps, layout, await createStreamWatch(deps.nats, layout, deps.log));
   await engine.start();
   return engine;
 }
@@ -178,16 +182,19 @@ class Engine implements WebhookEngine {
   readonly #promotions: Promotions;
   readonly #laneRules: LaneRules;
   readonly #removed: HistoryDeps["removed"];
+  readonly #streamWatch: StreamWatch;
   #config: RuntimeConfig;
   #partners: readonly Partner[] = [];
   #table = createRoutingTable([]);
   #stopBackground: () => void = () => undefined;
   #stopSubject: () => Promise<void> = () => Promise.resolve();
+  #stopStreamLooks: () => void = () => undefined;
   #stopped: Promise<void> | undefined;
 
-  constructor(deps: WebhookEngineDeps, layout: Layout) {
+  constructor(deps: WebhookEngineDeps, layout: Layout, streamWatch: StreamWatch) {
     const { nats, settings, podId, log } = deps;
     this.#deps = deps;
+    this.#streamWatch = streamWatch;
     this.#layout = layout;
     this.idempotencyKeys = createIdempotencyKeys(createBucket(nats, layout.buckets.idempotency), () => nats.clock.now());
     this.#config = deps.config;
@@ -228,6 +235,7 @@ class Engine implements WebhookEngine {
       nats,
       layout,
       streams: settings.streams,
+      known: streamWatch.known,
       partners: () => this.#partners,
       running: this.#runningPartners(),
       removedAfterMs,
@@ -239,7 +247,7 @@ class Engine implements WebhookEngine {
       events: this.#context.events,
       isFull: () => this.#fullness.isFull,
       parse: (bytes) => parseEnvelope(bytes, rules),
-      isConnected: () => nats.isConnected(),
+      isConnected: () => nats.isConnected() && streamWatch.loss === undefined,
       nonce: createNonce(),
       metrics: this.#context.metrics,
       idForms: settings.events.idForms,
@@ -262,6 +270,7 @@ class Engine implements WebhookEngine {
     const heldBytes = createHeldBytes({ deliveries: this.#context.deliveries, partners: () => this.#partners });
     this.#stopBackground = startBackground({ ...parts, heldBytes, deliveriesBytesMax, looks: this.#looks(), duties: this.#duties });
     const { nats, log } = this.#deps;
+    this.#stopStreamLooks = inTurns(streamLookMs, () => this.#streamWatch.look());
     this.#stopSubject = serveIngestSubject({ nats, layout: this.#layout, ingest: this.ingest, log });
   }
 
@@ -352,6 +361,9 @@ class Engine implements WebhookEngine {
     if (!this.#deps.nats.isConnected()) {
       return { ok: false, detail: "no connection to NATS" };
     }
+    if (this.#streamWatch.loss !== undefined) {
+      return { ok: false, detail: this.#streamWatch.loss };
+    }
     return this.#homes.silentMs() > silentMsMax ? { ok: false, detail: "JetStream does not answer" } : { ok: true };
   }
 
@@ -361,7 +373,8 @@ class Engine implements WebhookEngine {
   }
 
   async #stop(drainMs: number): Promise<void> {
-    await this.#stopSubject();
+    await Promise.all([this.#stopSubject(), this.#streamWatch.stop()]);
+    this.#stopStreamLooks();
     // Others take the lanes over at once, while what is under way here may end.
     await Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs), this.#homes.leave()]);
     this.#ending.abort();

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { connectNats } from "../../../runtime/nats/connect.ts";
+import { StreamsLost } from "../../../runtime/nats/stream-identities.ts";
+import { freePort } from "../../support/free-port.ts";
+import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
+import { waitFor } from "../../support/wait.ts";
+import { configOf, eventBytes, startEngine, type TestEngine } from "./engine-fixture.ts";
+
+const timeoutMs = 30_000;
+
+let folder: TemporaryFolder;
+let servers: NatsServerHandle[];
+let engines: TestEngine[];
+
+beforeEach(async () => {
+  folder = await temporaryFolder("streams-lost");
+  [servers, engines] = [[], []];
+});
+
+afterEach(async () => {
+  for (const engine of engines) await engine.stop();
+  for (const server of servers) await server.stop();
+  await folder.remove();
+});
+
+async function serve(...options: Parameters<typeof startNatsServer>): Promise<NatsServerHandle> {
+  const server = await startNatsServer(...options);
+  servers.push(server);
+  return server;
+}
+
+async function start(server: NatsServerHandle): Promise<TestEngine> {
+  const engine = await startEngine(server.url, configOf());
+  engines.push(engine);
+  return engine;
+}
+
+const untilLost = ({ engine }: TestEngine): Promise<unknown> =>
+  waitFor(() => /StreamsLost: HG_EVENTS, made .* is gone/u.test(engine.health().detail ?? ""), { timeoutMs, what: "the loss" });
+
+/** Three servers; the first on a store and port that were a single server's. */
+async function cluster(storeDir: string, port: number): Promise<void> {
+  const ports = [await freePort(), await freePort(), await freePort()];
+  const routes = ports.map((each) => JSON.stringify(`nats://127.0.0.1:${each}`)).join(", ");
+  const config = (index: number): string =>
+    `server_name: n${index}\ncluster { name: C, listen: "127.0.0.1:${ports[index]}", routes: [${routes}] }`;
+  await Promise.all([serve({ storeDir, port, config: config(0) }), serve({ config: config(1) }), serve({ config: config(2) })]);
+}
+
+describe("a NATS that has not the streams that a pod remembers", () => {
+  test("gets no empty ones: the pod takes nothing in, says why, and goes on when the right one is back", async () => {
+    const right = await serve({ storeDir: `${folder.path}/right` });
+    const pod = await start(right);
+    await pod.ingest(eventBytes("kept"));
+    await right.kill9();
+    const wrong = await serve({ storeDir: `${folder.path}/wrong`, port: right.port });
+    await untilLost(pod);
+    await expect(pod.ingest(eventBytes("kept"))).rejects.toMatchObject({ code: "events_unavailable" });
+    await expect(start(wrong)).rejects.toThrow(StreamsLost);
+    expect(await namesOn(wrong)).not.toContain("HG_EVENTS");
+
+    await wrong.stop();
+    await right.restart();
+    await waitFor(() => pod.engine.health().ok, { timeoutMs, what: "the streams" });
+    expect(await pod.ingest(eventBytes("kept"))).toMatchObject({ duplicate: true });
+  });
+
+  test("is a cluster over the store of a single server", async () => {
+    const single = await serve({ storeDir: folder.path });
+    const pod = await start(single);
+    await pod.ingest(eventBytes("kept"));
+    await single.stop();
+    await cluster(folder.path, single.port);
+    await untilLost(pod);
+    await expect(start(single)).rejects.toThrow(/^StreamsLost: HG_EVENTS, made /u);
+  });
+
+  test("is taken as it is once every pod that remembers has ended", async () => {
+    const right = await serve();
+    const pod = await start(right);
+    await right.kill9();
+    const empty = await serve({ port: right.port });
+    await untilLost(pod);
+    await pod.stop();
+    const next = await start(empty);
+    expect(await next.ingest(eventBytes("first"))).toMatchObject({ duplicate: false });
+  });
+});
+
+describe("streams without the events among them", () => {
+  test("are what is left of an installation, which no start makes whole", async () => {
+    const server = await serve();
+    const pod = await start(server);
+    await pod.nats.manager.streams.delete("HG_EVENTS");
+    await pod.stop();
+    await expect(start(server)).rejects.toThrow(/^StreamsLost: HG_EVENTS is gone, while HG_DELIVERIES, .* are there/u);
+  });
+});
+
+async function namesOn(server: NatsServerHandle): Promise<readonly string[]> {
+  const handle = await connectNats({ servers: [server.url] });
+  const names: string[] = [];
+  for await (const name of handle.manager.streams.names()) names.push(name);
+  await handle.drain();
+  return names;
+}
