@@ -73,6 +73,7 @@ export const defaultSettings: Settings = {
       "user_id",
     ],
     allowedFields: [],
+    allowedForTypes: [],
   },
   events: { idForms: [] },
   streams: {
@@ -191,6 +192,15 @@ const trustedProxies = section(
 
 const fieldNames = (description: string): object => texts(description, text("A field.", 256), { maxItems: 1024 });
 
+const allowedForTypes = section(
+  "Fields of some types of events whose digits are never taken for a card number.",
+  {
+    types: texts("Types of events, or patterns such as order.*.", text("A type or pattern.", 128), { minItems: 1, maxItems: 64 }),
+    fields: texts("Dotted paths from the event on, such as data.order_no or event_id.", text("A field.", 256), { minItems: 1, maxItems: 1024 }),
+  },
+  ["types", "fields"],
+);
+
 /** JSON Schema (draft-07) of the settings file; {@link defaultSettings} fills what is absent. */
 export const settingsSchema: object = {
   $schema: "http://json-schema.org/draft-07/schema#",
@@ -215,6 +225,7 @@ export const settingsSchema: object = {
     personalData: section("What no event may carry.", {
       forbiddenFields: fieldNames("Names of fields at any depth of data; replaces the default list."),
       allowedFields: fieldNames("Dotted paths below data whose digits are never taken for a card number."),
+      allowedForTypes: { description: "The same for some types of events.", type: "array", maxItems: 256, items: allowedForTypes },
     }),
     events: section("What events have to be.", {
       idForms: texts("Forms of which every event id must have one: Uuid, Ulid, or TenantPrefix (the tenant, one of . : /, and more); without any, every id is taken.", { enum: eventIdForms }, { maxItems: 3 }),

@@ -145,10 +145,20 @@ export interface ClaimSettings {
 
 /** What no event may carry. */
 export interface PersonalDataSettings {
-  /** Names of fields, at any depth of `data`, case and `_`/`-` ignored. */
+  /** Names of fields, at any depth of `data`, without regard to case, space, `_` and `-`. */
   readonly forbiddenFields: readonly string[];
   /** Fields (dotted paths below `data`) whose digits are never taken for a card number. */
   readonly allowedFields: readonly string[];
+  /** The same for some types of events. */
+  readonly allowedForTypes: readonly AllowedFields[];
+}
+
+/** Fields of events of some types whose digits are never taken for a card number. */
+export interface AllowedFields {
+  /** Types, or patterns as in subscriptions. */
+  readonly types: readonly string[];
+  /** Dotted paths from the event on, such as `data.order_no` or `event_id`. */
+  readonly fields: readonly string[];
 }
 
 /** What events have to be, besides what the envelope says. */

@@ -1,3 +1,6 @@
+import { isOfAnIban, isOfAnId } from "./digits-of-ids.ts";
+import { plainDigits } from "./plain-digits.ts";
+
 /** Numbers of one brand: the first digits lie between `low` and `high`, which have the same length. */
 interface IssuerRange {
   readonly low: string;
@@ -70,17 +73,15 @@ const issuerRanges: readonly IssuerRange[] = Object.values(brands)
   .flat()
   .map(([low, high, lengths]) => ({ low, high, lengths }));
 
-/**
- * Groups of digits with one space or dash between them. Digits that touch a letter belong to a hash or a code, and
- * those beyond a decimal point to a fraction.
- */
-const digitGroups = /(?<![\p{L}\p{N}]|\d\.)\d+(?:[\p{Zs}\p{Pd}]\d+)*(?![\p{L}\p{N}]|\.\d)/gu;
+/** What people put between groups of digits, up to three in a row. */
+const separators = String.raw`[\p{Zs}\t\p{Pd}./_]`;
+/** Groups of digits with separators between them. */
+const digitGroups = new RegExp(String.raw`\d+(?:${separators}{1,3}\d+)*`, "gu");
+const digitGroup = /\d+/gu;
 /** What every number on a card begins with however it is printed; most texts hold nothing like it. */
-const enoughDigits = /\d[\d\p{Zs}\p{Pd}]{12}/u;
-const separators = /[\p{Zs}\p{Pd}]/u;
+const enoughDigits = new RegExp(String.raw`\d(?:\d|${separators}){12}`, "u");
 const digitsMin = 13;
-const digitsMax = 19;
-/** How numbers are printed if not in one group: in fours, or as American Express, Diners Club and UnionPay do. */
+/** How numbers are printed if not in one group: in fours, in eights, or as American Express, Diners Club and UnionPay do. */
 const printedLayouts: readonly (readonly number[])[] = [
   [4, 4, 4, 1],
   [4, 4, 4, 2],
@@ -92,28 +93,63 @@ const printedLayouts: readonly (readonly number[])[] = [
   [4, 6, 4],
   [4, 6, 5],
   [6, 13],
+  [8, 8],
 ];
+
+/** A group of digits and where it stands. */
+interface Group {
+  readonly start: number;
+  readonly end: number;
+  readonly digits: string;
+}
 
 /**
  * Whether the text holds a payment card number: an issuer's range, a length of that brand and the check digit, written
- * in one group or in groups as cards are printed. A number that is part of a longer group of digits is not looked for.
+ * in one group or in groups as cards are printed, in digits of any script, with zeros before it or not. A number that is
+ * part of a longer group of digits, of a fraction, a hash, an id or an IBAN is none.
  */
 export function hasCardNumber(text: string): boolean {
-  if (text.length < digitsMin || !enoughDigits.test(text)) {
+  if (text.length < digitsMin) {
     return false;
   }
-  return [...text.matchAll(digitGroups)].some(([run]) => run.length >= digitsMin && runHoldsCard(run.split(separators)));
+  const plain = plainDigits(text);
+  if (!enoughDigits.test(plain)) {
+    return false;
+  }
+  for (const { 0: run, index } of plain.matchAll(digitGroups)) {
+    if (run.length >= digitsMin && runHoldsCard(plain, groupsOf(run, index)) && !isOfAnIban(plain, index, run.replace(/\D/gu, ""))) return true;
+  }
+  return false;
 }
 
-function runHoldsCard(groups: readonly string[]): boolean {
-  return groups.some((group, start) => {
-    if (group.length >= digitsMin && group.length <= digitsMax) {
-      return isCardNumber(group);
+function groupsOf(run: string, start: number): readonly Group[] {
+  return [...run.matchAll(digitGroup)].map(({ 0: digits, index }) => ({ start: start + index, end: start + index + digits.length, digits }));
+}
+
+function runHoldsCard(text: string, groups: readonly Group[]): boolean {
+  return groups.some((group, index) => {
+    const digits = withoutZeros(group.digits);
+    if (digits.length >= digitsMin) {
+      return isCardNumber(digits) && !isFraction(text, group) && !isOfAnId(text, group.start, group.end);
     }
     return printedLayouts
-      .filter((layout) => layout.every((size, index) => groups[start + index]?.length === size))
-      .some((layout) => isCardNumber(groups.slice(start, start + layout.length).join("")));
+      .filter(([size]) => size === digits.length)
+      .some((layout) => {
+        const others = groups.slice(index + 1, index + layout.length);
+        const isLaidOut = layout.slice(1).every((size, at) => others[at]?.digits.length === size);
+        const end = others.at(-1)?.end ?? 0;
+        return isLaidOut && isCardNumber(digits + others.map((other) => other.digits).join("")) && !isOfAnId(text, group.start, end);
+      });
   });
+}
+
+function withoutZeros(digits: string): string {
+  return digits.startsWith("0") ? digits.replace(/^0+/u, "") : digits;
+}
+
+/** Whether the group stands beyond a decimal point, or before one. */
+function isFraction(text: string, { start, end }: Group): boolean {
+  return /\d\.$/u.test(text.slice(Math.max(0, start - 2), start)) || /^\.\d/u.test(text.slice(end, end + 2));
 }
 
 function isCardNumber(digits: string): boolean {

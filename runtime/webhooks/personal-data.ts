@@ -2,29 +2,39 @@ import type { PersonalDataSettings } from "../config/settings.ts";
 import type { FieldError } from "../errors/refusal.ts";
 import { hasCardNumber } from "./card-numbers.ts";
 import type { JsonPath, JsonVisitor, PathOf } from "../json/json-walk.ts";
+import { compilePattern } from "./subscriptions.ts";
 
 /** {@link PersonalDataSettings}, compiled. */
 export interface PersonalDataRules {
   /** Names in the form that {@link normalName} gives. */
   readonly forbiddenNames: ReadonlySet<string>;
-  /** Dotted paths below `data`; indexes of lists do not count. */
+  /** Dotted paths from the event on, such as `data.order_no`; indexes of lists do not count. */
   readonly allowedPaths: ReadonlySet<string>;
+  /** The same, for some types of events only. */
+  readonly allowedForTypes: readonly { readonly matches: (type: string) => boolean; readonly paths: ReadonlySet<string> }[];
 }
 
 /** Compiles the installation's settings. */
 export function personalDataRules(settings: PersonalDataSettings): PersonalDataRules {
   return {
     forbiddenNames: new Set(settings.forbiddenFields.map(normalName)),
-    allowedPaths: new Set(settings.allowedFields),
+    allowedPaths: new Set(settings.allowedFields.map((path) => `data.${path}`)),
+    allowedForTypes: settings.allowedForTypes.map(({ types, fields }) => {
+      const patterns = types.map(compilePattern);
+      return { matches: (type) => patterns.some((matches) => matches(type)), paths: new Set(fields) };
+    }),
   };
 }
 
 /** Findings that are named; more would only repeat themselves. */
 const findingsMax = 20;
 const nameCharactersMax = 64;
+const settingPathCharactersMax = 256;
 
-/** Fields of the envelope that carry no payload. Source: seed "Webhook Event Delivery" §2.1. */
+/** Fields of the envelope. Source: seed "Webhook Event Delivery" §2.1. */
 const envelopeFields: ReadonlySet<string | number> = new Set(["event_id", "type", "version", "ts", "tenant", "producer"]);
+/** Of these, the fields that a producer fills as it likes. */
+const searchedEnvelopeFields: ReadonlySet<string | number> = new Set(["event_id", "producer"]);
 
 /** What looks for personal data in a text that is walked, and what it has found so far. */
 export interface PersonalDataSearch extends Required<JsonVisitor> {
@@ -33,10 +43,12 @@ export interface PersonalDataSearch extends Required<JsonVisitor> {
 
 /**
  * Looks for the fields of an event that carry personal data, by path and never with their value: fields whose name is on
- * the list, and text, integers and names that hold a card number. Looks at `data` and at everything else that is not a
- * field of the envelope itself. Source: seed "Webhook Event Delivery" §2.1 (evolution).
+ * the list, and text, integers and names that hold a card number. Looks at `data`, at `event_id` and `producer`, and at
+ * everything that is not a field of the envelope. Source: seed "Webhook Event Delivery" §2.1 (evolution).
+ *
+ * @param type of the event, for what is allowed for some types only
  */
-export function searchPersonalData(rules: PersonalDataRules): PersonalDataSearch {
+export function searchPersonalData(rules: PersonalDataRules, type: string): PersonalDataSearch {
   const findings: FieldError[] = [];
   const add = (path: JsonPath, code: string, detail: string): void => {
     if (findings.length < findingsMax) {
@@ -48,8 +60,8 @@ export function searchPersonalData(rules: PersonalDataRules): PersonalDataSearch
       return;
     }
     const path = pathOf();
-    if (!isEnvelopeField(path) && !isAllowed(rules, path)) {
-      add(path, "card_number", "The value looks like a payment card number");
+    if (isSearched(path) && !isAllowed(rules, path, type)) {
+      add(path, "card_number", `The value looks like a payment card number${howToAllow(path, type)}`);
     }
   };
   return {
@@ -96,14 +108,32 @@ function isEnvelopeField(path: JsonPath): boolean {
   return path.length === 1 && envelopeFields.has(path[0] ?? "");
 }
 
-function isAllowed(rules: PersonalDataRules, path: JsonPath): boolean {
-  const names = path.filter((segment) => typeof segment === "string");
-  return names[0] === "data" && rules.allowedPaths.has(names.slice(1).join("."));
+function isSearched(path: JsonPath): boolean {
+  return !isEnvelopeField(path) || searchedEnvelopeFields.has(path[0] ?? "");
 }
 
-/** `Card-Number`, `card_number` and `cardNumber` are one name. */
+function isAllowed({ allowedPaths, allowedForTypes }: PersonalDataRules, path: JsonPath, type: string): boolean {
+  const name = settingPath(path);
+  return allowedPaths.has(name) || allowedForTypes.some(({ matches, paths }) => paths.has(name) && matches(type));
+}
+
+/** How settings name a field: without indexes of lists. */
+function settingPath(path: JsonPath): string {
+  return path.filter((segment) => typeof segment === "string").join(".");
+}
+
+/** Nothing for a field or type that an error does not repeat. */
+function howToAllow(path: JsonPath, type: string): string {
+  const field = settingPath(path);
+  if (hasCardNumber(field) || hasCardNumber(type) || field.length > settingPathCharactersMax) {
+    return "";
+  }
+  return `; if it never is one, allow the field ${field} for the type ${type} in the settings (personalData.allowedForTypes)`;
+}
+
+/** `Card-Number`, `card number`, `card_number` and `cardNumber` are one name. */
 function normalName(name: string): string {
-  return name.toLowerCase().replace(/[_-]/gu, "");
+  return name.toLowerCase().replace(/[\s_-]/gu, "");
 }
 
 /** The digits of a number that is an integer however it is written; empty for a fraction. */

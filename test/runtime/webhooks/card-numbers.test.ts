@@ -13,6 +13,12 @@ function checked(start: string): string {
   return `${start}${(10 - (sum % 10)) % 10}`;
 }
 
+/** The check digits of an account number. Source: ISO 13616-1. */
+function ibanCheck(country: string, account: string): string {
+  const digits = `${account}${country}00`.replace(/[A-Z]/gu, (letter) => String(Number.parseInt(letter, 36)));
+  return String(98n - (BigInt(digits) % 97n)).padStart(2, "0");
+}
+
 describe("a card number", () => {
   test.each([
     ["Visa", "4111111111111111"],
@@ -44,6 +50,25 @@ describe("a card number", () => {
     ["after other digits", "order 17 4111111111111111"],
     ["behind an underscore", "pan_4111111111111111"],
     ["in a query", "?pan=4111111111111111&x=1"],
+    ["with dots", "4111.1111.1111.1111"],
+    ["with slashes", "4111/1111/1111/1111"],
+    ["with underscores", "4111_1111_1111_1111"],
+    ["with two spaces", "4111  1111  1111  1111"],
+    ["with a dash between spaces", "4111 - 1111 - 1111 - 1111"],
+    ["with tabs", "4111\t1111\t1111\t1111"],
+    ["with spaces that have no width", "4111\u200b1111\u200d1111\u20601111"],
+    ["with soft hyphens", "4111\u00ad1111\u00ad1111\u00ad1111"],
+    ["in full-width digits", "４１１１　１１１１　１１１１　１１１１"],
+    ["in Arabic digits", "٤١١١١١١١١١١١١١١١"],
+    ["in mathematical digits", "𝟒𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏𝟏"],
+    ["in two groups of eight", "41111111 11111111"],
+    ["with zeros before it", "00004111111111111111"],
+    ["in fours with a zero before it", "04111 1111 1111 1111"],
+    ["behind a label", "pan4111111111111111"],
+    ["behind a label with a digit", "card1x4111111111111111"],
+    ["before a currency", "4111111111111111EUR"],
+    ["in fours between letters", "PAN4111 1111 1111 1111USD"],
+    ["between characters of another script", "卡号4111111111111111号"],
   ])("is found when it is written %s", (_, text) => {
     expect(hasCardNumber(text)).toBe(true);
   });
@@ -58,7 +83,15 @@ describe("a card number", () => {
     ["digits inside a hash", "a4111111111111111f"],
     ["digits of a fraction", "0.4111111111111111"],
     ["digits in other groups", "41 11 11 11 11 11 11 11"],
-    ["two separators in a row", "4111  1111  1111  1111"],
+    ["four separators in a row", "4111    1111    1111    1111"],
+    ["digits inside a hash that has a prefix", "0xa4111111111111111f"],
+    ["digits inside an id with digits of its own", "order41x4111111111111111z9"],
+    ["digits behind many letters", `${"z".repeat(64)}4111111111111111`],
+    ["digits of an IBAN", `NO${ibanCheck("NO", "42222222222")}42222222222`],
+    ["an IBAN as it is printed", "DE89 4111 1111 1111 1111 11"],
+    ["a fraction of an amount", "4111111111111111.25"],
+    ["a date range", "20260131-20260228"],
+    ["an address of the Internet", "4111:1111:1111:1111::1"],
     ["a phone number", "+49 1512 345 6789"],
     ["a short text", "4111"],
     ["nothing", ""],
@@ -87,6 +120,9 @@ describe("a card number", () => {
     ["single digits", "1 ".repeat(130_000)],
     ["groups of four", "4111 ".repeat(52_000)],
     ["one group", "4".repeat(260_000)],
+    ["one hash", "a4111111111111111".repeat(15_000)],
+    ["zeros", "0".repeat(260_000)],
+    ["digits of another script", "٤".repeat(130_000)],
   ])("is missed in 256 KiB of %s", (_, text) => {
     expect(hasCardNumber(text)).toBe(false);
   });

@@ -11,7 +11,7 @@ import {
 } from "../../../runtime/webhooks/envelope.ts";
 import { personalDataRules } from "../../../runtime/webhooks/personal-data.ts";
 
-const rules = { personalData: personalDataRules({ forbiddenFields: ["email"], allowedFields: [] }) };
+const rules = { personalData: personalDataRules({ forbiddenFields: ["email"], allowedFields: [], allowedForTypes: [] }) };
 const event = {
   event_id: "evt_1",
   type: "payout.processed",

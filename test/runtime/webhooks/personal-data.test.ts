@@ -5,17 +5,18 @@ import { fieldPath, personalDataRules, searchPersonalData, type PersonalDataRule
 const rules = personalDataRules({
   forbiddenFields: ["card_number", "email", "document-number"],
   allowedFields: ["reference", "items.serial"],
+  allowedForTypes: [{ types: ["order.*"], fields: ["data.order_no", "data.lines.ref", "event_id"] }],
 });
 const card = "4111 1111 1111 1111";
 
-function findPersonalData(text: string, own: PersonalDataRules): ReturnType<typeof searchPersonalData>["findings"] {
-  const search = searchPersonalData(own);
+function findPersonalData(text: string, own: PersonalDataRules, type = "payout.processed"): ReturnType<typeof searchPersonalData>["findings"] {
+  const search = searchPersonalData(own, type);
   walkJson(text, Number.POSITIVE_INFINITY, search);
   return search.findings;
 }
 
-function found(event: object): readonly (readonly [field: string, code: string])[] {
-  return findPersonalData(JSON.stringify(event), rules).map(({ field, code }) => [field, code]);
+function found(event: object, type?: string): readonly (readonly [field: string, code: string])[] {
+  return findPersonalData(JSON.stringify(event), rules, type).map(({ field, code }) => [field, code]);
 }
 
 describe("personal data (Webhook Event Delivery §2.1)", () => {
@@ -24,6 +25,9 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     ["a name in other case", { data: { EMail: "x" } }, [["data.EMail", "forbidden_field"]]],
     ["a name in camel case", { data: { cardNumber: "x" } }, [["data.cardNumber", "forbidden_field"]]],
     ["a name with other separators", { data: { "Document_Number": 1 } }, [["data.Document_Number", "forbidden_field"]]],
+    ["a name with spaces", { data: { "Card Number": "x", "e mail": "x" } }, [["data.Card Number", "forbidden_field"], ["data.e mail", "forbidden_field"]]],
+    ["the event id", { event_id: "payout-4111111111111111" }, [["event_id", "card_number"]]],
+    ["the producer", { producer: card }, [["producer", "card_number"]]],
     ["a name deep inside", { data: { a: [{ b: { "e-mail": null } }] } }, [["data.a[0].b.e-mail", "forbidden_field"]]],
     ["a card number in a text", { data: { note: `card ${card}` } }, [["data.note", "card_number"]]],
     ["a card number as an integer", { data: { n: 4111111111111111 } }, [["data.n", "card_number"]]],
@@ -55,10 +59,28 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     ["an allowed field", { data: { reference: card } }],
     ["an allowed field of a list", { data: { items: [{ serial: card }, { serial: 4111111111111111 }] } }],
     ["a fraction", { data: { ratio: 0.4111111111111111 } }],
-    ["the fields of the envelope", { event_id: "4111111111111111", ts: "x", producer: card }],
+    ["the other fields of the envelope", { event_id: "payout-1001", ts: card, type: card, version: card, tenant: card }],
     ["a name that only contains one of the list", { data: { email_verified: true } }],
   ])("is not seen in %s", (_, event) => {
     expect(found(event)).toEqual([]);
+  });
+
+  test.each([
+    ["order.created", []],
+    ["order.created.twice", ["event_id", "data.order_no", "data.lines[0].ref"]],
+    ["payout.processed", ["event_id", "data.order_no", "data.lines[0].ref"]],
+  ])("is excused by field and type: %s", (type, fields) => {
+    const event = { event_id: "4111111111111111", data: { order_no: 4111111111111111, lines: [{ ref: card }] } };
+    expect(found(event, type).map(([field]) => field)).toEqual(fields);
+  });
+
+  test("is refused with the way to allow it, which never repeats a number", () => {
+    const details = (event: object, type: string) => findPersonalData(JSON.stringify(event), rules, type).map(({ detail }) => detail);
+    expect(details({ data: { items: [{ no: card }] } }, "payout.done")).toEqual([
+      "The value looks like a payment card number; if it never is one, allow the field data.items.no for the type payout.done in the settings (personalData.allowedForTypes)",
+    ]);
+    expect(details({ data: { no: card } }, "payout.4111111111111111")).toEqual(["The value looks like a payment card number"]);
+    expect(details({ data: { no: card, "4111": { "1111": { "1111": { "1111": card } } } } }, "a.b").at(-1)).not.toContain("4111.1111");
   });
 
   test("is not excused by an allowed path outside data", () => {
@@ -66,7 +88,7 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
   });
 
   test("is allowed by digits only: a forbidden name stays forbidden", () => {
-    const own = personalDataRules({ forbiddenFields: ["email"], allowedFields: ["email"] });
+    const own = personalDataRules({ forbiddenFields: ["email"], allowedFields: ["email"], allowedForTypes: [] });
     expect(findPersonalData('{"data":{"email":"x"}}', own).map(({ code }) => code)).toEqual(["forbidden_field"]);
   });
 

@@ -1,0 +1,38 @@
+/** Letters and digits beside a number that are looked at, on either side. What is longer is no label of a number. */
+const besideCharactersMax = 64;
+/** Digits that a label beside a number may have. */
+const labelDigitsMax = 1;
+const wordBefore = /[\p{L}\p{N}]*$/u;
+const wordAfter = /^[\p{L}\p{N}]*/u;
+const hexForm = /^(?:0x)?[0-9a-f]*$/iu;
+const ibanForm = /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/u;
+
+/**
+ * Whether the digits from `start` to `end` belong to a hash, an id or an IBAN: something touches them, and it is hexadecimal,
+ * has digits of its own, or is too long for a label such as `pan` or `EUR`.
+ */
+export function isOfAnId(text: string, start: number, end: number): boolean {
+  const before = wordBefore.exec(text.slice(Math.max(0, start - besideCharactersMax), start))?.[0] ?? "";
+  const after = wordAfter.exec(text.slice(end, end + besideCharactersMax))?.[0] ?? "";
+  if (before === "" && after === "") {
+    return false;
+  }
+  const isLong = Math.max(before.length, after.length) >= besideCharactersMax;
+  const ownDigits = (before + after).replace(/\P{N}/gu, "").length;
+  return isLong || ownDigits > labelDigitsMax || hexForm.test(before + after) || isIban(`${before}${text.slice(start, end)}${after}`);
+}
+
+/** Whether digits that begin at `start` are an IBAN with the two letters before them. */
+export function isOfAnIban(text: string, start: number, digits: string): boolean {
+  return isIban(text.slice(Math.max(0, start - 2), start) + digits);
+}
+
+/** The check digits of an IBAN. Source: ISO 13616-1, ISO/IEC 7064 MOD 97-10. */
+function isIban(word: string): boolean {
+  if (!ibanForm.test(word)) {
+    return false;
+  }
+  const moved = word.slice(4) + word.slice(0, 4);
+  const digits = moved.replace(/[A-Z]/gu, (letter) => String(Number.parseInt(letter, 36)));
+  return BigInt(digits) % 97n === 1n;
+}
