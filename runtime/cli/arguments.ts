@@ -33,6 +33,7 @@ export interface TokenArguments {
   readonly regions: readonly string[];
   readonly environments: readonly string[];
   readonly metrics: readonly string[];
+  readonly partners: readonly string[];
 }
 
 const ttlSecondsMax = 30 * 86_400;
@@ -111,5 +112,6 @@ function tokenArguments(given: Given): TokenArguments {
     regions: given.list("region"),
     environments: given.list("environment"),
     metrics: given.list("metric"),
+    partners: given.list("partner"),
   };
 }

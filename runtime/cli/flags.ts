@@ -92,6 +92,7 @@ export const devTokenFlags = [
   { name: "region", value: "REGION", help: "A region of the token; without one, every region.", multiple: true },
   { name: "environment", value: "ENVIRONMENT", help: "An environment of the token; without one, every environment.", multiple: true },
   { name: "metric", value: "METRIC", help: "A metric of the token; without one, every metric.", multiple: true },
+  { name: "partner", value: "NAMESPACE/NAME", help: "A webhook partner of the token; without one, every partner.", multiple: true },
   { name: "ttl", value: "DURATION", help: "How long the token is valid, for example 30m or 12h; at most 30d.", standard: "1h" },
   data,
 ] as const satisfies readonly Flag[];

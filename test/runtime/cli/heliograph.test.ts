@@ -95,6 +95,11 @@ describe("heliograph dev-token", () => {
     expect(decodeJwt(stdout.trim())).toMatchObject({ tenants: ["lumen"], scope: "events:write metrics:read" });
   });
 
+  test("prints a token for some partners", async () => {
+    expect(decodeJwt(await mint("--partner", "shop/one", "--partner", "bank/two"))).toMatchObject({ partners: ["shop/one", "bank/two"] });
+    expect(decodeJwt(await mint())).not.toHaveProperty("partners");
+  });
+
   test("prints a token that another data folder does not trust", async () => {
     const token = await mint();
     const { trusted } = await openDevIssuer(join(folder.path, "other"), Date.now);
