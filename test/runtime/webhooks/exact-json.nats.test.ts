@@ -95,6 +95,9 @@ describe.concurrent("the bytes of an event", () => {
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
     expect(answer.body.slice(0, text.length + 10)).toBe(`{"event":${text},`);
     expect(delivered.body.toString()).toBe(text.replace(/\}\s*$/u, (end) => `,"attempt":1${end}`));
+    await it.engine.replays.replay(Buffer.from('{"event_ids":["e-1"]}'), { client: "c", tenants: ["acme"] });
+    const again = await waitFor(() => partner.of("e-1")[1], { timeoutMs, what: "the replay" });
+    expect(again.body.toString()).toBe(delivered.body.toString().replace('"attempt":1', '"attempt":2'));
     const expected = literals.map(([, read]) => read);
     expect(await readByAll(context, [answer.body, `{"event":${delivered.body.toString()}}`])).toEqual([expected, expected]);
   });
