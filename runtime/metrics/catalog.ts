@@ -3,6 +3,7 @@ import { labelNames, type MetricConfig } from "../../crds/config.ts";
 import { refuseField } from "../errors/refusal.ts";
 import { accessOf, type Access } from "./access.ts";
 import type { Caller } from "./caller.ts";
+import { meaningsOf } from "./kinds/meaning.ts";
 import type { MetricEntry } from "./catalog-index.ts";
 import { isPastSunset } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";
@@ -74,6 +75,7 @@ function entryBody({ metric, schemaVersion }: MetricEntry): object {
     labels: metric.labels,
     min_step: formatDuration(metric.minStepSeconds),
     max_group_by: metric.maxGroupBy,
+    semantics: meaningsOf(metric),
     slo: metric.slos,
     state: metric.state,
     ...(metric.replacedBy === undefined ? {} : { replaced_by: metric.replacedBy }),

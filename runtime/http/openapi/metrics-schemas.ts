@@ -119,6 +119,14 @@ export const metricsSchemas: SchemaSet = {
       labels: list(ref("LabelName")),
       min_step: ref("Duration"),
       max_group_by: count,
+      semantics: described(
+        {
+          type: "object",
+          propertyNames: ref("Aggregation"),
+          additionalProperties: object({ value: text(), partials: list(object({ name: text(), of_store: text(), over_stores: text() })), notes: list(text()) }),
+        },
+        "What each aggregation means, printed from the recipes that plan it",
+      ),
       slo: list(object({ name: text(), objective: share })),
       state: words(["Active", "Deprecated"]),
       schema_version: text(),

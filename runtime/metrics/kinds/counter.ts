@@ -4,6 +4,13 @@ import { increaseNeeds, increaseStatistic } from "./statistics.ts";
 
 type CounterSource = Extract<SourceConfig, { readonly kind: "counter" }>;
 
+const meanings: Readonly<Partial<Record<Aggregation, string>>> = {
+  sum: "increase over the point",
+  avg: "increase / seconds of the point: a rate per second of all series together, not an average over series",
+  min: "the least increase of one series over the point",
+  max: "the greatest increase of one series over the point",
+};
+
 /**
  * A counter. sum is its increase over the point's own width, avg that per second, min and max the least and the most
  * of one series. Source: design §5 rules 5 and 6.
@@ -12,6 +19,7 @@ export function counterRecipe(source: CounterSource, aggregation: Aggregation): 
   const recipe = (merge: ScalarMerge, perSecond: boolean): RecipeOrAdvice => ({
     kind: "scalar",
     statistics: [increaseStatistic(source, source.increase, { name: "increase", merge })],
+    value: meanings[aggregation] ?? "",
     finish: (merged, windowSeconds) => (perSecond ? (merged[0] ?? Number.NaN) / windowSeconds : (merged[0] ?? Number.NaN)),
     dated: (scope) => scope.select(source),
     exemplified: (scope) => scope.select(source),

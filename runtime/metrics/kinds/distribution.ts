@@ -17,9 +17,9 @@ export function distributionRecipe({ histogram, buckets, part, ...shared }: Dist
     case "p99":
       return { kind: "quantile", histogram, buckets, quantile: quantiles[aggregation], ...shared };
     case "avg":
-      return { kind: "scalar", statistics: [part("sum"), part("count")], finish: quotient, ...shared };
+      return { kind: "scalar", statistics: [part("sum"), part("count")], value: "sum / count: the average of all observations of the point", finish: quotient, ...shared };
     case "sum":
-      return { kind: "scalar", statistics: [part("sum")], finish: (merged) => merged[0] ?? Number.NaN, ...shared };
+      return { kind: "scalar", statistics: [part("sum")], value: "the sum of all values observed in the point, not their number", finish: (merged) => merged[0] ?? Number.NaN, ...shared };
     case "min":
     case "max":
       return { kind: "advice", advice: `a histogram does not know its ${aggregation}; ask p50, p95, p99, avg or sum` };

@@ -12,9 +12,10 @@ type GaugeSource = Extract<SourceConfig, { readonly kind: "gauge" }>;
 export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);
   const shared = { dated: select, exemplified: select, needs: { increases: false, anchored: false, native: false } };
-  const only = (statistic: Statistic): RecipeOrAdvice => ({
+  const only = (statistic: Statistic, value = `${statistic.name} of all samples of the point`): RecipeOrAdvice => ({
     kind: "scalar",
     statistics: [statistic],
+    value,
     finish: (merged) => merged[0] ?? Number.NaN,
     ...shared,
   });
@@ -26,6 +27,7 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
           overStatistic(source, "sum_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
           overStatistic(source, "count_over_time", { merge: "sum", weighted: true, isAdditiveOverTime: true }),
         ],
+        value: "sum_over_time / count_over_time: every sample counts alike, over series, stores and time",
         finish: quotient,
         ...shared,
       };
@@ -34,7 +36,7 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
     case "max":
       return only(overStatistic(source, "max_over_time", { merge: "max", weighted: false, isAdditiveOverTime: true }));
     case "sum":
-      return only(overStatistic(source, "avg_over_time", { merge: "sum", weighted: false, isAdditiveOverTime: false }));
+      return only(overStatistic(source, "avg_over_time", { merge: "sum", weighted: false, isAdditiveOverTime: false }), "the sum of each series' own average over the point");
     case "p50":
     case "p95":
     case "p99":

@@ -15,6 +15,7 @@ export function ratioRecipe(source: RatioSource, aggregation: Aggregation): Reci
       increaseStatistic(source.numerator, source.increase, { name: "numerator", merge: "sum" }),
       increaseStatistic(source.denominator, source.increase, { name: "denominator", merge: "sum" }),
     ],
+    value: "numerator / denominator; where nothing happened there is no point",
     finish: quotient,
     dated: (scope) => scope.select(source.denominator),
     exemplified: (scope) => scope.select(source.denominator),

@@ -32,6 +32,8 @@ export interface Statistic {
 export interface ScalarRecipe {
   readonly kind: "scalar";
   readonly statistics: readonly Statistic[];
+  /** What {@link finish} does, by the names of the statistics. */
+  readonly value: string;
   /** The value of a point from its merged statistics, in their order. What is not finite is no point. */
   readonly finish: (merged: readonly number[], windowSeconds: number) => number;
 }

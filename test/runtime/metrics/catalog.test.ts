@@ -56,6 +56,7 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
         labels: ["region", "tenant", "environment", "service"],
         min_step: "1m",
         max_group_by: 4,
+        semantics: { avg: expect.any(Object) as object, sum: expect.any(Object) as object, min: expect.any(Object) as object, max: expect.any(Object) as object },
         slo: [{ name: "login", objective: 0.999 }],
         state: "Active",
         compliance_scope: { regions: ["eu"] },

@@ -1,0 +1,74 @@
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { aggregations, type MetricConfig, type SloConfig, type SourceConfig } from "../../crds/config.ts";
+import { meaningsOf, type Meaning } from "../../runtime/metrics/kinds/meaning.ts";
+import { burnTiers } from "../../runtime/metrics/slo/slo-windows.ts";
+
+/** The page that says what each aggregation means, made of the recipes that plan it. */
+export const semanticsPage = fileURLToPath(new URL("../../docs/semantics.md", import.meta.url));
+
+const series = { name: "m", matchers: [] };
+const sources: Readonly<Record<string, SourceConfig>> = {
+  Gauge: { kind: "gauge", ...series },
+  Counter: { kind: "counter", increase: "Extrapolated", ...series },
+  "Counter, anchored": { kind: "counter", increase: "Anchored", ...series },
+  Ratio: { kind: "ratio", increase: "Extrapolated", numerator: { name: "numerator", matchers: [] }, denominator: { name: "denominator", matchers: [] } },
+  "Classic histogram": { kind: "histogram", type: "Classic", increase: "Extrapolated", ...series },
+  "Native histogram": { kind: "histogram", type: "Native", increase: "Extrapolated", ...series },
+};
+const days = [30, 7, 1];
+const minStepSeconds = 60;
+
+const intro = `# What each aggregation means
+
+\`npm run generate\` writes this page from the recipes that plan queries (\`runtime/metrics/kinds/\`); the catalog serves the same as
+\`semantics\`, for each metric and aggregation. \`m\` is the metric's series in one store, \`w\` the width of a point and \`g\` the grouping.
+What is asked of each store is added, or the least or greatest taken, over stores; the value is made of that once, at the end.
+`;
+
+const sloIntro = `## Objectives
+
+\`error_budget.total\` is 1 - objective. \`error_budget.spent\` is the share of bad events among all events of the objective's window: a share of events,
+not of the budget. \`remaining\` is total - spent and falls below 0 once the budget is overspent. A burn rate is the share of bad events of a window
+divided by \`total\`. A tier fires when both of its windows burn faster than its factor. Windows of tiers are in proportion to the objective's
+own, and none is shorter than the smallest step of the metric (${minStepSeconds} s in this table), so that short objectives have tiers with equal windows.
+`;
+
+/** The text of the page. */
+export function semanticsText(): string {
+  return [intro, ...Object.entries(sources).map(([title, source]) => section(title, source)), sloIntro, ...tierTable()].join("\n");
+}
+
+function section(title: string, source: SourceConfig): string {
+  const allowed = aggregations.filter((aggregation) => isAllowed(source, aggregation));
+  const meanings = Object.entries(meaningsOf({ id: "m", source, aggregations: allowed } as unknown as MetricConfig));
+  const rows = meanings.map(([aggregation, meaning]) => `| \`${aggregation}\` | ${meaning.value} | ${meaning.partials.map(partial).join("<br>")} |`);
+  const notes = [...new Set(meanings.flatMap(([, meaning]) => meaning.notes))].map((note) => {
+    const own = meanings.filter(([, meaning]) => meaning.notes.includes(note)).map(([aggregation]) => `\`${aggregation}\``);
+    return `- ${own.length === meanings.length ? "" : `${own.join(", ")}: `}${note}`;
+  });
+  return [`## ${title}`, "", "| Aggregation | Value of a point | Asked of each store, and over stores |", "| --- | --- | --- |", ...rows, "", ...notes, ""].join("\n");
+}
+
+function isAllowed(source: SourceConfig, aggregation: (typeof aggregations)[number]): boolean {
+  try {
+    meaningsOf({ id: "m", source, aggregations: [aggregation] } as unknown as MetricConfig);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function partial({ of_store: asked, over_stores: merged }: Meaning["partials"][number]): string {
+  return `\`${asked}\`, ${merged}`;
+}
+
+function tierTable(): readonly string[] {
+  const rows = days.flatMap((windowDays) => {
+    const slo = { windowDays, burnRates: [14.4, 6, 3, 1] } as unknown as SloConfig;
+    return burnTiers(slo, minStepSeconds).map(({ longSeconds, shortSeconds, factor, severity }) => `| ${windowDays} d | ${severity} | ${longSeconds} s | ${shortSeconds} s | ${factor} |`);
+  });
+  return ["| Objective over | Severity | Long window | Short window | Factor |", "| --- | --- | --- | --- | --- |", ...rows, ""];
+}
+
+if (import.meta.main) writeFileSync(semanticsPage, semanticsText());
