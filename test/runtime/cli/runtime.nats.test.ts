@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createCertificateAuthority } from "../../support/certificate-authority.ts";
 import { startProgram } from "../../support/heliograph-process.ts";
+import { freePort } from "../../support/free-port.ts";
 import { askHttps } from "../../support/https.ts";
 import { startNatsServer } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -48,6 +49,16 @@ async function start(config: string, nats: string, environment: Record<string, s
   return { line: await program.ready(), token };
 }
 
+/** Waits until a pod is unready because streams are lost. */
+const untilLost = (adminUrl: string) =>
+  waitFor(
+    async () => {
+      const { status, body } = await get(`${adminUrl}/readyz`);
+      return status === 503 && JSON.stringify(body).includes("StreamsLost: HG_EVENTS, made ");
+    },
+    { timeoutMs: 30_000, pollMs: 100, what: "the loss" },
+  );
+
 const delivered = (eventId: string) => waitFor(() => partner.of(eventId).length > 0, { ...patience, what: `the delivery of ${eventId}` });
 
 describe("heliograph runtime", () => {
@@ -59,6 +70,27 @@ describe("heliograph runtime", () => {
     expect((await postEvent(line.url, token, eventText("evt-1"))).status).toBe(202);
     await delivered("evt-1");
     expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({ ready: true, hash: line.config_hash, shards: {}, partners: 1 });
+  });
+
+  test("waits, unready and by name, for streams that another pod remembers, and is ready when their NATS is back", async () => {
+    const right = await startNatsServer({ storeDir: join(installation.data, "right") });
+    ends.push(() => right.stop());
+    const { line } = await start(installation.folder, right.url);
+    await right.kill9();
+    const wrong = await startNatsServer({ port: right.port });
+    ends.push(() => wrong.stop());
+    await untilLost(line.admin_url);
+    const adminPort = await freePort();
+    const flags = ["--config", installation.folder, "--nats", right.url, "--port", "0", "--admin-port", String(adminPort), "--pod-name", "second"];
+    const second = startProgram(["runtime", ...flags, "--host", "127.0.0.1", "--unready-seconds", "0"]);
+    ends.push(async () => {
+      second.signal("SIGTERM");
+      await second.ended();
+    });
+    await untilLost(`http://127.0.0.1:${adminPort}`);
+    await wrong.stop();
+    await right.restart();
+    expect(await second.ready()).toMatchObject({ ready: true });
   });
 
   test("runs on a compiled configuration, and obeys the next", async () => {
