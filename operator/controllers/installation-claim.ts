@@ -33,8 +33,11 @@ export function decideClaim(self: string, status: ResourceStatus | undefined, wa
   const ageMs = wallMs - Date.parse(conflict?.lastTransitionTime ?? "");
   if (owner === undefined || owner === self) return ours(self, conflict, ageMs, wallMs);
   const ask = conditionOf("Unknown", "Asked", `The installation ${self} obeys the object too, and asks whether ${owner} still does.`, wallMs);
-  if (conflict === undefined) return { kind: "theirs", conflict: ask, againMs: answerMsMax };
-  if (conflict.status === "Unknown") {
+  return conflict === undefined ? { kind: "theirs", conflict: ask, againMs: answerMsMax } : theirs(conflict, ask, ageMs);
+}
+
+function theirs({ status }: Condition, ask: Condition, ageMs: number): ClaimDecision {
+  if (status === "Unknown") {
     return ageMs >= answerMsMax ? { kind: "ours", conflict: "none" } : { kind: "theirs", againMs: answerMsMax - ageMs };
   }
   return ageMs >= askEveryMs ? { kind: "theirs", conflict: ask, againMs: answerMsMax } : { kind: "theirs", againMs: askEveryMs - ageMs };
