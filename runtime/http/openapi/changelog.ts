@@ -35,6 +35,7 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       { kind: "added", surface: "metrics", what: "errors beside data for a metric of several whose stores cannot be merged; X-Data-Freshness is absent where no sample was seen; error of a read that a store refused, with explain" },
       { kind: "changed", surface: "metrics", what: "correlation_id in the body of a query, instant, catalog or slo is a digest of its content; the header X-Correlation-Id names the request" },
       { kind: "changed", surface: "webhooks", what: "schemas say what requests are refused: attempt in an event, unknown members, forms of ids, names, types and times" },
+      { kind: "changed", surface: "metrics", what: "schemas say that labels to group by differ, and that a filter of a peer's question is not empty" },
       { kind: "changed", surface: "webhooks", what: "from and to of a replay are times with hours, as in every query; an after_id or before_id of no event is 404" },
     ],
   },

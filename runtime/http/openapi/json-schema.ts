@@ -27,7 +27,7 @@ export function closedObject(required: Members, optional: Members = {}): JsonSch
   return { ...object(required, optional), additionalProperties: false };
 }
 
-export function list(items: JsonSchema, bounds: { readonly minItems?: number; readonly maxItems?: number } = {}): JsonSchema {
+export function list(items: JsonSchema, bounds: { readonly minItems?: number; readonly maxItems?: number; readonly uniqueItems?: boolean } = {}): JsonSchema {
   return { type: "array", items, ...bounds };
 }
 

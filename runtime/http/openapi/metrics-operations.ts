@@ -17,7 +17,7 @@ const selection: readonly OperationParameter[] = [
   parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: metricsMax }), { required: true }),
   parameter("agg", "Aggregation. Default: the metric's own", words(aggregations)),
   ...filters,
-  parameter("group_by", "Labels to group by, with commas between", list(ref("LabelName"), { minItems: 1, maxItems: 4 }), { isJoined: true }),
+  parameter("group_by", "Labels to group by, with commas between", list(ref("LabelName"), { minItems: 1, maxItems: 4, uniqueItems: true }), { isJoined: true }),
   parameter("downsample", "Smallest width of a point", words(downsamples)),
   parameter("exemplars", "Whether to name representative traces", words(["true", "false"])),
   parameter("complete", "`required`: an answer without some region is an error", words(["required"])),

@@ -21,7 +21,7 @@ export const peerSchemas: SchemaSet = {
       agg: ref("Aggregation"),
       part: described(name, `A statistic of the aggregation, or ${bucketsPart}, ${newestPart}, ${exemplarsPart}`),
       tenant: name,
-      filters: ref("Labels"),
+      filters: { type: "object", propertyNames: ref("LabelName"), additionalProperties: name },
       group_by: list(ref("LabelName")),
     },
     {
