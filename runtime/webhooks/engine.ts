@@ -35,6 +35,7 @@ import { createDueBacklog } from "./due-backlog.ts";
 import { createIngest, type Ingest } from "./ingest.ts";
 import { serveIngestSubject } from "./ingest-subject.ts";
 import { createLanes, type Lanes } from "./lanes.ts";
+import { createListPartner } from "./list-partner.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
 import { createOldestDue } from "./oldest-due.ts";
 import { createOperationalEvents } from "./operational-events.ts";
@@ -433,6 +434,7 @@ function createContext(
     },
     onBreakerOpen: (partner, restMs) => operational.breakerOpened(partner, restMs),
     backlogs: createBacklogs({ deliveries, bucket, log, ...whose }),
+    listPartner: createListPartner(createBucket(nats, layout.buckets.partners), ending),
     events,
     deliveries,
     attempts: createAttemptsStream(nats, layout),

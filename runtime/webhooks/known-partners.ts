@@ -24,8 +24,8 @@ export interface PartnersCare {
 export const removedAfterMs = 600_000;
 
 const nobody: ReadonlySet<string> = new Set();
-/** What was found to be stored for somebody unknown is put into the list by others. */
-const turnsBetweenReads = 30;
+/** Other pods put partners on the list before they route to them; one that this pod never had configured is found then. */
+const turnsBetweenReads = 10;
 
 /** Decides about every partner that is in the configuration or in the list. */
 export function partnersCare(
@@ -77,7 +77,7 @@ export interface KnownPartnersDeps {
  * design §4.
  */
 export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void> {
-  /** What the list says; read rarely, since this pod is the only one that writes it while it has this duty. */
+  /** What the list says; read now and then, since other pods only add to it while this pod has the duty. */
   let known: Map<string, KnownPartner> | undefined;
   let turns = 0;
   return async () => {

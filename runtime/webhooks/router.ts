@@ -9,6 +9,7 @@ import type { DeliveryContext } from "./delivery-context.ts";
 import { isLater, itemMessage, type DeliveryItem } from "./delivery-item.ts";
 import { deliveryId } from "./ids.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
+import type { ListPartner } from "./list-partner.ts";
 import type { Partner } from "./partner.ts";
 import { overflow } from "./overflow.ts";
 import { readPast } from "./past.ts";
@@ -35,6 +36,7 @@ export interface Router {
 export interface RouterDeps extends DeliveryContext {
   readonly events: EventsStream;
   readonly backlogs: Pick<Backlogs, "isFull">;
+  readonly listPartner: ListPartner;
 }
 
 /** Events handed out and not yet routed, over all pods. */
@@ -180,6 +182,7 @@ async function ensureDelivery(
   isMissing: () => Promise<boolean>,
 ): Promise<void> {
   const { ending: signal } = deps;
+  await deps.listPartner(partner);
   let item = step;
   if (deps.backlogs.isFull(partner) && (await overflow(deps, step, partner, event.body))) {
     return;

@@ -82,6 +82,22 @@ describe.concurrent("a partner that is removed", () => {
     await waitFor(async () => (await lettersOf(engine)).items.length === 0, { timeoutMs, what: "no letters" });
   });
 
+  test("before the leader looked at it: what waited is dead under its name", async (context) => {
+    const engine = await caseOf(context, configOf());
+    const names = ["a", "b", "c", "d"];
+    for (const name of names) {
+      engine.engine.apply(configOf(partnerConfig(name, "http://127.0.0.1:9", { uid: `uid of ${name}`, state: "Paused" })));
+      await engine.ingest(eventBytes(`for-${name}`));
+      await untilHistory(engine, `for-${name}`, inState("in_delivery"));
+    }
+    engine.engine.apply(configOf());
+    for (const name of names) {
+      const { deliveries } = await untilHistory(engine, `for-${name}`, inState("dead"));
+      expect(deliveries).toMatchObject([{ partner: `default/${name}`, reason: "partner_removed" }]);
+      expect((await lettersOf(engine, `default/${name}`)).items).toHaveLength(1);
+    }
+  });
+
   test("keeps everything while another pod has it, and for as long as dead letters find no room", async (context) => {
     const { leader, other, questions } = await twoPods(context, (url) => configOf(partnerConfig("one", url, { state: "Paused" })));
     await Promise.all([0, 1, 2].map((index) => leader.ingest(eventBytes(`e-${index}`))));
