@@ -86,11 +86,6 @@ export interface DeliveriesStream {
   pull(queue: LaneQueue, lane: string, options: Omit<PullOptions, "stream" | "consumer">): Pull;
   /** Removes the consumers of a partner's own lane; false while something waits for the partner. */
   removePartner(partner: string): Promise<boolean>;
-  /**
-   * Messages that the consumers of a partner's own lane wait to hear of. What was given back and is pulled by nobody counts
-   * for ever.
-   */
-  unacknowledged(partner: string): Promise<number>;
   /** Messages of a partner in one place, in whatever lane, from a sequence on, from any replica. Never for the hot path. */
   pending(partner: string, place: PendingPlace, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
   /** Takes a message out; nothing when it is gone already. */
@@ -159,7 +154,6 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       void (await handle.manager.consumers.pause(stream, laneConsumer(queue, lane), new Date(untilMs))),
     pull: (queue, lane, options) => startPull(handle, { ...options, stream, consumer: laneConsumer(queue, lane) }),
     removePartner: (partner) => removePartner(handle, layout, partner),
-    unacknowledged: (partner) => unacknowledged(handle, stream, partner),
     pending: (partner, place, seq, countMax) => {
       const subject = layout.partnerFilters(partner)[pendingPlaces.indexOf(place)] ?? "";
       return readBatchFrom(handle, stream, { subject, seq, countMax, bytesMax: pendingBytesMax });
@@ -203,11 +197,6 @@ async function removePartner(handle: NatsConnectionHandle, layout: Layout, partn
   }
   await Promise.all(laneQueues.map((queue) => deleteConsumer(handle, stream, laneConsumer(queue, partner))));
   return true;
-}
-
-async function unacknowledged(handle: NatsConnectionHandle, stream: string, partner: string): Promise<number> {
-  const infos = await Promise.all(laneQueues.map((queue) => consumerInfo(handle, stream, laneConsumer(queue, partner))));
-  return infos.reduce((sum, info) => sum + (info?.num_ack_pending ?? 0), 0);
 }
 
 function queuesByLane(consumers: readonly string[]): ReadonlyMap<string, readonly LaneQueue[]> {

@@ -9,35 +9,22 @@ export interface EndRemovedDeps {
   readonly partners: () => readonly Partner[];
 }
 
-/** As long as the longest attempt may still be under way. */
-const inFlightMsMax = 120_000;
 const detail = "the partner was removed before anything more could be sent to it";
 
 /**
- * Ends what waits for partners that are removed, one turn per call, and then removes their consumers. What is in flight ends by
- * itself first.
+ * Ends what waits for partners that no pod has any more, one turn per call, and then removes their consumers.
  *
  * @returns whether nothing of the partner is left
  */
 export function createRemovedEnder({ context, ender, partners }: EndRemovedDeps): (entry: KnownPartner) => Promise<boolean> {
-  const begunAtMs = new Map<string, number>();
-  const isInFlight = async (token: string): Promise<boolean> => {
-    const sinceMs = begunAtMs.get(token) ?? performance.now();
-    begunAtMs.set(token, sinceMs);
-    return performance.now() - sinceMs < inFlightMsMax && (await context.deliveries.unacknowledged(token)) > 0;
-  };
   return async (entry) => {
     const { token } = entry;
-    if (await isInFlight(token)) {
-      return false;
-    }
     const isStill = (): boolean => !partners().some((one) => one.token === token);
     const acceptedUpToMs = Number.POSITIVE_INFINITY;
     const progress = await ender.goOn({ partner: named(entry), reason: "partner_removed", detail, acceptedUpToMs, isStill });
     if (progress.kind !== "done" || !isStill() || !(await context.deliveries.removePartner(token))) {
       return false;
     }
-    begunAtMs.delete(token);
     ender.forget(token);
     return true;
   };

@@ -291,7 +291,7 @@ class Engine implements WebhookEngine {
 
   #runningPartners(): RunningPartners {
     const { peers, log } = this.#deps;
-    const has = (token: string): boolean => this.#has(token);
+    const has = (token: string): boolean => this.#has(token) || this.#lanes.isBusyWith(token);
     const livePods = (): readonly string[] => this.pods.live();
     return createRunningPartners({ livePods, own: this.pods.own, has, log, ...(peers === undefined ? {} : { peers }) });
   }

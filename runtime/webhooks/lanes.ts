@@ -19,6 +19,8 @@ export interface Lanes {
   /** Finds lanes that nobody publishes to any more but that may still hold something, and empties them. */
   lookForLeftovers(): Promise<void>;
   keepAlive(): void;
+  /** Whether an attempt to the partner of this token is under way here, or about to be, though it may be gone. */
+  isBusyWith(token: string): boolean;
   /** Pulls nothing more; resolves when what is in work has ended, or after the bound. */
   stop(drainMs: number): Promise<void>;
 }
@@ -112,6 +114,10 @@ class WorkerLanes implements Lanes {
 
   keepAlive(): void {
     this.#all().forEach((worker) => worker.keepAlive());
+  }
+
+  isBusyWith(token: string): boolean {
+    return this.#common.inWork.values().some(({ item }) => item.partner === token);
   }
 
   async stop(drainMs: number): Promise<void> {

@@ -8,7 +8,7 @@ import { unreadableLetter } from "./dead-letters.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { readItem, type DeliveryItem } from "./delivery-item.ts";
 import { deliver } from "./delivery.ts";
-import { createInFlight, type HeldWork, type InFlight } from "./in-flight.ts";
+import { createInFlight, type InFlight } from "./in-flight.ts";
 import { maySendTo, type Partner } from "./partner.ts";
 import { partnerConsumer, shareInFlight } from "./partner-consumer.ts";
 import { PartnerGate } from "./partner-gate.ts";
@@ -57,7 +57,7 @@ export interface SharedByWorkers {
   /** Bounds the messages in work. */
   readonly budget: Budget;
   /** The messages in work, by stream sequence. */
-  readonly inWork: Map<number, HeldWork>;
+  readonly inWork: Map<number, Work>;
 }
 
 class Worker implements PartnerWorker, LaneControl {

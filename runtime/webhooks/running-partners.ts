@@ -1,7 +1,7 @@
 import type { PodMessages } from "../nats/pod-messages.ts";
 import type { Log } from "./delivery-context.ts";
 
-/** Which pods still run a configuration that has some partners. */
+/** Which partners a pod still has in its configuration, or sends something to. */
 export interface RunningPartners {
   /** Of these tokens, those that a live pod has configured, and those of which a live pod does not say. */
   among(tokens: readonly string[]): Promise<ReadonlySet<string>>;
@@ -13,7 +13,7 @@ export interface RunningPartnersDeps {
   /** Names of the live pods, this one among them. */
   readonly livePods: () => readonly string[];
   readonly own: string;
-  /** Whether this pod has a partner configured. */
+  /** Whether this pod has a partner configured, or an attempt to it under way. */
   readonly has: (token: string) => boolean;
   readonly log: Log;
 }

@@ -98,6 +98,29 @@ describe.concurrent("a partner that is removed", () => {
     }
   });
 
+  test("after messages were given back: they end at once, and an attempt under way ends first", async (context) => {
+    const asked = Promise.withResolvers<void>();
+    const partner = await partnerServer(context, () => {
+      asked.resolve();
+      return { delayMs: 1_000 };
+    });
+    const delivery = { maxInFlight: 64, rate: { perSecond: 1, burst: 1 } };
+    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { delivery })));
+    await Promise.all([0, 1, 2, 3].map((index) => engine.ingest(eventBytes(`e-${index}`))));
+    await asked.promise;
+    engine.engine.apply(configOf());
+    const endedMs = performance.now();
+    await untilEmpty(engine, timeoutMs);
+    // Longer than the attempt; JetStream counts what was given back as handed out for ever.
+    expect(performance.now() - endedMs).toBeLessThan(20_000);
+    const sent = new Set(partner.received.map(({ eventId }) => eventId));
+    for (const id of ["e-0", "e-1", "e-2", "e-3"]) {
+      const { deliveries } = await untilHistory(engine, id, inState(sent.has(id) ? "delivered" : "dead"));
+      expect(deliveries).toHaveLength(1);
+    }
+    expect((await lettersOf(engine)).items).toHaveLength(4 - sent.size);
+  });
+
   test("keeps everything while another pod has it, and for as long as dead letters find no room", async (context) => {
     const { leader, other, questions } = await twoPods(context, (url) => configOf(partnerConfig("one", url, { state: "Paused" })));
     await Promise.all([0, 1, 2].map((index) => leader.ingest(eventBytes(`e-${index}`))));
