@@ -4,8 +4,10 @@ import { connectNats } from "../../../runtime/nats/connect.ts";
 import { homeOf } from "../../../runtime/nats/home-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages, type PodMessages } from "../../../runtime/nats/pod-messages.ts";
+import { assignLanes, isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history.ts";
+import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letter-box.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -141,6 +143,35 @@ describe.concurrent("a partner that is removed", () => {
     await leader.nats.manager.streams.update(deadLetters, { ...config, max_msgs: -1 });
     await waitFor(async () => (await waiting()) === 0, { timeoutMs, what: "every end" });
     expect((await lettersOf(leader)).items).toHaveLength(3);
+  });
+});
+
+describe.concurrent("partners of a shared lane", () => {
+  test("are held and removed like others, and those beside them get their events", async (context) => {
+    const partner = await partnerServer(context);
+    const laneRules = { ownLanesMax: 1, sharedLanes: 1 };
+    const names = ["one", "two", "three", "four"];
+    const all = names.map((name) => partnerConfig(name, partner.url));
+    const tokens = all.map(({ uid }) => partnerToken(uid));
+    const places = assignLanes(tokens, new Set(), laneRules);
+    const shared = all.filter((_, index) => isSharedLane(places.get(tokens[index] ?? "")?.lane ?? ""));
+    const [first, second] = shared;
+    if (first === undefined || second === undefined) throw new Error("two partners share a lane");
+    const holding = { held: "not_permitted", state: "Paused" } as const;
+    const others = all.filter(({ uid }) => uid !== first.uid && uid !== second.uid);
+    const engine = await caseOf(context, configOf({ ...first, ...holding }, { ...second, ...holding }, ...others), { laneRules });
+    const ids = Array.from({ length: 20 }, (_, index) => `e-${index}`);
+    await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
+    await waitFor(() => partner.received.length === ids.length * others.length, { timeoutMs, what: "the others" });
+    await untilKnown(engine, names.length);
+    engine.engine.apply(configOf({ ...first, ...holding }, ...others));
+    const standing = ({ deliveries }: EventHistory): string =>
+      [first, second].map(({ name }) => deliveries.find((one) => one.partner === `default/${name}`)?.reason).join();
+    for (const id of ids) await untilHistory(engine, id, (history) => standing(history) === "not_permitted,partner_removed");
+    engine.engine.apply(configOf(first, ...others));
+    await untilEmpty(engine, 2 * timeoutMs);
+    expect(ids.filter((id) => partner.of(id).length !== others.length + 1)).toEqual([]);
+    expect((await lettersOf(engine, `default/${second.name}`)).items).toHaveLength(ids.length);
   });
 });
 
