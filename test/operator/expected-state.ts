@@ -72,7 +72,7 @@ function differences(expected: State, actual: State): readonly string[] {
   });
 }
 
-function expectedStatus({ metadata: { generation, uid } }: ResourceObject, verdict: Verdict | undefined, config: RuntimeConfig): string {
+function expectedStatus({ metadata: { generation, uid }, spec }: ResourceObject, verdict: Verdict | undefined, config: RuntimeConfig): string {
   if (verdict === undefined) return "no verdict";
   const { accepted, resolvedRefs, lastGood } = verdict;
   const inForce = [...config.partners, ...config.catalogs, ...config.quotas].find((one) => one.uid === uid)?.generation;
@@ -84,10 +84,15 @@ function expectedStatus({ metadata: { generation, uid } }: ResourceObject, verdi
   ] as const;
   const fault = conditions.find(([, status]) => !status)?.[2];
   const reason = accepted.status && lastGood !== undefined ? "UsingLastGood" : fault;
-  const ready = ["Ready", fault === undefined, reason ?? "Ready", generation] as const;
+  const ready = ["Ready", fault === undefined, reason ?? goodReason(spec), generation] as const;
   const stalled = reason === undefined ? [] : [["Stalled", true, reason, generation] as const];
   const texts = [...conditions, ready, ...stalled].map(([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`);
   return [generation, ...texts].join(" ");
+}
+
+/** Of a `Ready` that is True. */
+function goodReason(spec: ResourceObject["spec"]): string {
+  return "state" in spec && spec.state === "Paused" ? "Paused" : "Ready";
 }
 
 function programmedReason({ held }: Verdict, inForce: number | undefined): string {
