@@ -134,6 +134,7 @@ function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta
     snapshot: context.snapshot,
     partial: result.partial,
     regions: result.regions,
+    ...(result.exemplarsHidden === 0 ? {} : { exemplars_hidden: result.exemplarsHidden }),
     ...(deprecated.length === 0 ? {} : { deprecated }),
   };
   const errors = errorsOf(result);

@@ -15,6 +15,11 @@ export const exemplarsPerSeriesMax = 10;
 /** A W3C or a B3 trace id and nothing else: a free text could hold personal data. */
 const traceId = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/iu;
 
+/** How many exemplars are not shown, since their `trace_id` is none. */
+export function countHidden(answers: readonly StoreAnswer[]): number {
+  return answers.reduce((sum, { exemplars }) => sum + exemplars.filter((exemplar) => !isShowable(exemplar)).length, 0);
+}
+
 /** The newest exemplars of one metric by the key of their series' labels. Source: seed "Operational Metrics API" §2.4. */
 export function exemplarsBySeries(answers: readonly StoreAnswer[], plan: Plan): ReadonlyMap<string, readonly Exemplar[]> {
   const keyed = answers.flatMap(({ part, exemplars }) =>

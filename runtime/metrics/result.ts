@@ -2,7 +2,7 @@ import { Refusal } from "../errors/refusal.ts";
 import type { Pace } from "../bounds/pace.ts";
 import type { ByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
-import { exemplarsBySeries, type Exemplar } from "./exemplars.ts";
+import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { freshnessSeconds } from "./freshness.ts";
 import { compareLabels, labelsKey, type Labels } from "./labels.ts";
 import { mergeMetric, type MergedSeries } from "./merge.ts";
@@ -29,6 +29,8 @@ export interface ResultSeries {
 export interface Result {
   /** By metric id, then by labels. */
   readonly series: readonly ResultSeries[];
+  /** Exemplars that are not shown, since what they carry is no trace id. */
+  readonly exemplarsHidden: number;
   /** Metrics of several whose stores cannot be merged; of the others there are series. */
   readonly failures: readonly MetricFailure[];
   readonly regions: readonly RegionReport[];
@@ -76,6 +78,7 @@ export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions)
   return {
     series: finished.flat(),
     failures,
+    exemplarsHidden: plan.query.exemplars ? countHidden(answers) : 0,
     regions,
     partial: regions.some(({ state }) => state !== "ok"),
     freshnessSeconds: freshnessSeconds(answers, plan, options.nowMs),

@@ -32,6 +32,8 @@ export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
       { kind: "changed", surface: "webhooks", what: "the detail of a failed attempt is a sentence and a code, without hosts and addresses" },
       { kind: "changed", surface: "webhooks", what: "times, counts and texts of lists are read as strictly as those of queries for metrics" },
       { kind: "added", surface: "metrics", what: "semantics of each aggregation in a catalog entry" },
+      { kind: "added", surface: "metrics", what: "exemplars_hidden: how many exemplars carry no trace id" },
+      { kind: "changed", surface: "webhooks", what: "a replay that names an unknown partner is refused with 404, as a list is" },
       { kind: "added", surface: "metrics", what: "errors beside data for a metric of several whose stores cannot be merged; X-Data-Freshness is absent where no sample was seen; error of a read that a store refused, with explain" },
       { kind: "changed", surface: "metrics", what: "correlation_id in the body of a query, instant, catalog or slo is a digest of its content; the header X-Correlation-Id names the request" },
       { kind: "changed", surface: "webhooks", what: "schemas say what requests are refused: attempt in an event, unknown members, forms of ids, names, types and times" },

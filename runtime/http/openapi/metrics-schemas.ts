@@ -27,6 +27,7 @@ const pageMembers = {
 } as const;
 const sometimesOfPage = {
   aggregations: { type: "object", additionalProperties: ref("Aggregation"), description: "By metric, when `agg` is `mixed`" },
+  exemplars_hidden: described(count, "Exemplars that are not shown: their `trace_id` is not 16 or 32 hexadecimal digits"),
   deprecated: list(object({ metric: text(), deprecated_at: ref("Time"), sunset_at: ref("Time") }, { replaced_by: text() })),
 } as const;
 

@@ -83,6 +83,7 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
   return {
     replay: async (body, caller) => {
       const request = parseReplayRequest(body);
+      for (const label of request.partners) partnerNamed(deps.partners(), label, caller);
       const source = await sourceOf(deps, request, caller);
       return take(specOf(request, source, caller), request.dryRun);
     },

@@ -327,6 +327,7 @@ describe("exemplars (Operational Metrics API §2.4)", () => {
   });
 
   interface WithExemplars {
+  readonly meta?: { readonly exemplars_hidden?: number };
     readonly data: readonly { readonly exemplars?: readonly { readonly trace_id: string }[]; readonly exemplar?: object }[];
   }
   const query = async (tenant: string, exemplars: string): Promise<WithExemplars> => {
@@ -354,7 +355,10 @@ describe("exemplars (Operational Metrics API §2.4)", () => {
   test("are there only when they are asked for, and never as free text", async () => {
     await scraped();
     expect((await query("brand-a", "false")).data[0]).not.toHaveProperty("exemplars");
-    expect((await query("brand-c", "true")).data[0]?.exemplars).toEqual([]);
+    const hidden = await query("brand-c", "true");
+    expect(hidden.data[0]?.exemplars).toEqual([]);
+    expect(hidden.meta?.exemplars_hidden).toBeGreaterThan(0);
+    expect((await scraped()).meta).not.toHaveProperty("exemplars_hidden");
   });
 
   test("come one to a value with an instant", async () => {

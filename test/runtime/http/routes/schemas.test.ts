@@ -12,7 +12,7 @@ import { simulated, startMetricsServer, type MetricsServer } from "./metrics-ser
  */
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
-  "2026-11-22": "a60e39038bf3f51b",
+  "2026-11-22": "b184cf99b23a13a4",
 };
 
 let server: MetricsServer;

@@ -159,7 +159,8 @@ describe.concurrent("a replay of a window", () => {
     expect(await count({ from, types: ["a.b"] })).toBe(3);
     expect(await count({ after_id: "e-1", before_id: "e-4" })).toBe(2);
     expect(await count({ after_id: "e-1", types: ["*.b"] })).toBe(2);
-    expect(await count({ from, partners: ["default/two"] })).toBe(0);
+    expect(await count({ from, partners: ["default/one"] })).toBe(4);
+    await expect(count({ from, partners: ["default/two"] })).rejects.toMatchObject({ code: "partner_not_found", status: 404 });
     expect(await count({ from, to: new Date(1).toISOString() })).toBe(0);
     await expect(count({ after_id: "e-9" })).rejects.toMatchObject({ code: "event_not_found", errors: [{ field: "after_id" }] });
   });
