@@ -41,7 +41,7 @@ const quotas: Readonly<Record<string, OperationHeader>> = {
 
 /** Source: seed "Operational Metrics API" §6. */
 const diagnostics: Readonly<Record<string, OperationHeader>> = {
-  "X-Data-Freshness": header("Age of the newest sample seen, of the stalest store", text({ pattern: "^[0-9]+s$" })),
+  "X-Data-Freshness": header("Age of the newest sample seen, of the stalest store; absent where none was seen", text({ pattern: "^[0-9]+s$" }), false),
   "X-Downsample": header("Downsample that was applied", text()),
   "X-Partial": header("Whether some data is missing", words(["true", "false"])),
   "X-Query-Cost-Estimate": header("Points that the stores have to compute, as estimated before", { type: "number", minimum: 0 }),

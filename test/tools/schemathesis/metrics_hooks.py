@@ -1,0 +1,30 @@
+"""Positive data is refused only for what no OpenAPI document can say: what the catalog holds, who asks, and when."""
+
+import re
+
+import schemathesis
+
+NOT_OF_THE_DOCUMENT = [
+    ("unknown_metric", r"the metric .* is not in the catalog"),
+    ("invalid_filter", r"no store of .* has this .*"),
+    ("invalid_filter", r".* has no label .*"),
+    ("invalid_group_by", r".* has no label .*"),
+    ("invalid_aggregation", r".* has no .*; ask one of .*"),
+    ("invalid_request", r"ask\.regions has no place for ask\.region"),
+    ("tenant_required", r"name one tenant with .*"),
+    ("invalid_request", r"each id of a bulk is given once"),
+    ("invalid_window", r".*"),
+    ("invalid_downsample", r".*the window.*"),
+    ("invalid_filter", r"the value of .* looks like a (card|document) number"),
+    ("invalid_step", r"the window is shorter than one point of .*"),
+]
+
+
+@schemathesis.check
+def positive_data_is_understood(ctx, response, case):
+    if case.meta is None or not case.meta.generation.mode.is_positive or response.status_code not in (400, 422):
+        return
+    problem = response.json()
+    code, detail = problem["code"], problem["detail"]
+    known = any(code == one and re.fullmatch(form, detail, re.DOTALL) for one, form in NOT_OF_THE_DOCUMENT)
+    assert known, f"valid data is refused with {code}: {detail}"
