@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
-const retry = { scheduleSeconds: [600], maxAgeSeconds: 604_800, jitterPercent: 0 };
+const retry = { scheduleSeconds: [600, 7_200], maxAgeSeconds: 604_800, jitterPercent: 0 };
 
 interface EchoingPartner {
   readonly port: number;
@@ -86,7 +86,7 @@ describe.concurrent("Retry-After of a partner (Webhook Event Delivery §3, §7)"
   test.for<readonly [string, number, () => Readonly<Record<string, string>>, number]>([
     ["seconds on a 429", 429, () => ({ "retry-after": "3000" }), 3_000],
     ["a date by its own clock on a 503", 503, () => ({ "retry-after": theirs(3_000_000), "date": theirs(0) }), 3_000],
-    ["an absurd number", 503, () => ({ "retry-after": "9".repeat(30) }), 86_400],
+    ["an absurd number, up to the longest step of the schedule", 503, () => ({ "retry-after": "9".repeat(30) }), 7_200],
     ["a date that is past", 429, () => ({ "retry-after": theirs(-60_000), "date": theirs(0) }), 600],
     ["a word", 503, () => ({ "retry-after": "soon" }), 600],
     ["seconds on a 500, where it says nothing", 500, () => ({ "retry-after": "3000" }), 600],
