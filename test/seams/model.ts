@@ -145,9 +145,10 @@ export class PartnerTimeline {
   /** Changes that were under way between these two moments, one line each. */
   story(fromMs: number, toMs: number): readonly string[] {
     const time = (ms: number | undefined): string => (ms === undefined ? "never" : new Date(ms).toISOString());
-    const near = this.#changes.filter(
-      ({ beganMs, settledMs = Number.POSITIVE_INFINITY }) => beganMs <= toMs && settledMs >= fromMs,
-    );
+    const endMs = (index: number): number =>
+      this.#changes.slice(index).find(({ settledMs }) => settledMs !== undefined)?.settledMs ??
+      Number.POSITIVE_INFINITY;
+    const near = this.#changes.filter(({ beganMs }, index) => beganMs <= toMs && endMs(index) >= fromMs);
     return near.map(({ beganMs, settledMs, targets, desired }) => {
       const times = `change from ${time(beganMs)}, in force ${time(settledMs)}`;
       return `${this.label} (${this.uid}): ${times}: ${JSON.stringify(desired)} as ${JSON.stringify(targets)}`;

@@ -7,6 +7,8 @@ import { PartnerTimeline, type Desired } from "./model.ts";
 import { keyText, type Recipient } from "./recipients.ts";
 import { tenants, type Slot, type Step, type WalkState } from "./walk.ts";
 
+/** The operator reads the policy once a second: what is made meanwhile may meet the policy of before. */
+const policyLagMs = 5_000;
 /** Longer than the API server is away in a walk. */
 const requestPatienceMs = 60_000;
 
@@ -25,6 +27,7 @@ export class Partners {
   readonly #cluster: OperatorCluster;
   readonly #recipients: readonly Recipient[];
   readonly #current = new Map<number, Current>();
+  #policyBefore: { readonly withdrawn: WalkState["withdrawn"]; readonly untilMs: number } | undefined;
 
   constructor(cluster: OperatorCluster, recipients: readonly Recipient[]) {
     this.#cluster = cluster;
@@ -51,6 +54,11 @@ export class Partners {
     const beganMs = Date.now();
     const { uid, generation } = (await this.#put(slot)).metadata;
     const timeline = new PartnerTimeline(uid, `${slot.namespace}/${slot.name}`);
+    const before = this.#policyBefore;
+    const mayMeetBefore = before !== undefined && beganMs < before.untilMs;
+    if (mayMeetBefore && before.withdrawn[slot.namespace] !== withdrawn[slot.namespace]) {
+      timeline.began(beganMs, desiredOf(slot, before.withdrawn, generation));
+    }
     timeline.began(beganMs, desiredOf(slot, withdrawn, generation));
     this.timelines[slot.index]?.push(timeline);
     this.#current.set(slot.index, { timeline, slot, generation });
@@ -66,8 +74,13 @@ export class Partners {
     return this.#edit(next, withdrawn);
   }
 
-  /** Says that the policy of a namespace becomes another one. */
-  policyBegan(step: Extract<Step, { readonly namespace: unknown }>, withdrawn: WalkState["withdrawn"]): void {
+  /** Says that the policy of a namespace becomes another one than `before`. */
+  policyBegan(
+    step: Extract<Step, { readonly namespace: unknown }>,
+    before: WalkState["withdrawn"],
+    { withdrawn }: WalkState,
+  ): void {
+    this.#policyBefore = { withdrawn: before, untilMs: Date.now() + policyLagMs };
     for (const { timeline, slot, generation } of this.#current.values()) {
       const isAffected = slot.namespace === step.namespace && slot.tenants.includes(step.tenant);
       if (isAffected) timeline.began(Date.now(), desiredOf(slot, withdrawn, generation));

@@ -16,7 +16,7 @@ import { watchRouting } from "./watch-routing.ts";
 const seed = Number(process.env["HELIOGRAPH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const steps = Number(process.env["HELIOGRAPH_STEPS"] ?? (isSoak ? 2_000 : 200));
 const eventsPerSecond = 50;
-const paceMs = 250;
+const paceMs = 200;
 const settleMs = 60_000;
 const drainMs = 60_000;
 const waitingShownMax = 10;

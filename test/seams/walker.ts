@@ -48,6 +48,7 @@ export class Walker {
   }
 
   async #carryOut(step: Step): Promise<void> {
+    const { withdrawn } = this.#state;
     this.#state = afterStep(this.#state, step);
     this.log.push({ number: this.log.length + 1, atMs: Date.now(), text: stepText(step), verb: step.verb });
     if ("next" in step) return this.#partners.carryOut(step, this.#state);
@@ -59,7 +60,7 @@ export class Walker {
       return;
     }
     await this.#untilSettled(step.namespace);
-    this.#partners.policyBegan(step, this.#state.withdrawn);
+    this.#partners.policyBegan(step, withdrawn, this.#state);
     await this.#installation.writePolicy(this.#state.withdrawn);
   }
 
