@@ -56,7 +56,7 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
     ...named("held_partners", "Partners for whom events are kept and nothing is sent, since something is missing or withdrawn."),
     labelNames: ["reason"] as const,
   });
-  const lastGood = new Gauge(named("last_good_partners", "Partners whose last good version is in force, since a reference cannot be read."));
+  const lastGood = new Gauge(named("last_good_partners", "Partners that run an earlier version, since a reference cannot be read."));
   const resting = new Set<string>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
