@@ -51,6 +51,7 @@ test("a dead letter is kept as long as its partner says, and never longer than t
 test("a stream of a version that knew one age only is brought to keep letters by theirs", { timeout: 60_000 }, async () => {
   const { streams, filters } = createLayout("hgold");
   const metadata = { heliograph_layout: layoutVersion };
+  await nats.manager.streams.add({ name: streams.events, subjects: [filters.events], discard: "new", metadata });
   await nats.manager.streams.add({ name: streams.deadLetters, subjects: [filters.deadLetters], discard: "new", metadata });
   const [own = 0] = await agesOf(await streamKeptFor("hgold", 3_600), [1]);
   expect(own).toBeLessThan(timeoutMs);
