@@ -77,7 +77,7 @@ function isSame(used: Memory["secrets"], secrets: Secrets): boolean {
 function examinedOf(resource: Resource, { secrets, policy, held, before }: Circumstances): Examined {
   const alone = examine(resource, secrets, policy);
   const pin = held.get(resource);
-  const isStoodInFor = pin === undefined && (alone.fault === "Unresolved" || alone.fault === "NotPermitted");
+  const isStoodInFor = pin === undefined && alone.fault !== undefined;
   const last = isStoodInFor ? before.partOf(resource) : undefined;
   const candidate = pin === undefined ? standIn(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
   let known: { readonly mark: string; readonly outcome: Outcome } | undefined;

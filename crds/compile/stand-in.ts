@@ -47,11 +47,13 @@ type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
  *                             └─ never ─► out
  * ```
  *
- * A catalog keeps its last good version when nothing but references differ; with any other fault it is out.
+ * A catalog keeps its last good version when nothing but references differ. An object that a later rule made invalid keeps what was in
+ * force, which nothing of its spec can narrow; a partner is held when the time of that is over.
  */
 export function standIn(candidate: Candidate, input: StandInInput): Candidate {
   const { resource, fault } = candidate;
-  if (fault === undefined || fault === "Invalid") return candidate;
+  if (fault === undefined) return candidate;
+  if (fault === "Invalid") return invalidStandIn(candidate, input);
   switch (resource.kind) {
     case "WebhookPartner":
       return fault === "Unresolved" ? unresolvedPartner(candidate, resource, input) : forbiddenPartner(candidate, resource, input);
@@ -72,11 +74,18 @@ export function yielded({ part }: Candidate): ConfigPart | undefined {
 export function pinned(candidate: Candidate, part: ConfigPart, policy: InstallationPolicy): Candidate {
   const { resource } = candidate;
   const isPartner = resource.kind === "WebhookPartner" && part.kind === "WebhookPartner";
-  const whole: ConfigPart = isPartner ? { ...part, config: release(part.config, resource.spec.state) } : part;
+  const whole: ConfigPart = isPartner ? { ...part, config: release(part.config, stateOf(resource)) } : part;
   const problems = partPermissionProblems(whole, policy);
   if (problems.length === 0) return withPart(candidate, whole);
-  const out: Candidate = { ...candidate, fault: "NotPermitted", problems, part: undefined, claims: [] };
+  const isInvalid = candidate.fault === "Invalid";
+  const fault = isInvalid ? { problems: [...candidate.problems, ...problems] } : { fault: "NotPermitted" as const, problems };
+  const out: Candidate = { ...candidate, ...fault, part: undefined, claims: [] };
   return whole.kind === "WebhookPartner" ? withPart(out, withdrawnFrom(whole, policy)) : out;
+}
+
+/** What a partner says of itself; of an invalid one, as far as that can be read. */
+function stateOf({ spec }: WebhookPartner): PartnerConfig["state"] {
+  return (spec as Partial<typeof spec> | undefined)?.state === "Paused" ? "Paused" : "Active";
 }
 
 /** A partner with references that cannot be read. */
@@ -128,8 +137,12 @@ function heldFromSpec(resource: WebhookPartner, { keys }: References): PartnerPa
 
 /** A version whose bytes may not stay: what is routed to it is all that is left. */
 function keyless({ spec }: WebhookPartner, { config }: PartnerPart, { nowMs }: StandInInput): PartnerPart {
-  const narrowed = withoutEndpointMaterial(narrowPartner(config, spec, nowMs));
-  return partOf(held({ ...narrowed, signing: { ...narrowed.signing, keys: [] } }, "unresolved"), {});
+  return withoutKeys(narrowPartner(config, spec, nowMs));
+}
+
+function withoutKeys(config: PartnerConfig): PartnerPart {
+  const { lastGoodSinceMs: _over, ...bare } = withoutEndpointMaterial(config);
+  return partOf(held({ ...bare, signing: { ...bare.signing, keys: [] } }, "unresolved"), {});
 }
 
 function withoutEndpointMaterial(config: PartnerConfig): PartnerConfig {
@@ -153,6 +166,18 @@ function held(config: PartnerConfig, reason: HeldReason): PartnerConfig {
 
 function partOf(config: PartnerConfig, material: ConfigPart["material"]): PartnerPart {
   return { kind: "WebhookPartner", config, material: Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""])) };
+}
+
+/** An object that the API server took under earlier rules. */
+function invalidStandIn(candidate: Candidate, { last, nowMs, lastGoodMs, policy }: StandInInput): Candidate {
+  if (last === undefined || last.kind !== candidate.resource.kind) return candidate;
+  if (last.kind === "QueryClassQuota") return pinned(candidate, last, policy);
+  const lastGoodSinceMs = last.config.lastGoodSinceMs ?? nowMs;
+  const untilMs = lastGoodSinceMs + lastGoodMs;
+  const isOver = untilMs <= nowMs || (last.kind === "WebhookPartner" && last.config.held === "unresolved");
+  if (isOver) return last.kind === "WebhookPartner" ? withPart(candidate, withoutKeys(last.config)) : candidate;
+  const part = { ...last, config: { ...last.config, lastGoodSinceMs } } as ConfigPart;
+  return { ...pinned(candidate, part, policy), againMs: untilMs, lastGoodUntilMs: untilMs };
 }
 
 function catalogStandIn(candidate: Candidate, resource: MetricCatalog, { last, nowMs, lastGoodMs, policy }: StandInInput): Candidate {

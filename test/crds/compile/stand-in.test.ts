@@ -56,6 +56,24 @@ describe("a partner that was in force", () => {
     expect(now).toEqual({ ...good, lastGoodSinceMs: 9 });
   });
 
+  test("stays as it was when a later rule made its spec invalid, until its time is over, and is held then", () => {
+    const invalid = (nowMs: number): Moment => ({ resources: [partner({ "endpoint.url": "ftp://x" }, 2)], secrets, nowMs });
+    const { partner: now, verdict, config } = afterwards({}, invalid(5));
+    expect(now).toEqual({ ...good, lastGoodSinceMs: 5 });
+    expect(config.material).toEqual({ [current]: keyOf(1) });
+    expect(verdict).toMatchObject({ accepted: { status: false, reason: "Invalid" }, lastGood: { sinceMs: 5, untilMs: 5 + lastGoodMs } });
+    const later = afterwards({}, invalid(5), invalid(5 + lastGoodMs));
+    expect(later.partner).toMatchObject({ uid: good.uid, held: "unresolved", state: "Paused", subscriptions: good.subscriptions, signing: { keys: [] } });
+    expect(later.config.material).toEqual({});
+  });
+
+  test("stays held, and paused as it says, when it is made invalid while it is not permitted", () => {
+    const forbidding = granting({ tenants: ["other"] });
+    const invalid = { resources: [partner({ "endpoint.url": "ftp://x", state: "Paused" }, 3)], secrets, nowMs: 6 };
+    expect(afterwards({}, { resources: [partner({}, 2)], secrets, policy: forbidding }, { ...invalid, policy: forbidding }).partner).toMatchObject({ held: "not_permitted", state: "Paused" });
+    expect(afterwards({}, { resources: [partner({}, 2)], secrets, policy: forbidding }, invalid).partner).toMatchObject({ state: "Paused", subscriptions: good.subscriptions });
+  });
+
   test("keeps the time since which it does, over compilations", () => {
     const missing = (nowMs: number): Moment => ({ resources: [partner()], nowMs });
     expect(afterwards({}, missing(5), missing(6), missing(dayMs)).partner.lastGoodSinceMs).toBe(5);
