@@ -4,7 +4,7 @@ import type { Lifetimes } from "../../../../runtime/metrics/cache/pieces.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { createRenewals, renewalsMax } from "../../../../runtime/metrics/cache/renewals.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { align, bytesMax, read, startOfDayMs, stepMs, storesOf, truth, worldAt, wrongPlaces, type World } from "./live-store.ts";
+import { align, type Asked, bytesMax, read, startOfDayMs, stepMs, storesOf, truth, worldAt, wrongPlaces, type World } from "./live-store.ts";
 
 /** Points whose lifetime is just over are served once more while they are read again. */
 
@@ -27,7 +27,8 @@ function start(): Renewing {
   return { world, stores: storesOf(world), cache: createReadCache(bytesMax, { renewals }), ended };
 }
 
-const ask = ({ world, stores, cache }: Renewing, grid: { endMs: number; count: number }, query = "q") => read(world, stores, cache, grid, { lifetimes: renewing, query });
+const ask = ({ world, stores, cache }: Renewing, grid: { endMs: number; count: number }, asked: Omit<Asked, "lifetimes"> = {}) =>
+  read(world, stores, cache, grid, { lifetimes: renewing, ...asked });
 const renewed = ({ ended }: Renewing, count = 1): Promise<boolean> => waitFor(() => ended.length >= count, { timeoutMs: 5_000, pollMs: 1, what: "a renewal" });
 
 describe("a point whose lifetime is just over", () => {
@@ -94,10 +95,15 @@ describe("a point whose lifetime is just over", () => {
   test("is nobody else's: of another query, tenant or configuration of the store nothing is served", async () => {
     const all = start();
     const grid = { endMs: align(all.world.nowMs), count: 2 };
-    await ask(all, grid);
+    const own = { tenant: "acme" };
+    await ask(all, grid, own);
     all.world.nowMs += renewing.tailMs;
-    expect(await ask(all, grid, "narrower")).toMatchObject({ hit: 0, miss: 2 });
-    expect(await ask({ ...all, stores: storesOf(all.world) }, grid)).toMatchObject({ hit: 0, miss: 2 });
+    expect(await ask(all, grid, { ...own, query: "narrower" })).toMatchObject({ hit: 0, stale: 0, miss: 2 });
+    expect(await ask(all, grid, { tenant: "zeta" })).toMatchObject({ hit: 0, stale: 0, miss: 2 });
+    expect(await ask(all, grid)).toMatchObject({ hit: 0, stale: 0, miss: 2 });
+    expect(await ask({ ...all, stores: storesOf(all.world) }, grid, own)).toMatchObject({ hit: 0, stale: 0, miss: 2 });
+    // They are still there, for callers of their own tenant.
+    expect(await ask(all, grid, own)).toMatchObject({ hit: 2, stale: 2, miss: 0 });
   });
 
   test("equals the store's at some instant within its lifetime and what that is stretched by, while data moves", async () => {
