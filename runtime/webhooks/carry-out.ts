@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause } from "../bounds/clock.ts";
 import type { DeadLetterToStore } from "../nats/dead-letters-stream.ts";
 import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { PublishAnswer } from "../nats/publish.ts";
@@ -79,7 +79,7 @@ async function storeNext(context: DeliveryContext, work: Work, partner: Partner,
         { detail: answer.detail, eventId: next.eventId, partner: partner.label },
         "retry not stored yet",
       );
-      await sleep(pauseAfter(tries), undefined, { signal, ref: false });
+      await pause(context.clock, pauseAfter(tries), signal);
     } else if (await hasGoneOn(context, partner, work.item)) {
       return;
     } else if (answer.kind === "duplicate") {
@@ -152,7 +152,7 @@ export async function storeDeadLetter(
   try {
     while (answer.kind === "refused") {
       context.log.error({ detail: answer.detail, partner: letter.partner }, "dead letter not stored, partner stopped");
-      await sleep(blockedPauseMs, undefined, { signal: context.ending, ref: false });
+      await pause(context.clock, blockedPauseMs, context.ending);
       answer = await store();
     }
   } finally {

@@ -1,4 +1,5 @@
 import type { BaseLogger } from "pino";
+import type { Clock } from "../bounds/clock.ts";
 import type { AttemptsStream } from "../nats/attempts-stream.ts";
 import type { DeadLettersStream } from "../nats/dead-letters-stream.ts";
 import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
@@ -43,6 +44,8 @@ export interface DeliveryContext {
   readonly consents: Consents;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
+  /** What attempts, retries and changes of consumers wait by. */
+  readonly clock: Clock;
   /** [0, 1) */
   readonly random: () => number;
   readonly podId: string;

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause } from "../bounds/clock.ts";
 import { pauseAfter } from "../nats/persistence.ts";
 import { Unanswered } from "../nats/requests.ts";
 import { attemptRecord, type MadeAttempt } from "./attempts.ts";
@@ -150,7 +150,7 @@ async function record(context: DeliveryContext, made: MadeAttempt): Promise<void
     }
     // Without a connection nothing else could be done either: that is no reason to go on without the record.
     const isAway = problem instanceof Unanswered && problem.reason === "disconnected";
-    await sleep(pauseAfter(tries), undefined, { ref: false });
+    await pause(context.clock, pauseAfter(tries));
     tries += isAway ? 0 : 1;
   }
   context.metrics.recordsLost.inc();

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { Registry } from "prom-client";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
+import { systemClock } from "../bounds/clock.ts";
 import type { Settings } from "../config/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import { createAttemptsStream } from "../nats/attempts-stream.ts";
@@ -444,6 +445,7 @@ function createContext(
     tokens,
     consents: createConsents({ sender, tokens, origin: settings.name, version: deps.version ?? "dev", now: () => nats.clock.now() }),
     now: () => nats.clock.now(),
+    clock: systemClock,
     random: deps.random ?? Math.random,
     podId,
     installation: settings.name,

@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from "../bounds/clock.ts";
 import type { PulledMessage } from "../nats/pulled-message.ts";
 
 /** A message in work; `message` is replaced when JetStream hands the same one out again. */
@@ -29,10 +30,12 @@ export const keepAliveMs = 500;
  *
  * @param everywhere what all sets of one stream hold: a worker that ends is still at work when the next one is given the same
  * message. @default its own alone
+ * @param clock the one of `sinceMs`. @default the machine's
  */
 export function createInFlight<W extends HeldWork>(
   onError: (error: unknown, work: W) => void,
   everywhere: Map<number, HeldWork> = new Map(),
+  clock: Pick<Clock, "nowMs"> = systemClock,
 ): InFlight<W> {
   const works = new Map<number, W>();
   const waiting = new Set<() => void>();
@@ -63,7 +66,7 @@ export function createInFlight<W extends HeldWork>(
     },
     keepAlive: () => {
       if (works.size === 0) return;
-      const olderMs = performance.now() - keepAliveMs / 2;
+      const olderMs = clock.nowMs() - keepAliveMs / 2;
       for (const { message, sinceMs } of works.values()) {
         if (sinceMs < olderMs) {
           message.working();

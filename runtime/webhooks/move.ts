@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause } from "../bounds/clock.ts";
 import type { DeliveryToStore, HeldMessage } from "../nats/deliveries-stream.ts";
 import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { PublishAnswer } from "../nats/publish.ts";
@@ -45,7 +45,7 @@ async function move(context: DeliveryContext, work: Work, place: MovePlace, stor
     }
     if (answer.kind === "refused") {
       context.log.warn({ detail: answer.detail, eventId: next.eventId, partner: place.label }, "not moved yet");
-      await sleep(pauseAfter(tries), undefined, { signal, ref: false });
+      await pause(context.clock, pauseAfter(tries), signal);
     } else if (await isElsewhere(context, work.item, place)) {
       break;
     } else if (answer.kind === "duplicate") {

@@ -26,7 +26,7 @@ export class PartnerDesk implements LaneControl {
     this.#find = find ?? (() => this.#partner);
     this.#partner = partner;
     const onBreaker = (): void => this.#tell(this.gate.breaker.kind !== "closed");
-    this.gate = new PartnerGate(partner, { now: context.now, onBreaker });
+    this.gate = new PartnerGate(partner, { now: context.now, clock: context.clock, onBreaker });
   }
 
   get partner(): Partner {

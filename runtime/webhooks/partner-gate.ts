@@ -1,3 +1,4 @@
+import { pause, type Clock } from "../bounds/clock.ts";
 import { afterAttempt, closedBreaker, takenOver, type BreakerState, type Health } from "./breaker.ts";
 import type { Partner } from "./partner.ts";
 import { Slots } from "./slots.ts";
@@ -6,6 +7,8 @@ import { TokenBucket } from "./token-bucket.ts";
 export interface PartnerGateDeps {
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
+  /** What tokens come by. */
+  readonly clock: Clock;
   /** Called after the breaker opened or closed. */
   readonly onBreaker: (state: BreakerState) => void;
 }
@@ -44,7 +47,7 @@ export class PartnerGate {
     this.#partner = partner;
     const { maxInFlight, rate } = partner.config.delivery;
     this.#slots.resize(maxInFlight);
-    const nowMs = performance.now();
+    const nowMs = this.#deps.clock.nowMs();
     if (rate === undefined) {
       this.#bucket = undefined;
     } else if (this.#bucket === undefined) {
@@ -74,14 +77,14 @@ export class PartnerGate {
     if (this.#breaker.kind !== "closed") {
       return this.#isResting() || this.#breaker.kind === "probing" ? 0 : 1;
     }
-    const nowMs = performance.now();
+    const nowMs = this.#deps.clock.nowMs();
     const limits = [this.#bucket, this.#pace?.bucket].filter((bucket) => bucket !== undefined);
     return limits.length === 0 ? undefined : Math.min(...limits.map((bucket) => bucket.available(nowMs)));
   }
 
   /** Milliseconds until some attempts may begin by the rate; 0 when some may. */
   tokensInMs(count: number): number {
-    const nowMs = performance.now();
+    const nowMs = this.#deps.clock.nowMs();
     return Math.max(this.#bucket?.waitMs(count, nowMs) ?? 0, this.#pace?.bucket.waitMs(count, nowMs) ?? 0);
   }
 
@@ -111,12 +114,12 @@ export class PartnerGate {
 
   /** Resolves when an attempt may begin by the rate that the endpoint consented to. */
   async pace(perMinute: number): Promise<void> {
-    const nowMs = performance.now();
+    const nowMs = this.#deps.clock.nowMs();
     const perSecond = perMinute / secondsPerMinute;
     if (this.#pace?.perMinute !== perMinute) {
       this.#pace = { perMinute, bucket: new TokenBucket({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs) };
     }
-    await waited(this.#pace.bucket.take(nowMs));
+    await this.#waited(this.#pace.bucket.take(nowMs));
   }
 
   leave(): void {
@@ -159,12 +162,10 @@ export class PartnerGate {
   }
 
   async #token(): Promise<void> {
-    await waited(this.#bucket?.take(performance.now()) ?? 0);
+    await this.#waited(this.#bucket?.take(this.#deps.clock.nowMs()) ?? 0);
   }
-}
 
-async function waited(waitMs: number): Promise<void> {
-  if (waitMs > 0) {
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  async #waited(waitMs: number): Promise<void> {
+    if (waitMs > 0) await pause(this.#deps.clock, waitMs);
   }
 }

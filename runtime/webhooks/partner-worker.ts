@@ -79,16 +79,16 @@ class Worker implements PartnerWorker, LaneControl {
   #isPaused = false;
   /** Whether a pause that is found was made here, as this pod has been the home since it last looked. */
   #isOwnPause = false;
-  #tokensTimer: NodeJS.Timeout | undefined;
-  #probeTimer: NodeJS.Timeout | undefined;
+  #waitsForTokens = false;
+  #endProbeWait: () => void = () => undefined;
   #work: Promise<void> = Promise.resolve();
 
   constructor(context: DeliveryContext, partner: Partner, shared: SharedByWorkers) {
     this.#context = context;
     this.#shared = shared;
     this.#partner = partner;
-    this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork);
-    this.#gate = new PartnerGate(partner, { now: context.now, onBreaker: (state) => this.#onBreaker(state) });
+    this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork, context.clock);
+    this.#gate = new PartnerGate(partner, { now: context.now, clock: context.clock, onBreaker: (state) => this.#onBreaker(state) });
   }
 
   get inFlight(): number {
@@ -189,7 +189,7 @@ class Worker implements PartnerWorker, LaneControl {
       { err: error, partner: this.#partner.label },
       "consumers of the partner not ready, trying again",
     );
-    setTimeout(() => this.#reconcileSoon(), retryPauseMs).unref();
+    this.#context.clock.after(retryPauseMs, () => this.#reconcileSoon());
   }
 
   async #reconcile(): Promise<void> {
@@ -217,7 +217,7 @@ class Worker implements PartnerWorker, LaneControl {
 
   /** Exactly one message flows: out of one queue, whose consumer hands out one at a time. */
   async #probeQueue({ lane }: Partner): Promise<LaneQueue> {
-    this.#probeTimer = setTimeout(() => this.#reconcileSoon(), probeLookMs).unref();
+    this.#endProbeWait = this.#context.clock.after(probeLookMs, () => this.#reconcileSoon());
     const retries = await this.#context.deliveries.laneState("retry", lane);
     return (retries?.messages ?? 0) > 0 ? "retry" : "first";
   }
@@ -239,15 +239,15 @@ class Worker implements PartnerWorker, LaneControl {
   /** While deliveries rest, the server hands nothing out either, whichever pod asks. */
   async #restIfSick({ lane }: Partner, queues: readonly LaneQueue[]): Promise<boolean> {
     const { breaker } = this.#gate;
-    const { deliveries, now } = this.#context;
-    clearTimeout(this.#probeTimer);
+    const { deliveries, now, clock } = this.#context;
+    this.#endProbeWait();
     const restMs = breaker.kind === "open" ? breaker.untilMs - now() : 0;
     if (breaker.kind === "open" && restMs > 0) {
       await this.#stopAll();
       await Promise.all(queues.map((queue) => this.#ensure(this.#partner, queue)));
       await Promise.all(queues.map((queue) => deliveries.pause(queue, lane, breaker.untilMs)));
       this.#isPaused = true;
-      this.#probeTimer = setTimeout(() => this.#reconcileSoon(), Math.max(1, breaker.untilMs - now())).unref();
+      this.#endProbeWait = clock.after(Math.max(1, breaker.untilMs - now()), () => this.#reconcileSoon());
       return true;
     }
     if (this.#isPaused) {
@@ -319,12 +319,12 @@ class Worker implements PartnerWorker, LaneControl {
 
   #topUpWithTokens(): void {
     const waitMs = Math.min(tokensWaitMsMax, this.#gate.tokensInMs(tokensWorthAsking));
-    if (waitMs > 0 && this.#tokensTimer === undefined) {
-      this.#tokensTimer = setTimeout(() => {
-        this.#tokensTimer = undefined;
+    if (waitMs > 0 && !this.#waitsForTokens) {
+      this.#waitsForTokens = true;
+      this.#context.clock.after(waitMs, () => {
+        this.#waitsForTokens = false;
         this.#topUp();
-      }, waitMs);
-      this.#tokensTimer.unref();
+      });
     }
   }
 
@@ -348,7 +348,7 @@ class Worker implements PartnerWorker, LaneControl {
       this.#dropUnreadable(message);
       return;
     }
-    const start = (held: PulledMessage): Work => ({ item, suspicion, message: held, sinceMs: performance.now() });
+    const start = (held: PulledMessage): Work => ({ item, suspicion, message: held, sinceMs: this.#context.clock.nowMs() });
     this.#inFlight.take(message, start, (work) => this.#run(work));
   }
 

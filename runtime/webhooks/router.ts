@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause } from "../bounds/clock.ts";
 import type { EventsStream } from "../nats/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
 import type { Pull } from "../nats/pull.ts";
@@ -60,7 +60,7 @@ export function createRouter(deps: RouterDeps): Router {
     if (!deps.ending.aborted) {
       deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed here");
     }
-  });
+  }, new Map(), deps.clock);
   const accept = (message: PulledMessage): void => {
     const event = readEvent(message);
     if (event === undefined) {
@@ -68,7 +68,7 @@ export function createRouter(deps: RouterDeps): Router {
       message.ack();
       return;
     }
-    const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: performance.now() });
+    const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: deps.clock.nowMs() });
     inFlight.take(message, start, (work) => {
       return event.acceptedAtMs < consumerMadeAtMs
         ? rescue(deps, event, routeOf(table, event)).then(() => work.message.ack())
@@ -199,7 +199,7 @@ async function ensureDelivery(
         { detail: answer.detail, eventId: event.eventId, partner: partner.label },
         "delivery not stored yet",
       );
-      await sleep(pauseAfter(tries), undefined, { signal, ref: false });
+      await pause(deps.clock, pauseAfter(tries), signal);
     } else if (!(await isMissing())) {
       return;
     } else {

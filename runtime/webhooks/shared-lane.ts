@@ -54,7 +54,7 @@ class Lane implements SharedLane {
 
   constructor(deps: SharedLaneDeps) {
     this.#deps = deps;
-    this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), deps.inWork);
+    this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), deps.inWork, deps.context.clock);
   }
 
   setPulling(isPulling: boolean): void {
@@ -82,7 +82,7 @@ class Lane implements SharedLane {
         await this.#reconcile();
       } catch (error) {
         this.#deps.context.log.warn({ err: error, lane: this.#deps.lane }, "consumers of the lane not ready, trying again");
-        setTimeout(() => this.#reconcileSoon(), retryPauseMs).unref();
+        this.#deps.context.clock.after(retryPauseMs, () => this.#reconcileSoon());
       } finally {
         this.#deps.turns.release();
       }
@@ -127,7 +127,7 @@ class Lane implements SharedLane {
       void this.#bury(message);
       return;
     }
-    const start = (held: PulledMessage): Work => ({ item, suspicion, message: held, sinceMs: performance.now() });
+    const start = (held: PulledMessage): Work => ({ item, suspicion, message: held, sinceMs: this.#deps.context.clock.nowMs() });
     this.#inFlight.take(message, start, (work) => this.#run(work));
   }
 

@@ -4,6 +4,7 @@ import type { DeliveryContext } from "../../../runtime/webhooks/delivery-context
 import { compilePartners } from "../../../runtime/webhooks/partner.ts";
 import { PartnerDesk } from "../../../runtime/webhooks/partner-desk.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/partner-metrics.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
 import { configOf, partnerConfig } from "./engine-fixture.ts";
 
 test("a partner that rests in a shared lane is told of by the lane's home, also when the lane comes back", async () => {
@@ -11,7 +12,7 @@ test("a partner that rests in a shared lane is told of by the lane's home, also 
   const circuitBreaker = { failures: 1, openMs: 60_000, maxOpenMs: 60_000 };
   const [partner] = compilePartners(configOf(partnerConfig("one", "https://partner.test/webhooks/v1/x", { circuitBreaker })), []);
   if (partner === undefined) throw new Error("no partner");
-  const context = { now: () => 1_000, partnerMetrics: createPartnerMetrics(registry) } as unknown as DeliveryContext;
+  const context = { now: () => 1_000, clock: new ManualClock(), partnerMetrics: createPartnerMetrics(registry) } as unknown as DeliveryContext;
   const open = async (): Promise<number | undefined> =>
     (await registry.getSingleMetric("heliograph_webhook_partner_breaker_open")?.get())?.values[0]?.value;
   const desk = new PartnerDesk(context, partner);
