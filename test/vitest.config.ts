@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { TriedTwice } from "./support/tried-twice.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -14,9 +13,6 @@ const serverSuites = ["nats", "store", "kube", "cluster"] as const;
 export default defineConfig({
   root,
   test: {
-    reporters: ["default", new TriedTwice()],
-    // A request under way when a test's end closes its connection to NATS. Source: docs/decisions/0006.
-    onUnhandledError: (error) => !(error.name === "RequestError" && error.message === "connection closed"),
     projects: [
       {
         root,
@@ -38,7 +34,6 @@ export default defineConfig({
           include: [`test/**/*.${suite}.test.ts`],
           fileParallelism: false,
           globalSetup: ["test/support/suite-tools.ts"],
-          retry: 1,
           testTimeout: suite === "cluster" ? 180_000 : 120_000,
           hookTimeout: suite === "cluster" ? 300_000 : 120_000,
         },
