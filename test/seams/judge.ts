@@ -35,8 +35,8 @@ export interface Judgement {
   readonly problems: readonly string[];
   /** The histories and the steps around the first problems. */
   readonly text: string;
-  /** Share of pairs that must, or must not, be delivered; the others were routed during a change. */
-  readonly exactShare: number;
+  /** Pairs that had to be delivered, whatever the walk did. */
+  readonly owed: number;
 }
 
 /** Attempts that were under way when a key ended. */
@@ -79,7 +79,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
       .slice(0, storiesShownMax)
       .map(({ pair, fate }) => storyOf(pair, fate, histories.get(pair.event.id), evidence))
       .join("\n\n"),
-    exactShare: pairs.filter(({ verdict }) => verdict !== "either").length / pairs.length,
+    owed: pairs.filter(({ verdict }) => verdict === "must").length,
   };
 }
 

@@ -16,10 +16,11 @@ import { watchRouting } from "./watch-routing.ts";
 const seed = Number(process.env["HELIOGRAPH_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const steps = Number(process.env["HELIOGRAPH_STEPS"] ?? (isSoak ? 2_000 : 200));
 const eventsPerSecond = 50;
-const paceMs = 200;
+const paceMs = 100;
 const settleMs = 60_000;
 const drainMs = 60_000;
 const waitingShownMax = 10;
+const owedPerStepMin = 2;
 
 let installation: Installation;
 const recipients: Recipient[] = [];
@@ -77,7 +78,7 @@ test(
     await routing.stop();
     if (report.text !== "") process.stdout.write(`${report.text}\n`);
     expect({ problems: [...report.problems, ...walker.problems], waiting }).toEqual({ problems: [], waiting: [] });
-    // The others were routed during a change, where either outcome is right: a walk of those alone shows nothing.
-    expect(report.exactShare).toBeGreaterThan(0.5);
+    // What is routed during a change may be treated either way: a walk of that alone shows nothing.
+    expect(report.owed).toBeGreaterThan(steps * owedPerStepMin);
   },
 );
