@@ -41,8 +41,12 @@ export async function partnerServer(
   return partner;
 }
 
-/** Waits until no delivery waits or is under way. */
-export async function untilEmpty({ nats, layout }: EngineCase, timeoutMs: number): Promise<void> {
+/**
+ * Waits until no delivery waits or is under way.
+ *
+ * @param by whose connection asks. @default the engine's own
+ */
+export async function untilEmpty({ nats: own, layout }: EngineCase, timeoutMs: number, { nats }: Pick<TestEngine, "nats"> = { nats: own }): Promise<void> {
   const isEmpty = async (): Promise<boolean> => (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
   await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
 }

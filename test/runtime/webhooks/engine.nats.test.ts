@@ -9,7 +9,7 @@ import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";
-import { type Cleanup, type EngineCase, engineCase, partnerServer } from "./engine-cases.ts";
+import { type Cleanup, type EngineCase, engineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
 import {
   configOf,
   eventBytes,
@@ -48,6 +48,9 @@ function untilHistory(
 }
 
 const inState = (state: string) => (history: EventHistory) => history.deliveries[0]?.state === state;
+
+/** The same endpoint by another path: what is sent under one specification is told from what is sent under the next. */
+const nextPath = (url: string): string => url.replace("/v1/", "/v2/");
 
 async function deadLetters({ nats, prefix }: EngineCase): Promise<readonly DeadLetter[]> {
   const stream = createLayout(prefix).streams.deadLetters;
@@ -123,6 +126,7 @@ describe.concurrent("a delivery", () => {
     expect(letter).toMatchObject({ state: "rejected", reason: `status_${status}`, eventId: "e-4", tenant: "acme" });
     expect(letter?.attempts).toMatchObject([{ outcome: { status, body: "<html>no</html>" } }]);
     expect(Buffer.from(letter?.body ?? "", "base64").equals(eventBytes("e-4"))).toBe(true);
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-4")).toHaveLength(1);
   });
 
@@ -151,9 +155,10 @@ describe.concurrent("a delivery", () => {
 describe.concurrent("a 410", () => {
   test("disables the partner until its specification changes (§7)", async (context) => {
     let status = 410;
-    const partner = await partnerServer(context, () => ({ status }));
+    const [partner, witness] = await Promise.all([partnerServer(context, () => ({ status })), partnerServer(context)]);
     const config = partnerConfig("gone", partner.url);
-    const engine = await engineOf(context, configOf(config));
+    const other = partnerConfig("witness", witness.url);
+    const engine = await engineOf(context, configOf(config, other));
     await engine.ingest(eventBytes("e-1"));
     await untilHistory(engine, "e-1", inState("rejected"));
     const [mark] = await waitFor(async () => notEmpty(await engine.engine.disabledPartners()), {
@@ -163,20 +168,24 @@ describe.concurrent("a 410", () => {
     expect(mark).toMatchObject({ uid: config.uid, specDigest: config.specDigest, generation: 1 });
 
     status = 200;
+    const isTold = ({ deliveries }: EventHistory): boolean => deliveries.length === 2 && deliveries[1]?.state === "delivered";
     await engine.ingest(eventBytes("e-2"));
-    const { deliveries } = await untilHistory(engine, "e-2", (history) => history.deliveries.length === 1);
-    expect(deliveries[0]).toMatchObject({ state: "in_delivery", attempts: [] });
+    const { deliveries } = await untilHistory(engine, "e-2", isTold);
+    expect(deliveries[0]).toMatchObject({ partner: "default/gone", state: "in_delivery", attempts: [] });
     await engine.stop();
-    const again = await startEngine(server.url, configOf(config), { settings: streamsOf(engine.prefix) });
+    const again = await startEngine(server.url, configOf(config, other), { settings: streamsOf(engine.prefix) });
     context.onTestFinished(again.stop);
     await again.ingest(eventBytes("e-3"));
-    await untilHistory(again, "e-3", (history) => history.deliveries.length === 1);
+    await untilHistory(again, "e-3", isTold);
     expect(partner.received).toHaveLength(1);
 
-    again.engine.apply(configOf(partnerConfig("gone", partner.url, { timeoutMs: 2_001 })));
+    again.engine.apply(configOf(partnerConfig("gone", nextPath(partner.url)), other));
     await untilHistory(again, "e-2", inState("delivered"));
     await untilHistory(again, "e-3", inState("delivered"));
-    expect(partner.received).toHaveLength(3);
+    await untilEmpty(engine, timeoutMs, again);
+    const [first, ...later] = partner.received.map(({ eventId, path }) => `${eventId} ${path}`);
+    expect(first).toBe("e-1 /webhooks/v1/payout");
+    expect(later.toSorted()).toEqual(["e-2 /webhooks/v2/payout", "e-3 /webhooks/v2/payout"]);
   });
 });
 
@@ -189,6 +198,7 @@ describe.concurrent("ingest", () => {
     expect(await engine.ingest(eventBytes("e-1"))).toEqual({ eventId: "e-1", tenant: "acme", duplicate: true });
     await engine.ingest(eventBytes("e-2"));
     await untilHistory(engine, "e-2", inState("delivered"));
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
   });
 
@@ -261,9 +271,10 @@ describe.concurrent("a change of the configuration", () => {
     await engine.ingest(eventBytes("e-1"));
     const { deliveries } = await untilHistory(engine, "e-1", (history) => history.deliveries.length === 1);
     expect(deliveries[0]?.state).toBe("in_delivery");
-    engine.engine.apply(configOf(partnerConfig("one", partner.url)));
+    engine.engine.apply(configOf(partnerConfig("one", nextPath(partner.url))));
     await untilHistory(engine, "e-1", inState("delivered"));
-    expect(partner.of("e-1")).toHaveLength(1);
+    await untilEmpty(engine, timeoutMs);
+    expect(partner.received.map(({ path }) => path)).toEqual(["/webhooks/v2/payout"]);
   });
 
   test("keeps what waits for a removed partner; one with another uid does not inherit it", async (context) => {
@@ -272,12 +283,14 @@ describe.concurrent("a change of the configuration", () => {
     const engine = await engineOf(context, configOf({ ...old, state: "Paused" }));
     await engine.ingest(eventBytes("e-1"));
     await untilHistory(engine, "e-1", (history) => history.deliveries.length === 1);
-    engine.engine.apply(configOf(partnerConfig("one", partner.url, { uid: "another" })));
+    engine.engine.apply(configOf(partnerConfig("one", nextPath(partner.url), { uid: "another" })));
     await engine.ingest(eventBytes("e-2"));
     await waitFor(() => partner.of("e-2")[0], { timeoutMs, what: "the delivery to the new partner" });
     expect(partner.of("e-1")).toHaveLength(0);
     engine.engine.apply(configOf(old));
     await waitFor(() => partner.of("e-1")[0], { timeoutMs, what: "the delivery that waited" });
+    await untilEmpty(engine, timeoutMs);
+    expect(partner.of("e-1").map(({ path }) => path)).toEqual(["/webhooks/v1/payout"]);
   });
 
   test("is obeyed within a second: new events go to the new endpoint", async (context) => {
@@ -290,6 +303,7 @@ describe.concurrent("a change of the configuration", () => {
     await engine.ingest(eventBytes("e-2"));
     await waitFor(() => after.of("e-2")[0], { timeoutMs, what: "the delivery to the new endpoint" });
     expect(performance.now() - startedAt).toBeLessThan(1_000);
+    await untilEmpty(engine, timeoutMs);
     expect(before.of("e-2")).toHaveLength(0);
   });
 
@@ -327,20 +341,14 @@ describe.concurrent("attempts under way", () => {
   });
 
   test("of a slow partner do not hold back a fast one", async (context) => {
-    const [slow, fast] = await Promise.all([
-      partnerServer(context, () => ({ delayMs: 1_500 })),
-      partnerServer(context),
-    ]);
-    const engine = await engineOf(
-      context,
-      configOf(partnerConfig("slow", slow.url, { delivery: { maxInFlight: 2 } }), partnerConfig("fast", fast.url)),
-    );
+    // The slow one answers nothing before the test is over.
+    const [slow, fast] = await Promise.all([partnerServer(context, () => ({ delayMs: 60_000 })), partnerServer(context)]);
+    const slowConfig = partnerConfig("slow", slow.url, { delivery: { maxInFlight: 2 }, timeoutMs: 60_000 });
+    const engine = await engineOf(context, configOf(slowConfig, partnerConfig("fast", fast.url)));
     const ids = Array.from({ length: 50 }, (_, index) => `e-${index}`);
-    const startedAt = performance.now();
     await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
     await waitFor(() => fast.received.length === ids.length, { timeoutMs, what: "the fast partner's deliveries" });
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
-    expect(slow.received.length).toBeLessThanOrEqual(4);
+    expect(slow.received.length).toBeLessThanOrEqual(2);
   });
 
   test("longer than JetStream's patience are made once", async (context) => {
@@ -348,6 +356,7 @@ describe.concurrent("attempts under way", () => {
     const engine = await engineOf(context, configOf(partnerConfig("slow", partner.url, { timeoutMs: 10_000 })));
     await engine.ingest(eventBytes("e-1"));
     const { deliveries } = await untilHistory(engine, "e-1", inState("delivered"));
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
     expect(deliveries[0]?.attempts).toHaveLength(1);
   });

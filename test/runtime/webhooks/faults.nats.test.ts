@@ -15,7 +15,7 @@ import {
 } from "../../support/webhook-partner.ts";
 import { partnerServer as partnerOfTest } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "./engine-fixture.ts";
-import { idsOf, killWorker, producer, startWorker } from "./fault-fixture.ts";
+import { idsOf, killWorker, producer, startWorker, untilDrained } from "./fault-fixture.ts";
 
 const timeoutMs = 30_000;
 let server: NatsServerHandle;
@@ -102,6 +102,7 @@ describe("a worker killed", () => {
       timeoutMs,
       what: "every event at every partner",
     });
+    await untilDrained(nats, "fan", timeoutMs);
     const counts = partners.flatMap((partner) => idsOf(20).map((id) => partner.of(id).length));
     // Those in flight when the worker died may have been sent and not yet recorded.
     expect(counts.filter((count) => count === 0)).toEqual([]);
@@ -130,6 +131,7 @@ describe("two pods", () => {
     await other.ingest(eventBytes("after"));
     await waitFor(() => partner.of("after").length === 1, { timeoutMs, what: "the delivery from the new home" });
     expect(performance.now() - killedAt).toBeLessThan(3_000);
+    await untilDrained(nats, "pods", timeoutMs);
     expect(partner.received.map(({ eventId }) => eventId)).toEqual(["before", "after"]);
   });
 
@@ -147,6 +149,7 @@ describe("two pods", () => {
     await other?.ingest(eventBytes("after"));
     await waitFor(() => partner.of("after").length === 1, { timeoutMs, what: "the delivery from the new home" });
     expect(performance.now() - stoppedAt).toBeLessThan(1_500);
+    await untilDrained(nats, "stop", timeoutMs);
     expect(partner.received).toHaveLength(2);
   });
 });
@@ -178,6 +181,7 @@ describe("a nats-server killed under load", () => {
     await Promise.all(producers);
     const missing = (): readonly string[] => [...accepted].filter((id) => partner.of(id).length === 0);
     await waitFor(() => missing().length === 0, { timeoutMs, what: "every accepted event" });
+    await untilDrained(nats, "kill", timeoutMs);
     const doubled = [...accepted].filter((id) => partner.of(id).length > 1);
     expect({ missing: missing(), doubled }).toEqual({ missing: [], doubled: [] });
   });
@@ -200,6 +204,7 @@ describe("a nats-server killed under load", () => {
     await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
     const missing = (): readonly string[] => idsOf(300).filter((id) => partner.of(id).length === 0);
     await waitFor(() => missing().length === 0, { timeoutMs, what: "every accepted event" });
+    await untilDrained(handle, "both", timeoutMs);
     const doubled = idsOf(300).filter((id) => partner.of(id).length > 1);
     expect(doubled.length).toBeLessThanOrEqual(maxInFlight);
   });

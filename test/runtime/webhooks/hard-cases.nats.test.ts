@@ -2,11 +2,12 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createDeliveriesStream } from "../../../runtime/nats/deliveries-stream.ts";
-import { createLayout } from "../../../runtime/nats/layout.ts";
+import { createLayout, routerConsumer } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { deliveryId, messageId, partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
+import type { WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
 
@@ -32,6 +33,26 @@ async function messagesIn({ nats }: TestEngine, stream: string): Promise<number>
   return (await nats.manager.streams.info(stream)).state.messages;
 }
 
+const only = (types: string) => [{ name: "some", types: [types], tenants: ["*"], producers: [] }];
+
+/** A partner that takes the events of {@link bringSentinel} alone. */
+const witnessOf = (url: string) => partnerConfig("witness", url, { subscriptions: only("audit.**") });
+
+/** Brings an event that comes after all others, on the same path, and waits until it arrived. */
+async function bringSentinel({ ingest }: TestEngine, witness: WebhookPartnerServer): Promise<void> {
+  await ingest(eventBytes("sentinel", { type: "audit.done" }));
+  await waitFor(() => witness.of("sentinel").length === 1, { timeoutMs, what: "the sentinel" });
+}
+
+/** Waits until a consumer has handed out nothing that is not settled, and nobody asks it for more. */
+async function untilIdle({ nats }: TestEngine, stream: string, consumer: string): Promise<void> {
+  const isIdle = async (): Promise<boolean> => {
+    const { num_waiting: asked, num_ack_pending: underWay } = await nats.manager.consumers.info(stream, consumer);
+    return asked === 0 && underWay === 0;
+  };
+  await waitFor(isIdle, { timeoutMs, what: `no pull of ${consumer}` });
+}
+
 describe.concurrent("an attempt whose record cannot be written", () => {
   test("is neither made again nor lost", async (context) => {
     const partner = await partnerServer(context);
@@ -55,8 +76,10 @@ describe.concurrent("a dead letter stream that is full", () => {
   test("stops the partner, never sends again, and lets it go on when there is room", async (context) => {
     const partner = await partnerServer(context, ({ eventId }) => ({ status: eventId === "bad" ? 404 : 200 }));
     const registry = new Registry();
-    const engine = await caseOf(context, configOf(partnerConfig("one", partner.url)), { registry });
-    const { deadLetters } = engine.layout.streams;
+    const witness = await partnerServer(context);
+    const stopped = partnerConfig("one", partner.url, { subscriptions: only("payout.**") });
+    const engine = await caseOf(context, configOf(stopped, witnessOf(witness.url)), { registry });
+    const { deadLetters, deliveries } = engine.layout.streams;
     await engine.nats.manager.streams.update(deadLetters, { max_bytes: 10 });
     await engine.ingest(eventBytes("bad"));
     const blocked = async (): Promise<number> =>
@@ -67,11 +90,15 @@ describe.concurrent("a dead letter stream that is full", () => {
       timeoutMs,
       what: "routing",
     });
+    const asked = async () => (await engine.nats.manager.consumers.info(deliveries, `first-${partnerToken(stopped.uid)}`)).num_waiting;
+    await waitFor(async () => (await asked()) === 0, { timeoutMs, what: "no pull for the partner" });
+    await bringSentinel(engine, witness);
     expect(partner.of("good")).toHaveLength(0);
     expect(engine.lines.some(({ level, message }) => level === "error" && /dead letter/u.test(message))).toBe(true);
 
     await engine.nats.manager.streams.update(deadLetters, { max_bytes: 1_000_000 });
     await untilState(engine, "good", "delivered");
+    await untilEmpty(engine, timeoutMs);
     expect(await messagesIn(engine, deadLetters)).toBe(1);
     expect(partner.of("bad")).toHaveLength(1);
     expect(await blocked()).toBe(0);
@@ -119,8 +146,11 @@ describe.concurrent("a message that nobody survives", () => {
     }
     engine.engine.apply(configOf(config));
     await untilState(engine, "poison", "dead");
-    expect(partner.received).toHaveLength(0);
     await waitFor(async () => (await messagesIn(engine, deadLetters)) === 1, { timeoutMs, what: "the dead letter" });
+    await engine.ingest(eventBytes("sentinel"));
+    await untilState(engine, "sentinel", "delivered");
+    await untilEmpty(engine, timeoutMs);
+    expect(partner.received.map(({ eventId }) => eventId)).toEqual(["sentinel"]);
     const history = await engine.engine.event("poison", ["*"], { showsInternals: true });
     expect(history?.deliveries[0]?.attempts[0]?.error).toMatchObject({
       reason: "aborted",
@@ -144,6 +174,7 @@ describe.concurrent("routing", () => {
     engine.engine.apply(configOf(config));
     await engine.ingest(eventBytes("e-1"));
     await untilState(engine, "e-1", "delivered");
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
   });
 
@@ -164,6 +195,7 @@ describe.concurrent("routing", () => {
     const waiting = async (): Promise<number> => messagesIn(engine, layout.streams.deliveries);
     // What was asked for before still comes.
     await waitFor(async () => (await waiting()) >= 40, { timeoutMs, what: "routing of what was asked for" });
+    await untilIdle(engine, layout.streams.events, routerConsumer);
     expect(await waiting()).toBeLessThan(340);
     engine.engine.apply(configOf(config));
     await waitFor(() => partner.received.length >= 340, { timeoutMs, what: "every delivery" });
@@ -171,21 +203,29 @@ describe.concurrent("routing", () => {
   });
 
   test("leaves an event without takers stored and undelivered", async (context) => {
-    const engine = await caseOf(context, configOf());
+    const witness = await partnerServer(context);
+    const engine = await caseOf(context, configOf(witnessOf(witness.url)));
     await engine.ingest(eventBytes("e-1"));
+    await bringSentinel(engine, witness);
+    const { events } = engine.layout.streams;
+    const settled = async () => (await engine.nats.manager.consumers.info(events, routerConsumer)).ack_floor.stream_seq;
+    await waitFor(async () => (await settled()) === 2, { timeoutMs, what: "routing of both" });
+    await untilEmpty(engine, timeoutMs);
     expect((await engine.engine.event("e-1", ["*"]))?.deliveries).toEqual([]);
-    expect(await messagesIn(engine, engine.layout.streams.deliveries)).toBe(0);
+    expect(witness.received.map(({ eventId }) => eventId)).toEqual(["sentinel"]);
   });
 });
 
 describe.concurrent("retries", () => {
   test("get a consumer of their own at the first failure, with a quarter of the places", async (context) => {
-    const partner = await partnerServer(context, ({ attempt }) => ({ status: attempt === 1 ? 500 : 200 }));
+    const partner = await partnerServer(context, ({ attempt, eventId }) => ({ status: attempt === 1 && eventId === "e-1" ? 500 : 200 }));
     const config = partnerConfig("one", partner.url, { delivery: { maxInFlight: 8 } });
     const engine = await caseOf(context, configOf(config));
     const token = partnerToken(config.uid);
     const info = (name: string) => engine.nats.manager.consumers.info(engine.layout.streams.deliveries, name);
-    await waitFor(() => info(`first-${token}`), { timeoutMs, what: "the consumer of first attempts" });
+    await engine.ingest(eventBytes("fine"));
+    await untilState(engine, "fine", "delivered");
+    await untilEmpty(engine, timeoutMs);
     await expect(info(`retry-${token}`)).rejects.toThrow(/not found/u);
     expect((await info(`first-${token}`)).config).toMatchObject({ max_ack_pending: 8, max_deliver: -1 });
     await engine.ingest(eventBytes("e-1"));
