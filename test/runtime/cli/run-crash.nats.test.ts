@@ -68,6 +68,8 @@ describe("after kill -9 of the program", () => {
     expect(await postEvent(after.line.url, token, eventText("evt-1"))).toMatchObject({ status: 202, body: { duplicate: true } });
     expect(await postEvent(after.line.url, token, eventText("evt-2"))).toMatchObject({ status: 202, body: { duplicate: false } });
     await waitFor(() => partner.of("evt-2").length > 0, { timeoutMs, what: "the delivery of the next event" });
+    await postEvent(after.line.url, token, eventText("sentinel"));
+    await waitFor(() => partner.of("sentinel").length > 0, { timeoutMs, what: "the sentinel" });
     expect(partner.of("evt-2")).toHaveLength(1);
     await partner.close();
   });

@@ -109,7 +109,9 @@ describe("heliograph runtime", () => {
     await waitFor(async () => (await get(`${line.admin_url}/configz`)).body["partners"] === 1, { ...patience, what: "the partner" });
     await postEvent(line.url, token, eventText("evt-2"));
     await delivered("evt-2");
-    expect(partner.received).toHaveLength(1);
+    await postEvent(line.url, token, eventText("evt-3"));
+    await delivered("evt-3");
+    expect(partner.received.map(({ eventId }) => eventId)).toEqual(["evt-2", "evt-3"]);
   });
 
   test("serves https and takes only tokens that are bound to the client's certificate, when the settings ask for it", async () => {

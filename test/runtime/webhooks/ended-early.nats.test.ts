@@ -79,6 +79,7 @@ describe.concurrent("a partner that is removed", () => {
     engine.engine.apply(configOf(partnerConfig("one", partner.url, { uid: "the next of this name" })));
     await redrive(engine);
     for (const id of ["fails", ...ids]) await untilHistory(engine, id, inState("delivered"));
+    await untilEmpty(engine, timeoutMs);
     expect(ids.filter((id) => partner.of(id).length !== 1)).toEqual([]);
     expect(partner.of("fails").map(({ attempt }) => attempt)).toEqual([1, 3]);
     await waitFor(async () => (await lettersOf(engine)).items.length === 0, { timeoutMs, what: "no letters" });

@@ -6,7 +6,7 @@ import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { type Cleanup, engineCase, type EngineCase, partnerServer } from "./engine-cases.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, streamsOf, type PartnerOverrides, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -73,6 +73,7 @@ describe.concurrent("20 events a second for a partner that is held for one secon
     );
     expect(sent).toBeLessThanOrEqual(20);
     await waitFor(() => ids.every((id) => partner.of(id).length > 0), { timeoutMs, what: "every event" });
+    await untilEmpty(engine, timeoutMs);
     expect(ids.filter((id) => partner.of(id).length !== 1)).toEqual([]);
   });
 });
@@ -93,6 +94,7 @@ describe.concurrent("a delivery to a partner that is held", () => {
     engine.engine.apply(configOf(partnerConfig("one", partner.url)));
     await untilHistory(engine, "e-1", inState("delivered"));
     expect(await registry.metrics()).toContain('heliograph_webhook_held_partners{reason="unresolved"} 0');
+    await untilEmpty(engine, timeoutMs);
     expect(partner.received).toHaveLength(1);
   });
 
@@ -128,6 +130,7 @@ describe.concurrent("a delivery to a partner that is held", () => {
     engine.engine.apply(configOf(well));
     await untilHistory(engine, "pulled", inState("delivered"));
     await untilHistory(engine, "fails", inState("delivered"));
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("pulled")).toHaveLength(1);
   });
 });

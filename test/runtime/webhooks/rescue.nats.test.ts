@@ -4,7 +4,7 @@ import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { type Cleanup, engineCase, type EngineCase, partnerServer } from "./engine-cases.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -44,6 +44,7 @@ describe.concurrent("a delivery below what its consumer has settled", () => {
     await (await consumer.next())?.ackAck();
     engine.engine.apply(configOf(config));
     await untilState(engine, "e-1", "delivered");
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
     expect(engine.lines.some(({ message }) => message === "a delivery that nobody would hand out")).toBe(true);
   });
@@ -67,6 +68,7 @@ describe.concurrent("a retry in a lane without a consumer of retries", () => {
     engine.nats.connection.publish(retry, data, headers === undefined ? {} : { headers });
     engine.engine.apply(configOf(config));
     await untilState(engine, "e-1", "delivered");
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
     expect(engine.lines.some(({ message: line }) => line === "retries that had no consumer")).toBe(true);
   });
@@ -118,6 +120,7 @@ describe.concurrent("a message that JetStream gave up", () => {
     });
     engine.engine.apply(configOf(config));
     await untilState(engine, "e-1", "delivered");
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
   });
 
@@ -142,6 +145,7 @@ describe.concurrent("a message that JetStream gave up", () => {
     });
     await engine.ingest(eventBytes("after"));
     await untilState(engine, "after", "delivered");
+    await untilEmpty(engine, timeoutMs);
     expect(partner.received.map(({ eventId }) => eventId)).toEqual(["before", "after"]);
   });
 });

@@ -5,7 +5,7 @@ import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { type Cleanup, engineCase, type EngineCase, partnerServer } from "./engine-cases.ts";
+import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -57,6 +57,7 @@ describe.concurrent("streams that somebody deletes", () => {
     await untilState(engine, "later", "default/paused", "delivered");
     await engine.ingest(eventBytes("new"));
     await untilState(engine, "new", "default/active", "delivered");
+    await untilEmpty(engine, timeoutMs);
     expect(partner.of("done")).toHaveLength(2);
     expect(partner.of("later").map(({ attempt }) => attempt).sort((a, b) => a - b)).toEqual([1, 1, 2, 2]);
     expect(engine.lines.some(({ level, message }) => level === "error" && /made again/u.test(message))).toBe(true);

@@ -99,6 +99,8 @@ describe.concurrent("a replay by ids", () => {
     await waitFor(() => it.partner.of("e-1")[0], { timeoutMs, what: "the attempt" });
     const { replay_id: id } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"] }), ofAcme));
     expect(await untilReplay(it, id, { status: "completed" })).toMatchObject({ matched: 1, in_progress: 1, published: 0 });
+    await it.ingest(eventBytes("sentinel"));
+    await waitFor(() => it.partner.of("sentinel")[0], { timeoutMs, what: "the sentinel" });
     expect(it.partner.of("e-1")).toHaveLength(1);
   });
 
@@ -138,12 +140,16 @@ describe.concurrent("a replay of a window", () => {
     const window = { from: new Date(Date.now() - 60_000).toISOString(), only_failed: true };
     const dry = await it.engine.replays.replay(json({ ...window, dry_run: true }), ofAcme);
     expect(dry).toEqual({ dry_run: true, matched: 6, in_progress: 0, too_old: 0, missing: 0, complete: true });
-    expect(it.partner.received).toHaveLength(8);
+    await it.ingest(eventBytes("good-3"));
+    await untilState(it, "good-3", "delivered");
+    expect(it.partner.received).toHaveLength(9);
     const startedAtMs = performance.now();
     const { replay_id: id } = replayed(await it.engine.replays.replay(json({ ...window, rate_per_second: 4 }), ofAcme));
     expect(await untilReplay(it, id, { status: "completed", delivered: 6 })).toMatchObject({ matched: 6, published: 6, failed: 0 });
     // One at once and four a second after it.
     expect(performance.now() - startedAtMs).toBeGreaterThan(750);
+    await it.ingest(eventBytes("good-4"));
+    await untilState(it, "good-4", "delivered");
     expect(it.partner.of("good-1")).toHaveLength(1);
     const left = await it.engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, ofAcme);
     expect(left.items).toEqual([]);
