@@ -58,6 +58,7 @@ const dryRunEventsMax = 256;
 const busySeconds = 30;
 const hiddenDetail = "An internal error stops the replay.";
 const idForm = /^[\w-]{1,64}$/u;
+const replayMarks = ["published", "delivered", "failed"] as const;
 
 /** What taking replays in needs. */
 export type ReplaysDeps = ReplayDeps & HistoryDeps;
@@ -186,8 +187,9 @@ async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunAnswer> {
 }
 
 async function answerOf({ replays }: ReplayDeps, { id, status, createdAt, tally, detail }: ReplayJob): Promise<ReplayAnswer> {
-  const marks = (["published", "delivered", "failed"] as const).map((mark) => replays.count(id, mark));
-  const [published = 0, delivered = 0, failed = 0] = status === "queued" ? [] : await Promise.all(marks);
+  // Of one that is queued there is none: a count that nobody waits for would end the process when it fails.
+  const counted = status === "queued" ? [] : replayMarks;
+  const [published = 0, delivered = 0, failed = 0] = await Promise.all(counted.map((mark) => replays.count(id, mark)));
   const { matched, inProgress, tooOld, missing } = tally;
   const met = { matched, in_progress: inProgress, too_old: tooOld, missing };
   return { replay_id: id, status, created_at: createdAt, ...met, published, delivered, failed, detail: detail ?? null };

@@ -1,0 +1,202 @@
+import { Registry } from "prom-client";
+import type { DeliveriesStream, DeliveryToStore, LaneConsumer, LaneState } from "../../../runtime/nats/deliveries-stream.ts";
+import type { DeadLetterToStore } from "../../../runtime/nats/dead-letters-stream.ts";
+import type { LaneQueue } from "../../../runtime/nats/layout.ts";
+import type { PublishAnswer } from "../../../runtime/nats/publish.ts";
+import type { Pull, PullOptions } from "../../../runtime/nats/pull.ts";
+import type { PulledMessage } from "../../../runtime/nats/pulled-message.ts";
+import type { StoredMessage } from "../../../runtime/nats/stored-messages.ts";
+import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
+import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
+import { compilePartners, type Partner } from "../../../runtime/webhooks/partner.ts";
+import { createPartnerMetrics } from "../../../runtime/webhooks/partner-metrics.ts";
+import type { RouterDeps } from "../../../runtime/webhooks/router.ts";
+import { ManualClock, settle } from "../../support/manual-clock.ts";
+import { configOf, memoryLog, partnerConfig, type LogLine, type PartnerOverrides } from "./engine-fixture.ts";
+
+/** A pull that hands out what a test gives it. */
+export interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
+  /** `first-LANE`, `retry-LANE` or `router`. */
+  readonly name: string;
+  topUps: number;
+  isOver: boolean;
+}
+
+/** Answers of streams in the order in which they are asked for; `stored` when none is left. */
+export interface Answers {
+  readonly publishFirst: PublishAnswer[];
+  readonly schedule: PublishAnswer[];
+  readonly letter: PublishAnswer[];
+}
+
+/** Everything a delivery needs, in memory, in a time that stands still until a test moves it. */
+export interface MemoryContext {
+  readonly context: RouterDeps;
+  readonly clock: ManualClock;
+  readonly ending: AbortController;
+  /** What was done to JetStream and to messages, in order. */
+  readonly done: string[];
+  readonly answers: Answers;
+  readonly stored: DeliveryToStore[];
+  readonly letters: DeadLetterToStore[];
+  /** Live messages and attempt records that are found. */
+  readonly past: { live: StoredMessage[]; attempts: StoredMessage[] };
+  readonly pulls: MemoryPull[];
+  /** Names of pulls that run. */
+  readonly running: () => readonly string[];
+  /** Consumers of retries, by lane. */
+  readonly retries: Map<string, LaneState>;
+  /** What partners answer. */
+  readonly partner: { answer: () => Outcome | Promise<Outcome> };
+  /** Errors of the next changes of consumers. */
+  readonly consumerErrors: Error[];
+  readonly lanes: Map<string, readonly LaneQueue[]>;
+  readonly lines: readonly LogLine[];
+}
+
+export const stored: PublishAnswer = { kind: "stored", seq: 7 };
+export const refused: PublishAnswer = { kind: "refused", code: 10_077, detail: "maximum bytes exceeded" };
+export const unexpected: PublishAnswer = { kind: "unexpected" };
+export const duplicate: PublishAnswer = { kind: "duplicate", seq: 3 };
+
+/** An answer of a partner. */
+export const answered = (status: number): Outcome => ({
+  kind: "response",
+  status,
+  headers: {},
+  body: "",
+  bodyTruncated: false,
+  timings: { totalMs: 1 },
+});
+
+/** Lets everything that is ready run, however many steps that are. */
+export async function quiet(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await settle();
+}
+
+/** Moves a clock on and lets what falls due run. */
+export async function advance(clock: ManualClock, byMs: number): Promise<void> {
+  clock.advance(byMs);
+  await quiet();
+}
+
+/** A compiled partner, alone in its configuration. */
+export function compiled(name: string, overrides: PartnerOverrides = {}): Partner {
+  const [partner] = compilePartners(configOf(partnerConfig(name, "https://partner.test/hooks", overrides)), []);
+  if (partner === undefined) throw new Error("no partner");
+  return partner;
+}
+
+/** A message that tells in `done` what was said of it. */
+export function pulled(done: string[], message: Pick<StoredMessage, "subject" | "headers">, deliveryCount = 1, seq = 5): PulledMessage {
+  const say = (word: string) => () => void done.push(`${word} ${seq}`);
+  const data = Buffer.from('{"event_id":"e-1"}');
+  return { ...message, seq, deliveryCount, storedAtMs: 0, data, ack: say("ack"), working: say("working"), release: say("release") };
+}
+
+/** What is stored, as it is read back. */
+export function storedAs({ lane, partner, did, headers }: DeliveryToStore): StoredMessage {
+  const texts = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return { subject: `t.dlv.${lane}.${partner}.${did}`, seq: 1, storedAtMs: 0, headers: Object.fromEntries(texts), data: Buffer.from("") };
+}
+
+/** Nothing is stored, and every partner answers 200. */
+export function memoryContext(): MemoryContext {
+  const clock = new ManualClock();
+  const ending = new AbortController();
+  const { log, lines } = memoryLog();
+  const parts = {
+    clock,
+    ending,
+    lines,
+    done: [] as string[],
+    answers: { publishFirst: [], schedule: [], letter: [] } as Answers,
+    stored: [] as DeliveryToStore[],
+    letters: [] as DeadLetterToStore[],
+    past: { live: [], attempts: [] } as MemoryContext["past"],
+    pulls: [] as MemoryPull[],
+    running: () => parts.pulls.filter(({ isOver }) => !isOver).map(({ name }) => name),
+    retries: new Map<string, LaneState>(),
+    partner: { answer: (): Outcome | Promise<Outcome> => answered(200) },
+    consumerErrors: [] as Error[],
+    lanes: new Map<string, readonly LaneQueue[]>(),
+  };
+  const registry = new Registry();
+  const context = {
+    deliveries: deliveriesIn(parts),
+    attempts: {
+      append: async (_tenant: string, _hash: string, text: string) => (parts.done.push(`record ${kindOf(text)}`), stored),
+      read: async () => parts.past.attempts,
+    },
+    deadLetters: {
+      append: async (letter: DeadLetterToStore) => answerOf(parts, parts.answers.letter, "letter", () => parts.letters.push(letter)),
+    },
+    disabled: { mark: async () => void parts.done.push("mark"), isDisabled: async () => false },
+    events: { ensureRouter: async () => 0, pull: (options: Omit<PullOptions, "stream" | "consumer">) => pullOf(parts, "router", options) },
+    backlogs: { isFull: () => false },
+    listPartner: async () => undefined,
+    sender: { send: async () => (parts.done.push("POST"), parts.partner.answer()), close: async () => undefined },
+    consents: { of: async () => ({}), verdictOf: () => undefined },
+    now: () => clock.wallMs(),
+    clock,
+    random: () => 0,
+    podId: "pod-1",
+    installation: "test",
+    version: "test",
+    log,
+    metrics: createDeliveryMetrics(registry),
+    partnerMetrics: createPartnerMetrics(registry),
+    onStage: () => undefined,
+    onSettled: async () => undefined,
+    onBreakerOpen: async () => undefined,
+    ending: ending.signal,
+  };
+  return { ...parts, context: context as unknown as RouterDeps };
+}
+
+type Parts = Omit<MemoryContext, "context">;
+
+function deliveriesIn(parts: Parts): Partial<DeliveriesStream> {
+  const keep = (delivery: DeliveryToStore) => () => parts.stored.push(delivery);
+  return {
+    publishFirst: async (delivery) => answerOf(parts, parts.answers.publishFirst, `first ${delivery.messageId}`, keep(delivery)),
+    schedule: async (delivery, { seq }, atMs) =>
+      answerOf(parts, parts.answers.schedule, `schedule ${delivery.messageId} after ${seq} in ${atMs - parts.clock.wallMs()}`, keep(delivery)),
+    forward: async (delivery) => answerOf(parts, parts.answers.schedule, `forward ${delivery.messageId} to ${delivery.lane}`, keep(delivery)),
+    live: async () => parts.past.live,
+    ensureConsumer: async ({ queue, lane, maxAckPending }: LaneConsumer) => {
+      const error = parts.consumerErrors.shift();
+      if (error !== undefined) throw error;
+      if (queue === "retry" && !parts.retries.has(lane)) parts.retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 0 });
+      parts.done.push(`consumer ${queue} ${maxAckPending}`);
+    },
+    laneState: async (queue, lane) => (queue === "retry" ? parts.retries.get(lane) : { messages: 0, settledSeq: 0, pausedMs: 0 }),
+    pause: async (queue, _lane, untilMs) => void parts.done.push(`pause ${queue} ${Math.max(0, untilMs - parts.clock.wallMs())}`),
+    pull: (queue, lane, options) => pullOf(parts, `${queue}-${lane}`, options),
+    lanes: async () => parts.lanes,
+    removeLane: async (lane) => (parts.done.push(`remove ${lane}`), true),
+  };
+}
+
+function answerOf({ done }: Parts, answers: PublishAnswer[], what: string, keep: () => unknown): PublishAnswer {
+  const answer = answers.shift() ?? stored;
+  done.push(`${what}: ${answer.kind}`);
+  if (answer.kind === "stored") keep();
+  return answer;
+}
+
+function pullOf({ pulls }: Parts, name: string, options: Omit<PullOptions, "stream" | "consumer">): Pull {
+  const pull: MemoryPull = { ...options, name, topUps: 0, isOver: false };
+  pulls.push(pull);
+  pull.onOpen();
+  return {
+    topUp: () => void (pull.topUps += 1),
+    watch: () => undefined,
+    stop: async () => void (pull.isOver = true),
+  };
+}
+
+function kindOf(text: string): string {
+  const { kind, settlement } = JSON.parse(text) as { readonly kind?: string; readonly settlement?: { readonly kind: string } };
+  return settlement?.kind ?? kind ?? "?";
+}
