@@ -3,7 +3,7 @@ import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import type { AdmitQuery, AdmittedQuery } from "./admission.ts";
-import { instantAnswer, queryAnswer } from "./answer.ts";
+import { describePlan, instantAnswer, queryAnswer } from "./answer.ts";
 import { pointsOf, type AnsweredQuery } from "./asked-again.ts";
 import type { Answers } from "./cache/answers.ts";
 import { cachedStores, type CachedStores } from "./cache/cached-stores.ts";
@@ -15,7 +15,7 @@ import type { ClassLanes } from "./class-lanes.ts";
 import { refuseSunset } from "./deprecation.ts";
 import { explanationOf, recordReads, takeExplain, type RecordedStores } from "./explain.ts";
 import { later } from "./freshness.ts";
-import { findAnswer, keepAnswer, lifetimesOf, newAnswerHeaders } from "./kept-answers.ts";
+import { findAnswer, keepAnswer, lifetimesOf, newAnswerHeaders, notKept } from "./kept-answers.ts";
 import type { Again, MetricsAnswer, Parameters, RequestContext } from "./metrics-api.ts";
 import { makePlan, type Plan } from "./plan.ts";
 import { makeInstant, makeQuery, type Query, type World } from "./query.ts";
@@ -123,7 +123,9 @@ function known({ route, plan, admitted, explain }: Answering, { caller, context 
   admitted.charge([], 0);
   sources.looked(pointsOf(plan));
   const again = sources.remember?.({ plan, caller, found });
-  return { ...found.answer, ...(again === undefined ? {} : { again }) };
+  // Who asked first may be of another class.
+  const headers = { ...found.answer.headers, "X-Query-Plan": describePlan(plan) };
+  return { ...found.answer, headers, ...(again === undefined ? {} : { again }) };
 }
 
 async function answerAnew(answering: Answering, request: QueryRequest, sources: QuerySources): Promise<MetricsAnswer> {
@@ -143,7 +145,7 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   const made = { answer: routes[route].answer(plan, found.result, { snapshot: found.snapshot, pace }), nowMs, oldest: cached.counts().oldest };
   const { headers, ...others } = made.answer;
   const isStale = cached.counts().stale > 0;
-  const own = { ...(isStale ? {} : newAnswerHeaders(plan, made)), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
+  const own = { ...(isStale ? notKept : newAnswerHeaders(plan, made)), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
   const answer = { ...others, headers: { ...headers, ...own } };
   if (explain) return { ...answer, json: undefined, body: { ...answer.body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate, stretches: cached.counts().stretches }) } };
   if (found.source === "store" && !isStale) keepAnswer(sources.answers, route, plan, { ...made, answer });

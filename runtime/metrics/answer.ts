@@ -189,7 +189,7 @@ function hintsFor(query: Query): Readonly<Record<string, string>> {
 }
 
 /** `class=A, points=720, <metric>;agg=avg;stores=2;ranges=2`. Source: RFC 8941 §3.2, dictionaries. */
-function describePlan({ query, parts, grid }: Plan): string {
+export function describePlan({ query, parts, grid }: Plan): string {
   const members = query.metrics.map((metric) => {
     const own = parts.filter((part) => part.metric === metric);
     const { entry, aggregation } = metric;

@@ -1,4 +1,3 @@
-import { Refusal } from "../errors/refusal.ts";
 import type { AdmitQueryNow } from "./admission.ts";
 import type { PointCounts } from "./cache/hit-log.ts";
 import type { Caller } from "./caller.ts";
@@ -7,7 +6,7 @@ import type { FoundAnswer } from "./kept-answers.ts";
 import type { Again } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
 import type { Query } from "./query.ts";
-import type { ResolvedWindow } from "./window.ts";
+import { keepsWindow } from "./keeps-window.ts";
 
 /** A query that was answered from what is kept. */
 export interface AnsweredQuery {
@@ -46,20 +45,7 @@ export function pointsOf({ grid, parts }: Plan): PointCounts {
 }
 
 function isStillAsked({ metrics, window, windowAt }: Query, nowMs: number): boolean {
-  return !metrics.some(({ entry }) => isPastSunset(entry.metric, nowMs)) && isSame(window, at(windowAt, nowMs));
-}
-
-function at(windowAt: Query["windowAt"], nowMs: number): ResolvedWindow | undefined {
-  try {
-    return windowAt(nowMs);
-  } catch (error) {
-    if (error instanceof Refusal) return undefined;
-    throw error;
-  }
-}
-
-function isSame(one: ResolvedWindow, other: ResolvedWindow | undefined): boolean {
-  return one.fromMs === other?.fromMs && one.toMs === other.toMs && one.stepSeconds === other.stepSeconds && one.downsample === other.downsample;
+  return !metrics.some(({ entry }) => isPastSunset(entry.metric, nowMs)) && keepsWindow({ window, windowAt }, nowMs);
 }
 
 /** What was asked before, until the next configuration. */

@@ -1,6 +1,7 @@
 import { leftMs, type Answers, type KeptAnswer } from "./cache/answers.ts";
 import type { Lifetimes, OldestReads } from "./cache/pieces.ts";
 import { freshnessHeader, freshnessOf, later } from "./freshness.ts";
+import { keepsWindow } from "./keeps-window.ts";
 import type { MetricsAnswer } from "./metrics-api.ts";
 import type { Plan } from "./plan.ts";
 import type { Query } from "./query.ts";
@@ -34,19 +35,19 @@ export function findAnswer(answers: Answers, route: string, { query }: Plan, now
   const lifetimes = lifetimesOf(query);
   const kept = answers.find(key, lifetimes, nowMs);
   if (kept === undefined) return undefined;
-  const aged = agedHeaders(kept, lifetimes, nowMs);
+  const aged = agedHeaders(kept, query, nowMs);
   const { headers, ...rest } = kept.answer;
   return {
     answer: { ...rest, headers: { ...headers, ...aged, "Server-Timing": "cache;desc=answer" } },
     aged,
-    again: (atMs) => (answers.find(key, lifetimes, atMs) === kept ? agedHeaders(kept, lifetimes, atMs) : undefined),
+    again: (atMs) => (answers.find(key, lifetimes, atMs) === kept ? agedHeaders(kept, query, atMs) : undefined),
   };
 }
 
-function agedHeaders(kept: KeptAnswer, lifetimes: Lifetimes, nowMs: number): FoundAnswer["aged"] {
+function agedHeaders(kept: KeptAnswer, query: Query, nowMs: number): FoundAnswer["aged"] {
   const ageMs = nowMs - kept.madeAtMs;
   return {
-    ...cacheControl(leftMs(kept, lifetimes, nowMs)),
+    ...cacheControl(keptForMs(kept, query, nowMs)),
     ...freshnessHeader([later(freshnessOf(kept.answer.headers), Math.ceil(ageMs / 1_000))]),
     "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
   };
@@ -70,8 +71,18 @@ export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer
 
 /** How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all. */
 export function newAnswerHeaders(plan: Plan, { answer: { status }, nowMs, oldest }: NewAnswer): Readonly<Record<string, string>> {
-  const lifetimeMs = leftMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, lifetimesOf(plan.query), nowMs);
-  return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : {};
+  const lifetimeMs = keptForMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
+  return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : notKept;
+}
+
+/** Of an answer that nobody may keep. An item of a bulk says so as well. */
+export const notKept: Readonly<Record<string, string>> = { "Cache-Control": "no-store" };
+
+/** For how long a caller may keep an answer: no longer than a tail when another point belongs to its window by then. */
+function keptForMs(made: Parameters<typeof leftMs>[0], query: Query, nowMs: number): number {
+  const lifetimes = lifetimesOf(query);
+  const pointsMs = leftMs(made, lifetimes, nowMs);
+  return keepsWindow(query, nowMs + pointsMs) ? pointsMs : Math.min(pointsMs, lifetimes.tailMs);
 }
 
 function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {

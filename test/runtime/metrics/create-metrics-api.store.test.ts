@@ -135,6 +135,7 @@ describe("an answer", () => {
       },
     });
     expect(headers).toEqual({
+      "Cache-Control": "no-store",
       "X-Data-Freshness": "5400s",
       "X-Downsample": "none",
       "X-Partial": "false",

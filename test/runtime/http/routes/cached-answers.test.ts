@@ -99,3 +99,31 @@ describe("a strong ETag (Operational Metrics API §6, If-None-Match)", () => {
     expect((await coded("br, identity;q=0.5")).headers["content-encoding"]).toBeUndefined();
   });
 });
+
+describe("an answer whose points have settled", () => {
+  const moving = lag.replace("step=1m", "step=5m");
+
+  test("may be kept for as long as its points, or as a tail where its window has moved by then (Operational Metrics API §6)", async () => {
+    const server = await start();
+    const kept: (string | undefined)[] = [];
+    for (const seconds of [240, 294, 297]) {
+      server.nowMs = startMs + seconds * 1_000;
+      kept.push((await server.get(moving)).headers["cache-control"]);
+      kept.push((await server.get(`${moving}&to=2026-01-01T12:00:00Z`)).headers["cache-control"]);
+    }
+    const [whole, tail] = ["private, max-age=10", "private, max-age=5"];
+    expect(kept).toEqual([whole, whole, tail, whole, tail, "private, max-age=7"]);
+  });
+
+  test("names the class of whoever asks, whoever asked first", async () => {
+    const server = await start();
+    const B = { ...server.config.classDefaults.B, memorySeconds: 10, hotTailSeconds: 5 };
+    const clients = [{ clientId: "operations", tenants: [], regions: [], environments: [], metrics: [] }];
+    const quota = { uid: "b", namespace: "metrics", name: "b", generation: 1, specDigest: "b", class: "B", limits: B, perMetric: [], clients } as const;
+    const { config } = server;
+    const A = { ...config.classDefaults.A, memorySeconds: 10, hotTailSeconds: 5 };
+    server.apply({ ...config, quotas: [quota], classDefaults: { ...config.classDefaults, A, B } });
+    const plans = [await server.get(lag), await server.get(lag, as("operations"))].map(({ headers }) => headers["x-query-plan"]?.split(",")[0]);
+    expect(plans).toEqual(["class=A", "class=B"]);
+  });
+});

@@ -104,6 +104,7 @@ export const callers: Readonly<Record<string, Partial<Caller>>> = {
   everyone: { scopes: ["metrics:read"] },
   explainer: { scopes: ["metrics:read", "metrics:explain"] },
   fuzzer: { scopes: ["metrics:read", "metrics:explain", "metrics:peer"] },
+  operations: { client: "operations" },
   public: { scopes: ["metrics:read.public"] },
   brandA: { tenants: ["brand-a"], regions: ["eu"] },
   nobody: { scopes: ["events:write"] },
