@@ -24,7 +24,7 @@ export interface Store {
   readonly identity: string;
   readonly client: PrometheusClient;
   /**
-   * Runs one read of the store, unless it failed too often just now, and notes how that went.
+   * Runs one read of the store, unless it failed too often just now, and notes how that went if the store was asked for anything.
    *
    * @throws StoreError `resting`; whatever the read throws
    */
@@ -75,10 +75,13 @@ export function createStore(options: StoreOptions): Store {
     async run(read) {
       const settle = breaker.admit();
       if (settle === undefined) throw new StoreError("resting", "the store failed too often just now");
+      const before = connection.answers();
       try {
         const value = await read();
-        state = "ok";
-        settle("ok");
+        // What was known already tells nothing of the store.
+        const isAnswered = connection.answers() > before;
+        if (isAnswered) state = "ok";
+        settle(isAnswered ? "ok" : "neutral");
         return value;
       } catch (error) {
         note(error, settle);
@@ -107,20 +110,29 @@ interface Connection {
   readonly client: PrometheusClient;
   readonly timeoutMs: number;
   readonly probe: (nowMs: number, call: StoreCall) => Promise<StoreCapabilities>;
+  /** Requests that the store has answered. */
+  readonly answers: () => number;
   readonly close: Store["close"];
 }
 
 function connect({ config: { region, prometheus, peer }, material, makePeerClient }: StoreOptions): Connection {
   const budget = createRetryBudget();
+  let answered = 0;
+  const answers = (): number => answered;
+  const counted = <Asked extends readonly unknown[], Answer>(send: (...asked: Asked) => Promise<Answer>) => async (...asked: Asked): Promise<Answer> => {
+    const answer = await send(...asked);
+    answered += 1;
+    return answer;
+  };
   if (prometheus !== undefined) {
     const http = createStoreHttp(prometheus, secretsOf(prometheus, material));
-    const client = createPrometheusClient(prometheus, retryingPost(http.post, { budget }));
-    return { client, timeoutMs: prometheus.timeoutMs, probe: (nowMs, call) => probeStore(client, nowMs, call), close: (ending) => http.close(ending) };
+    const client = createPrometheusClient(prometheus, retryingPost(counted(http.post), { budget }));
+    return { client, timeoutMs: prometheus.timeoutMs, probe: (nowMs, call) => probeStore(client, nowMs, call), answers, close: (ending) => http.close(ending) };
   }
   if (makePeerClient === undefined) throw new TypeError(`the peer of ${region} cannot be asked without a client`);
   const http = createPeerHttp(peer, secretsOf(peer, material), budget);
-  const client = makePeerClient(http.send, { region, increases: peer.increases });
-  return { client, timeoutMs: peer.timeoutMs, probe: (_nowMs, call) => client.probe(call), close: (ending) => http.close(ending) };
+  const client = makePeerClient(counted(http.send), { region, increases: peer.increases });
+  return { client, timeoutMs: peer.timeoutMs, probe: (_nowMs, call) => client.probe(call), answers, close: (ending) => http.close(ending) };
 }
 
 interface SharedProbe {

@@ -86,6 +86,28 @@ describe("the capabilities of a store", () => {
   });
 });
 
+describe("a store that is down", () => {
+  test("is left alone and said to fail, however much of what is wanted of it is known", async () => {
+    let down = false;
+    const { url } = await start((response, request) => {
+      if (down) response.socket?.destroy();
+      else success(vector("5"))(response, request);
+    });
+    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
+    closing.push(() => store.close({ atOnce: true }));
+    const ask = () => store.run(() => store.client.single("up", 0, storeCall()));
+    const look = () => store.run(async () => "known");
+    expect([await ask(), store.state()]).toEqual([5, "ok"]);
+    down = true;
+    for (let failures = 0; failures < 4; failures += 1) {
+      await expect(ask()).rejects.toMatchObject({ kind: "unreachable" });
+      expect([await look(), store.state()]).toEqual(["known", "failing"]);
+    }
+    await expect(ask()).rejects.toMatchObject({ kind: "unreachable" });
+    await expect(ask()).rejects.toMatchObject({ kind: "resting" });
+  });
+});
+
 describe("a set of stores", () => {
   const setOf = (): StoreSet => {
     const set = createStoreSet(Date.now);
