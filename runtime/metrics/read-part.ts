@@ -4,7 +4,7 @@ import { flavours } from "../stores/flavours.ts";
 import type { HistogramSeries } from "../stores/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../stores/matrix.ts";
 import type { RangeBoundary, StoreCapabilities } from "../stores/probe.ts";
-import type { Narrower, PrometheusClient, RangeAnswer, RangeGrid, StoreExemplar } from "../stores/prometheus-client.ts";
+import type { Narrower, PrometheusClient, RangeAnswer, RangeAsk, RangeGrid, StoreExemplar } from "../stores/prometheus-client.ts";
 import { StoreError } from "../stores/store-error.ts";
 import type { CallOrigin, StoreCall } from "../stores/store-http.ts";
 import type { Store } from "../stores/store.ts";
@@ -73,9 +73,30 @@ async function readAll(reading: Reading): Promise<StoreAnswer> {
 type RangesAnswer = Pick<StoreAnswer, "ranges" | "histograms" | "layout" | "warning">;
 
 async function readRanges(reading: Reading): Promise<RangesAnswer> {
-  const answers = await readExtents(reading, (...asked) => reading.client.range(...asked), joinSeries);
+  const read = reading.part.ranges.length > 1 ? readTogether(reading) : readExtents(reading, (...asked) => reading.client.range(...asked), joinSeries);
+  const answers = await read;
   return { ranges: answers.map(({ series }) => series), histograms: [], layout: undefined, warning: gravest(answers.map(({ warning }) => warning)) };
 }
+
+/** Range queries that are worth nothing alone, such as a sum and a count: each extent of all of them is of one reading. */
+async function readTogether({ plan, part, client, call, boundary }: Reading): Promise<readonly RangeAnswer<StoreSeries>[]> {
+  const rangeMs = plan.query.window.stepSeconds * 1_000;
+  const read = (asks: readonly RangeAsk[]): Promise<readonly RangeAnswer<StoreSeries>[]> =>
+    client.ranges?.(asks, call) ?? Promise.all(asks.map(({ query, grid }) => client.range(query, grid, call)));
+  const extents = await runBounded(part.extents, Math.max(1, Math.floor(requestsMax / part.ranges.length)), async (extent) => ({
+    extent,
+    answers: await read(part.ranges.map((range) => ({
+      query: printVector(range, boundary),
+      grid: { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+    }))),
+  }));
+  return part.ranges.map((_, place) => {
+    const own = extents.map(({ extent, answers }) => ({ extent, ...(answers[place] ?? nothing) }));
+    return { series: joinSeries(own, plan.grid), warning: gravest(own.map(({ warning }) => warning)) };
+  });
+}
+
+const nothing: RangeAnswer<StoreSeries> = { series: [], warning: "none" };
 
 async function readNative(reading: Reading): Promise<RangesAnswer> {
   const [answer] = await readExtents(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);

@@ -29,6 +29,12 @@ export interface Narrower {
   readonly print: (widthMs: number) => string | undefined;
 }
 
+/** One range query. */
+export interface RangeAsk {
+  readonly query: string;
+  readonly grid: RangeGrid;
+}
+
 /** An exemplar as the store keeps it. */
 export interface StoreExemplar {
   readonly seriesLabels: Readonly<Record<string, string>>;
@@ -44,6 +50,11 @@ export interface StoreExemplar {
 export interface PrometheusClient {
   /** `POST /api/v1/query_range` of a query whose values are numbers. */
   range(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<StoreSeries>>;
+  /**
+   * Several of those over one grid, whose answers belong together: what a cache knows of one of them it gives only with what it
+   * read of the others. @default each alone
+   */
+  ranges?(asks: readonly RangeAsk[], call: StoreCall): Promise<readonly RangeAnswer<StoreSeries>[]>;
   /** `POST /api/v1/query_range` of a query whose values are native histograms. */
   histograms(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<HistogramSeries>>;
   /** `POST /api/v1/query` */

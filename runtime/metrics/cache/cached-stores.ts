@@ -11,6 +11,7 @@ import type { ReadCache } from "./read-cache.ts";
 import { readMoment } from "./read-moment.ts";
 import { readThrough, type Reading, type Source } from "./read-through.ts";
 import { nativeHistograms, numbers } from "./series-kind.ts";
+import { answerAt, askTogether, queryTogether } from "./together.ts";
 
 /** Where the points of a query came from. */
 export interface CacheCounts extends PointCounts {
@@ -94,8 +95,21 @@ function cachedClient(store: Store, lasting: Store, reading: Reading): Prometheu
     ask: (...asked) => client.histograms(...asked),
     askLater: (...asked) => lasting.run(() => lasting.client.histograms(...asked)),
   };
+  const inOne: Source<StoreSeries> = {
+    ...asNumbers,
+    name: `numbers together of ${identity}`,
+    ask: (...asked) => askTogether(client, ...asked),
+    askLater: (...asked) => lasting.run(() => askTogether(lasting.client, ...asked)),
+  };
   return {
     ...client,
+    async ranges(asks, call) {
+      const wanted = queryTogether(asks);
+      if (wanted === undefined) return [];
+      const note: Reading["note"] = (stretches, reads, renewed) => reading.note(asks.flatMap(() => stretches), reads, renewed * asks.length);
+      const answer = await readThrough(inOne, { ...wanted, call, ...own }, { ...reading, note });
+      return asks.map((_, place) => answerAt(answer, place));
+    },
     range: (query, grid, call) => readThrough(asNumbers, { query, grid, call, ...own }, reading),
     histograms: (query, grid, call) => readThrough(asHistograms, { query, grid, call, ...own }, reading),
     single: (query, timeMs, call) => readMoment({ identity, query, timeMs, call }, { now: client, later: lasting }, reading),
