@@ -37,7 +37,7 @@ e2e: install go-ready ## The product in a real cluster, as a user installs it (t
 	@$(RUN) test -- --project cluster test/e2e
 
 soak: export HELIOGRAPH_SOAK = 1
-soak: test ## test with all runs of the random tests: five times as many (an hour)
+soak: test ## test with all runs of the random tests, five times as many, and an hour of the probe (two hours)
 
 image: install ## Build the image into dist/image.tar: make image ARGS="--tag NAME --base IMAGE"
 	@$(RUN) image -- $(ARGS)

@@ -36,6 +36,10 @@ export interface PrometheusHandle {
   log(): string;
   /** Ends the server and removes what it stored. */
   stop(): Promise<void>;
+  /** Ends the server as a crash would and keeps what it stored, for `restart`. */
+  kill9(): Promise<void>;
+  /** Starts the server again on the same port and data. */
+  restart(): Promise<void>;
 }
 
 const configDefault = "global: {}\nstorage:\n  tsdb:\n    out_of_order_time_window: 12h\n";
@@ -70,12 +74,23 @@ export async function startPrometheus(options: PrometheusOptions = {}): Promise<
       ...(await takesOtlp(command) ? ["--web.enable-otlp-receiver"] : []),
       ...(options.flags ?? []),
     ];
-    const { server, url } = await launch(command, flags, options.port);
-    const stop = async (): Promise<void> => {
-      await server.stop();
-      await folder.remove();
+    let { server, url } = await launch(command, flags, options.port);
+    return {
+      url,
+      get pid() {
+        return server.pid;
+      },
+      log: () => server.log(),
+      kill9: () => server.kill9(),
+      restart: async () => {
+        await server.stop();
+        ({ server, url } = await launch(command, flags, Number(new URL(url).port)));
+      },
+      stop: async () => {
+        await server.stop();
+        await folder.remove();
+      },
     };
-    return { url, pid: server.pid, log: () => server.log(), stop };
   } catch (error) {
     await folder.remove();
     throw error;
@@ -87,7 +102,7 @@ async function launch(
   flags: readonly string[],
   port?: number,
 ): Promise<{ server: ServerProcess; url: string }> {
-  for (let tries = port === undefined ? 1 : startTriesMax; ; tries += 1) {
+  for (let tries = 1; ; tries += 1) {
     const address = `127.0.0.1:${port ?? (await freePort())}`;
     const url = `http://${address}`;
     try {

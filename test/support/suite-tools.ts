@@ -7,7 +7,7 @@ import type { ToolName } from "../tools/tool-table.ts";
 
 const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
   nats: ["nats-server"],
-  store: ["prometheus", "promtool", "victoria-metrics"],
+  store: ["nats-server", "prometheus", "promtool", "victoria-metrics"],
   kube: ["etcd", "kube-apiserver", "helm", "helm4", "helm-unittest", "helm-docs", "kubeconform", "kube-score", "promtool", "resource-health"],
   cluster: ["kubelet", "kubectl", "coredns", "helm", "helm4", "nats-server", "nats-backup", "prometheus"],
 };

@@ -13,6 +13,9 @@ export interface TcpProxy {
   /** Resets every connection, and each new one at once, until it passes bytes on again. */
   block(): void;
   unblock(): void;
+  /** Keeps every byte, of new connections too, until {@link TcpProxy.release}: what is behind seems to hang. */
+  hold(): void;
+  release(): void;
   stop(): Promise<void>;
 }
 
@@ -20,6 +23,8 @@ export interface TcpProxy {
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
+  const lines = new Set<readonly [Socket, Socket]>();
+  let isHeld = false;
   let connections = 0;
   let isBlocked = false;
   let bytesSent = 0;
@@ -34,13 +39,17 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       bytesSent += bytes.length;
     });
     for (const [one, other] of [[near, far], [far, near]] as const) {
+      const line = [one, other] as const;
       sockets.add(one);
+      lines.add(line);
       one.on("error", () => other.destroy());
       one.on("close", () => {
         sockets.delete(one);
+        lines.delete(line);
         other.destroy();
       });
-      one.pipe(other);
+      if (isHeld) one.pause();
+      else one.pipe(other);
     }
   });
   server.listen(0, "127.0.0.1");
@@ -61,6 +70,14 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     },
     unblock: () => {
       isBlocked = false;
+    },
+    hold: () => {
+      isHeld = true;
+      for (const [one, other] of lines) one.unpipe(other).pause();
+    },
+    release: () => {
+      isHeld = false;
+      for (const [one, other] of lines) one.pipe(other);
     },
     stop: async () => {
       server.close();

@@ -1,0 +1,58 @@
+import { kinds, inStore } from "../runtime/metrics/oracle/asked.ts";
+import type { Answer, AnswerBody } from "./answers.ts";
+import { isInCatalog, settleSeconds, type ProbedMetricId } from "./catalog.ts";
+import { regionsOf, type Panel } from "./panels.ts";
+import type { StoreRecord } from "./store-record.ts";
+
+/** What an answer's freshness is held against. */
+export interface FreshnessQuestion {
+  readonly body: AnswerBody;
+  readonly records: readonly StoreRecord[];
+  /** How long what a store answered is served at most. */
+  readonly staleMs: number;
+}
+
+/** How far an instant query looks back. */
+const lookbackMs = 300_000;
+/** Ages are told in whole seconds, and those of answers that were made before are rounded twice. */
+const roundingMs = 2_000;
+
+/** `X-Data-Freshness` is never fresher than the data, nor older than what may have been served. */
+export function freshnessFaults({ panel, headers, sentMs, receivedMs }: Answer, { body, records, staleMs }: FreshnessQuestion): readonly string[] {
+  const told = headers["x-data-freshness"];
+  const answering = records.filter(({ region }) => regionsOf(panel).includes(region) && body.regions.some((own) => own.region === region && own.state === "ok"));
+  // A pair of metrics may have lost one of them in a region that is said to be partial.
+  if (body.partial) return [];
+  const newest = (atMs: readonly [number, number], place: 0 | 1): readonly number[] =>
+    answering.flatMap((record) => panel.metrics.flatMap((metric) => newestOf(record, { panel, metric, version: Number(body.schemaVersion.slice(1)) }, body.grid.toMs, record.states(...atMs)[place]) ?? []));
+  const [freshest, stalest] = [newest([receivedMs, receivedMs], 1), newest([sentMs - staleMs, receivedMs], 0)];
+  if (told === undefined) return stalest.length > 0 && isLive(body, sentMs) ? ["X-Data-Freshness is absent where samples are there"] : [];
+  if (freshest.length === 0) return [`X-Data-Freshness: ${told} without any sample`];
+  const toldMs = Number.parseInt(told, 10) * 1_000;
+  const least = sentMs - Math.min(...freshest);
+  const most = receivedMs - (isLive(body, sentMs) && stalest.length === freshest.length ? Math.min(...stalest) : body.grid.fromMs - body.grid.stepSeconds * 1_000) + roundingMs;
+  const isRight = toldMs >= least && toldMs <= most;
+  return isRight ? [] : [`X-Data-Freshness: ${told}, not between ${least} and ${most} ms`];
+}
+
+/** Whether the newest samples of a window may still change. */
+function isLive({ grid }: AnswerBody, nowMs: number): boolean {
+  return grid.toMs >= nowMs - settleSeconds * 1_000;
+}
+
+interface Dated {
+  readonly panel: Panel;
+  readonly metric: ProbedMetricId;
+  readonly version: number;
+}
+
+/** When the newest sample was taken that a store held of a metric; undefined without any. */
+function newestOf(record: StoreRecord, { panel, metric, version }: Dated, toMs: number, state: number): number | undefined {
+  const { kind, name } = kinds[metric];
+  const suffix = kind === "histogram" || kind === "anchoredHistogram" ? "_count" : "";
+  const { region: _imposed, ...filters } = panel.filters;
+  const wanted = Object.fromEntries([...Object.entries(filters).map(([label, value]) => [inStore(label), value]), ["tenant", panel.tenant]]);
+  const series = record.slice(`${name}${suffix}`, wanted, toMs - lookbackMs, toMs).at(state).filter(({ labels }) => isInCatalog(version, metric, labels));
+  const times = series.flatMap(({ samples, histograms }) => [...samples, ...histograms].map(({ ms }) => ms));
+  return times.length === 0 ? undefined : times.reduce((a, b) => Math.max(a, b));
+}
