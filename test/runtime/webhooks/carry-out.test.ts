@@ -6,21 +6,24 @@ import type { LaneControl, Work } from "../../../runtime/webhooks/delivery-conte
 import { itemMessage, type DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
 import type { Settlement } from "../../../runtime/webhooks/settle.ts";
 import { createSuspicion } from "../../../runtime/webhooks/suspicion.ts";
-import { advance, answered, compiled, duplicate, memoryContext, pulled, quiet, refused, stored, storedAs, unexpected, type MemoryContext } from "./memory-context.ts";
+import {
+  advance,
+  answered,
+  compiled,
+  duplicate,
+  firstAttempt,
+  type MemoryContext,
+  memoryContext,
+  pulled,
+  quiet,
+  refused,
+  stored,
+  storedAs,
+  unexpected,
+} from "./memory-context.ts";
 
 const partner = compiled("one");
-const item: DeliveryItem = {
-  did: "did",
-  partner: partner.token,
-  tenant: "acme",
-  eventId: "e-1",
-  type: "payout.processed",
-  acceptedAtMs: 0,
-  generation: 0,
-  attempt: 2,
-  hop: 0,
-  attemptsBefore: 0,
-};
+const item: DeliveryItem = { ...firstAttempt(partner.token, "did"), attempt: 2 };
 const laterItem = { ...item, attempt: 3 };
 
 function begin(memory: MemoryContext, settlement: Settlement) {
@@ -144,6 +147,7 @@ describe("a dead letter that is refused", () => {
     memory.past.attempts = [{ ...storedAs(itemMessage(item, "lane", Buffer.from(""))), data: Buffer.from(JSON.stringify(record)) }];
     await throughout(memory, settlement);
     expect(memory.letters).toHaveLength(1);
-    expect(JSON.parse(memory.letters[0]?.payload ?? "")).toMatchObject({ state: "dead", reason: "status_500", attempts: [{ number: 2, outcome: { status: 500 } }] });
+    const expected = { state: "dead", reason: "status_500", attempts: [{ number: 2, outcome: { status: 500 } }] };
+    expect(JSON.parse(memory.letters[0]?.payload ?? "")).toMatchObject(expected);
   });
 });

@@ -6,6 +6,7 @@ import type { PublishAnswer } from "../../../runtime/nats/publish.ts";
 import type { Pull, PullOptions } from "../../../runtime/nats/pull.ts";
 import type { PulledMessage } from "../../../runtime/nats/pulled-message.ts";
 import type { StoredMessage } from "../../../runtime/nats/stored-messages.ts";
+import type { DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
 import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
 import { compilePartners, type Partner } from "../../../runtime/webhooks/partner.ts";
@@ -67,6 +68,20 @@ export const answered = (status: number): Outcome => ({
   body: "",
   bodyTruncated: false,
   timings: { totalMs: 1 },
+});
+
+/** A first attempt of the event `e-1`, at the beginning of time. */
+export const firstAttempt = (partner: string, did: string): DeliveryItem => ({
+  did,
+  partner,
+  tenant: "acme",
+  eventId: "e-1",
+  type: "payout.processed",
+  acceptedAtMs: Date.UTC(2026, 0, 1),
+  generation: 0,
+  attempt: 1,
+  hop: 0,
+  attemptsBefore: 0,
 });
 
 /** Lets everything that is ready run, however many steps that are. */

@@ -7,7 +7,7 @@ import type { Partner } from "../../../runtime/webhooks/partner.ts";
 import { createPartnerWorker, type PartnerWorker } from "../../../runtime/webhooks/partner-worker.ts";
 import { Slots } from "../../../runtime/webhooks/slots.ts";
 import type { PartnerOverrides } from "./engine-fixture.ts";
-import { advance, answered, compiled, memoryContext, pulled, quiet, storedAs, type MemoryContext } from "./memory-context.ts";
+import { advance, answered, compiled, firstAttempt, memoryContext, pulled, quiet, storedAs, type MemoryContext } from "./memory-context.ts";
 
 interface Case extends MemoryContext {
   readonly one: Partner;
@@ -35,18 +35,7 @@ async function caseOf(overrides: PartnerOverrides = {}, prepare: (memory: Memory
   return { ...memory, one: partner, worker, hand, news: () => memory.done.splice(0) };
 }
 
-const itemOf = ({ token }: Partner, seq: number): DeliveryItem => ({
-  did: `did-${seq}`,
-  partner: token,
-  tenant: "acme",
-  eventId: `e-${seq}`,
-  type: "payout.processed",
-  acceptedAtMs: Date.UTC(2026, 0, 1),
-  generation: 0,
-  attempt: 1,
-  hop: 0,
-  attemptsBefore: 0,
-});
+const itemOf = ({ token }: Partner, seq: number): DeliveryItem => ({ ...firstAttempt(token, `did-${seq}`), eventId: `e-${seq}` });
 
 const queuesOf = ({ running }: Case): readonly string[] => running().map((name) => name.split("-")[0] ?? "");
 const hanging = (): { answer: () => Promise<Outcome>; resolve: (outcome: Outcome) => void } => {
@@ -77,7 +66,8 @@ describe("a worker", () => {
     it.partner.answer = () => answered(500);
     it.news();
     await it.hand(5);
-    expect(it.news()).toEqual(["POST", "record retry", "consumer retry 2", "schedule did-5:0:2:0 after 5 in 1000: stored", "ack 5", "consumer first 6", "consumer retry 2"]);
+    const next = "schedule did-5:0:2:0 after 5 in 1000: stored";
+    expect(it.news()).toEqual(["POST", "record retry", "consumer retry 2", next, "ack 5", "consumer first 6", "consumer retry 2"]);
     expect(queuesOf(it)).toEqual(["first", "retry"]);
   });
 

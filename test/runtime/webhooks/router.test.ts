@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { itemHeaders } from "../../../runtime/webhooks/delivery-item.ts";
+import { itemMessage } from "../../../runtime/webhooks/delivery-item.ts";
 import { deliveryId } from "../../../runtime/webhooks/ids.ts";
 import type { Partner } from "../../../runtime/webhooks/partner.ts";
 import { createRouter, type Router } from "../../../runtime/webhooks/router.ts";
 import { createRoutingTable } from "../../../runtime/webhooks/routing-table.ts";
-import { advance, compiled, duplicate, memoryContext, pulled, quiet, refused, unexpected, type MemoryContext } from "./memory-context.ts";
+import { advance, compiled, duplicate, firstAttempt, memoryContext, pulled, quiet, refused, storedAs, unexpected, type MemoryContext } from "./memory-context.ts";
 
 const [one, two] = [compiled("one"), compiled("two")] as const;
 const idOf = ({ config }: Partner): string => deliveryId("acme", "e-1", config.uid);
@@ -30,9 +30,8 @@ async function route(memory: MemoryContext, deliveryCount = 1): Promise<void> {
 
 /** A live message of the delivery to a partner. */
 function liveOf(partner: Partner) {
-  const item = { did: idOf(partner), partner: partner.token, tenant: "acme", eventId: "e-1", type: "payout.processed", acceptedAtMs: 0, generation: 0, attempt: 1, hop: 0, attemptsBefore: 0 };
-  const headers = Object.fromEntries(Object.entries(itemHeaders(item)).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
-  return { subject: `t.dlv.x.${partner.token}.${item.did}`, seq: 2, storedAtMs: 0, headers, data: Buffer.from("") };
+  const item = firstAttempt(partner.token, idOf(partner));
+  return storedAs(itemMessage(item, "x", Buffer.from("")));
 }
 
 describe("an event", () => {
