@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import { nanos } from "@nats-io/transport-node";
+import { nanos, TimeoutError } from "@nats-io/transport-node";
 import type { RetentionSettings, StreamSettings } from "../config/settings.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { createLayout, layoutVersion, type Layout } from "./layout.ts";
@@ -52,7 +52,7 @@ type NamedConfig = Partial<StreamConfig> & { readonly name: string };
  */
 export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
   assertServerVersion(handle);
-  await assertJetStream(handle);
+  await patiently(() => assertJetStream(handle));
   const layout = createLayout(settings.prefix);
   await repairTopology(handle, settings, await recallIdentities(handle, layout));
   return layout;
@@ -140,20 +140,24 @@ interface AccountAnswer {
   readonly limits?: { readonly max_streams?: number; readonly max_consumers?: number };
 }
 
-/** A cluster that just started answers 503 for a while. */
+/** A cluster that just started answers 503 for a while, or nothing; every step may be repeated. */
 async function patiently<T>(step: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     try {
       return await step();
     } catch (error) {
-      const passing = error instanceof JetStreamApiError && error.status === unavailableStatus;
-      if (!passing || performance.now() >= deadlineMs) {
+      if (!isPassing(error) || performance.now() >= deadlineMs) {
         throw error;
       }
       await sleep(pauseMs);
     }
   }
+}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return error.status === unavailableStatus;
+  return error instanceof TimeoutError || (error instanceof Unanswered && error.reason === "timeout");
 }
 
 function streamConfigs(layout: Layout, settings: StreamSettings): readonly NamedConfig[] {

@@ -85,6 +85,20 @@ describe("the topology", () => {
     await handle.drain();
   });
 
+  test("is made all the same when JetStream answers nothing for longer than one request may take", async () => {
+    const handle = await connectNats(access());
+    process.kill(server.pid, "SIGSTOP");
+    const made = ensureTopology(handle, { ...testSettings.streams, prefix: "slow" });
+    try {
+      // Asked after the topology's own first question, so that this one ends later.
+      await expect(handle.requests.ask("$JS.API.INFO", "")).rejects.toMatchObject({ reason: "timeout" });
+    } finally {
+      process.kill(server.pid, "SIGCONT");
+    }
+    expect((await made).streams.deliveries).toBe("SLOW_DELIVERIES");
+    await handle.drain();
+  });
+
   test("is made by many pods at once without a quarrel", async () => {
     const handles = await Promise.all([1, 2, 3].map(() => connectNats(access())));
     const streams = { ...testSettings.streams, prefix: "many" };
