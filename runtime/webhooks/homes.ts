@@ -1,5 +1,6 @@
 import type { Bucket } from "../nats/buckets.ts";
 import { homeOf } from "../nats/home-of.ts";
+import { untilAnswered } from "../nats/persistence.ts";
 import type { StreamClock } from "../nats/stream-clock.ts";
 import type { Log } from "./delivery-context.ts";
 import { msToTurn } from "./turns.ts";
@@ -9,7 +10,7 @@ export interface Homes {
   /**
    * Sends the first heartbeat and goes on; resolves when this pod and JetStream's clock are known.
    *
-   * @throws Unanswered
+   * @throws Unanswered when JetStream answers nothing for half a minute
    */
   start(): Promise<void>;
   /** Whether this pod is the home of the lane. */
@@ -39,6 +40,8 @@ const beatMs = 500;
  * within three seconds; a pod that stalls for less keeps them.
  */
 const goneAfterMs = 2_000;
+/** How long the first heartbeat is tried. */
+const startMsMax = 30_000;
 
 /**
  * Creates a pod's part in sharing lanes. Liveness is judged by JetStream's clock alone. Source: design §4 ("Home pod").
@@ -65,7 +68,7 @@ class BeatingHomes implements Homes {
   }
 
   async start(): Promise<void> {
-    await this.#takeTurn();
+    await untilAnswered(() => this.#takeTurn(), { giveUpAfterMs: startMsMax });
     this.#goOn();
   }
 

@@ -1,7 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { homeOf } from "../../../runtime/nats/home-of.ts";
-import { livePods, podKey } from "../../../runtime/webhooks/homes.ts";
+import { Unanswered } from "../../../runtime/nats/requests.ts";
+import { createHomes, livePods, podKey, type HomesDeps } from "../../../runtime/webhooks/homes.ts";
+import { memoryLog } from "./engine-fixture.ts";
 
 const pods = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/u), { minLength: 1, maxLength: 8 });
 const lanes = fc.uniqueArray(fc.stringMatching(/^[\w-]{16}$/u), { minLength: 1, maxLength: 50 });
@@ -46,4 +48,20 @@ describe("live pods", () => {
   test("have keys that are one subject token", () => {
     expect(podKey("node.example.com:8080/pod 1")).toBe("node_example_com_8080_pod_1");
   });
+});
+
+test("a pod starts although its first heartbeat is not answered at once, and knows the others", async () => {
+  let silent = 2;
+  const put = async (): Promise<void> => {
+    silent -= 1;
+    if (silent >= 0) throw new Unanswered("$KV.pods", "timeout");
+  };
+  const bucket = { put, list: async () => [{ key: "other", storedAtMs: 8_500 }], remove: async () => undefined };
+  const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
+  const { log } = memoryLog();
+  const deps = { bucket, clock, podId: "own", localNow: () => 10_000, log, onChange: () => undefined };
+  const homes = createHomes(deps as unknown as HomesDeps);
+  await homes.start();
+  expect([silent, homes.livePods()]).toEqual([-1, ["other", "own"]]);
+  await homes.leave();
 });
