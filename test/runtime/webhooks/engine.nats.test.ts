@@ -266,15 +266,18 @@ describe.concurrent("the history of an event", () => {
 
 describe.concurrent("a change of the configuration", () => {
   test("keeps what waits for a paused partner and sends it when it is active again", async (context) => {
-    const partner = await partnerServer(context);
-    const engine = await engineOf(context, configOf(partnerConfig("one", partner.url, { state: "Paused" })));
+    const [partner, witness] = await Promise.all([partnerServer(context), partnerServer(context)]);
+    const other = partnerConfig("witness", witness.url);
+    const engine = await engineOf(context, configOf(partnerConfig("one", partner.url, { state: "Paused" }), other));
     await engine.ingest(eventBytes("e-1"));
-    const { deliveries } = await untilHistory(engine, "e-1", (history) => history.deliveries.length === 1);
-    expect(deliveries[0]?.state).toBe("in_delivery");
-    engine.engine.apply(configOf(partnerConfig("one", nextPath(partner.url))));
+    await untilHistory(engine, "e-1", ({ deliveries }) => deliveries[1]?.state === "delivered");
+    await engine.ingest(eventBytes("e-2"));
+    const { deliveries } = await untilHistory(engine, "e-2", (history) => history.deliveries[1]?.state === "delivered");
+    expect(deliveries[0]).toMatchObject({ partner: "default/one", state: "in_delivery", attempts: [] });
+    engine.engine.apply(configOf(partnerConfig("one", nextPath(partner.url)), other));
     await untilHistory(engine, "e-1", inState("delivered"));
     await untilEmpty(engine, timeoutMs);
-    expect(partner.received.map(({ path }) => path)).toEqual(["/webhooks/v2/payout"]);
+    expect(partner.received.map(({ path }) => path)).toEqual(["/webhooks/v2/payout", "/webhooks/v2/payout"]);
   });
 
   test("keeps what waits for a removed partner; one with another uid does not inherit it", async (context) => {
