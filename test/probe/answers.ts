@@ -7,6 +7,14 @@ export interface AnsweredSeries {
   readonly labels: Readonly<Record<string, string>>;
   /** Value by the end of its point, Unix milliseconds. */
   readonly points: ReadonlyMap<number, number>;
+  readonly exemplars: readonly AnsweredExemplar[];
+}
+
+/** One exemplar as it is told. */
+export interface AnsweredExemplar {
+  readonly trace_id: string;
+  readonly timestamp: string;
+  readonly value: number;
 }
 
 /** What was answered to one question, however it was asked. */
@@ -41,6 +49,8 @@ interface WireBody {
     readonly points?: readonly (readonly [string, number])[];
     readonly timestamp?: string;
     readonly value?: number;
+    readonly exemplars?: readonly AnsweredExemplar[];
+    readonly exemplar?: AnsweredExemplar;
   }[];
   readonly meta: Readonly<Record<"from" | "to" | "ts" | "step" | "schema_version", string>> & {
     readonly partial: boolean;
@@ -56,10 +66,11 @@ export function readBody(body: unknown): AnswerBody | undefined {
   const toMs = Date.parse(meta.to ?? meta.ts);
   const fromMs = meta.from === undefined ? toMs - stepSeconds * 1_000 : Date.parse(meta.from);
   return {
-    series: data.map(({ metric, metric_id: metricId, labels, points, timestamp, value }) => ({
+    series: data.map(({ metric, metric_id: metricId, labels, points, timestamp, value, exemplar, exemplars = exemplar === undefined ? [] : [exemplar] }) => ({
       metric: metric ?? metricId ?? "",
       labels,
       points: new Map(points?.map(([time, own]) => [Date.parse(time), own]) ?? [[Date.parse(timestamp ?? ""), value ?? Number.NaN]]),
+      exemplars,
     })),
     grid: { fromMs, toMs, stepSeconds },
     schemaVersion: meta.schema_version,

@@ -2,12 +2,15 @@ import { hash } from "node:crypto";
 import { request } from "undici";
 import type { Pod } from "../seams/pods.ts";
 import { readBody, type Answer } from "./answers.ts";
+import { askPages, type PageMeta, type Pages } from "./pages.ts";
 import { bulkItem, instantPairs, queryPairs, type Panel } from "./panels.ts";
 
 /** What the probe asks with. */
 export interface Asker {
   /** Undefined where there was no answer at all. */
   query(pod: Pod, panel: Panel, ifNoneMatch: boolean): Promise<Answer | undefined>;
+  /** All pages of one snapshot. @param told of each page */
+  pages(pod: Pod, panel: Panel, told: (page: Answer) => void): Promise<Pages>;
   instant(pod: Pod, panel: Panel): Promise<Answer | undefined>;
   bulk(pod: Pod, panels: readonly Panel[]): Promise<readonly Answer[] | undefined>;
   health(pod: Pod): Promise<Reply | undefined>;
@@ -34,15 +37,19 @@ interface Kept {
   readonly bytes: Buffer;
 }
 
-/** @param token of the caller */
-export function createAsker(token: string): Asker {
+/** @param token of the caller @param unanswered told of requests that had no answer */
+export function createAsker(token: string, unanswered: (url: string, sentMs: number) => void): Asker {
   const counts = { requests: 0, unanswered: 0, notModified: 0, tags: 0 };
   const tagFaults: string[] = [];
   const bodies = createBodies(tagFaults, counts);
   const send = async (url: string, headers: Readonly<Record<string, string>> = {}, body?: object): Promise<Reply | undefined> => {
     counts.requests += 1;
+    const sentMs = Date.now();
     const reply = await exchange(url, { authorization: `Bearer ${token}`, ...headers }, body);
-    if (reply === undefined) counts.unanswered += 1;
+    if (reply === undefined) {
+      counts.unanswered += 1;
+      unanswered(url, sentMs);
+    }
     return reply;
   };
   const get = async (url: string, name: string, ifNoneMatch: boolean): Promise<Reply | undefined> => {
@@ -57,6 +64,15 @@ export function createAsker(token: string): Asker {
       const search = searchOf(queryPairs(panel, Date.now()));
       return answerOf(await get(`${pod.url}/v1/metrics/query?${search}`, `query ${search}`, ifNoneMatch), { panel, route: "query", pod });
     },
+    pages: (pod, panel, told) =>
+      askPages(async (page) => {
+        const names = page.map(([name]) => name);
+        const search = searchOf([...queryPairs(panel, Date.now()).filter(([name]) => !names.includes(name)), ...page]);
+        const reply = await send(`${pod.url}/v1/metrics/query?${search}`);
+        const answer = answerOf(reply, { panel, route: "query", pod });
+        if (answer !== undefined) told(answer);
+        return answer && reply && { ...answer, meta: metaOf(reply) };
+      }),
     async instant(pod, panel) {
       const search = searchOf(instantPairs(panel));
       return answerOf(await get(`${pod.url}/v1/metrics/instant?${search}`, `instant ${search}`, false), { panel, route: "instant", pod });
@@ -80,6 +96,10 @@ function answerOf(reply: Reply | undefined, { panel, route, pod }: Question): An
   if (reply === undefined) return undefined;
   const { bytes, ...others } = reply;
   return { ...others, panel, route, pod: pod.url, body: bytes.length === 0 ? undefined : readBody(JSON.parse(bytes.toString())) };
+}
+
+function metaOf({ bytes }: Reply): PageMeta | undefined {
+  return (JSON.parse(bytes.toString()) as { readonly meta?: PageMeta }).meta;
 }
 
 interface WireItem {

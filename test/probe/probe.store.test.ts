@@ -23,5 +23,6 @@ test(
     // A run that compares little, or only what never changes, shows nothing.
     expect(report.counts["points"]).toBeGreaterThan(seconds * 50);
     expect(report.counts["open"]).toBeGreaterThan(seconds);
+    expect(report.counts["exemplars"]).toBeGreaterThan(0);
   },
 );

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { random } from "../runtime/metrics/oracle/generated-series.ts";
-import type { Answer } from "./answers.ts";
+import type { Answer, AnswerBody } from "./answers.ts";
 import { createAsker, type Asker } from "./ask.ts";
 import { schemaVersionOf } from "./catalog.ts";
 import type { Installation } from "./installation.ts";
-import { createHitTally, healthFaults, type HitTally } from "./judge-health.ts";
-import { createQuotaWatch } from "./judge-quota.ts";
-import { judgeValues } from "./judge-values.ts";
-import { cacheDuring, catalogVersionsOf, plannedPoints, pointCountOf, readTimesOf, verdictFaults, type Knowledge } from "./judge-verdicts.ts";
-import { pick, randomPanel, siblingOf, type Panel } from "./panels.ts";
+import { createHitTally, healthFaults, type HitTally } from "./judges/judge-health.ts";
+import { createQuotaWatch } from "./judges/judge-quota.ts";
+import { judgeValues } from "./judges/judge-values.ts";
+import { cacheDuring, catalogVersionsOf, plannedPoints, pointCountOf, readTimesOf, recoverMs, storeTroubles, verdictFaults, type Knowledge } from "./judges/judge-verdicts.ts";
+import { pick, randomPanel, regionsOf, siblingOf, type Panel } from "./panels.ts";
 import { startWalk } from "./walk.ts";
 
 /** What a run of the probe found. */
@@ -31,6 +31,8 @@ const limitedPauseMs = 80;
 /** Panels that are asked again and again; one is replaced from time to time. */
 const panelsMax = 10;
 const replacedShare = 0.03;
+/** A connection to a pod that was ended may be noticed so much later. */
+const connectionMsMax = 1_000;
 const wrongShownMax = 20;
 
 /** Asks for so long, and judges every answer. */
@@ -66,7 +68,7 @@ class Probe {
   readonly #tallies: readonly HitTally[];
   readonly #quota = createQuotaWatch();
   readonly #panels: Panel[];
-  readonly #counts = { queries: 0, points: 0, open: 0, torn: 0, undecided: 0, wrong: 0, verdicts: 0, health: 0, partial: 0, failed: 0 };
+  readonly #counts = { queries: 0, points: 0, open: 0, torn: 0, undecided: 0, wrong: 0, verdicts: 0, health: 0, partial: 0, failed: 0, pages: 0, exemplars: 0 };
   readonly #words: Record<string, number> = {};
   readonly #wrong: string[] = [];
   readonly #sorts: Record<string, number> = {};
@@ -76,8 +78,9 @@ class Probe {
   constructor(installation: Installation, next: () => number) {
     this.#installation = installation;
     this.#next = next;
-    this.#asker = createAsker(installation.tokens.probe);
-    this.#limited = createAsker(installation.tokens.limited);
+    const unanswered = (url: string, sentMs: number): void => this.#fault("unanswered", this.#unansweredFaults(url, sentMs));
+    this.#asker = createAsker(installation.tokens.probe, unanswered);
+    this.#limited = createAsker(installation.tokens.limited, unanswered);
     const { timeline, catalogs, quotas, stores } = installation;
     this.#knowledge = { timeline, catalogs, quotas, records: stores.map(({ record }) => record) };
     this.#tallies = installation.pods.map(() => createHitTally());
@@ -90,17 +93,35 @@ class Probe {
 
   async ask(): Promise<void> {
     const next = this.#next;
-    const pod = pick(next, this.#installation.pods);
+    const index = Math.floor(next() * this.#installation.pods.length);
+    const pod = this.#installation.pods[index];
+    if (pod === undefined) return;
     const panel = this.#panel();
     const way = next();
-    const answers = way < 0.75
-      ? [await this.#asker.query(pod, panel, next() < 0.5)]
-      : way < 0.88
-        ? [await this.#asker.instant(pod, panel)]
-        : await this.#asker.bulk(pod, [panel, ...Array.from({ length: Math.floor(next() * 4) }, () => this.#panel())]);
-    for (const answer of answers ?? [undefined]) {
-      if (answer !== undefined) this.#judge(answer);
-    }
+    if (way < 0.68) this.#judge(await this.#asker.query(pod, panel, next() < 0.5));
+    else if (way < 0.75) await this.#askPages(index, panel);
+    else if (way < 0.88) this.#judge(await this.#asker.instant(pod, panel));
+    else for (const answer of (await this.#asker.bulk(pod, [panel, ...Array.from({ length: Math.floor(next() * 4) }, () => this.#panel())])) ?? []) this.#judge(answer);
+  }
+
+  async #askPages(index: number, panel: Panel): Promise<void> {
+    const pod = this.#installation.pods[index];
+    if (pod === undefined) return;
+    const sentMs = Date.now();
+    const { whole, faults, isGone } = await this.#asker.pages(pod, panel, (page) => this.#count(page));
+    this.#counts.pages += 1;
+    this.#fault("pages", faults, whole);
+    const { timeline } = this.#knowledge;
+    const changes = ["catalog", "quotas", `pod ${index}`, ...regionsOf(panel).flatMap((region) => storeTroubles.map((trouble) => `${trouble} ${region}`))];
+    const isQuiet = changes.every((change) => timeline.isQuiet(change, sentMs - recoverMs, Date.now()));
+    if (isGone && isQuiet && panel.window.kind === "fixed") this.#fault("pages", [`the snapshot of a settled window is gone: ${JSON.stringify(panel)}`]);
+    this.#judge(whole, true);
+  }
+
+  /** Only a pod that was just ended may leave a request without an answer. */
+  #unansweredFaults(url: string, sentMs: number): readonly string[] {
+    const index = this.#installation.pods.findIndex((pod) => url.startsWith(pod.url));
+    return this.#knowledge.timeline.isQuiet(`pod ${index}`, sentMs - connectionMsMax, Date.now()) ? [`no answer from pod ${index} to ${url}`] : [];
   }
 
   async lookAtHealth(): Promise<void> {
@@ -137,17 +158,23 @@ class Probe {
     return way < 0.3 ? siblingOf(next, pick(next, this.#panels)) : pick(next, this.#panels);
   }
 
-  #judge(answer: Answer): void {
+  #judge(answer: Answer | undefined, isCounted = false): void {
+    if (answer === undefined) return;
+    if (!isCounted) this.#count(answer);
     this.#counts.queries += 1;
-    this.#counts.partial += answer.status === 206 ? 1 : 0;
-    this.#counts.failed += answer.body === undefined ? 1 : 0;
-    this.#count(answer);
+    this.#counts.exemplars += (answer.body?.series ?? []).flatMap(({ exemplars }) => exemplars).length;
+    this.#counts.partial += Number(answer.status === 206);
+    this.#counts.failed += Number(answer.body === undefined);
     const faults = verdictFaults(answer, this.#knowledge);
     this.#counts.verdicts += 1;
     this.#fault("verdict", faults, answer);
-    const version = this.#knowledge.catalogs.during(0, answer.receivedMs).find((one) => schemaVersionOf(one) === answer.body?.schemaVersion);
-    if (answer.body === undefined || version === undefined || !catalogVersionsOf(answer, this.#knowledge).includes(version)) return;
-    const question = { panel: answer.panel, body: answer.body, version, readTimes: readTimesOf(answer, answer.body, cacheDuring(answer, this.#knowledge)) };
+    if (answer.body !== undefined) this.#judgeValues(answer, answer.body);
+  }
+
+  #judgeValues(answer: Answer, body: AnswerBody): void {
+    const version = catalogVersionsOf(answer, this.#knowledge).find((one) => schemaVersionOf(one) === body.schemaVersion);
+    if (version === undefined) return;
+    const question = { panel: answer.panel, body, version, readTimes: readTimesOf(answer, body, cacheDuring(answer, this.#knowledge)) };
     const { points, open, torn, undecided, wrong } = judgeValues(question, this.#knowledge.records);
     this.#counts.points += points;
     this.#counts.open += open;

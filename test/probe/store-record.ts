@@ -22,6 +22,14 @@ interface KeptSeries {
   readonly samples: KeptSample[];
 }
 
+/** An exemplar and the series that it is of. */
+export interface KeptExemplar {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly name: string;
+  readonly ms: number;
+  readonly value: number;
+}
+
 /** A part of what a store holds: the samples of some series in (from, to]. */
 export interface Slice {
   /** Places of the writes after one place and up to another that brought any of these samples. */
@@ -41,6 +49,7 @@ export interface StoreRecord {
   /** When a write that a place names may have become visible. */
   batch(place: number): Batch | undefined;
   slice(name: string, wanted: Readonly<Record<string, string>>, fromMs: number, toMs: number): Slice;
+  exemplar(traceId: string): KeptExemplar | undefined;
   /** Forgets samples from before a time. */
   forget(beforeMs: number): void;
 }
@@ -49,12 +58,17 @@ export interface StoreRecord {
 export function createStoreRecord(region: Region): StoreRecord {
   const byName = new Map<string, Map<string, KeptSeries>>();
   const batches: Batch[] = [];
+  const exemplars = new Map<string, KeptExemplar>();
   return {
     region,
     add(samples, batch) {
       batches.push(batch);
       const place = batches.length - 1;
-      for (const sample of samples) insert(seriesOf(byName, sample, region), sample, place);
+      for (const sample of samples) {
+        const { name, labels, ms, exemplar } = sample;
+        insert(seriesOf(byName, sample, region), sample, place);
+        if (exemplar !== undefined) exemplars.set(exemplar.traceId, { labels: { ...labels, region }, name, ms, value: exemplar.value });
+      }
     },
     states: (fromMs, toMs) => [batches.findLastIndex(({ ackedMs }) => ackedMs <= fromMs), batches.findLastIndex(({ sentMs }) => sentMs <= toMs)],
     batch: (place) => batches[place],
@@ -62,7 +76,9 @@ export function createStoreRecord(region: Region): StoreRecord {
       const series = [...(byName.get(name)?.values() ?? [])].filter(({ labels }) => Object.entries(wanted).every(([label, value]) => labels[label] === value));
       return sliceOf(series, region).narrowed(fromMs, toMs);
     },
+    exemplar: (traceId) => exemplars.get(traceId),
     forget(beforeMs) {
+      for (const [traceId, { ms }] of exemplars) if (ms < beforeMs) exemplars.delete(traceId);
       for (const { samples } of [...byName.values()].flatMap((all) => [...all.values()])) samples.splice(0, firstAfter(samples, beforeMs));
     },
   };

@@ -1,6 +1,6 @@
 import { latencyBounds } from "../runtime/metrics/oracle/generated-series.ts";
 import type { RawHistogram } from "../runtime/metrics/oracle/native-functions.ts";
-import type { WrittenHistogram } from "../support/remote-write.ts";
+import type { WrittenExemplar, WrittenHistogram } from "../support/remote-write.ts";
 import { intervalSeconds } from "./catalog.ts";
 
 export const tenants = ["brand-a", "brand-b"] as const;
@@ -13,6 +13,7 @@ export interface Scraped {
   readonly labels: Readonly<Record<string, string>>;
   readonly ms: number;
   readonly value: number | "stale" | WrittenHistogram;
+  readonly exemplar?: WrittenExemplar | undefined;
   /** Whether it may be written after others: what lies in several series is read at once or not at all. */
   readonly mayBeLate: boolean;
 }
@@ -53,8 +54,8 @@ function makeTarget(next: () => number, labels: Readonly<Record<string, string>>
     observe();
     const one = (name: string, value: number | WrittenHistogram, mayBeLate: boolean, more: Readonly<Record<string, string>> = {}): Scraped => ({ name, labels: { ...labels, ...more }, ms, value, mayBeLate });
     return [
-      one("queue_lag", state.level, true),
-      one("payments_total", state.ok, true, { result: "ok" }),
+      { ...one("queue_lag", state.level, true), exemplar: exemplarOf(next, state.level) },
+      { ...one("payments_total", state.ok, true, { result: "ok" }), exemplar: exemplarOf(next, state.ok) },
       one("payments_total", state.failed, true, { result: "failed" }),
       ...latencyBounds.map((le, index) => one("latency_ms_bucket", state.counts[index] ?? 0, false, { le })),
       one("latency_ms_sum", state.sum, false),
@@ -73,6 +74,14 @@ function makeTarget(next: () => number, labels: Readonly<Record<string, string>>
       return found;
     },
   };
+}
+
+const exemplarShare = 0.1;
+
+function exemplarOf(next: () => number, value: number): WrittenExemplar | undefined {
+  if (next() >= exemplarShare) return undefined;
+  const digits = Array.from({ length: 32 }, () => Math.floor(next() * 16).toString(16));
+  return { traceId: digits.join(""), value };
 }
 
 function boundOf(le: string): number {

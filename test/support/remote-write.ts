@@ -17,6 +17,13 @@ export interface WrittenHistogram {
 export interface WrittenSample {
   readonly ms: number;
   readonly value: number | "stale" | WrittenHistogram;
+  readonly exemplar?: WrittenExemplar | undefined;
+}
+
+/** An exemplar of the same time as its sample. */
+export interface WrittenExemplar {
+  readonly traceId: string;
+  readonly value: number;
 }
 
 /** A series as it is written. */
@@ -67,7 +74,13 @@ function timeSeries({ name, labels }: WrittenSeries, samples: readonly WrittenSa
         ? field(4, histogram(value, ms))
         : field(2, Buffer.concat([double(1, value), varintField(2, BigInt(ms))])),
     ),
+    ...samples.flatMap(({ ms, exemplar }) => (exemplar === undefined ? [] : [field(3, exemplarBytes(exemplar, ms))])),
   ]);
+}
+
+function exemplarBytes({ traceId, value }: WrittenExemplar, ms: number): Buffer {
+  const label = Buffer.concat([field(1, Buffer.from("trace_id")), field(2, Buffer.from(traceId))]);
+  return Buffer.concat([field(1, label), double(2, value), varintField(3, BigInt(ms))]);
 }
 
 function histogram(written: WrittenHistogram, ms: number): Buffer {

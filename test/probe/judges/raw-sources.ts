@@ -1,6 +1,6 @@
-import { kinds, type AnsweredGrid, type AskedSeries, type MetricId } from "../runtime/metrics/oracle/asked.ts";
-import type { RawSeries } from "../runtime/metrics/oracle/recompute.ts";
-import type { Slice, StoreRecord } from "./store-record.ts";
+import { kinds, type AnsweredGrid, type AskedSeries, type MetricId } from "../../runtime/metrics/oracle/asked.ts";
+import type { RawSeries } from "../../runtime/metrics/oracle/recompute.ts";
+import type { Slice, StoreRecord } from "../store-record.ts";
 
 /** The raw samples of one metric in one store. */
 export interface RawSource {

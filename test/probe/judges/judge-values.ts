@@ -1,12 +1,12 @@
-import { keyOf, type AnsweredGrid, type AskedSeries, type MetricId, type SeriesPoints } from "../runtime/metrics/oracle/asked.ts";
-import { differences } from "../runtime/metrics/oracle/differences.ts";
-import { recompute, type Expected, type RawSeries } from "../runtime/metrics/oracle/recompute.ts";
-import type { AnswerBody } from "./answers.ts";
-import { isInCatalog, type Region } from "./catalog.ts";
-import { regionsOf, type Panel } from "./panels.ts";
+import { keyOf, type AnsweredGrid, type AskedSeries, type MetricId, type SeriesPoints } from "../../runtime/metrics/oracle/asked.ts";
+import { differences } from "../../runtime/metrics/oracle/differences.ts";
+import { recompute, type Expected, type RawSeries } from "../../runtime/metrics/oracle/recompute.ts";
+import type { AnswerBody } from "../answers.ts";
+import { isInCatalog, type Region } from "../catalog.ts";
+import { regionsOf, type Panel } from "../panels.ts";
 import { possibleStates, type States } from "./possible-states.ts";
 import { narrowed, rawOf, sourceOf, type RawSource } from "./raw-sources.ts";
-import type { StoreRecord } from "./store-record.ts";
+import type { StoreRecord } from "../store-record.ts";
 import { tornPoint } from "./torn-averages.ts";
 
 /** When each point of an answer was read at the earliest and at the latest, Unix milliseconds. */

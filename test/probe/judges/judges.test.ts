@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { Answer, AnswerBody } from "./answers.ts";
-import { cacheOf, schemaVersionOf } from "./catalog.ts";
+import type { Answer, AnswerBody } from "../answers.ts";
+import { cacheOf, schemaVersionOf } from "../catalog.ts";
 import { createHitTally, healthFaults } from "./judge-health.ts";
 import { judgeValues } from "./judge-values.ts";
 import { readTimesOf, verdictFaults, type Knowledge } from "./judge-verdicts.ts";
-import type { Panel } from "./panels.ts";
-import { createStoreRecord, type StoreRecord } from "./store-record.ts";
-import type { Scraped } from "./targets.ts";
-import { createTimeline, createVersions } from "./timeline.ts";
+import type { Panel } from "../panels.ts";
+import { createStoreRecord, type StoreRecord } from "../store-record.ts";
+import type { Scraped } from "../targets.ts";
+import { createTimeline, createVersions } from "../timeline.ts";
 
 /** The judges of the probe know a wrong answer when they meet one. */
 
@@ -38,7 +38,7 @@ function recordOf(): StoreRecord {
 
 function answerOf(value: number, headers: Readonly<Record<string, string>> = {}): Answer & { readonly body: AnswerBody } {
   const grid = { fromMs: nowMs - 10_000, toMs: nowMs, stepSeconds: 10 };
-  const body = { series: [{ metric: "queue_lag", labels: {}, points: new Map([[nowMs, value]]) }], grid, schemaVersion: schemaVersionOf(0), partial: false, regions: [{ region: "eu", state: "ok" }] };
+  const body = { series: [{ metric: "queue_lag", labels: {}, points: new Map([[nowMs, value]]), exemplars: [] }], grid, schemaVersion: schemaVersionOf(0), partial: false, regions: [{ region: "eu", state: "ok" }] };
   const told = {
     "x-query-plan": "class=A, points=1, queue_lag;agg=max;stores=1;ranges=1",
     "x-query-cache": 'memory;hit=1;miss=0;extents="memory*1"',
@@ -94,6 +94,13 @@ describe("what an answer says of itself", () => {
 
   test.each(rows)("is a fault when it is %s", (_sentence, headers, fault) => {
     expect(verdictFaults(answerOf(11, headers), knowledge())).toEqual([expect.stringMatching(fault)]);
+  });
+
+  test("is a fault when an exemplar is told that was never written", () => {
+    const answer = answerOf(11);
+    const exemplars = [{ trace_id: "a".repeat(32), timestamp: new Date(nowMs - 4_000).toISOString(), value: 11 }];
+    const series = answer.body.series.map((one) => ({ ...one, exemplars }));
+    expect(verdictFaults({ ...answer, body: { ...answer.body, series } }, knowledge())).toEqual([expect.stringMatching(/^the exemplar/u)]);
   });
 
   test("is a fault when a store is said to fail that was well", () => {

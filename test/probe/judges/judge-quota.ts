@@ -1,5 +1,5 @@
-import { limitedClient } from "./catalog.ts";
-import type { Reply } from "./ask.ts";
+import { limitedClient } from "../catalog.ts";
+import type { Reply } from "../ask.ts";
 
 /** Counts what one client is granted, and holds it against its quota over all pods. */
 export interface QuotaWatch {

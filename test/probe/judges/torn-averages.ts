@@ -1,7 +1,7 @@
-import { inStore, keyOf, kinds, type AnsweredGrid, type AskedSeries, type SeriesPoints } from "../runtime/metrics/oracle/asked.ts";
-import { anchoredIncrease, countOverTime, increase, sumOverTime, type RangeFunction } from "../runtime/metrics/oracle/range-functions.ts";
-import type { Expected, RawSeries } from "../runtime/metrics/oracle/recompute.ts";
-import { deadlineMs } from "./catalog.ts";
+import { inStore, keyOf, kinds, type AnsweredGrid, type AskedSeries, type SeriesPoints } from "../../runtime/metrics/oracle/asked.ts";
+import { anchoredIncrease, countOverTime, increase, sumOverTime, type RangeFunction } from "../../runtime/metrics/oracle/range-functions.ts";
+import type { Expected, RawSeries } from "../../runtime/metrics/oracle/recompute.ts";
+import { deadlineMs } from "../catalog.ts";
 import { rawOf, type RawSource } from "./raw-sources.ts";
 import type { States } from "./possible-states.ts";
 

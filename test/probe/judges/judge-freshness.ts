@@ -1,8 +1,8 @@
-import { kinds, inStore } from "../runtime/metrics/oracle/asked.ts";
-import type { Answer, AnswerBody } from "./answers.ts";
-import { isInCatalog, settleSeconds, type ProbedMetricId } from "./catalog.ts";
-import { regionsOf, type Panel } from "./panels.ts";
-import type { StoreRecord } from "./store-record.ts";
+import { kinds, inStore } from "../../runtime/metrics/oracle/asked.ts";
+import type { Answer, AnswerBody } from "../answers.ts";
+import { isInCatalog, settleSeconds, type ProbedMetricId } from "../catalog.ts";
+import { regionsOf, type Panel } from "../panels.ts";
+import type { StoreRecord } from "../store-record.ts";
 
 /** What an answer's freshness is held against. */
 export interface FreshnessQuestion {

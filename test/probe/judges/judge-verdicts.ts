@@ -1,11 +1,12 @@
-import type { QueryClass } from "../../crds/config.ts";
-import { maxAgeOf, readCacheWords, type Answer, type AnswerBody, type CacheWords } from "./answers.ts";
-import { cacheOf, deadlineMs, regions, schemaVersionOf, settleSeconds, type ClassCache } from "./catalog.ts";
+import type { QueryClass } from "../../../crds/config.ts";
+import { maxAgeOf, readCacheWords, type Answer, type AnswerBody, type CacheWords } from "../answers.ts";
+import { cacheOf, deadlineMs, regions, schemaVersionOf, settleSeconds, type ClassCache } from "../catalog.ts";
+import { exemplarFaults } from "./judge-exemplars.ts";
 import { freshnessFaults } from "./judge-freshness.ts";
 import type { ReadTimes } from "./judge-values.ts";
-import { classOf, regionsOf } from "./panels.ts";
-import type { StoreRecord } from "./store-record.ts";
-import type { Timeline, Versions } from "./timeline.ts";
+import { classOf, regionsOf } from "../panels.ts";
+import type { StoreRecord } from "../store-record.ts";
+import type { Timeline, Versions } from "../timeline.ts";
 
 /** What the probe knows of itself. */
 export interface Knowledge {
@@ -61,7 +62,7 @@ export function verdictFaults(answer: Answer, knowledge: Knowledge): readonly st
   if (body === undefined) return refusalFaults(answer, knowledge);
   const cache = cacheDuring(answer, knowledge);
   const words = readCacheWords(answer.headers["x-query-cache"] ?? "");
-  const own = [...partialFaults(answer, body, knowledge), ...windowFaults(answer, body), ...versionFaults(answer, body, knowledge)];
+  const own = [...partialFaults(answer, body, knowledge), ...windowFaults(answer, body), ...versionFaults(answer, body, knowledge), ...exemplarFaults(answer, body, knowledge.records)];
   // A 304 says what changed and leaves the rest to the body that the caller has.
   if (status === 304) return [...own, ...keepingFaults(answer, { body, cache, words })];
   return [

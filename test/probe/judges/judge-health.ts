@@ -1,5 +1,5 @@
-import { readCacheWords, type Answer } from "./answers.ts";
-import type { Reply } from "./ask.ts";
+import { readCacheWords, type Answer } from "../answers.ts";
+import type { Reply } from "../ask.ts";
 import { recoverMs, storeTroubles, type Knowledge } from "./judge-verdicts.ts";
 
 /** Points that one pod's answers said they had known, or not. */
@@ -27,6 +27,8 @@ export function createHitTally(): HitTally {
   return {
     add({ sentMs, receivedMs, headers }, planned) {
       const { kind, counts } = readCacheWords(headers["x-query-cache"] ?? "");
+      // A page of data that is kept is none of the points that a pod counts.
+      if (kind === "snapshot") return;
       const isKept = kind !== "memory";
       entries.push({ sentMs, receivedMs, hit: isKept ? (planned ?? 0) : (counts["hit"] ?? 0), miss: isKept ? 0 : (counts["miss"] ?? 0) });
     },
