@@ -17,5 +17,10 @@ function at(windowAt: Query["windowAt"], nowMs: number): ResolvedWindow | undefi
 }
 
 function isSame(one: ResolvedWindow, other: ResolvedWindow | undefined): boolean {
-  return one.fromMs === other?.fromMs && one.toMs === other.toMs && one.stepSeconds === other.stepSeconds && one.downsample === other.downsample;
+  return (
+    one.fromMs === other?.fromMs &&
+    one.toMs === other.toMs &&
+    one.stepSeconds === other.stepSeconds &&
+    one.downsample === other.downsample
+  );
 }

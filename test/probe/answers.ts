@@ -66,12 +66,25 @@ export function readBody(body: unknown): AnswerBody | undefined {
   const toMs = Date.parse(meta.to ?? meta.ts);
   const fromMs = meta.from === undefined ? toMs - stepSeconds * 1_000 : Date.parse(meta.from);
   return {
-    series: data.map(({ metric, metric_id: metricId, labels, points, timestamp, value, exemplar, exemplars = exemplar === undefined ? [] : [exemplar] }) => ({
-      metric: metric ?? metricId ?? "",
-      labels,
-      points: new Map(points?.map(([time, own]) => [Date.parse(time), own]) ?? [[Date.parse(timestamp ?? ""), value ?? Number.NaN]]),
-      exemplars,
-    })),
+    series: data.map(
+      ({
+        metric,
+        metric_id: metricId,
+        labels,
+        points,
+        timestamp,
+        value,
+        exemplar,
+        exemplars = exemplar === undefined ? [] : [exemplar],
+      }) => ({
+        metric: metric ?? metricId ?? "",
+        labels,
+        points: new Map(
+          points?.map(([time, own]) => [Date.parse(time), own]) ?? [[Date.parse(timestamp ?? ""), value ?? Number.NaN]],
+        ),
+        exemplars,
+      }),
+    ),
     grid: { fromMs, toMs, stepSeconds },
     schemaVersion: meta.schema_version,
     partial: meta.partial,
@@ -97,7 +110,9 @@ export function readCacheWords(header: string): CacheWords {
   const [kind = "", ...members] = header.split(";");
   const pairs = members.map((member) => member.split("=") as [string, string]);
   const told = pairs.find(([name]) => name === "extents")?.[1].replaceAll('"', "");
-  const counts = Object.fromEntries(pairs.filter(([name]) => name !== "extents").map(([name, text]) => [name, Number(text)]));
+  const counts = Object.fromEntries(
+    pairs.filter(([name]) => name !== "extents").map(([name, text]) => [name, Number(text)]),
+  );
   return { kind, counts, extents: told === undefined ? undefined : told.split(" ").filter(Boolean).flatMap(wordsOf) };
 }
 

@@ -42,7 +42,11 @@ export function createAsker(token: string, unanswered: (url: string, sentMs: num
   const counts = { requests: 0, unanswered: 0, notModified: 0, tags: 0 };
   const tagFaults: string[] = [];
   const bodies = createBodies(tagFaults, counts);
-  const send = async (url: string, headers: Readonly<Record<string, string>> = {}, body?: object): Promise<Reply | undefined> => {
+  const send = async (
+    url: string,
+    headers: Readonly<Record<string, string>> = {},
+    body?: object,
+  ): Promise<Reply | undefined> => {
     counts.requests += 1;
     const sentMs = Date.now();
     const reply = await exchange(url, { authorization: `Bearer ${token}`, ...headers }, body);
@@ -62,7 +66,11 @@ export function createAsker(token: string, unanswered: (url: string, sentMs: num
     counts,
     async query(pod, panel, ifNoneMatch) {
       const search = searchOf(queryPairs(panel, Date.now()));
-      return answerOf(await get(`${pod.url}/v1/metrics/query?${search}`, `query ${search}`, ifNoneMatch), { panel, route: "query", pod });
+      return answerOf(await get(`${pod.url}/v1/metrics/query?${search}`, `query ${search}`, ifNoneMatch), {
+        panel,
+        route: "query",
+        pod,
+      });
     },
     pages: (pod, panel, told) =>
       askPages(async (page) => {
@@ -75,7 +83,11 @@ export function createAsker(token: string, unanswered: (url: string, sentMs: num
       }),
     async instant(pod, panel) {
       const search = searchOf(instantPairs(panel));
-      return answerOf(await get(`${pod.url}/v1/metrics/instant?${search}`, `instant ${search}`, false), { panel, route: "instant", pod });
+      return answerOf(await get(`${pod.url}/v1/metrics/instant?${search}`, `instant ${search}`, false), {
+        panel,
+        route: "instant",
+        pod,
+      });
     },
     async bulk(pod, panels) {
       const queries = panels.map((panel, index) => bulkItem(panel, String(index), Date.now()));
@@ -95,7 +107,13 @@ type Question = Pick<Answer, "panel" | "route"> & { readonly pod: Pod };
 function answerOf(reply: Reply | undefined, { panel, route, pod }: Question): Answer | undefined {
   if (reply === undefined) return undefined;
   const { bytes, ...others } = reply;
-  return { ...others, panel, route, pod: pod.url, body: bytes.length === 0 ? undefined : readBody(JSON.parse(bytes.toString())) };
+  return {
+    ...others,
+    panel,
+    route,
+    pod: pod.url,
+    body: bytes.length === 0 ? undefined : readBody(JSON.parse(bytes.toString())),
+  };
 }
 
 function metaOf({ bytes }: Reply): PageMeta | undefined {
@@ -108,16 +126,30 @@ interface WireItem {
 }
 
 /** The items of a bulk, each as if it had been asked alone. */
-function itemsOf({ sentMs, receivedMs, status, headers, bytes }: Reply, panels: readonly Panel[], pod: Pod): readonly Answer[] {
+function itemsOf(
+  { sentMs, receivedMs, status, headers, bytes }: Reply,
+  panels: readonly Panel[],
+  pod: Pod,
+): readonly Answer[] {
   const { results } = JSON.parse(bytes.toString()) as { readonly results?: readonly WireItem[] };
   const shared = { route: "bulk", pod: pod.url, sentMs, receivedMs } as const;
   return panels.map((panel, index) => {
     const item = results?.[index];
-    return { ...shared, panel, status: item?.status ?? status, headers: item?.headers ?? headers, body: item === undefined ? undefined : readBody(item) };
+    return {
+      ...shared,
+      panel,
+      status: item?.status ?? status,
+      headers: item?.headers ?? headers,
+      body: item === undefined ? undefined : readBody(item),
+    };
   });
 }
 
-async function exchange(url: string, headers: Readonly<Record<string, string>>, body?: object): Promise<Reply | undefined> {
+async function exchange(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body?: object,
+): Promise<Reply | undefined> {
   const sentMs = Date.now();
   try {
     const options = body === undefined ? {} : { method: "POST" as const, body: JSON.stringify(body) };

@@ -29,7 +29,12 @@ const caches: readonly Readonly<Record<QueryClass, ClassCache>>[] = [
 ];
 
 function lifetimes(memory: number, distributed: number, hot: number, stale: number): ClassCache {
-  return { memorySeconds: memory, distributedSeconds: distributed, hotTailSeconds: hot, staleWhileRevalidateSeconds: stale };
+  return {
+    memorySeconds: memory,
+    distributedSeconds: distributed,
+    hotTailSeconds: hot,
+    staleWhileRevalidateSeconds: stale,
+  };
 }
 
 /** What a version of the quotas says of a class. */
@@ -66,8 +71,16 @@ export const metrics = {
       },
     },
   },
-  latency_ms: { queryClass: "B", aggregations: distributions, source: histogram("latency_ms", "Classic", "Extrapolated") },
-  latency_anchored_ms: { queryClass: "C", aggregations: distributions, source: histogram("latency_ms", "Classic", "Anchored") },
+  latency_ms: {
+    queryClass: "B",
+    aggregations: distributions,
+    source: histogram("latency_ms", "Classic", "Extrapolated"),
+  },
+  latency_anchored_ms: {
+    queryClass: "C",
+    aggregations: distributions,
+    source: histogram("latency_ms", "Classic", "Anchored"),
+  },
   native_ms: { queryClass: "A", aggregations: distributions, source: histogram("native_ms", "Native", "Extrapolated") },
 } as const satisfies Partial<Record<MetricId, ProbedMetric>>;
 export type ProbedMetricId = keyof typeof metrics;
@@ -95,7 +108,13 @@ export function catalogText(version: number, urls: Readonly<Record<Region, strin
     settleSeconds,
     prometheus: { url: urls[region], timeoutSeconds },
   }));
-  return JSON.stringify(plainObject("MetricCatalog", { schemaVersion: schemaVersionOf(version), stores, metrics: metricIds.map((id) => metricSpec(id, version)) }));
+  return JSON.stringify(
+    plainObject("MetricCatalog", {
+      schemaVersion: schemaVersionOf(version),
+      stores,
+      metrics: metricIds.map((id) => metricSpec(id, version)),
+    }),
+  );
 }
 
 function metricSpec(id: ProbedMetricId, version: number): object {
@@ -120,15 +139,34 @@ function metricSpec(id: ProbedMetricId, version: number): object {
 /** The client whose quota is small enough to be spent. */
 export const limitedClient = { id: "limited", requestsPerSecond: 3, burst: 6 } as const;
 
-const wide = { requestsPerSecond: 10_000, burst: 100_000, costUnitsPerMinute: 10_000_000_000, burstCostUnits: 10_000_000_000, maxConcurrent: 1_000 };
+const wide = {
+  requestsPerSecond: 10_000,
+  burst: 100_000,
+  costUnitsPerMinute: 10_000_000_000,
+  burstCostUnits: 10_000_000_000,
+  maxConcurrent: 1_000,
+};
 
 /** One quota for each class, and one for the client that spends all it has. */
 export function quotasText(version: number): string {
   const classes = ["A", "B", "C"] as const;
   const quotas = classes.map((queryClass) =>
-    plainObject("QueryClassQuota", { class: queryClass, limits: wide, cache: cacheOf(version, queryClass), clients: undefined }, `class-${queryClass.toLowerCase()}`),
+    plainObject(
+      "QueryClassQuota",
+      { class: queryClass, limits: wide, cache: cacheOf(version, queryClass), clients: undefined },
+      `class-${queryClass.toLowerCase()}`,
+    ),
   );
   const { id: clientId, requestsPerSecond, burst } = limitedClient;
-  const limited = plainObject("QueryClassQuota", { class: "A", limits: { ...wide, requestsPerSecond, burst }, cache: cacheOf(version, "A"), clients: [{ clientId }] }, "limited");
+  const limited = plainObject(
+    "QueryClassQuota",
+    {
+      class: "A",
+      limits: { ...wide, requestsPerSecond, burst },
+      cache: cacheOf(version, "A"),
+      clients: [{ clientId }],
+    },
+    "limited",
+  );
   return [...quotas, limited].map((object) => JSON.stringify(object)).join("\n---\n");
 }

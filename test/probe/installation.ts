@@ -86,10 +86,14 @@ async function startAll(seed: number, stops: (() => Promise<void>)[]): Promise<O
 async function writeSettings(folder: string): Promise<Installation["tokens"]> {
   const issuer = await makeIssuer("https://issuer.example");
   await writeFile(join(folder, "keys.json"), JSON.stringify({ keys: [issuer.publicJwk] }));
-  const settings = { issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }], metrics: { deadlineMs } };
+  const settings = {
+    issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }],
+    metrics: { deadlineMs },
+  };
   await writeFile(join(folder, "settings.json"), JSON.stringify(settings));
   const exp = Math.floor(Date.now() / 1_000) + tokenSeconds;
-  const sign = (sub: string): Promise<string> => signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub, exp, scope: "metrics:read", tenants: ["*"] });
+  const sign = (sub: string): Promise<string> =>
+    signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub, exp, scope: "metrics:read", tenants: ["*"] });
   return { probe: await sign("probe"), limited: await sign(limitedClient.id) };
 }
 

@@ -5,7 +5,9 @@ export const pageSeries = 2;
 const pagesMax = 25;
 
 /** What asks for one page of a query: `snapshot` and the window of the first one. */
-export type AskPage = (pairs: readonly (readonly [name: string, value: string])[]) => Promise<(Answer & { readonly meta: PageMeta | undefined }) | undefined>;
+export type AskPage = (
+  pairs: readonly (readonly [name: string, value: string])[],
+) => Promise<(Answer & { readonly meta: PageMeta | undefined }) | undefined>;
 
 /** What a page says of the others. */
 export interface PageMeta {
@@ -28,23 +30,36 @@ export interface Pages {
 /** Asks for all pages of one snapshot. */
 export async function askPages(ask: AskPage): Promise<Pages> {
   const first = await ask([["limit", String(pageSeries)]]);
-  return first?.body === undefined || first.meta === undefined ? { whole: first, faults: [], isGone: false } : askOthers(ask, first, first.body, first.meta);
+  return first?.body === undefined || first.meta === undefined
+    ? { whole: first, faults: [], isGone: false }
+    : askOthers(ask, first, first.body, first.meta);
 }
 
 async function askOthers(ask: AskPage, first: Answer, body: AnswerBody, meta: PageMeta): Promise<Pages> {
   const pages = [body.series];
-  for (let hasMore = meta.has_more; hasMore && pages.length < pagesMax; ) {
+  for (let hasMore = meta.has_more; hasMore && pages.length < pagesMax;) {
     const next = await ask(pairsOf(pages.length + 1, meta));
-    if (next?.body === undefined) return { whole: undefined, faults: refusalFaults(next), isGone: next?.status === 409 };
+    if (next?.body === undefined)
+      return { whole: undefined, faults: refusalFaults(next), isGone: next?.status === 409 };
     pages.push(next.body.series);
     hasMore = next.meta?.has_more ?? false;
   }
   const series = pages.flat();
-  return { whole: { ...first, body: { ...body, series } }, faults: countFaults(series, meta.total_series), isGone: false };
+  return {
+    whole: { ...first, body: { ...body, series } },
+    faults: countFaults(series, meta.total_series),
+    isGone: false,
+  };
 }
 
 function pairsOf(page: number, { snapshot, from, to }: PageMeta): readonly (readonly [string, string])[] {
-  return [["limit", String(pageSeries)], ["page", String(page)], ["snapshot", snapshot], ["from", from], ["to", to]];
+  return [
+    ["limit", String(pageSeries)],
+    ["page", String(page)],
+    ["snapshot", snapshot],
+    ["from", from],
+    ["to", to],
+  ];
 }
 
 /** A snapshot may be gone, and its stores away. */
@@ -56,5 +71,7 @@ function refusalFaults(answer: Answer | undefined): readonly string[] {
 
 function countFaults(series: readonly AnsweredSeries[], total: number): readonly string[] {
   const different = new Set(series.map(({ metric, labels }) => JSON.stringify([metric, labels]))).size;
-  return series.length === total && different === total ? [] : [`the pages have ${series.length} series, ${different} of them different, and say ${total}`];
+  return series.length === total && different === total
+    ? []
+    : [`the pages have ${series.length} series, ${different} of them different, and say ${total}`];
 }

@@ -29,7 +29,9 @@ const historyMs = 300_000;
 export function randomPanel(next: () => number, nowMs: number): Panel {
   const metric = pick(next, metricIds);
   const agg: Aggregation = pick(next, metrics[metric].aggregations);
-  const others = metricIds.filter((other) => other !== metric && (metrics[other].aggregations as readonly Aggregation[]).includes(agg));
+  const others = metricIds.filter(
+    (other) => other !== metric && (metrics[other].aggregations as readonly Aggregation[]).includes(agg),
+  );
   const isPair = next() < 0.12 && others.length > 0;
   return {
     metrics: isPair ? [metric, pick(next, others)] : [metric],
@@ -45,7 +47,14 @@ export function randomPanel(next: () => number, nowMs: number): Panel {
 }
 
 /** Metrics of one source, whose questions have range queries in common. */
-const families: readonly (readonly ProbedMetricId[])[] = [["payments", "payments_success"], ["latency_ms"], ["queue_lag"], ["payments_anchored"], ["latency_anchored_ms"], ["native_ms"]];
+const families: readonly (readonly ProbedMetricId[])[] = [
+  ["payments", "payments_success"],
+  ["latency_ms"],
+  ["queue_lag"],
+  ["payments_anchored"],
+  ["latency_anchored_ms"],
+  ["native_ms"],
+];
 
 /** The same panel for another question about the same series. */
 export function siblingOf(next: () => number, panel: Panel): Panel {
@@ -87,18 +96,35 @@ type Pairs = readonly (readonly [name: string, value: string])[];
 
 /** The parameters of `query`, with the window as of now. */
 export function queryPairs(panel: Panel, nowMs: number): Pairs {
-  return [...sharedPairs(panel), ...windowPairs(panel, nowMs), ...(panel.step === undefined ? [] : [["step", panel.step] as const])];
+  return [
+    ...sharedPairs(panel),
+    ...windowPairs(panel, nowMs),
+    ...(panel.step === undefined ? [] : [["step", panel.step] as const]),
+  ];
 }
 
 /** Those of `instant`. */
 export function instantPairs(panel: Panel): Pairs {
-  return [...sharedPairs(panel), ...(panel.window.kind === "fixed" ? [["ts", new Date(panel.window.toMs).toISOString()] as const] : [])];
+  return [
+    ...sharedPairs(panel),
+    ...(panel.window.kind === "fixed" ? [["ts", new Date(panel.window.toMs).toISOString()] as const] : []),
+  ];
 }
 
 /** One item of a bulk. */
 export function bulkItem(panel: Panel, id: string, nowMs: number): object {
   const { metrics: metric, agg, tenant, filters, groupBy, step, downsample, exemplars } = panel;
-  return { id, metric, agg, filter: { ...filters, tenant }, group_by: groupBy, step, downsample, exemplars, ...Object.fromEntries(windowPairs(panel, nowMs)) };
+  return {
+    id,
+    metric,
+    agg,
+    filter: { ...filters, tenant },
+    group_by: groupBy,
+    step,
+    downsample,
+    exemplars,
+    ...Object.fromEntries(windowPairs(panel, nowMs)),
+  };
 }
 
 function windowPairs({ window }: Panel, nowMs: number): Pairs {

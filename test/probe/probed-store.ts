@@ -38,7 +38,10 @@ const config = "storage:\n  tsdb:\n    out_of_order_time_window: 1h\n";
 
 /** Starts the store and its writes. @param next its random numbers */
 export async function startProbedStore(region: Region, next: () => number): Promise<ProbedStore> {
-  const server = await startPrometheus({ config, flags: ["--enable-feature=promql-extended-range-selectors,exemplar-storage"] });
+  const server = await startPrometheus({
+    config,
+    flags: ["--enable-feature=promql-extended-range-selectors,exemplar-storage"],
+  });
   const proxy = await startTcpProxy(server.url);
   const record = createStoreRecord(region);
   const writing = startWriting({ next, record, write: (series) => remoteWrite(server.url, series) });
@@ -87,7 +90,13 @@ interface Writing {
 interface WritingOptions {
   readonly next: () => number;
   readonly record: StoreRecord;
-  readonly write: (series: readonly { readonly name: string; readonly labels: Readonly<Record<string, string>>; readonly samples: readonly Pick<Scraped, "ms" | "value" | "exemplar">[] }[]) => Promise<void>;
+  readonly write: (
+    series: readonly {
+      readonly name: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly samples: readonly Pick<Scraped, "ms" | "value" | "exemplar">[];
+    }[],
+  ) => Promise<void>;
 }
 
 function startWriting({ next, record, write }: WritingOptions): Writing {
@@ -105,14 +114,16 @@ function startWriting({ next, record, write }: WritingOptions): Writing {
     const ackedMs = Date.now();
     record.add(young, { sentMs, ackedMs });
     const oldestMs = Math.min(...young.map(({ ms }) => ms));
-    if (record.batch(1) !== undefined && ackedMs - oldestMs > settleSeconds * 1_000) throw new Error("the machine is too slow: a write took longer than settleSeconds");
+    if (record.batch(1) !== undefined && ackedMs - oldestMs > settleSeconds * 1_000)
+      throw new Error("the machine is too slow: a write took longer than settleSeconds");
   };
   const turn = async (): Promise<void> => {
     const nowMs = Date.now();
     const found = targets.flatMap((target) => target.scrapes(nowMs));
     const isFirst = record.batch(0) === undefined;
     for (const one of found) {
-      if (!isFirst && one.mayBeLate && next() < lateShare) late.push({ ...one, exemplar: undefined, dueMs: one.ms + Math.floor(next() * lateMsMax) });
+      if (!isFirst && one.mayBeLate && next() < lateShare)
+        late.push({ ...one, exemplar: undefined, dueMs: one.ms + Math.floor(next() * lateMsMax) });
       else pending.push(one);
     }
     await send(pending.splice(0));

@@ -67,19 +67,26 @@ export function createStoreRecord(region: Region): StoreRecord {
       for (const sample of samples) {
         const { name, labels, ms, exemplar } = sample;
         insert(seriesOf(byName, sample, region), sample, place);
-        if (exemplar !== undefined) exemplars.set(exemplar.traceId, { labels: { ...labels, region }, name, ms, value: exemplar.value });
+        if (exemplar !== undefined)
+          exemplars.set(exemplar.traceId, { labels: { ...labels, region }, name, ms, value: exemplar.value });
       }
     },
-    states: (fromMs, toMs) => [batches.findLastIndex(({ ackedMs }) => ackedMs <= fromMs), batches.findLastIndex(({ sentMs }) => sentMs <= toMs)],
+    states: (fromMs, toMs) => [
+      batches.findLastIndex(({ ackedMs }) => ackedMs <= fromMs),
+      batches.findLastIndex(({ sentMs }) => sentMs <= toMs),
+    ],
     batch: (place) => batches[place],
     slice(name, wanted, fromMs, toMs) {
-      const series = [...(byName.get(name)?.values() ?? [])].filter(({ labels }) => Object.entries(wanted).every(([label, value]) => labels[label] === value));
+      const series = [...(byName.get(name)?.values() ?? [])].filter(({ labels }) =>
+        Object.entries(wanted).every(([label, value]) => labels[label] === value),
+      );
       return sliceOf(series, region).narrowed(fromMs, toMs);
     },
     exemplar: (traceId) => exemplars.get(traceId),
     forget(beforeMs) {
       for (const [traceId, { ms }] of exemplars) if (ms < beforeMs) exemplars.delete(traceId);
-      for (const { samples } of [...byName.values()].flatMap((all) => [...all.values()])) samples.splice(0, firstAfter(samples, beforeMs));
+      for (const { samples } of [...byName.values()].flatMap((all) => [...all.values()]))
+        samples.splice(0, firstAfter(samples, beforeMs));
     },
   };
 }
@@ -96,13 +103,23 @@ function seriesOf(byName: Map<string, Map<string, KeptSeries>>, { name, labels }
 /** Samples are kept in the order of their times, whenever they come. */
 function insert({ samples }: KeptSeries, { ms, value }: Scraped, batch: number): void {
   if (value === "stale") return;
-  samples.splice(firstAfter(samples, ms), 0, { ms, value: typeof value === "number" ? value : shownHistogram(value), batch });
+  samples.splice(firstAfter(samples, ms), 0, {
+    ms,
+    value: typeof value === "number" ? value : shownHistogram(value),
+    batch,
+  });
 }
 
 function sliceOf(series: readonly KeptSeries[], region: Region): Slice {
   return {
     batches: (after, upTo) =>
-      [...new Set(series.flatMap(({ samples }) => samples.map(({ batch }) => batch).filter((batch) => batch > after && batch <= upTo)))].sort((a, b) => a - b),
+      [
+        ...new Set(
+          series.flatMap(({ samples }) =>
+            samples.map(({ batch }) => batch).filter((batch) => batch > after && batch <= upTo),
+          ),
+        ),
+      ].sort((a, b) => a - b),
     at: (upTo) =>
       series.map(({ labels, samples }) => {
         const there = samples.filter(({ batch }) => batch <= upTo);
@@ -115,7 +132,10 @@ function sliceOf(series: readonly KeptSeries[], region: Region): Slice {
       }),
     narrowed: (fromMs, toMs) =>
       sliceOf(
-        series.map(({ labels, samples }) => ({ labels, samples: samples.slice(firstAfter(samples, fromMs), firstAfter(samples, toMs)) })),
+        series.map(({ labels, samples }) => ({
+          labels,
+          samples: samples.slice(firstAfter(samples, fromMs), firstAfter(samples, toMs)),
+        })),
         region,
       ),
   };

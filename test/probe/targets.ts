@@ -30,13 +30,25 @@ const schema = 2;
 /** Every target of one store. @param fromMs when its scrapes begin */
 export function makeTargets(next: () => number, fromMs: number): readonly Target[] {
   return tenants.flatMap((tenant) =>
-    environments.flatMap((env) => services.map((service) => makeTarget(next, { tenant, env, service }, fromMs + Math.floor(next() * intervalSeconds * 1_000)))),
+    environments.flatMap((env) =>
+      services.map((service) =>
+        makeTarget(next, { tenant, env, service }, fromMs + Math.floor(next() * intervalSeconds * 1_000)),
+      ),
+    ),
   );
 }
 
 /** Whether each sample is its own series' only one at its time; false for scrapes that are paused. */
 function makeTarget(next: () => number, labels: Readonly<Record<string, string>>, fromMs: number): Target {
-  const state = { level: 50, ok: 0, failed: 0, counts: latencyBounds.map(() => 0), sum: 0, native: emptyHistogram(), pausedUntilMs: 0 };
+  const state = {
+    level: 50,
+    ok: 0,
+    failed: 0,
+    counts: latencyBounds.map(() => 0),
+    sum: 0,
+    native: emptyHistogram(),
+    pausedUntilMs: 0,
+  };
   let nextMs = fromMs;
   const observe = (): void => {
     for (let left = Math.floor(next() * 6); left > 0; left -= 1) {
@@ -52,7 +64,12 @@ function makeTarget(next: () => number, labels: Readonly<Record<string, string>>
     state.ok = (restarts ? 0 : state.ok) + Math.floor(next() * 9);
     state.failed = (restarts ? 0 : state.failed) + Math.floor(next() * 3);
     observe();
-    const one = (name: string, value: number | WrittenHistogram, mayBeLate: boolean, more: Readonly<Record<string, string>> = {}): Scraped => ({ name, labels: { ...labels, ...more }, ms, value, mayBeLate });
+    const one = (
+      name: string,
+      value: number | WrittenHistogram,
+      mayBeLate: boolean,
+      more: Readonly<Record<string, string>> = {},
+    ): Scraped => ({ name, labels: { ...labels, ...more }, ms, value, mayBeLate });
     return [
       { ...one("queue_lag", state.level, true), exemplar: exemplarOf(next, state.level) },
       { ...one("payments_total", state.ok, true, { result: "ok" }), exemplar: exemplarOf(next, state.ok) },
@@ -101,6 +118,8 @@ function withObservation(before: WrittenHistogram, value: number): WrittenHistog
 /** A histogram as a store shows it. */
 export function shownHistogram({ sum, zeroCount, positive }: WrittenHistogram): RawHistogram {
   const edge = (index: number): number => 2 ** (index / 2 ** schema);
-  const buckets = [...positive].sort(([a], [b]) => a - b).map(([index, count]) => ({ lower: edge(index - 1), upper: edge(index), count }));
+  const buckets = [...positive]
+    .sort(([a], [b]) => a - b)
+    .map(([index, count]) => ({ lower: edge(index - 1), upper: edge(index), count }));
   return { count: [...positive.values()].reduce((total, own) => total + own, zeroCount), sum, buckets };
 }

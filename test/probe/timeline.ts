@@ -31,7 +31,8 @@ export function createTimeline(): Timeline {
     counts[what] = (counts[what] ?? 0) + 1;
     return disturbance;
   };
-  const touching = (fromMs: number, toMs: number): readonly Disturbance[] => all.filter((one) => one.fromMs <= toMs && one.toMs >= fromMs);
+  const touching = (fromMs: number, toMs: number): readonly Disturbance[] =>
+    all.filter((one) => one.fromMs <= toMs && one.toMs >= fromMs);
   const end = (disturbance: Disturbance): void => {
     disturbance.toMs = Date.now();
   };
@@ -72,7 +73,10 @@ export function createVersions(): Versions {
     },
     during: (fromMs, toMs) =>
       changes
-        .filter(({ atMs }, index) => atMs <= toMs && (changes[index + 1]?.atMs ?? Number.POSITIVE_INFINITY) + editMsMax >= fromMs)
+        .filter(
+          ({ atMs }, index) =>
+            atMs <= toMs && (changes[index + 1]?.atMs ?? Number.POSITIVE_INFINITY) + editMsMax >= fromMs,
+        )
         .map(({ version }) => version),
   };
 }

@@ -17,7 +17,22 @@ const troubleMsMin = 1_000;
 const troubleMsMax = 8_000;
 
 /** What may happen, as often as it is named. */
-const verbs = ["kill", "kill", "hang", "hang", "block", "cut", "cut", "catalog", "catalog", "quotas", "quotas", "nats", "kill_pod", "restart_pod"] as const;
+const verbs = [
+  "kill",
+  "kill",
+  "hang",
+  "hang",
+  "block",
+  "cut",
+  "cut",
+  "catalog",
+  "catalog",
+  "quotas",
+  "quotas",
+  "nats",
+  "kill_pod",
+  "restart_pod",
+] as const;
 type Verb = (typeof verbs)[number];
 
 /** Begins the walk. @param next its random numbers */
@@ -25,7 +40,9 @@ export function startWalk(installation: Installation, next: () => number, restar
   const stopping = new AbortController();
   const walking = (async () => {
     while (!stopping.signal.aborted) {
-      await sleep(pauseMsMin + Math.floor(next() * (pauseMsMax - pauseMsMin)), undefined, { signal: stopping.signal }).catch(() => undefined);
+      await sleep(pauseMsMin + Math.floor(next() * (pauseMsMax - pauseMsMin)), undefined, {
+        signal: stopping.signal,
+      }).catch(() => undefined);
       if (!stopping.signal.aborted) await step(pick(next, verbs), { installation, next, restarted });
     }
   })();

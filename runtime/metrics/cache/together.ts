@@ -7,10 +7,15 @@ import { gravest } from "../../stores/warnings.ts";
 const placeLabel = "";
 
 /** Several range queries as one: what is kept of them, shared and read again is of one reading. */
-export function queryTogether(asks: readonly RangeAsk[]): { readonly query: string; readonly grid: RangeGrid } | undefined {
+export function queryTogether(
+  asks: readonly RangeAsk[],
+): { readonly query: string; readonly grid: RangeGrid } | undefined {
   const [first] = asks;
   if (first === undefined) return undefined;
-  return { query: JSON.stringify(asks.map(({ query }) => query)), grid: { ...first.grid, narrower: narrowerTogether(asks) } };
+  return {
+    query: JSON.stringify(asks.map(({ query }) => query)),
+    grid: { ...first.grid, narrower: narrowerTogether(asks) },
+  };
 }
 
 /** Narrower points of all of them, if those of each add up alike. */
@@ -27,16 +32,27 @@ function narrowerTogether(asks: readonly RangeAsk[]): Narrower | undefined {
 }
 
 /** Asks for what {@link queryTogether} made, each query in a request of its own. */
-export async function askTogether(client: PrometheusClient, query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<StoreSeries>> {
-  const answers = await Promise.all((JSON.parse(query) as readonly string[]).map((one) => client.range(one, grid, call)));
+export async function askTogether(
+  client: PrometheusClient,
+  query: string,
+  grid: RangeGrid,
+  call: StoreCall,
+): Promise<RangeAnswer<StoreSeries>> {
+  const answers = await Promise.all(
+    (JSON.parse(query) as readonly string[]).map((one) => client.range(one, grid, call)),
+  );
   return {
-    series: answers.flatMap(({ series }, place) => series.map((one) => ({ ...one, labels: { ...one.labels, [placeLabel]: String(place) } }))),
+    series: answers.flatMap(({ series }, place) =>
+      series.map((one) => ({ ...one, labels: { ...one.labels, [placeLabel]: String(place) } })),
+    ),
     warning: gravest(answers.map(({ warning }) => warning)),
   };
 }
 
 /** The answer to one of the queries. */
 export function answerAt({ series, warning }: RangeAnswer<StoreSeries>, place: number): RangeAnswer<StoreSeries> {
-  const own = series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) => (at === String(place) ? [{ ...values, labels }] : []));
+  const own = series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) =>
+    at === String(place) ? [{ ...values, labels }] : [],
+  );
   return { series: own, warning };
 }

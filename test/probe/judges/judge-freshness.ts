@@ -18,19 +18,41 @@ const lookbackMs = 300_000;
 const roundingMs = 2_000;
 
 /** `X-Data-Freshness` is never fresher than the data, nor older than what may have been served. */
-export function freshnessFaults({ panel, headers, sentMs, receivedMs }: Answer, { body, records, staleMs }: FreshnessQuestion): readonly string[] {
+export function freshnessFaults(
+  { panel, headers, sentMs, receivedMs }: Answer,
+  { body, records, staleMs }: FreshnessQuestion,
+): readonly string[] {
   const told = headers["x-data-freshness"];
-  const answering = records.filter(({ region }) => regionsOf(panel).includes(region) && body.regions.some((own) => own.region === region && own.state === "ok"));
+  const answering = records.filter(
+    ({ region }) =>
+      regionsOf(panel).includes(region) && body.regions.some((own) => own.region === region && own.state === "ok"),
+  );
   // A pair of metrics may have lost one of them in a region that is said to be partial.
   if (body.partial) return [];
   const newest = (atMs: readonly [number, number], place: 0 | 1): readonly number[] =>
-    answering.flatMap((record) => panel.metrics.flatMap((metric) => newestOf(record, { panel, metric, version: Number(body.schemaVersion.slice(1)) }, body.grid.toMs, record.states(...atMs)[place]) ?? []));
+    answering.flatMap((record) =>
+      panel.metrics.flatMap(
+        (metric) =>
+          newestOf(
+            record,
+            { panel, metric, version: Number(body.schemaVersion.slice(1)) },
+            body.grid.toMs,
+            record.states(...atMs)[place],
+          ) ?? [],
+      ),
+    );
   const [freshest, stalest] = [newest([receivedMs, receivedMs], 1), newest([sentMs - staleMs, receivedMs], 0)];
-  if (told === undefined) return stalest.length > 0 && isLive(body, sentMs) ? ["X-Data-Freshness is absent where samples are there"] : [];
+  if (told === undefined)
+    return stalest.length > 0 && isLive(body, sentMs) ? ["X-Data-Freshness is absent where samples are there"] : [];
   if (freshest.length === 0) return [`X-Data-Freshness: ${told} without any sample`];
   const toldMs = Number.parseInt(told, 10) * 1_000;
   const least = sentMs - Math.min(...freshest);
-  const most = receivedMs - (isLive(body, sentMs) && stalest.length === freshest.length ? Math.min(...stalest) : body.grid.fromMs - body.grid.stepSeconds * 1_000) + roundingMs;
+  const most =
+    receivedMs -
+    (isLive(body, sentMs) && stalest.length === freshest.length
+      ? Math.min(...stalest)
+      : body.grid.fromMs - body.grid.stepSeconds * 1_000) +
+    roundingMs;
   const isRight = toldMs >= least && toldMs <= most;
   return isRight ? [] : [`X-Data-Freshness: ${told}, not between ${least} and ${most} ms`];
 }
@@ -47,12 +69,23 @@ interface Dated {
 }
 
 /** When the newest sample was taken that a store held of a metric; undefined without any. */
-function newestOf(record: StoreRecord, { panel, metric, version }: Dated, toMs: number, state: number): number | undefined {
+function newestOf(
+  record: StoreRecord,
+  { panel, metric, version }: Dated,
+  toMs: number,
+  state: number,
+): number | undefined {
   const { kind, name } = kinds[metric];
   const suffix = kind === "histogram" || kind === "anchoredHistogram" ? "_count" : "";
   const { region: _imposed, ...filters } = panel.filters;
-  const wanted = Object.fromEntries([...Object.entries(filters).map(([label, value]) => [inStore(label), value]), ["tenant", panel.tenant]]);
-  const series = record.slice(`${name}${suffix}`, wanted, toMs - lookbackMs, toMs).at(state).filter(({ labels }) => isInCatalog(version, metric, labels));
+  const wanted = Object.fromEntries([
+    ...Object.entries(filters).map(([label, value]) => [inStore(label), value]),
+    ["tenant", panel.tenant],
+  ]);
+  const series = record
+    .slice(`${name}${suffix}`, wanted, toMs - lookbackMs, toMs)
+    .at(state)
+    .filter(({ labels }) => isInCatalog(version, metric, labels));
   const times = series.flatMap(({ samples, histograms }) => [...samples, ...histograms].map(({ ms }) => ms));
   return times.length === 0 ? undefined : times.reduce((a, b) => Math.max(a, b));
 }

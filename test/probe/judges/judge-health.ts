@@ -30,7 +30,12 @@ export function createHitTally(): HitTally {
       // A page of data that is kept is none of the points that a pod counts.
       if (kind === "snapshot") return;
       const isKept = kind !== "memory";
-      entries.push({ sentMs, receivedMs, hit: isKept ? (planned ?? 0) : (counts["hit"] ?? 0), miss: isKept ? 0 : (counts["miss"] ?? 0) });
+      entries.push({
+        sentMs,
+        receivedMs,
+        hit: isKept ? (planned ?? 0) : (counts["hit"] ?? 0),
+        miss: isKept ? 0 : (counts["miss"] ?? 0),
+      });
     },
     reset: () => {
       entries = [];
@@ -38,12 +43,17 @@ export function createHitTally(): HitTally {
     bounds({ sentMs, receivedMs }) {
       const oldest = (ms: number): number => Math.floor(ms / sliceMs) - slices;
       entries = entries.filter((entry) => Math.floor(entry.receivedMs / sliceMs) > oldest(sentMs));
-      const isSure = (entry: Entry): boolean => entry.receivedMs <= sentMs && Math.floor(entry.sentMs / sliceMs) > oldest(receivedMs);
-      const sum = (own: readonly Entry[], of: "hit" | "miss"): number => own.reduce((total, entry) => total + entry[of], 0);
+      const isSure = (entry: Entry): boolean =>
+        entry.receivedMs <= sentMs && Math.floor(entry.sentMs / sliceMs) > oldest(receivedMs);
+      const sum = (own: readonly Entry[], of: "hit" | "miss"): number =>
+        own.reduce((total, entry) => total + entry[of], 0);
       const [sure, maybe] = [entries.filter(isSure), entries.filter((entry) => !isSure(entry))];
       const [hit, miss] = [sum(sure, "hit"), sum(sure, "miss")];
       const share = (hits: number, all: number): number => (all === 0 ? 0 : hits / all);
-      return [share(hit, hit + miss + sum(maybe, "miss")), share(hit + sum(maybe, "hit"), hit + sum(maybe, "hit") + miss)];
+      return [
+        share(hit, hit + miss + sum(maybe, "miss")),
+        share(hit + sum(maybe, "hit"), hit + sum(maybe, "hit") + miss),
+      ];
     },
   };
 }
@@ -53,7 +63,12 @@ interface HealthBody {
   readonly error_rate: number;
   readonly partial_response_rate: number;
   readonly cache_hit_ratio: number;
-  readonly caches: readonly { readonly name: string; readonly state: string; readonly hit_ratio: number; readonly fallback: string }[];
+  readonly caches: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly hit_ratio: number;
+    readonly fallback: string;
+  }[];
   readonly stores: readonly { readonly region: string; readonly state: string }[];
 }
 
@@ -65,18 +80,26 @@ const rounding = 0.001;
 /** Requests whose answer never came, in the share of all. */
 const unseen = 0.02;
 
-/** Everything that the health view says and that is not so. @param tally undefined: the pod's own count is not known in full */
+/** Everything that the health view says and that is not so. @param tally undefined: what the pod counts is not known */
 export function healthFaults(reply: Reply, { timeline }: Knowledge, tally: HitTally | undefined): readonly string[] {
   const { sentMs, receivedMs, status, bytes } = reply;
   if (status !== 200) return [`health answered ${status}`];
   const health = JSON.parse(bytes.toString()) as HealthBody;
-  const isAway = (region: string): boolean => Object.entries(noticedMs).some(([trouble, ms]) => timeline.covers(`${trouble} ${region}`, sentMs - ms, receivedMs));
+  const isAway = (region: string): boolean =>
+    Object.entries(noticedMs).some(([trouble, ms]) => timeline.covers(`${trouble} ${region}`, sentMs - ms, receivedMs));
   const stores = health.stores.flatMap(({ region, state }) => {
-    const isQuiet = storeTroubles.every((trouble) => timeline.isQuiet(`${trouble} ${region}`, sentMs - recoverMs, receivedMs));
+    const isQuiet = storeTroubles.every((trouble) =>
+      timeline.isQuiet(`${trouble} ${region}`, sentMs - recoverMs, receivedMs),
+    );
     if (isQuiet && state === "failing") return [`health: the store of ${region} is ${state} and well`];
     return isAway(region) && state === "ok" ? [`health: the store of ${region} is ${state} and away`] : [];
   });
-  const ratios = [health.error_rate, health.partial_response_rate, health.cache_hit_ratio, ...health.caches.map((cache) => cache.hit_ratio)];
+  const ratios = [
+    health.error_rate,
+    health.partial_response_rate,
+    health.cache_hit_ratio,
+    ...health.caches.map((cache) => cache.hit_ratio),
+  ];
   return [
     ...stores,
     ...cacheFaults(health, timeline.isQuiet("nats", sentMs - natsRecoverMs, receivedMs)),
@@ -88,18 +111,28 @@ export function healthFaults(reply: Reply, { timeline }: Knowledge, tally: HitTa
 
 function cacheFaults({ caches }: HealthBody, natsIsWell: boolean): readonly string[] {
   const [memory, distributed] = ["memory", "distributed"].map((name) => caches.find((cache) => cache.name === name));
-  const isRight = memory?.state === "ok" && distributed?.fallback === "stores" && memory.fallback === (distributed.state === "ok" ? "distributed" : "stores");
+  const isRight =
+    memory?.state === "ok" &&
+    distributed?.fallback === "stores" &&
+    memory.fallback === (distributed.state === "ok" ? "distributed" : "stores");
   if (!isRight) return [`health: the caches are ${JSON.stringify(caches)}`];
-  return natsIsWell && distributed.state !== "ok" ? [`health: what pods share is ${distributed.state}, and NATS is well`] : [];
+  return natsIsWell && distributed.state !== "ok"
+    ? [`health: what pods share is ${distributed.state}, and NATS is well`]
+    : [];
 }
 
 function statusFaults({ status, stores, caches }: HealthBody): readonly string[] {
   const failing = stores.filter(({ state }) => state === "failing").length;
-  const isDegraded = failing > 0 || caches.some(({ state }) => state === "failing") || stores.some(({ state }) => state === "unsupported");
+  const isDegraded =
+    failing > 0 ||
+    caches.some(({ state }) => state === "failing") ||
+    stores.some(({ state }) => state === "unsupported");
   const wanted = failing === stores.length ? "down" : isDegraded ? "degraded" : "ok";
   return status === wanted ? [] : [`health: status ${status}, not ${wanted}`];
 }
 
 function hitFaults({ cache_hit_ratio: told }: HealthBody, [low, high]: readonly [number, number]): readonly string[] {
-  return told >= low - rounding - unseen && told <= high + rounding + unseen ? [] : [`health: cache_hit_ratio ${told}, not between ${low} and ${high}`];
+  return told >= low - rounding - unseen && told <= high + rounding + unseen
+    ? []
+    : [`health: cache_hit_ratio ${told}, not between ${low} and ${high}`];
 }

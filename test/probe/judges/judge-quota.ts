@@ -30,7 +30,9 @@ export function createQuotaWatch(): QuotaWatch {
     faults(renewals) {
       const { requestsPerSecond, burst } = limitedClient;
       const most = (requestsPerSecond * ((lastMs - firstMs) / 1_000) + burst * (1 + renewals)) * tolerance;
-      return granted <= most ? faults : [...faults, `${granted} requests of the limited client were granted, and its quota is ${Math.floor(most)}`];
+      return granted <= most
+        ? faults
+        : [...faults, `${granted} requests of the limited client were granted, and its quota is ${Math.floor(most)}`];
     },
     counts: () => ({ granted, refused }),
   };

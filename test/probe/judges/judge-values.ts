@@ -1,4 +1,10 @@
-import { keyOf, type AnsweredGrid, type AskedSeries, type MetricId, type SeriesPoints } from "../../runtime/metrics/oracle/asked.ts";
+import {
+  keyOf,
+  type AnsweredGrid,
+  type AskedSeries,
+  type MetricId,
+  type SeriesPoints,
+} from "../../runtime/metrics/oracle/asked.ts";
 import { differences } from "../../runtime/metrics/oracle/differences.ts";
 import { recompute, type Expected, type RawSeries } from "../../runtime/metrics/oracle/recompute.ts";
 import type { AnswerBody } from "../answers.ts";
@@ -39,10 +45,16 @@ export function judgeValues(question: ValueQuestion, records: readonly StoreReco
   const { panel, body } = question;
   // Which of two metrics a region lacks is not told.
   if (body.partial && panel.metrics.length > 1) return verdict;
-  const whole = regionsOf(panel).filter((region) => body.regions.some((own) => own.region === region && own.state === "ok"));
+  const whole = regionsOf(panel).filter((region) =>
+    body.regions.some((own) => own.region === region && own.state === "ok"),
+  );
   for (const metric of panel.metrics) {
     for (const part of partsOf(panel, whole)) {
-      judgePart({ question, metric, part, asked: askedOf(panel, metric) }, records.filter(({ region }) => part.includes(region)), verdict);
+      judgePart(
+        { question, metric, part, asked: askedOf(panel, metric) },
+        records.filter(({ region }) => part.includes(region)),
+        verdict,
+      );
     }
   }
   return verdict;
@@ -64,7 +76,11 @@ interface Part {
   readonly asked: AskedSeries;
 }
 
-function judgePart({ question, metric, part, asked }: Part, records: readonly StoreRecord[], verdict: ValueVerdict): void {
+function judgePart(
+  { question, metric, part, asked }: Part,
+  records: readonly StoreRecord[],
+  verdict: ValueVerdict,
+): void {
   const { grid } = question.body;
   const actual = actualPoints(question, metric, part);
   const keep = (series: RawSeries): boolean => isInCatalog(question.version, metric, series.labels);
@@ -72,7 +88,10 @@ function judgePart({ question, metric, part, asked }: Part, records: readonly St
   const firm: number[] = [];
   const open: (readonly [number, States])[] = [];
   for (let ms = grid.fromMs + grid.stepSeconds * 1_000; ms <= grid.toMs; ms += grid.stepSeconds * 1_000) {
-    const states = possibleStates(sources.map((source) => narrowed(source, ms, grid)), question.readTimes(ms));
+    const states = possibleStates(
+      sources.map((source) => narrowed(source, ms, grid)),
+      question.readTimes(ms),
+    );
     if (states.all.every((own) => own.length === 1)) firm.push(ms);
     else open.push([ms, states]);
   }
@@ -89,10 +108,24 @@ interface Compared {
 }
 
 /** Points that only one state of the stores could have answered: each by what its stores held then. */
-function judgeFirm({ asked, actual, firm, keep }: Compared & { readonly firm: readonly number[] }, sources: readonly RawSource[], { body: { grid }, readTimes }: ValueQuestion, verdict: ValueVerdict): void {
+function judgeFirm(
+  { asked, actual, firm, keep }: Compared & { readonly firm: readonly number[] },
+  sources: readonly RawSource[],
+  { body: { grid }, readTimes }: ValueQuestion,
+  verdict: ValueVerdict,
+): void {
   for (const ms of firm) {
     const states = sources.map(({ record }) => record.states(...readTimes(ms))[0]);
-    const wanted = pointAt(asked, rawOf(sources.map((source) => narrowed(source, ms, grid)), states, keep), ms, grid);
+    const wanted = pointAt(
+      asked,
+      rawOf(
+        sources.map((source) => narrowed(source, ms, grid)),
+        states,
+        keep,
+      ),
+      ms,
+      grid,
+    );
     verdict.wrong.push(...differencesAt(asked, actual, wanted, ms));
   }
 }
@@ -102,7 +135,12 @@ interface OpenPoint extends Compared {
   readonly states: States;
 }
 
-function judgeOpen({ asked, actual, keep, ms, states }: OpenPoint, sources: readonly RawSource[], grid: AnsweredGrid, verdict: ValueVerdict): void {
+function judgeOpen(
+  { asked, actual, keep, ms, states }: OpenPoint,
+  sources: readonly RawSource[],
+  grid: AnsweredGrid,
+  verdict: ValueVerdict,
+): void {
   const own = sources.map((source) => narrowed(source, ms, grid));
   let nearest: readonly string[] | undefined;
   for (const combination of states.combinations()) {
@@ -116,20 +154,36 @@ function judgeOpen({ asked, actual, keep, ms, states }: OpenPoint, sources: read
     return;
   }
   if (states.isCutShort) verdict.undecided += 1;
-  else verdict.wrong.push(...(nearest ?? []).map((text) => `${text} (the nearest of ${states.all.map((all) => all.length).join("*")} states)`));
+  else
+    verdict.wrong.push(
+      ...(nearest ?? []).map(
+        (text) => `${text} (the nearest of ${states.all.map((all) => all.length).join("*")} states)`,
+      ),
+    );
 }
 
 function actualPoints({ panel, body }: ValueQuestion, metric: MetricId, part: readonly Region[]): SeriesPoints<number> {
-  const isOwn = (labels: Readonly<Record<string, string>>): boolean => !panel.groupBy.includes("region") || part.some((region) => region === labels["region"]);
+  const isOwn = (labels: Readonly<Record<string, string>>): boolean =>
+    !panel.groupBy.includes("region") || part.some((region) => region === labels["region"]);
   const own = body.series.filter((series) => series.metric === metric && isOwn(series.labels));
   return new Map(own.map(({ labels, points }) => [keyOf(panel.groupBy, (label) => labels[label]), points]));
 }
 
-function pointAt(asked: AskedSeries, raw: (name: string) => readonly RawSeries[], ms: number, { stepSeconds }: AnsweredGrid): SeriesPoints<Expected> {
+function pointAt(
+  asked: AskedSeries,
+  raw: (name: string) => readonly RawSeries[],
+  ms: number,
+  { stepSeconds }: AnsweredGrid,
+): SeriesPoints<Expected> {
   return recompute(asked, { fromMs: ms - stepSeconds * 1_000, toMs: ms, stepSeconds }, raw);
 }
 
-function differencesAt({ metric, agg }: AskedSeries, actual: SeriesPoints<number>, wanted: SeriesPoints<Expected>, ms: number): readonly string[] {
+function differencesAt(
+  { metric, agg }: AskedSeries,
+  actual: SeriesPoints<number>,
+  wanted: SeriesPoints<Expected>,
+  ms: number,
+): readonly string[] {
   const own = [...actual].flatMap(([key, points]) => {
     const value = points.get(ms);
     return value === undefined ? [] : [[key, new Map([[ms, value]])] as const];

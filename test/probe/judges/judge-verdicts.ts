@@ -24,7 +24,10 @@ const memorySecondsMax = 60;
 export const storeTroubles = ["kill", "hang", "block", "cut"] as const;
 
 /** The lifetimes that may have been in force during an answer, each at its longest. */
-export function cacheDuring({ sentMs, receivedMs, panel }: Pick<Answer, "sentMs" | "receivedMs" | "panel">, { quotas }: Pick<Knowledge, "quotas">): ClassCache {
+export function cacheDuring(
+  { sentMs, receivedMs, panel }: Pick<Answer, "sentMs" | "receivedMs" | "panel">,
+  { quotas }: Pick<Knowledge, "quotas">,
+): ClassCache {
   const queryClass: QueryClass = classOf(panel);
   const all = quotas.during(sentMs, receivedMs).map((version) => cacheOf(version, queryClass));
   const longest = (name: keyof ClassCache): number => Math.max(...all.map((cache) => cache[name]));
@@ -48,7 +51,8 @@ export function readTimesOf(answer: Answer, body: AnswerBody, cache: ClassCache)
   const { fromMs, stepSeconds } = body.grid;
   return (pointMs) => {
     const word = words.extents?.[Math.round((pointMs - fromMs) / (stepSeconds * 1_000)) - 1];
-    const mayBeStale = word === "stale" || ((word === undefined || word === "mixed") && (words.counts["stale"] ?? 0) > 0);
+    const mayBeStale =
+      word === "stale" || ((word === undefined || word === "mixed") && (words.counts["stale"] ?? 0) > 0);
     const lifetimeMs = (mayBeStale ? staleSeconds(cache) : cache.hotTailSeconds) * 1_000;
     // A caller joins a read that another one began, within the bound of both.
     const earliestMs = word === "store" ? answer.sentMs - deadlineMs : answer.sentMs + promisedMs - lifetimeMs;
@@ -62,7 +66,12 @@ export function verdictFaults(answer: Answer, knowledge: Knowledge): readonly st
   if (body === undefined) return refusalFaults(answer, knowledge);
   const cache = cacheDuring(answer, knowledge);
   const words = readCacheWords(answer.headers["x-query-cache"] ?? "");
-  const own = [...partialFaults(answer, body, knowledge), ...windowFaults(answer, body), ...versionFaults(answer, body, knowledge), ...exemplarFaults(answer, body, knowledge.records)];
+  const own = [
+    ...partialFaults(answer, body, knowledge),
+    ...windowFaults(answer, body),
+    ...versionFaults(answer, body, knowledge),
+    ...exemplarFaults(answer, body, knowledge.records),
+  ];
   // A 304 says what changed and leaves the rest to the body that the caller has.
   if (status === 304) return [...own, ...keepingFaults(answer, { body, cache, words })];
   return [
@@ -71,7 +80,9 @@ export function verdictFaults(answer: Answer, knowledge: Knowledge): readonly st
     ...keepingFaults(answer, { body, cache, words }),
     ...storeFaults(answer, words, knowledge),
     ...freshnessFaults(answer, { body, records: knowledge.records, staleMs: staleSeconds(cache) * 1_000 }),
-    ...(answer.headers["x-query-plan"]?.startsWith(`class=${classOf(answer.panel)},`) === true ? [] : [`the plan is ${answer.headers["x-query-plan"]}`]),
+    ...(answer.headers["x-query-plan"]?.startsWith(`class=${classOf(answer.panel)},`) === true
+      ? []
+      : [`the plan is ${answer.headers["x-query-plan"]}`]),
   ];
 }
 
@@ -98,18 +109,31 @@ function partialFaults(answer: Answer, body: AnswerBody, { timeline }: Knowledge
   const header = headers["x-partial"];
   return [
     ...(told === [...regionsOf(panel)].sort().join() ? [] : [`the regions are ${told}`]),
-    ...(body.partial === isPartial && (status === 206) === isPartial ? [] : [`status ${status}, partial ${body.partial}, and ${missing.length} regions are missing`]),
-    ...(status === 304 || header === String(isPartial) ? [] : [`X-Partial: ${header}, and ${missing.length} regions are missing`]),
-    ...missing.filter(({ region }) => isQuiet(timeline, region, answer)).map(({ region, state }) => `the store of ${region} was well and is said to be ${state}`),
+    ...(body.partial === isPartial && (status === 206) === isPartial
+      ? []
+      : [`status ${status}, partial ${body.partial}, and ${missing.length} regions are missing`]),
+    ...(status === 304 || header === String(isPartial)
+      ? []
+      : [`X-Partial: ${header}, and ${missing.length} regions are missing`]),
+    ...missing
+      .filter(({ region }) => isQuiet(timeline, region, answer))
+      .map(({ region, state }) => `the store of ${region} was well and is said to be ${state}`),
   ];
 }
 
 function windowFaults({ panel, sentMs, receivedMs, route }: Answer, { grid }: AnswerBody): readonly string[] {
-  const asked = Math.max(panel.step === undefined || route === "instant" ? 10 : secondsOf(panel.step), panel.downsample === undefined ? 0 : 60);
+  const asked = Math.max(
+    panel.step === undefined || route === "instant" ? 10 : secondsOf(panel.step),
+    panel.downsample === undefined ? 0 : 60,
+  );
   if (grid.stepSeconds !== asked) return [`the step is ${grid.stepSeconds}, not ${asked}`];
   const stepMs = asked * 1_000;
-  const [least, most] = [sentMs, receivedMs].map((nowMs) => Math.floor((panel.window.kind === "fixed" ? panel.window.toMs : nowMs) / stepMs) * stepMs);
-  return grid.toMs >= (least ?? 0) && grid.toMs <= (most ?? 0) ? [] : [`the window ends at ${grid.toMs}, not between ${least} and ${most}`];
+  const [least, most] = [sentMs, receivedMs].map(
+    (nowMs) => Math.floor((panel.window.kind === "fixed" ? panel.window.toMs : nowMs) / stepMs) * stepMs,
+  );
+  return grid.toMs >= (least ?? 0) && grid.toMs <= (most ?? 0)
+    ? []
+    : [`the window ends at ${grid.toMs}, not between ${least} and ${most}`];
 }
 
 function secondsOf(step: string): number {
@@ -154,7 +178,10 @@ function areTold(extents: readonly string[], counts: CacheWords["counts"]): bool
 
 /** Points of all range queries that a plan names. */
 export function plannedPoints(plan: string, points: number): number {
-  return [...plan.matchAll(/stores=(\d+);ranges=(\d+)/gu)].reduce((sum, [, stores, ranges]) => sum + Number(stores) * Number(ranges) * points, 0);
+  return [...plan.matchAll(/stores=(\d+);ranges=(\d+)/gu)].reduce(
+    (sum, [, stores, ranges]) => sum + Number(stores) * Number(ranges) * points,
+    0,
+  );
 }
 
 interface Kept {
@@ -167,10 +194,13 @@ interface Kept {
 function keepingFaults(answer: Answer, { body, cache, words }: Kept): readonly string[] {
   const told = answer.headers["cache-control"] ?? "";
   if (told === "no-store") return [];
-  if (answer.status === 206 || (words.counts["stale"] ?? 0) > 0) return [`Cache-Control: ${told} of an answer that is stale or partial`];
+  if (answer.status === 206 || (words.counts["stale"] ?? 0) > 0)
+    return [`Cache-Control: ${told} of an answer that is stale or partial`];
   const maxAge = maxAgeOf(answer.headers);
   if (maxAge === undefined || !told.startsWith("private, ")) return [`Cache-Control: ${told}`];
-  const most = isMoving(answer, body, maxAge) ? cache.hotTailSeconds : Math.max(cache.memorySeconds, cache.distributedSeconds);
+  const most = isMoving(answer, body, maxAge)
+    ? cache.hotTailSeconds
+    : Math.max(cache.memorySeconds, cache.distributedSeconds);
   return maxAge <= most ? [] : [`Cache-Control: ${told}, where ${most} s is the lifetime`];
 }
 
@@ -182,7 +212,13 @@ function isMoving({ panel, receivedMs, sentMs }: Answer, { grid }: AnswerBody, m
 
 /** A store that was away the whole time was not read. */
 function storeFaults(answer: Answer, { extents = [] }: CacheWords, { timeline }: Knowledge): readonly string[] {
-  const away = regions.filter((region) => (["kill", "hang", "block"] as const).some((trouble) => timeline.covers(`${trouble} ${region}`, answer.sentMs - deadlineMs, answer.receivedMs)));
+  const away = regions.filter((region) =>
+    (["kill", "hang", "block"] as const).some((trouble) =>
+      timeline.covers(`${trouble} ${region}`, answer.sentMs - deadlineMs, answer.receivedMs),
+    ),
+  );
   const isOnlyAway = regionsOf(answer.panel).every((region) => away.includes(region));
-  return isOnlyAway && extents.includes("store") ? [`points are said to be from ${away.join(", ")}, which was away`] : [];
+  return isOnlyAway && extents.includes("store")
+    ? [`points are said to be from ${away.join(", ")}, which was away`]
+    : [];
 }

@@ -29,16 +29,26 @@ const gauge = (ms: number, value: number): Scraped => ({ name: "queue_lag", labe
 /** A store that got 5, then 9 for the last point eight seconds ago, then 11 three seconds ago. */
 function recordOf(): StoreRecord {
   const record = createStoreRecord("eu");
-  const write = (agoMs: number, ...samples: readonly Scraped[]): void => record.add(samples, { sentMs: nowMs - agoMs, ackedMs: nowMs - agoMs + 10 });
+  const write = (agoMs: number, ...samples: readonly Scraped[]): void =>
+    record.add(samples, { sentMs: nowMs - agoMs, ackedMs: nowMs - agoMs + 10 });
   write(20_000, gauge(nowMs - 25_000, 3), gauge(nowMs - 9_000, 5));
   write(8_000, gauge(nowMs - 8_000, 9));
   write(3_000, gauge(nowMs - 4_000, 11));
   return record;
 }
 
-function answerOf(value: number, headers: Readonly<Record<string, string>> = {}): Answer & { readonly body: AnswerBody } {
+function answerOf(
+  value: number,
+  headers: Readonly<Record<string, string>> = {},
+): Answer & { readonly body: AnswerBody } {
   const grid = { fromMs: nowMs - 10_000, toMs: nowMs, stepSeconds: 10 };
-  const body = { series: [{ metric: "queue_lag", labels: {}, points: new Map([[nowMs, value]]), exemplars: [] }], grid, schemaVersion: schemaVersionOf(0), partial: false, regions: [{ region: "eu", state: "ok" }] };
+  const body = {
+    series: [{ metric: "queue_lag", labels: {}, points: new Map([[nowMs, value]]), exemplars: [] }],
+    grid,
+    schemaVersion: schemaVersionOf(0),
+    partial: false,
+    regions: [{ region: "eu", state: "ok" }],
+  };
   const told = {
     "x-query-plan": "class=A, points=1, queue_lag;agg=max;stores=1;ranges=1",
     "x-query-cache": 'memory;hit=1;miss=0;extents="memory*1"',
@@ -46,7 +56,16 @@ function answerOf(value: number, headers: Readonly<Record<string, string>> = {})
     "x-partial": "false",
     "cache-control": "private, max-age=1",
   };
-  return { panel, route: "query", pod: "pod", sentMs: nowMs, receivedMs: nowMs + 5, status: 200, headers: { ...told, ...headers }, body };
+  return {
+    panel,
+    route: "query",
+    pod: "pod",
+    sentMs: nowMs,
+    receivedMs: nowMs + 5,
+    status: 200,
+    headers: { ...told, ...headers },
+    body,
+  };
 }
 
 function wrongIn(answer: ReturnType<typeof answerOf>): readonly string[] {
@@ -79,10 +98,18 @@ function knowledge(): Knowledge {
 describe("what an answer says of itself", () => {
   const rows: readonly (readonly [sentence: string, headers: Readonly<Record<string, string>>, fault: RegExp])[] = [
     ["points that do not add up", { "x-query-cache": 'memory;hit=2;miss=0;extents="memory*1"' }, /^X-Query-Cache/u],
-    ["an extent that its totals leave out", { "x-query-cache": 'memory;hit=1;miss=0;extents="shared*1"' }, /^X-Query-Cache/u],
+    [
+      "an extent that its totals leave out",
+      { "x-query-cache": 'memory;hit=1;miss=0;extents="shared*1"' },
+      /^X-Query-Cache/u,
+    ],
     ["a miss that no extent names", { "x-query-cache": 'memory;hit=0;miss=1;extents="memory*1"' }, /^X-Query-Cache/u],
     ["a lifetime that is too long", { "cache-control": "private, max-age=6" }, /^Cache-Control/u],
-    ["a lifetime of what is stale", { "x-query-cache": 'memory;hit=1;stale=1;miss=0;extents="stale*1"' }, /^Cache-Control/u],
+    [
+      "a lifetime of what is stale",
+      { "x-query-cache": 'memory;hit=1;stale=1;miss=0;extents="stale*1"' },
+      /^Cache-Control/u,
+    ],
     ["data that is too fresh", { "x-data-freshness": "3s" }, /^X-Data-Freshness/u],
     ["data that is too old", { "x-data-freshness": "60s" }, /^X-Data-Freshness/u],
     ["a part that is not missing", { "x-partial": "true" }, /^X-Partial/u],
@@ -100,17 +127,24 @@ describe("what an answer says of itself", () => {
     const answer = answerOf(11);
     const exemplars = [{ trace_id: "a".repeat(32), timestamp: new Date(nowMs - 4_000).toISOString(), value: 11 }];
     const series = answer.body.series.map((one) => ({ ...one, exemplars }));
-    expect(verdictFaults({ ...answer, body: { ...answer.body, series } }, knowledge())).toEqual([expect.stringMatching(/^the exemplar/u)]);
+    expect(verdictFaults({ ...answer, body: { ...answer.body, series } }, knowledge())).toEqual([
+      expect.stringMatching(/^the exemplar/u),
+    ]);
   });
 
   test("is a fault when a store is said to fail that was well", () => {
     const answer = answerOf(11, { "x-partial": "true", "cache-control": "no-store" });
     const body = { ...answer.body, partial: true, regions: [{ region: "eu", state: "failed" }] };
-    expect(verdictFaults({ ...answer, status: 206, body }, knowledge())).toEqual(["the store of eu was well and is said to be failed"]);
+    expect(verdictFaults({ ...answer, status: 206, body }, knowledge())).toEqual([
+      "the store of eu was well and is said to be failed",
+    ]);
   });
 
   test("is a fault when no data is had from a store that was well", () => {
-    expect(verdictFaults({ ...answerOf(11), status: 502, body: undefined }, knowledge())).toEqual(["502 without Retry-After", "status 502 while a store of eu was well"]);
+    expect(verdictFaults({ ...answerOf(11), status: 502, body: undefined }, knowledge())).toEqual([
+      "502 without Retry-After",
+      "status 502 while a store of eu was well",
+    ]);
   });
 });
 
@@ -119,7 +153,14 @@ describe("the health view", () => {
     { name: "memory", state: "ok", hit_ratio: 0.5, fallback: "distributed" },
     { name: "distributed", state: "ok", hit_ratio: 0.5, fallback: "stores" },
   ];
-  const well = { status: "ok", error_rate: 0, partial_response_rate: 0, cache_hit_ratio: 1, caches, stores: [{ region: "eu", state: "ok" }] };
+  const well = {
+    status: "ok",
+    error_rate: 0,
+    partial_response_rate: 0,
+    cache_hit_ratio: 1,
+    caches,
+    stores: [{ region: "eu", state: "ok" }],
+  };
   const rows: readonly (readonly [sentence: string, changes: object, faults: number])[] = [
     ["that is so", {}, 0],
     ["of a store that is well and said to fail", { stores: [{ region: "eu", state: "failing" }], status: "down" }, 1],
@@ -131,7 +172,13 @@ describe("the health view", () => {
   test.each(rows)("%s has its faults", (_sentence, changes, faults) => {
     const tally = createHitTally();
     tally.add({ ...answerOf(11), sentMs: nowMs - 500, receivedMs: nowMs - 400 }, 1);
-    const reply = { sentMs: nowMs, receivedMs: nowMs + 5, status: 200, headers: {}, bytes: Buffer.from(JSON.stringify({ ...well, ...changes })) };
+    const reply = {
+      sentMs: nowMs,
+      receivedMs: nowMs + 5,
+      status: 200,
+      headers: {},
+      bytes: Buffer.from(JSON.stringify({ ...well, ...changes })),
+    };
     expect(healthFaults(reply, knowledge(), tally)).toHaveLength(faults);
   });
 });

@@ -28,7 +28,9 @@ export function possibleStates(sources: readonly RawSource[], [fromMs, toMs]: re
 }
 
 function momentsOf(sources: readonly RawSource[], all: readonly (readonly number[])[]): States["moments"] {
-  const changes = sources.flatMap(({ record }, store) => (all[store] ?? []).slice(1).map((place) => ({ store, place, atMs: record.batch(place)?.ackedMs ?? 0 })));
+  const changes = sources.flatMap(({ record }, store) =>
+    (all[store] ?? []).slice(1).map((place) => ({ store, place, atMs: record.batch(place)?.ackedMs ?? 0 })),
+  );
   const states = all.map((own) => own[0] ?? -1);
   const moments: (readonly [number, readonly number[]])[] = [[Number.NEGATIVE_INFINITY, [...states]]];
   for (const { store, place, atMs } of changes.sort((a, b) => a.atMs - b.atMs)) {
@@ -38,7 +40,11 @@ function momentsOf(sources: readonly RawSource[], all: readonly (readonly number
   return moments;
 }
 
-function* combinationsOf(all: readonly (readonly number[])[], moments: States["moments"], count: number): Iterable<readonly number[]> {
+function* combinationsOf(
+  all: readonly (readonly number[])[],
+  moments: States["moments"],
+  count: number,
+): Iterable<readonly number[]> {
   for (const [, states] of moments.toReversed()) yield states;
   if (all.length === 1) return;
   for (let index = 0; index < Math.min(count, combinationsMax); index += 1) {

@@ -12,23 +12,44 @@ export interface RawSource {
 const lookbackMs = 300_000;
 
 /** What one store holds of a metric, as far as a window can be made of it. */
-export function sourceOf(record: StoreRecord, { metric, tenant }: AskedSeries, { fromMs, toMs, stepSeconds }: AnsweredGrid): RawSource {
-  const slices = namesOf(metric).map((name) => [name, record.slice(name, { tenant }, fromMs - stepSeconds * 1_000 - lookbackMs, toMs)] as const);
+export function sourceOf(
+  record: StoreRecord,
+  { metric, tenant }: AskedSeries,
+  { fromMs, toMs, stepSeconds }: AnsweredGrid,
+): RawSource {
+  const slices = namesOf(metric).map(
+    (name) => [name, record.slice(name, { tenant }, fromMs - stepSeconds * 1_000 - lookbackMs, toMs)] as const,
+  );
   return { record, slices };
 }
 
 function namesOf(metric: MetricId): readonly string[] {
   const { kind, name } = kinds[metric];
-  return kind === "histogram" || kind === "anchoredHistogram" ? ["_bucket", "_sum", "_count"].map((suffix) => `${name}${suffix}`) : [name];
+  return kind === "histogram" || kind === "anchoredHistogram"
+    ? ["_bucket", "_sum", "_count"].map((suffix) => `${name}${suffix}`)
+    : [name];
 }
 
 /** The samples that one point can be made of. */
 export function narrowed({ record, slices }: RawSource, ms: number, { stepSeconds }: AnsweredGrid): RawSource {
-  return { record, slices: slices.map(([name, slice]) => [name, slice.narrowed(ms - stepSeconds * 1_000 - lookbackMs, ms)] as const) };
+  return {
+    record,
+    slices: slices.map(([name, slice]) => [name, slice.narrowed(ms - stepSeconds * 1_000 - lookbackMs, ms)] as const),
+  };
 }
 
 /** What stores held together, each when it held all writes up to a place. */
-export function rawOf(sources: readonly RawSource[], states: readonly number[], keep: (series: RawSeries) => boolean): (name: string) => readonly RawSeries[] {
+export function rawOf(
+  sources: readonly RawSource[],
+  states: readonly number[],
+  keep: (series: RawSeries) => boolean,
+): (name: string) => readonly RawSeries[] {
   return (name) =>
-    sources.flatMap(({ slices }, index) => slices.find(([own]) => own === name)?.[1].at(states[index] ?? -1).filter((series) => keep(series)) ?? []);
+    sources.flatMap(
+      ({ slices }, index) =>
+        slices
+          .find(([own]) => own === name)?.[1]
+          .at(states[index] ?? -1)
+          .filter((series) => keep(series)) ?? [],
+    );
 }

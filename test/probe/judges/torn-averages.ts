@@ -1,5 +1,18 @@
-import { inStore, keyOf, kinds, type AnsweredGrid, type AskedSeries, type SeriesPoints } from "../../runtime/metrics/oracle/asked.ts";
-import { anchoredIncrease, countOverTime, increase, sumOverTime, type RangeFunction } from "../../runtime/metrics/oracle/range-functions.ts";
+import {
+  inStore,
+  keyOf,
+  kinds,
+  type AnsweredGrid,
+  type AskedSeries,
+  type SeriesPoints,
+} from "../../runtime/metrics/oracle/asked.ts";
+import {
+  anchoredIncrease,
+  countOverTime,
+  increase,
+  sumOverTime,
+  type RangeFunction,
+} from "../../runtime/metrics/oracle/range-functions.ts";
 import type { Expected, RawSeries } from "../../runtime/metrics/oracle/recompute.ts";
 import { deadlineMs } from "../catalog.ts";
 import { rawOf, type RawSource } from "./raw-sources.ts";
@@ -25,16 +38,19 @@ interface Half {
 }
 
 /**
- * What an average may be whose numerator and denominator a store answered one after the other, in two requests of one query.
- * Empty for what is one request.
+ * What an average may be whose numerator and denominator a store answered one after the other, in two requests of one
+ * query. Empty for what is one request.
  */
 export function tornPoint(question: TornQuestion): readonly SeriesPoints<Expected>[] {
   const halves = halvesOf(question.asked);
   if (halves === undefined) return [];
   const { moments } = question.states;
-  const apartMs = (one: number, other: number): number => Math.max(one, other) - Math.min(endOf(moments, one), endOf(moments, other));
+  const apartMs = (one: number, other: number): number =>
+    Math.max(one, other) - Math.min(endOf(moments, one), endOf(moments, other));
   return moments.flatMap(([aboveMs, above]) =>
-    moments.filter(([belowMs]) => apartMs(aboveMs, belowMs) <= apartMsMax).map(([, below]) => ratioOf(question, halves, [above, below])),
+    moments
+      .filter(([belowMs]) => apartMs(aboveMs, belowMs) <= apartMsMax)
+      .map(([, below]) => ratioOf(question, halves, [above, below])),
   );
 }
 
@@ -46,14 +62,29 @@ function endOf(moments: States["moments"], beganMs: number): number {
 function halvesOf({ metric, agg }: AskedSeries): readonly [above: Half, below: Half] | undefined {
   const { kind, name } = kinds[metric];
   if (agg !== "avg") return undefined;
-  if (kind === "gauge") return [{ name, fn: sumOverTime, wanted: {} }, { name, fn: countOverTime, wanted: {} }];
-  if (kind === "ratio") return [{ name, fn: increase, wanted: { result: "ok" } }, { name, fn: increase, wanted: {} }];
+  if (kind === "gauge")
+    return [
+      { name, fn: sumOverTime, wanted: {} },
+      { name, fn: countOverTime, wanted: {} },
+    ];
+  if (kind === "ratio")
+    return [
+      { name, fn: increase, wanted: { result: "ok" } },
+      { name, fn: increase, wanted: {} },
+    ];
   if (kind !== "histogram" && kind !== "anchoredHistogram") return undefined;
   const fn = kind === "histogram" ? increase : anchoredIncrease;
-  return [{ name: `${name}_sum`, fn, wanted: {} }, { name: `${name}_count`, fn, wanted: {} }];
+  return [
+    { name: `${name}_sum`, fn, wanted: {} },
+    { name: `${name}_count`, fn, wanted: {} },
+  ];
 }
 
-function ratioOf(question: TornQuestion, [above, below]: readonly [Half, Half], [aboveStates, belowStates]: readonly [readonly number[], readonly number[]]): SeriesPoints<Expected> {
+function ratioOf(
+  question: TornQuestion,
+  [above, below]: readonly [Half, Half],
+  [aboveStates, belowStates]: readonly [readonly number[], readonly number[]],
+): SeriesPoints<Expected> {
   const [tops, bottoms] = [sumsOf(question, above, aboveStates), sumsOf(question, below, belowStates)];
   const points = [...tops].flatMap(([key, top]) => {
     const value = top / (bottoms.get(key) ?? Number.NaN);
@@ -62,7 +93,11 @@ function ratioOf(question: TornQuestion, [above, below]: readonly [Half, Half], 
   return new Map(points);
 }
 
-function sumsOf({ asked, sources, keep, ms, grid }: TornQuestion, { name, fn, wanted }: Half, states: readonly number[]): ReadonlyMap<string, number> {
+function sumsOf(
+  { asked, sources, keep, ms, grid }: TornQuestion,
+  { name, fn, wanted }: Half,
+  states: readonly number[],
+): ReadonlyMap<string, number> {
   const filters = { ...asked.filters, tenant: asked.tenant, ...wanted };
   const sums = new Map<string, number>();
   for (const { labels, samples } of rawOf(sources, states, keep)(name)) {
