@@ -1,6 +1,7 @@
 import type { Answer, AnswerBody } from "./answers.ts";
 import { createAsker, type Asker } from "./ask.ts";
 import { schemaVersionOf } from "./catalog.ts";
+import { createFindings, type Findings } from "./findings.ts";
 import type { Installation } from "./installation.ts";
 import { createHitTally, healthFaults, type HitTally } from "./judges/judge-health.ts";
 import { createQuotaWatch } from "./judges/judge-quota.ts";
@@ -35,7 +36,6 @@ const panelsMax = 10;
 const replacedShare = 0.03;
 /** A connection to a pod that was ended may be noticed so much later. */
 const connectionMsMax = 1_000;
-const wrongShownMax = 20;
 
 /** Asks one question after another and judges every answer. */
 export class Probe {
@@ -53,7 +53,6 @@ export class Probe {
     open: 0,
     torn: 0,
     undecided: 0,
-    wrong: 0,
     verdicts: 0,
     health: 0,
     partial: 0,
@@ -62,8 +61,8 @@ export class Probe {
     exemplars: 0,
   };
   readonly #words: Record<string, number> = {};
-  readonly #wrong: string[] = [];
-  readonly #sorts: Record<string, number> = {};
+  readonly #findings: Findings;
+  readonly #underWay = new Set<Promise<void>>();
   /** Range queries of a metric and its aggregation, as plans named them. */
   readonly #planned = new Map<string, number>();
 
@@ -71,11 +70,12 @@ export class Probe {
     this.#installation = installation;
     this.#next = next;
     const unanswered = (url: string, sentMs: number): void =>
-      this.#fault("unanswered", this.#unansweredFaults(url, sentMs));
+      this.#findings.add("unanswered", this.#unansweredFaults(url, sentMs));
     this.#asker = createAsker(installation.tokens.probe, unanswered);
     this.#limited = createAsker(installation.tokens.limited, unanswered);
     const { timeline, catalogs, quotas, stores } = installation;
     this.#knowledge = { timeline, catalogs, quotas, records: stores.map(({ record }) => record) };
+    this.#findings = createFindings(timeline);
     this.#tallies = installation.pods.map(() => createHitTally());
     this.#panels = Array.from({ length: panelsMax }, () => randomPanel(next, Date.now()));
   }
@@ -84,7 +84,12 @@ export class Probe {
     this.#tallies[pod]?.reset();
   }
 
-  async ask(): Promise<void> {
+  /** Asks one question in any of the ways that there are. */
+  ask(): Promise<void> {
+    return this.#during(this.#askOnce());
+  }
+
+  async #askOnce(): Promise<void> {
     const next = this.#next;
     const index = Math.floor(next() * this.#installation.pods.length);
     const pod = this.#installation.pods[index];
@@ -108,7 +113,7 @@ export class Probe {
     const sentMs = Date.now();
     const { whole, faults, isGone } = await this.#asker.pages(pod, panel, (page) => this.#count(page));
     this.#counts.pages += 1;
-    this.#fault("pages", faults, whole);
+    this.#findings.add("pages", faults, whole);
     const { timeline } = this.#knowledge;
     const changes = [
       "catalog",
@@ -118,7 +123,7 @@ export class Probe {
     ];
     const isQuiet = changes.every((change) => timeline.isQuiet(change, sentMs - recoverMs, Date.now()));
     if (isGone && isQuiet && panel.window.kind === "fixed")
-      this.#fault("pages", [`the snapshot of a settled window is gone: ${JSON.stringify(panel)}`]);
+      this.#findings.add("pages", [`the snapshot of a settled window is gone: ${JSON.stringify(panel)}`]);
     this.#judge(whole, true);
   }
 
@@ -135,11 +140,23 @@ export class Probe {
       const reply = await this.#asker.health(pod);
       if (reply === undefined) continue;
       this.#counts.health += 1;
-      this.#fault("health", healthFaults(reply, this.#knowledge, this.#tallies[index]));
+      // Answers that the pod counted may still be on their way here.
+      await Promise.allSettled(this.#underWay);
+      this.#findings.add("health", healthFaults(reply, this.#knowledge, this.#tallies[index]));
     }
   }
 
-  async askLimited(): Promise<void> {
+  /** Asks as the client that has less than it wants. */
+  askLimited(): Promise<void> {
+    return this.#during(this.#askLimitedOnce());
+  }
+
+  async #during(work: Promise<void>): Promise<void> {
+    this.#underWay.add(work);
+    await work.finally(() => this.#underWay.delete(work));
+  }
+
+  async #askLimitedOnce(): Promise<void> {
     const answer = await this.#limited.query(pick(this.#next, this.#installation.pods), this.#panel(), false);
     if (answer === undefined) return;
     this.#quota.add(answer);
@@ -150,14 +167,14 @@ export class Probe {
     const { timeline } = this.#installation;
     const troubles = timeline.counts();
     const renewals = ["nats", "pod 0", "pod 1"].reduce((sum, name) => sum + 2 * (troubles[name] ?? 0), 0);
-    this.#fault("quota", this.#quota.faults(renewals));
-    this.#fault("etag", this.#asker.tagFaults);
+    this.#findings.add("quota", this.#quota.faults(renewals));
+    this.#findings.add("etag", this.#asker.tagFaults);
     return {
-      counts: { ...this.#counts, ...this.#asker.counts, ...this.#quota.counts() },
+      counts: { ...this.#counts, ...this.#asker.counts, ...this.#quota.counts(), wrong: this.#findings.count() },
       troubles,
       words: this.#words,
-      sorts: this.#sorts,
-      wrong: this.#wrong,
+      sorts: this.#findings.sorts,
+      wrong: this.#findings.wrong,
     };
   }
 
@@ -179,7 +196,7 @@ export class Probe {
     this.#counts.failed += Number(answer.body === undefined);
     const faults = verdictFaults(answer, this.#knowledge);
     this.#counts.verdicts += 1;
-    this.#fault("verdict", faults, answer);
+    this.#findings.add("verdict", faults, answer);
     if (answer.body !== undefined) this.#judgeValues(answer, answer.body);
   }
 
@@ -199,7 +216,7 @@ export class Probe {
     this.#counts.open += open;
     this.#counts.torn += torn;
     this.#counts.undecided += undecided;
-    this.#fault("value", wrong, answer);
+    this.#findings.add("value", wrong, answer);
   }
 
   /** Adds to what the pod says of its cache. */
@@ -213,35 +230,5 @@ export class Probe {
     if (perPoint > 0) this.#planned.set(name, perPoint);
     const index = this.#installation.pods.findIndex(({ url }) => url === pod);
     this.#tallies[index]?.add(answer, pointCountOf(body.grid) * (this.#planned.get(name) ?? 0));
-  }
-
-  #fault(kind: string, faults: readonly string[], answer?: Answer): void {
-    if (faults.length === 0) return;
-    this.#counts.wrong += faults.length;
-    const sort = `${kind} ${faults[0]?.replaceAll(/[\d:."-]+|\{.*/gu, "").slice(0, 60)}`;
-    this.#sorts[sort] = (this.#sorts[sort] ?? 0) + 1;
-    if (this.#wrong.length >= wrongShownMax || this.#sorts[sort] > 2) return;
-    this.#wrong.push(
-      `${kind}: ${faults.slice(0, 3).join("; ")} ${answer === undefined ? "" : this.#circumstances(answer)}`,
-    );
-  }
-
-  /** What is worth knowing of an answer that is wrong. */
-  #circumstances({ panel, route, pod, status, headers, sentMs, receivedMs }: Answer): string {
-    const told = Object.entries(headers).filter(([name]) =>
-      /^(x-(data|query|partial|correlation)|cache-control|etag|server-timing)/u.test(name),
-    );
-    const recent = this.#knowledge.timeline.within(sentMs - 20_000, receivedMs);
-    const tookMs = receivedMs - sentMs;
-    return JSON.stringify({
-      at: new Date(sentMs).toISOString(),
-      tookMs,
-      route,
-      pod,
-      status,
-      panel,
-      headers: Object.fromEntries(told),
-      recent,
-    });
   }
 }

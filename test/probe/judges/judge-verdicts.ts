@@ -44,6 +44,9 @@ export function staleSeconds({ hotTailSeconds, staleWhileRevalidateSeconds }: Cl
   return Math.max(hotTailSeconds, Math.min(memorySecondsMax, hotTailSeconds + staleWhileRevalidateSeconds));
 }
 
+/** Origins of points that are surely within their lifetime. */
+const nearer: readonly string[] = ["memory", "finer", "shared"];
+
 /** When each point of an answer was read, by its class's lifetimes and by what its headers promise. */
 export function readTimesOf(answer: Answer, body: AnswerBody, cache: ClassCache): ReadTimes {
   const words = readCacheWords(answer.headers["x-query-cache"] ?? "");
@@ -51,12 +54,13 @@ export function readTimesOf(answer: Answer, body: AnswerBody, cache: ClassCache)
   const { fromMs, stepSeconds } = body.grid;
   return (pointMs) => {
     const word = words.extents?.[Math.round((pointMs - fromMs) / (stepSeconds * 1_000)) - 1];
-    const mayBeStale =
-      word === "stale" || ((word === undefined || word === "mixed") && (words.counts["stale"] ?? 0) > 0);
+    // A point is told by the farthest place that any of its reads went to; the others may be nearer.
+    const mayBeStale = !nearer.includes(word ?? "") && (words.counts["stale"] ?? 0) > 0;
     const lifetimeMs = (mayBeStale ? staleSeconds(cache) : cache.hotTailSeconds) * 1_000;
+    const keptMs = answer.sentMs + promisedMs - lifetimeMs;
     // A caller joins a read that another one began, within the bound of both.
-    const earliestMs = word === "store" ? answer.sentMs - deadlineMs : answer.sentMs + promisedMs - lifetimeMs;
-    return [Math.min(earliestMs, answer.sentMs), answer.receivedMs];
+    const joinedMs = word === "store" ? answer.sentMs - deadlineMs : keptMs;
+    return [Math.min(joinedMs, words.counts["hit"] === 0 ? joinedMs : keptMs, answer.sentMs), answer.receivedMs];
   };
 }
 

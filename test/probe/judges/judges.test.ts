@@ -79,6 +79,15 @@ describe("a value", () => {
     ["of a moment within the lifetime", 9, { "cache-control": "no-store" }, 0],
     ["of a moment before the lifetime", 5, { "cache-control": "no-store" }, 1],
     ["that was never there", 10, {}, 1],
+    [
+      "of a moment within the lifetime, where only another part asked the store",
+      9,
+      {
+        "cache-control": "no-store",
+        "x-query-cache": 'memory;hit=1;miss=1;extents="store*1"',
+      },
+      0,
+    ],
     ["of a moment that the promise of Cache-Control leaves out", 9, { "cache-control": "private, max-age=4" }, 1],
   ] as const;
   test.each(rows)("%s is %d", (_sentence, value, headers, wrong) => {
