@@ -142,7 +142,9 @@ export class Probe {
       this.#counts.health += 1;
       // Answers that the pod counted may still be on their way here.
       await Promise.allSettled(this.#underWay);
-      this.#findings.add("health", healthFaults(reply, this.#knowledge, this.#tallies[index]));
+      // Nor does one that has begun anew since stand for what it said before.
+      const isSame = this.#knowledge.timeline.isQuiet(`pod ${index}`, reply.sentMs, Date.now());
+      this.#findings.add("health", healthFaults(reply, this.#knowledge, isSame ? this.#tallies[index] : undefined));
     }
   }
 

@@ -41,20 +41,25 @@ export function freshnessFaults(
           ) ?? [],
       ),
     );
-  const [freshest, stalest] = [newest([receivedMs, receivedMs], 1), newest([sentMs - staleMs, receivedMs], 0)];
-  if (told === undefined)
-    return stalest.length > 0 && isLive(body, sentMs) ? ["X-Data-Freshness is absent where samples are there"] : [];
+  // The time of the newest sample is kept for itself, so that an answer that was kept may be older by as much again.
+  const [freshest, stalest] = [newest([receivedMs, receivedMs], 1), newest([sentMs - 2 * staleMs, receivedMs], 0)];
+  if (told === undefined) return absenceFaults(stalest, isLive(body, sentMs));
   if (freshest.length === 0) return [`X-Data-Freshness: ${told} without any sample`];
   const toldMs = Number.parseInt(told, 10) * 1_000;
-  const least = sentMs - Math.min(...freshest);
-  const most =
-    receivedMs -
-    (isLive(body, sentMs) && stalest.length === freshest.length
-      ? Math.min(...stalest)
-      : body.grid.fromMs - body.grid.stepSeconds * 1_000) +
-    roundingMs;
-  const isRight = toldMs >= least && toldMs <= most;
-  return isRight ? [] : [`X-Data-Freshness: ${told}, not between ${least} and ${most} ms`];
+  const isSure = isLive(body, sentMs) && stalest.length === freshest.length;
+  // A settled window tells the age of points: a store whose newest sample is in none of them has no part in it.
+  const least = sentMs - (isLive(body, sentMs) ? Math.min(...freshest) : Math.max(...freshest));
+  const oldestMs = isSure ? Math.min(...stalest) : body.grid.fromMs - body.grid.stepSeconds * 1_000;
+  const most = receivedMs - oldestMs + roundingMs;
+  return isWithin(toldMs, least, most) ? [] : [`X-Data-Freshness: ${told}, not between ${least} and ${most} ms`];
+}
+
+function absenceFaults(samples: readonly number[], isOfNow: boolean): readonly string[] {
+  return samples.length > 0 && isOfNow ? ["X-Data-Freshness is absent where samples are there"] : [];
+}
+
+function isWithin(value: number, least: number, most: number): boolean {
+  return value >= least && value <= most;
 }
 
 /** Whether the newest samples of a window may still change. */
