@@ -49,7 +49,12 @@ describe.concurrent("streams that somebody deletes", () => {
       timeoutMs,
       what: "the failed attempt",
     });
-    await engine.nats.manager.streams.delete(engine.layout.streams.deliveries);
+    // Its record comes first: what is deleted before the retry is stored is stored again, for its time, by the one who made it.
+    const { deliveries } = engine.layout.streams;
+    const schedules = { subjects_filter: engine.layout.schedule(partnerToken(active.uid), "*") };
+    const scheduled = async () => Object.keys((await engine.nats.manager.streams.info(deliveries, schedules)).state.subjects ?? {}).length;
+    await waitFor(async () => (await scheduled()) === 1, { timeoutMs, what: "the retry to be stored" });
+    await engine.nats.manager.streams.delete(deliveries);
     await waitFor(() => partner.of("later").length === 2, { timeoutMs, what: "the retry that was lost" });
     await untilState(engine, "later", "default/active", "delivered");
     engine.engine.apply(configOf(active, partnerConfig("paused", partner.url)));
