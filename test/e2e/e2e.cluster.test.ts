@@ -70,7 +70,7 @@ describeOnCluster("helm install", () => {
     const { kubectl, helm } = installation;
     await kubectl(["create", "namespace", namespace]);
     await kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
-    await kubectl(["--namespace", namespace, "create", "serviceaccount", "caller"]);
+    for (const account of ["caller", "narrow"]) await kubectl(["--namespace", namespace, "create", "serviceaccount", account]);
     await kubectl(["--namespace", namespace, "apply", "--filename=-"], neighbours(keys));
     await kubectl(["--namespace", namespace, "rollout", "status", "deployment/partner", "--timeout=60s"]);
     await kubectl(["--namespace", namespace, "rollout", "status", "deployment/store", "--timeout=60s"]);
@@ -93,6 +93,15 @@ describeOnCluster("helm install", () => {
     expect(await user.send("first-event")).toBe(202);
     await waitFor(async () => (await user.received()).events["first-event"], { timeoutMs: arriveMsMax, pollMs: 100, what: "the event at the partner" });
     expect(await user.received()).toMatchObject({ events: { "first-event": 1 }, byKey: { first: 1 }, badSignatures: 0 });
+  });
+
+  test("shows its history to a token of the tenant, and not to one of another partner", async () => {
+    const seen = await waitFor(
+      async () => [await user.history("first-event")].find(({ body }) => body.deliveries?.[0]?.state === "delivered"),
+      { timeoutMs: arriveMsMax, pollMs: 200, what: "the delivery in the history" },
+    );
+    expect(seen).toMatchObject({ status: 200, body: { deliveries: [{ partner: `${namespace}/partner`, state: "delivered" }] } });
+    expect((await user.history("first-event", "narrow")).status).toBe(404);
   });
 
   test("answers a query from the store", async () => {
@@ -142,6 +151,33 @@ describeOnCluster("an edit", () => {
     await waitFor(isSignedAnew, { timeoutMs: arriveMsMax, pollMs: 500, what: "an event signed with the new bytes" });
     expect((await user.received()).badSignatures).toBe(0);
   });
+});
+
+describeOnCluster("a reference that cannot be read", () => {
+  const readyReason = (): Promise<string> => user.kubectl(["get", "webhookpartner/partner", "--output=jsonpath={.status.conditions[?(@.type=='Ready')].reason}"]);
+  const becomes = (reason: string): Promise<boolean> => waitFor(async () => (await readyReason()) === reason, { timeoutMs: arriveMsMax, pollMs: 100, what: `Ready to say ${reason}` });
+  const rename = (name: string): Promise<string> =>
+    user.kubectl(["patch", "webhookpartner/partner", "--type=json", "--patch", JSON.stringify([{ op: "replace", path: "/spec/signing/keys/0/secretRef/name", value: name }])]);
+
+  test(
+    "loses no event: a Secret that is deleted and made again, and a name that is misspelt",
+    async () => {
+      const load = await startLoad(user, service, { prefix: "reference", eventsPerSecond: 20, queriesPerSecond: 1, seconds: 25 });
+      await user.kubectl(["delete", "secret", "signing-second"]);
+      await becomes("UsingLastGood");
+      await user.kubectl(["apply", "--filename=-"], signingSecret({ id: "second", secret: keys.third }));
+      await becomes("Ready");
+      await rename("signing-secnod");
+      await becomes("UsingLastGood");
+      await rename("signing-second");
+      await becomes("Ready");
+      const { accepted, events } = await load.report();
+      const fate = await fateOf(user, "reference", accepted);
+      console.log(`a reference away twice: ${JSON.stringify({ events, accepted, ...fate })}`);
+      expect({ accepted, ...fate, badSignatures: (await user.received()).badSignatures }).toEqual({ accepted: events, arrived: events, doubled: 0, badSignatures: 0 });
+    },
+    longMs,
+  );
 });
 
 describeOnCluster("an upgrade to another number of NATS servers", () => {

@@ -132,7 +132,12 @@ export function suiteValues(namespace: string): Readonly<Record<string, unknown>
     nats: { resources, image: { repository: natsRepository, tag: natsTag, pullPolicy: "Never" }, persistence: { size: "1Gi" }, maxFileStore: "1Gi" },
     settings: { streams: smallStreams },
     policy: { grants: [{ namespaces: [namespace], ...everything }] },
-    clusterIssuer: { grants: [{ subject: `system:serviceaccount:${namespace}:caller`, scopes, tenants: ["lumen"] }] },
+    clusterIssuer: {
+      grants: [
+        { subject: `system:serviceaccount:${namespace}:caller`, scopes, tenants: ["lumen"] },
+        { subject: `system:serviceaccount:${namespace}:narrow`, scopes, tenants: ["lumen"], partners: [`${namespace}/other`] },
+      ],
+    },
     runtime: { resources },
     tests: { resources },
     operator: { resources, leaseSeconds: 14, leaseRenewSeconds: 11, leaseRetrySeconds: 1 },

@@ -12,11 +12,18 @@ export interface User {
   send(eventId: string): Promise<number>;
   /** Asks for the suite's metric; answers the status and its value. */
   ask(): Promise<{ readonly status: number; readonly value: number | undefined }>;
+  /** The history of an event, as a service account of the namespace sees it. @default the suite's caller */
+  history(eventId: string, account?: string): Promise<{ readonly status: number; readonly body: EventHistory }>;
   /** What the partner has received so far. */
   received(): Promise<Received>;
   /** Waits until every one of the resources has the condition for its newest generation; answers how long that took. */
   programmed(names?: readonly string[]): Promise<number>;
   close(): Promise<void>;
+}
+
+/** What the API tells of an event. */
+export interface EventHistory {
+  readonly deliveries?: readonly { readonly partner: string; readonly state: string }[];
 }
 
 /** What the partner tells. */
@@ -36,12 +43,13 @@ const programmedMsMax = 60_000;
 /** A user of the release in a namespace, with the rights of the service account `caller` there. */
 export async function userOf({ cluster, kubectl }: Installation, namespace: string, service: string): Promise<User> {
   const inNamespace = (args: readonly string[], stdin?: object): Promise<string> => kubectl(["--namespace", namespace, ...args], stdin);
-  const token = (await inNamespace(["create", "token", "caller", "--audience=heliograph"])).trim();
+  const tokenOf = async (account: string): Promise<string> => (await inNamespace(["create", "token", account, "--audience=heliograph"])).trim();
+  const token = await tokenOf("caller");
   const api = await cluster.forward({ namespace, service, port: 80 });
   const partner = await cluster.forward({ namespace, service: "partner", port: 8080 });
-  const request = (forward: Forward, path: string, init: RequestInit = {}): Promise<Response> => {
+  const request = (forward: Forward, path: string, init: RequestInit = {}, bearer = token): Promise<Response> => {
     // A forward may lead to a pod that ends, so that no connection is kept.
-    const headers = { "content-type": "application/json", authorization: `Bearer ${token}`, connection: "close" };
+    const headers = { "content-type": "application/json", authorization: `Bearer ${bearer}`, connection: "close" };
     return fetch(`${forward.url}${path}`, { ...init, headers, signal: AbortSignal.timeout(requestMsMax) });
   };
   return {
@@ -52,6 +60,10 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
       const answer = await request(api, `/v1/metrics/instant?metric=${metric.id}&filter[tenant]=lumen&filter[region]=eu`);
       const { data } = (await answer.json()) as { readonly data?: ReadonlyArray<{ readonly value: number }> };
       return { status: answer.status, value: data?.[0]?.value };
+    },
+    history: async (eventId, account) => {
+      const answer = await request(api, `/webhooks/events/${eventId}`, {}, account === undefined ? token : await tokenOf(account));
+      return { status: answer.status, body: (await answer.json()) as EventHistory };
     },
     received: async () => (await (await request(partner, "/received")).json()) as Received,
     programmed: async (names = resourceNames) => {
