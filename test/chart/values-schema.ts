@@ -20,12 +20,11 @@ const kubernetesNames = { type: "array", items: { type: "string", pattern: "^[a-
 const kubernetesObject = { type: "object" };
 const kubernetesObjects = { type: "array", items: { type: "object" } };
 const textMap = { type: "object", additionalProperties: text };
-const grant = {
-  type: "object",
-  additionalProperties: false,
-  required: ["subject", "scopes", "tenants"],
-  properties: { subject: text, scopes: { type: "array", items: text }, tenants: { type: "array", items: text }, roles: { type: "array", items: text } },
-};
+/** Grants of an issuer, as the settings have them. */
+const grants = (settingsSchema as IssuerOfSettings).properties.issuers.items.properties.grants;
+interface IssuerOfSettings {
+  readonly properties: { readonly issuers: { readonly items: { readonly properties: { readonly grants: Schema } } } };
+}
 
 /** What cannot be read off the defaults, by the last names of a value's path. */
 const known: Readonly<Record<string, Schema>> = {
@@ -38,7 +37,7 @@ const known: Readonly<Record<string, Schema>> = {
   settings: withoutHead(settingsSchema),
   settingsFiles: textMap,
   "clusterIssuer.audiences": { type: "array", minItems: 1, items: text },
-  "clusterIssuer.grants": { type: "array", items: grant },
+  "clusterIssuer.grants": grants,
   "clusterIssuer.tokenBinding": { enum: tokenBindings },
   "tls.minVersion": { enum: tlsVersions },
   "operator.replicas": count(1),
