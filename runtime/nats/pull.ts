@@ -23,6 +23,8 @@ export interface Pull {
   topUp(): void;
   /** To be called about twice a second: asks where nothing is asked for, and starts over where the server is silent. */
   watch(): void;
+  /** The consumer was found to be gone: makes it again and asks anew. */
+  startOver(): void;
   /** Asks for nothing more; what was already under way goes back to JetStream at once. Never rejects. */
   stop(): Promise<void>;
 }
@@ -113,7 +115,7 @@ class RunningPull implements Pull {
     if (this.#asked === 0) {
       this.topUp();
     } else if (performance.now() - this.#heardAtMs > this.#heartbeatMs() + lateMsMax && this.#handle.isConnected()) {
-      this.#startOverSoon();
+      this.startOver();
     }
   }
 
@@ -157,7 +159,7 @@ class RunningPull implements Pull {
       return;
     }
     if (code === status.conflict || code === status.noRespondersOrShutdown || code === status.badRequest) {
-      this.#startOverSoon();
+      this.startOver();
       return;
     }
     // A request ended; the header says how much of it was not served.
@@ -165,7 +167,7 @@ class RunningPull implements Pull {
     this.topUp();
   }
 
-  #startOverSoon(): void {
+  startOver(): void {
     if (this.#pause !== undefined || this.#stopped) {
       return;
     }

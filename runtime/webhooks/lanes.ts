@@ -16,7 +16,10 @@ export interface Lanes {
   start(): void;
   /** Compares what runs with what should, after homes changed. */
   reconcile(): void;
-  /** Finds lanes that nobody publishes to any more but that may still hold something, and empties them. */
+  /**
+   * Finds lanes that nobody publishes to any more but that may still hold something, and empties them; and lanes that are pulled
+   * without a consumer: a request that reached one while it was deleted is never answered.
+   */
   lookForLeftovers(): Promise<void>;
   keepAlive(): void;
   /** Whether an attempt to the partner of this token is under way here, or about to be, though it may be gone. */
@@ -91,7 +94,12 @@ class WorkerLanes implements Lanes {
   }
 
   async lookForLeftovers(): Promise<void> {
+    // What is pulled by now had its consumers made before.
+    const pulled = [...this.#workers, ...this.#shared].map(([lane, worker]) => ({ lane, worker, queues: worker.queues }));
     const found = await this.#deps.context.deliveries.lanes();
+    for (const { lane, worker, queues } of pulled) {
+      worker.startOver(queues.filter((queue) => found.get(lane)?.includes(queue) !== true));
+    }
     const used = this.#used();
     // The lane of a partner that is gone is left to the duty that removes partners.
     const isKnown = (lane: string): boolean => isSharedLane(lane) || this.#partners.has(lane);

@@ -23,6 +23,10 @@ export interface PartnerWorker {
    */
   set(partner: Partner, isPulling: boolean): void;
   keepAlive(): void;
+  /** What is pulled now. */
+  readonly queues: readonly LaneQueue[];
+  /** The server has no consumers of these queues, which were pulled, and says nothing: they are made again. */
+  startOver(queues: readonly LaneQueue[]): void;
   /** Attempts under way and messages that wait for one. */
   readonly inFlight: number;
   /** Somebody made a consumer of its retries, and put something there perhaps. */
@@ -108,6 +112,14 @@ class Worker implements PartnerWorker, LaneControl {
   keepAlive(): void {
     this.#inFlight.keepAlive();
     this.#pulls.forEach((pull) => pull.watch());
+  }
+
+  get queues(): readonly LaneQueue[] {
+    return [...this.#pulls.keys()];
+  }
+
+  startOver(queues: readonly LaneQueue[]): void {
+    queues.forEach((queue) => this.#pulls.get(queue)?.startOver());
   }
 
   pace(perMinute: number): Promise<void> {

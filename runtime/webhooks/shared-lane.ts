@@ -18,6 +18,10 @@ import { createSuspicion, type Suspicion } from "./suspicion.ts";
 export interface SharedLane {
   setPulling(isPulling: boolean): void;
   keepAlive(): void;
+  /** What is pulled now. */
+  readonly queues: readonly LaneQueue[];
+  /** The server has no consumers of these queues, which were pulled, and says nothing: they are made again. */
+  startOver(queues: readonly LaneQueue[]): void;
   stop(drainMs: number): Promise<void>;
 }
 
@@ -67,6 +71,14 @@ class Lane implements SharedLane {
   keepAlive(): void {
     this.#inFlight.keepAlive();
     this.#pulls.forEach((pull) => pull.watch());
+  }
+
+  get queues(): readonly LaneQueue[] {
+    return [...this.#pulls.keys()];
+  }
+
+  startOver(queues: readonly LaneQueue[]): void {
+    queues.forEach((queue) => this.#pulls.get(queue)?.startOver());
   }
 
   async stop(drainMs: number): Promise<void> {

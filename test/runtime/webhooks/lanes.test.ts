@@ -128,6 +128,21 @@ describe("lanes of a pod", () => {
     expect(pullsOf(it, partners)).toEqual(["first a"]);
   });
 
+  test("whose consumer is gone, though nobody said so, are pulled anew", async () => {
+    const it = caseOf();
+    const partners = [...partnersOf(["a", "b"]), ...partnersOf(["c"], allShare)];
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    const [a, b] = partners;
+    if (a === undefined || b === undefined) throw new Error("no partners");
+    it.lanes.set(a.lane, ["first"]);
+    it.lanes.set(shared, ["first"]);
+    await it.keeper.lookForLeftovers();
+    const anew = it.pulls.filter(({ startsOver }) => startsOver > 0).map(({ name }) => name);
+    expect(new Set(anew)).toEqual(new Set([`first-${b.lane}`, `retry-${shared}`]));
+  });
+
   test("end with the pod", async () => {
     const it = caseOf();
     it.keeper.apply([...partnersOf(["a"]), ...partnersOf(["b", "c"], allShare)]);

@@ -20,6 +20,7 @@ export interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
   /** `first-LANE`, `retry-LANE` or `router`. */
   readonly name: string;
   topUps: number;
+  startsOver: number;
   isOver: boolean;
 }
 
@@ -201,12 +202,13 @@ function answerOf({ done }: Parts, answers: PublishAnswer[], what: string, keep:
 }
 
 function pullOf({ pulls }: Parts, name: string, options: Omit<PullOptions, "stream" | "consumer">): Pull {
-  const pull: MemoryPull = { ...options, name, topUps: 0, isOver: false };
+  const pull: MemoryPull = { ...options, name, topUps: 0, startsOver: 0, isOver: false };
   pulls.push(pull);
   pull.onOpen();
   return {
     topUp: () => void (pull.topUps += 1),
     watch: () => undefined,
+    startOver: () => void (pull.startsOver += 1),
     stop: async () => void (pull.isOver = true),
   };
 }
