@@ -87,10 +87,10 @@ describe("the topology", () => {
 
   test("is made all the same when JetStream answers nothing for longer than one request may take", async () => {
     const handle = await connectNats(access());
-    const ask = (timeoutMs?: number) => handle.requests.ask("$JS.API.INFO", "", timeoutMs === undefined ? {} : { timeoutMs });
+    const ask = (options: { readonly timeoutMs?: number } = {}) => handle.requests.ask("$JS.API.INFO", "", options);
     process.kill(server.pid, "SIGSTOP");
     // The signal takes effect a moment later.
-    await waitFor(() => ask(50).then(() => false, () => true), { timeoutMs, what: "a server that answers nothing" });
+    await waitFor(() => ask({ timeoutMs: 50 }).then(() => false, () => true), { timeoutMs, what: "a server that answers nothing" });
     const made = ensureTopology(handle, { ...testSettings.streams, prefix: "slow" });
     try {
       // Asked after the topology's own first question, so that this one ends later.
