@@ -52,7 +52,9 @@ export interface PartnerConfig extends ResourceOrigin {
   readonly held?: HeldReason;
   /** Present when a reference cannot be read and this is the last good version: Unix milliseconds since then. */
   readonly lastGoodSinceMs?: number;
-  /** Subscriptions whose right was withdrawn: events that match only these are not routed, and their history says so. */
+  /**
+   * Subscriptions whose right was withdrawn: events that match only these are not routed, and their history says so.
+   */
   readonly withdrawn?: readonly SubscriptionConfig[];
 }
 
@@ -327,7 +329,9 @@ export interface SloConfig {
   readonly metric: string;
   /** Share of good events, more than 0 and less than 1. */
   readonly objective: number;
-  /** Whether the numerator of a ratio, or the values of a histogram up to the threshold, are the good or the bad events. */
+  /**
+   * Whether the numerator of a ratio, or the values of a histogram up to the threshold, are the good or the bad events.
+   */
   readonly counts: "Good" | "Bad";
   /** Bound of a bucket; present when, and only when, the metric is a histogram. */
   readonly threshold?: number;
@@ -352,7 +356,11 @@ export type SourceConfig =
       readonly numerator: SeriesConfig;
       readonly denominator: SeriesConfig;
     }
-  | ({ readonly kind: "histogram"; readonly type: "Classic" | "Native"; readonly increase: IncreaseKind } & SeriesConfig);
+  | ({
+      readonly kind: "histogram";
+      readonly type: "Classic" | "Native";
+      readonly increase: IncreaseKind;
+    } & SeriesConfig);
 
 /** `Anchored` is additive over time, `Extrapolated` is not. Source: design §5 rules 5 and 6. */
 export type IncreaseKind = "Extrapolated" | "Anchored";

@@ -3,8 +3,8 @@ import type { Kind } from "./resource.ts";
 
 /**
  * What one runtime pod answers on `GET /configz` of its admin port, to the bearer of the token that travels in the
- * configuration. With `?wait=SECONDS&after=VERSION` the answer comes when the report differs from that version, or after
- * so many seconds. The runtime writes it, the operator reads it.
+ * configuration. With `?wait=SECONDS&after=VERSION` the answer comes when the report differs from that version, or
+ * after so many seconds. The runtime writes it, the operator reads it.
  */
 export interface ConfigzReport {
   /** Changes whenever anything else here does; means nothing else. */

@@ -25,18 +25,24 @@ export interface JoinedShards {
 }
 
 /**
- * Puts shards together, in any order. A resource whose material has not arrived, or whose shape this version cannot read,
- * stays what it was in `previous`, material included, and is reported; without an earlier self it is left out. One resource
- * never keeps another from being joined. Shards of two moments may meet for an instant: two catalogs can then hold one
- * metric, until the second shard arrives.
+ * Puts shards together, in any order. A resource whose material has not arrived, or whose shape this version cannot
+ * read, stays what it was in `previous`, material included, and is reported; without an earlier self it is left out.
+ * One resource never keeps another from being joined. Shards of two moments may meet for an instant: two catalogs can
+ * then hold one metric, until the second shard arrives.
  */
 export function joinShards(shards: readonly Shard[], previous?: RuntimeConfig): JoinedShards {
   const parts = shards.filter((shard) => "partners" in shard);
   const keys = shards.filter((shard) => "material" in shard);
   const arrived = new Map(keys.flatMap((shard) => Object.entries(shard.material)));
-  const partners = parts.flatMap((part) => part.partners).map((one) => joined("WebhookPartner", one, previous?.partners, arrived));
-  const catalogs = parts.flatMap((part) => part.catalogs).map((one) => joined("MetricCatalog", one, previous?.catalogs, arrived));
-  const quotas = parts.flatMap((part) => part.quotas).map((one) => joined("QueryClassQuota", one, previous?.quotas, arrived));
+  const partners = parts
+    .flatMap((part) => part.partners)
+    .map((one) => joined("WebhookPartner", one, previous?.partners, arrived));
+  const catalogs = parts
+    .flatMap((part) => part.catalogs)
+    .map((one) => joined("MetricCatalog", one, previous?.catalogs, arrived));
+  const quotas = parts
+    .flatMap((part) => part.quotas)
+    .map((one) => joined("QueryClassQuota", one, previous?.quotas, arrived));
   const inForce = [...partners, ...catalogs].flatMap(({ config }) => config ?? []);
   const config: RuntimeConfig = {
     schema: 1,
@@ -70,7 +76,12 @@ function joined<Config extends ResourceConfig>(
   // Without the digest: it would let a reader of the message try out weak passwords.
   const fault: ShardFault =
     "ids" in needed
-      ? { kind, ...origin, reason: "MaterialMissing", message: `${missing.map((id) => id.replace(/@[^@]*$/u, "")).join(", ")} has not arrived` }
+      ? {
+          kind,
+          ...origin,
+          reason: "MaterialMissing",
+          message: `${missing.map((id) => id.replace(/@[^@]*$/u, "")).join(", ")} has not arrived`,
+        }
       : { kind, ...origin, reason: "NotObeyable", message: `this version cannot read it: ${needed.error}` };
   return { config: previous?.find((earlier) => earlier.uid === uid), fault };
 }
@@ -84,22 +95,38 @@ export function isReadable(config: ResourceConfig): boolean {
 function neededBy(config: ResourceConfig): { readonly ids: readonly string[] } | { readonly error: string } {
   try {
     const { uid, namespace, name, generation } = config;
-    if ([uid, namespace, name].some((text) => typeof text !== "string") || !Number.isSafeInteger(generation)) return { error: "it has no name" };
+    if ([uid, namespace, name].some((text) => typeof text !== "string") || !Number.isSafeInteger(generation))
+      return { error: "it has no name" };
     const ids = materialIdsOf(config);
-    return ids.every((id) => typeof id === "string") ? { ids } : { error: "it names material by something else than text" };
+    return ids.every((id) => typeof id === "string")
+      ? { ids }
+      : { error: "it names material by something else than text" };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }
 }
 
 /** As much of its name as can be read. */
-function originOf(config: unknown): { readonly uid: string; readonly namespace: string; readonly name: string; readonly generation: number } {
+function originOf(config: unknown): {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly generation: number;
+} {
   const { uid, namespace, name, generation }: Partial<Record<string, unknown>> = Object(config);
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
-  return { uid: text(uid), namespace: text(namespace), name: text(name), generation: Number.isSafeInteger(generation) ? Math.max(0, Number(generation)) : 0 };
+  return {
+    uid: text(uid),
+    namespace: text(namespace),
+    name: text(name),
+    generation: Number.isSafeInteger(generation) ? Math.max(0, Number(generation)) : 0,
+  };
 }
 
-function materialOf(inForce: readonly (PartnerConfig | CatalogConfig)[], known: RuntimeConfig["material"]): RuntimeConfig["material"] {
+function materialOf(
+  inForce: readonly (PartnerConfig | CatalogConfig)[],
+  known: RuntimeConfig["material"],
+): RuntimeConfig["material"] {
   const ids = inForce.flatMap(materialIdsOf).filter((id) => Object.hasOwn(known, id));
   return Object.fromEntries(ids.map((id) => [id, known[id] ?? ""]));
 }

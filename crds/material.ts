@@ -8,7 +8,9 @@ export function materialIdsOf(config: PartnerConfig | CatalogConfig | QuotaConfi
 /** The ids of the material that one store needs. */
 export function storeMaterialIdsOf({ prometheus, peer }: StoreConfig): readonly string[] {
   const { auth, tls } = prometheus ?? peer;
-  return [...credentialIdsOf(auth), tls?.ca, tls?.client?.certificate, tls?.client?.key].filter((id) => id !== undefined);
+  return [...credentialIdsOf(auth), tls?.ca, tls?.client?.certificate, tls?.client?.key].filter(
+    (id) => id !== undefined,
+  );
 }
 
 function credentialIdsOf(auth: (PrometheusConfig | PeerConfig)["auth"]): readonly string[] {
@@ -22,6 +24,7 @@ function endpointMaterialIdsOf({ endpoint: { tls, oauth2 } }: PartnerConfig): re
 }
 
 function namedBy(config: PartnerConfig | CatalogConfig | QuotaConfig): readonly string[] {
-  if ("signing" in config) return [...config.signing.keys.map(({ material }) => material), ...endpointMaterialIdsOf(config)];
+  if ("signing" in config)
+    return [...config.signing.keys.map(({ material }) => material), ...endpointMaterialIdsOf(config)];
   return "stores" in config ? config.stores.flatMap(storeMaterialIdsOf) : [];
 }

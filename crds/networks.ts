@@ -73,7 +73,9 @@ export function isMetadata(inner: Cidr): boolean {
   return metadataCidrs.some((outer) => outer !== undefined && contains(outer, inner));
 }
 
-/** What an address is that lies in a block of special use, such as `loopback (127.0.0.0/8)`; undefined for a public one. */
+/**
+ * What an address is that lies in a block of special use, such as `loopback (127.0.0.0/8)`; undefined for a public one.
+ */
 export function specialUse(address: Cidr): string | undefined {
   const row = specialCidrs.find(({ cidr }) => cidr !== undefined && contains(cidr, address));
   return row && `${row.name} (${row.text})`;

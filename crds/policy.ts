@@ -1,6 +1,6 @@
 /**
- * What namespaces may name in their resources. A resource narrows its grant and never widens it. Lists hold exact names;
- * `*` is everything.
+ * What namespaces may name in their resources. A resource narrows its grant and never widens it. Lists hold exact
+ * names; `*` is everything.
  */
 export interface InstallationPolicy {
   /** A namespace has what all the grants that name it give together; without any, nothing. */

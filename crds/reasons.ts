@@ -33,10 +33,19 @@ const resolvedRefs = {
 
 const programmed = {
   Programmed: { status: "True", meaning: "Every ready pod obeys this generation." },
-  NotInForce: { status: "False", meaning: "The object is not accepted or lacks a reference, so nothing of it is published." },
-  Held: { status: "False", meaning: "Nothing is sent to the partner; its events are kept until it can be sent to again." },
+  NotInForce: {
+    status: "False",
+    meaning: "The object is not accepted or lacks a reference, so nothing of it is published.",
+  },
+  Held: {
+    status: "False",
+    meaning: "Nothing is sent to the partner; its events are kept until it can be sent to again.",
+  },
   ConfigTooLarge: { status: "False", meaning: "There is no room left in the object's shard of the configuration." },
-  PartiallyApplied: { status: "False", meaning: "Some ready pods do not obey this generation; the message names them." },
+  PartiallyApplied: {
+    status: "False",
+    meaning: "Some ready pods do not obey this generation; the message names them.",
+  },
   NoReadyPods: { status: "False", meaning: "There is no ready pod that could obey the object." },
   RuntimeError: { status: "False", meaning: "A pod cannot obey this generation; the message says why." },
   Pending: { status: "Unknown", meaning: "The object is about to be published or to be obeyed." },
@@ -45,18 +54,33 @@ const programmed = {
 const ready = {
   Ready: { status: "True", meaning: "The object is in force as it is written." },
   Paused: { status: "True", meaning: "The partner's state is Paused: its deliveries wait, and nothing is sent." },
-  ReconcilePaused: { status: "True", meaning: "The annotation heliograph.dev/paused is set; what was published last is in force." },
+  ReconcilePaused: {
+    status: "True",
+    meaning: "The annotation heliograph.dev/paused is set; what was published last is in force.",
+  },
   UsingLastGood: { status: "False", meaning: "A reference cannot be read, so the last good version stays in force." },
-  NothingPublished: { status: "False", meaning: "The annotation heliograph.dev/paused is set, and nothing was ever published." },
-  PartnerDisabled: { status: "False", meaning: "The partner answered 410, so nothing is sent until its resource is edited." },
+  NothingPublished: {
+    status: "False",
+    meaning: "The annotation heliograph.dev/paused is set, and nothing was ever published.",
+  },
+  PartnerDisabled: {
+    status: "False",
+    meaning: "The partner answered 410, so nothing is sent until its resource is edited.",
+  },
   Pending: { status: "Unknown", meaning: "The object is about to be looked at, published or obeyed." },
   NoOperator: { status: "Unknown", meaning: "No operator has looked at the object." },
 } as const satisfies ReasonTable;
 
 const endpointVerified = {
   Verified: { status: "True", meaning: "The endpoint was asked and takes deliveries." },
-  ConsentRefused: { status: "False", meaning: "The endpoint was asked and does not want deliveries; the message says what it answered." },
-  ConsentUnanswered: { status: "False", meaning: "The endpoint could not be asked whether it wants deliveries; the message says why." },
+  ConsentRefused: {
+    status: "False",
+    meaning: "The endpoint was asked and does not want deliveries; the message says what it answered.",
+  },
+  ConsentUnanswered: {
+    status: "False",
+    meaning: "The endpoint could not be asked whether it wants deliveries; the message says why.",
+  },
 } as const satisfies ReasonTable;
 
 export type AcceptedReason = Exclude<keyof typeof accepted, "Pending">;
@@ -66,8 +90,14 @@ export type ReadyReason = keyof typeof ready;
 export type EndpointVerifiedReason = keyof typeof endpointVerified;
 
 /**
- * Every condition and reason of its own. `Ready` that is not True for one of these has the reason of the first condition
- * that is at fault; `Reconciling` and `Stalled` always have the reason of `Ready`. `docs/resources.md` holds the same table;
- * a test compares them.
+ * Every condition and reason of its own. `Ready` that is not True for one of these has the reason of the first
+ * condition that is at fault; `Reconciling` and `Stalled` always have the reason of `Ready`. `docs/resources.md` holds
+ * the same table; a test compares them.
  */
-export const reasons = { Accepted: accepted, ResolvedRefs: resolvedRefs, Programmed: programmed, Ready: ready, EndpointVerified: endpointVerified } as const;
+export const reasons = {
+  Accepted: accepted,
+  ResolvedRefs: resolvedRefs,
+  Programmed: programmed,
+  Ready: ready,
+  EndpointVerified: endpointVerified,
+} as const;

@@ -28,12 +28,16 @@ export interface EncodedShard {
 export type ShardSplitter = (config: RuntimeConfig, configzToken?: string) => ReadonlyMap<string, EncodedShard>;
 
 /**
- * Spreads a configuration over its shards, by name; every shard is there, an empty one too. The same configuration gives
- * the same bytes, whatever came before.
+ * Spreads a configuration over its shards, by name; every shard is there, an empty one too. The same configuration
+ * gives the same bytes, whatever came before.
  *
  * @param configzToken goes into `keys-00`
  */
-export function splitIntoShards(config: RuntimeConfig, counts: ShardCounts, configzToken?: string): ReadonlyMap<string, EncodedShard> {
+export function splitIntoShards(
+  config: RuntimeConfig,
+  counts: ShardCounts,
+  configzToken?: string,
+): ReadonlyMap<string, EncodedShard> {
   return createShardSplitter(counts)(config, configzToken);
 }
 
@@ -71,8 +75,8 @@ interface Draft {
 const digestHexChars = 16;
 
 /**
- * The same level everywhere; the highest takes three times as long to save one byte in a hundred. The header's time is 0 and its
- * operating system unknown, so that equal JSON gives equal bytes.
+ * The same level everywhere; the highest takes three times as long to save one byte in a hundred. The header's time is
+ * 0 and its operating system unknown, so that equal JSON gives equal bytes.
  */
 const gzipLevel = 4;
 const operatingSystemAt = 9;
@@ -104,8 +108,15 @@ class ShardEncoder {
   encode(name: string, parts: readonly Part[], before: Draft | undefined): Draft {
     if (before !== undefined && areSame(before.parts, parts)) return before;
     const head = { counts: canonicalJson(this.#counts), schema: "1", shard: JSON.stringify(name) };
-    const json = jsonObject(name.startsWith("config-") ? { ...head, ...configMembers(parts) } : { ...head, ...keyMembers(parts) });
-    const shard = { schema: 1, shard: name, counts: this.#counts, ...(name.startsWith("config-") ? configOf(parts) : keysOf(parts)) };
+    const json = jsonObject(
+      name.startsWith("config-") ? { ...head, ...configMembers(parts) } : { ...head, ...keyMembers(parts) },
+    );
+    const shard = {
+      schema: 1,
+      shard: name,
+      counts: this.#counts,
+      ...(name.startsWith("config-") ? configOf(parts) : keysOf(parts)),
+    };
     return { parts, encoded: { name, shard: shard as Shard, sha256: sha256Of(json), bytes: gzipped(json) } };
   }
 
@@ -114,7 +125,14 @@ class ShardEncoder {
     if (known !== undefined) return known;
     const json = canonicalJson(value);
     const digest = `${value.generation}:${sha256Of(json).slice(0, digestHexChars)}`;
-    const part = { shard: shardOfResource(kind, value, this.#counts), list, key: resourceKey(kind, value), value, json, digest };
+    const part = {
+      shard: shardOfResource(kind, value, this.#counts),
+      list,
+      key: resourceKey(kind, value),
+      value,
+      json,
+      digest,
+    };
     this.#resources.set(value, part);
     return part;
   }
@@ -136,7 +154,10 @@ function tokenPart(token: string): Part {
 }
 
 function areSame(before: readonly Part[], after: readonly Part[]): boolean {
-  return before.length === after.length && before.every((part, index) => part === after[index] || isSameToken(part, after[index]));
+  return (
+    before.length === after.length &&
+    before.every((part, index) => part === after[index] || isSameToken(part, after[index]))
+  );
 }
 
 function isSameToken(before: Part, after: Part | undefined): boolean {
@@ -144,9 +165,17 @@ function isSameToken(before: Part, after: Part | undefined): boolean {
 }
 
 function configMembers(parts: readonly Part[]): Readonly<Record<string, string>> {
-  const list = (name: Part["list"]): string => `[${listed(parts, name).map(({ json }) => json).join(",")}]`;
+  const list = (name: Part["list"]): string =>
+    `[${listed(parts, name)
+      .map(({ json }) => json)
+      .join(",")}]`;
   const digests = Object.fromEntries(digestsOf(parts).map(([key, digest]) => [key, JSON.stringify(digest)]));
-  return { catalogs: list("catalogs"), digests: jsonObject(digests), partners: list("partners"), quotas: list("quotas") };
+  return {
+    catalogs: list("catalogs"),
+    digests: jsonObject(digests),
+    partners: list("partners"),
+    quotas: list("quotas"),
+  };
 }
 
 function keyMembers(parts: readonly Part[]): Readonly<Record<string, string>> {

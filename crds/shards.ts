@@ -84,7 +84,11 @@ export function shardSecretName(prefix: string, shard: string): string {
 }
 
 /** The shard that a resource is in. The hash is of `<Kind>/<namespace>/<name>`, which an edit does not change. */
-export function shardOfResource(kind: Kind, resource: { readonly namespace: string; readonly name: string }, counts: ShardCounts): string {
+export function shardOfResource(
+  kind: Kind,
+  resource: { readonly namespace: string; readonly name: string },
+  counts: ShardCounts,
+): string {
   return shardName("config", hashed(resourceKey(kind, resource)) % counts.config);
 }
 
@@ -94,7 +98,10 @@ export function shardOfMaterial(material: string, counts: ShardCounts): string {
 }
 
 /** How a resource is named in {@link ConfigShard.digests}. */
-export function resourceKey(kind: Kind, { namespace, name }: { readonly namespace: string; readonly name: string }): string {
+export function resourceKey(
+  kind: Kind,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): string {
   return `${kind}/${namespace}/${name}`;
 }
 
@@ -112,8 +119,10 @@ export type ShardReading =
 
 /** Reads the Secret of the shard of that name. Nothing of a shard with an error may be obeyed. */
 export function readShardSecret(secret: ShardSecret, name: string, counts: ShardCounts): ShardReading {
-  const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 = "" } = secret.metadata.annotations ?? {};
-  if (!/^[1-9]\d{0,14}$/u.test(revision)) return { error: `the annotation ${shardAnnotations.revision} is no revision` };
+  const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 = "" } =
+    secret.metadata.annotations ?? {};
+  if (!/^[1-9]\d{0,14}$/u.test(revision))
+    return { error: `the annotation ${shardAnnotations.revision} is no revision` };
   const entry = secret.data?.[shardEntry];
   if (entry === undefined) return { error: `there is no entry ${shardEntry}` };
   const decoded = decodeShard(Buffer.from(entry, "base64"), sha256);
@@ -143,7 +152,11 @@ export function sha256Of(json: string | Uint8Array): string {
   return createHash("sha256").update(json).digest("hex");
 }
 
-function misplacement({ shard, counts: { config, keys } }: Shard, name: string, counts: ShardCounts): string | undefined {
+function misplacement(
+  { shard, counts: { config, keys } }: Shard,
+  name: string,
+  counts: ShardCounts,
+): string | undefined {
   if (shard !== name) return `the content is that of ${shard}`;
   if (config === counts.config && keys === counts.keys) return undefined;
   return `the content is one of ${config} and ${keys} shards, not of ${counts.config} and ${counts.keys}`;
@@ -151,7 +164,8 @@ function misplacement({ shard, counts: { config, keys } }: Shard, name: string, 
 
 /** The hash made sure that the operator wrote it; this tells the layouts that this program knows from all others. */
 function isShard(value: unknown): value is Shard {
-  if (!isObject(value) || value["schema"] !== 1 || typeof value["shard"] !== "string" || !isObject(value["counts"])) return false;
+  if (!isObject(value) || value["schema"] !== 1 || typeof value["shard"] !== "string" || !isObject(value["counts"]))
+    return false;
   if (isObject(value["material"])) return true;
   return isObject(value["digests"]) && ["partners", "catalogs", "quotas"].every((list) => Array.isArray(value[list]));
 }

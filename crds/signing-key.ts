@@ -32,7 +32,10 @@ const pemForm = /^-----BEGIN [A-Z ]*PRIVATE KEY-----/u;
 const ed25519Pkcs8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** The key that some bytes are for a scheme, or why they are none. */
-export function readSigningKey(scheme: SigningScheme, bytes: Buffer): ReadSigningKey | { readonly fault: SigningKeyFault } {
+export function readSigningKey(
+  scheme: SigningScheme,
+  bytes: Buffer,
+): ReadSigningKey | { readonly fault: SigningKeyFault } {
   switch (scheme) {
     case "HmacV1":
       return sharedKey(bytes);
@@ -47,7 +50,10 @@ export function readSigningKey(scheme: SigningScheme, bytes: Buffer): ReadSignin
 export function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): AsymmetricAlgorithm | undefined {
   if (asymmetricKeyType === "ed25519") return "ed25519";
   if (asymmetricKeyType !== "ec") return undefined;
-  const curves: Readonly<Record<string, AsymmetricAlgorithm>> = { prime256v1: "ecdsa-p256-sha256", secp384r1: "ecdsa-p384-sha384" };
+  const curves: Readonly<Record<string, AsymmetricAlgorithm>> = {
+    prime256v1: "ecdsa-p256-sha256",
+    secp384r1: "ecdsa-p384-sha384",
+  };
   return curves[asymmetricKeyDetails?.namedCurve ?? ""];
 }
 
@@ -63,7 +69,9 @@ function standardKey(bytes: Buffer): ReturnType<typeof readSigningKey> {
   if (text.startsWith(privatePrefix)) return seedKey(text.slice(privatePrefix.length));
   if (!pemForm.test(text)) return sharedKey(bytes);
   const key = pemKey(text);
-  return key?.algorithm === "ed25519" ? key : unusable("is no Ed25519 key, the only kind of private key in Standard Webhooks");
+  return key?.algorithm === "ed25519"
+    ? key
+    : unusable("is no Ed25519 key, the only kind of private key in Standard Webhooks");
 }
 
 function prefixedKey(base64: string): ReturnType<typeof readSigningKey> {
@@ -71,9 +79,13 @@ function prefixedKey(base64: string): ReturnType<typeof readSigningKey> {
   if (secret === undefined) return unusable(`is not base64 after ${secretPrefix}`);
   const { min, max } = prefixedKeyBytes;
   if (secret.length < min) {
-    return { fault: { reason: "KeyTooShort", message: `has ${secret.length} bytes after ${secretPrefix}, fewer than ${min}` } };
+    return {
+      fault: { reason: "KeyTooShort", message: `has ${secret.length} bytes after ${secretPrefix}, fewer than ${min}` },
+    };
   }
-  return secret.length > max ? unusable(`has more than ${max} bytes after ${secretPrefix}`) : { algorithm: "hmac-sha256", secret };
+  return secret.length > max
+    ? unusable(`has more than ${max} bytes after ${secretPrefix}`)
+    : { algorithm: "hmac-sha256", secret };
 }
 
 /** The seed, alone or with the public key behind it, as different tools write it. */

@@ -69,7 +69,8 @@ const ipv6Rows: readonly SpecialRow[] = [
 
 /**
  * Where instance metadata and credentials are served, and the link-local spaces they live in. The single addresses are
- * those of Alibaba Cloud, Azure, Oracle Cloud, Amazon Web Services, Google Cloud and Scaleway. No allow-list opens them.
+ * those of Alibaba Cloud, Azure, Oracle Cloud, Amazon Web Services, Google Cloud and Scaleway. No allow-list opens
+ * them.
  */
 export const metadataRows: readonly SpecialRow[] = [
   ["169.254.0.0/16", "link local and instance metadata"],

@@ -39,10 +39,14 @@ export function validateResource(value: unknown, old?: Resource): Validation {
   const validator = validatorOf(kind);
   if (!validator(object)) return { problems: schemaProblems(validator.errors ?? []) };
   const problems = brokenRules(rulesOf[kind], object, old);
-  return problems.length > 0 ? { problems } : { resource: asIs(value, withoutStatus(object as Resource)), problems: [] };
+  return problems.length > 0
+    ? { problems }
+    : { resource: asIs(value, withoutStatus(object as Resource)), problems: [] };
 }
 
-/** The value itself where it lacks nothing: what the API server sends has every default, and is not to be held twice. */
+/**
+ * The value itself where it lacks nothing: what the API server sends has every default, and is not to be held twice.
+ */
 function asIs(value: unknown, resource: Resource): Resource {
   return isDeepStrictEqual(value, resource) ? (value as Resource) : resource;
 }

@@ -14,7 +14,10 @@ export interface Facts {
   readonly isSuspended: boolean;
   /** What columns show of the object. */
   readonly columns: StatusColumns;
-  /** What `compile` said of this very version; undefined before it did, and for a paused object of which nothing was published. */
+  /**
+   * What `compile` said of this very version; undefined before it did, and for a paused object of which nothing was
+   * published.
+   */
   readonly verdict: Verdict | undefined;
   /** Whether it was left out because its shard is full. */
   readonly isTooLarge: boolean;
@@ -64,10 +67,12 @@ const passingReasons: ReadonlySet<string> = new Set([
 export function decideConditions(facts: Facts): readonly ConditionDraft[] {
   const lasting = facts.isPaused && isUndisputed(facts) ? pausedDrafts(facts) : activeDrafts(facts);
   const ready = lasting.at(-1);
-  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready, facts), ...consentDrafts(facts)]).map((draft) => ({
-    ...draft,
-    message: capBytes(mask(draft.message), messageBytesMax),
-  }));
+  return (ready === undefined ? [] : [...lasting, ...passingDrafts(ready, facts), ...consentDrafts(facts)]).map(
+    (draft) => ({
+      ...draft,
+      message: capBytes(mask(draft.message), messageBytesMax),
+    }),
+  );
 }
 
 /** A paused object that an older one drove out, or that may not be in force any more, is told so as any other. */
@@ -89,7 +94,11 @@ function pausedDrafts(facts: Facts): readonly ConditionDraft[] {
     const others = (["Accepted", "ResolvedRefs", "Programmed"] as const).map((type) => of(type, "Pending", generation));
     return [...others, of("Ready", "NothingPublished", generation)];
   }
-  const others = [of("Accepted", "Accepted", inForce), of("ResolvedRefs", "ResolvedRefs", inForce), programmedDraft(facts, inForce)];
+  const others = [
+    of("Accepted", "Accepted", inForce),
+    of("ResolvedRefs", "ResolvedRefs", inForce),
+    programmedDraft(facts, inForce),
+  ];
   const message = `${reasons.Ready.ReconcilePaused.meaning} That is generation ${inForce}.`;
   return [...others, readyDraft(others, facts, { ...of("Ready", "ReconcilePaused", inForce), message })];
 }
@@ -116,7 +125,9 @@ function programmedDraft(facts: Facts, generation: number): ConditionDraft {
   if (!isPublished) return say("Pending");
   if (isTooLarge) return say("ConfigTooLarge");
   if (inForce === undefined) return say("NotInForce");
-  return verdict?.held !== undefined && rollout.kind === "programmed" ? say("Held") : say(...wordsOf(rollout, generation));
+  return verdict?.held !== undefined && rollout.kind === "programmed"
+    ? say("Held")
+    : say(...wordsOf(rollout, generation));
 }
 
 function wordsOf(rollout: Rollout, generation: number): [reason: ProgrammedReason, message?: string] {
@@ -128,7 +139,10 @@ function wordsOf(rollout: Rollout, generation: number): [reason: ProgrammedReaso
     case "noPods":
       return ["NoReadyPods"];
     case "failed":
-      return ["RuntimeError", `The pod ${rollout.pod} does not obey generation ${generation}: ${rollout.reason}: ${rollout.message}`];
+      return [
+        "RuntimeError",
+        `The pod ${rollout.pod} does not obey generation ${generation}: ${rollout.reason}: ${rollout.message}`,
+      ];
     case "lagging":
       return ["PartiallyApplied", `Generation ${generation} is not obeyed by ${rollout.pods}.`];
   }
@@ -142,11 +156,17 @@ function readyDraft(others: readonly ConditionDraft[], facts: Facts, good: Condi
 }
 
 /** The last good version is in force: when a reference is all that is at fault. */
-function lastGoodDraft({ type, message }: ConditionDraft, { verdict, inForce, generation }: Facts): ConditionDraft | undefined {
+function lastGoodDraft(
+  { type, message }: ConditionDraft,
+  { verdict, inForce, generation }: Facts,
+): ConditionDraft | undefined {
   if (type !== "ResolvedRefs" || verdict?.lastGood === undefined || inForce === undefined) return undefined;
   const draft = of("Ready", "UsingLastGood", generation);
-  const [since, until] = [verdict.lastGood.sinceMs, verdict.lastGood.untilMs].map((ms) => new Date(ms).toISOString().replace(/\.\d+Z$/u, "Z"));
-  return { ...draft, message: `${draft.message} That is generation ${inForce}, since ${since} and until ${until} at the latest. ${message}` };
+  const [since, until] = [verdict.lastGood.sinceMs, verdict.lastGood.untilMs].map((ms) =>
+    new Date(ms).toISOString().replace(/\.\d+Z$/u, "Z"),
+  );
+  const inForceNow = `That is generation ${inForce}, since ${since} and until ${until} at the latest.`;
+  return { ...draft, message: `${draft.message} ${inForceNow} ${message}` };
 }
 
 /** What is in force instead passes when what it stands in for does. */
@@ -164,13 +184,21 @@ function consentDrafts({ consent, generation }: Facts): readonly ConditionDraft[
 }
 
 /** A condition in the words of the table of reasons. */
-function of<Type extends LastingCondition>(type: Type, reason: keyof (typeof reasons)[Type], observedGeneration: number): ConditionDraft {
+function of<Type extends LastingCondition>(
+  type: Type,
+  reason: keyof (typeof reasons)[Type],
+  observedGeneration: number,
+): ConditionDraft {
   const row = reasons[type][reason] as { readonly status: ConditionStatus; readonly meaning: string };
   return { type, status: row.status, reason: String(reason), message: row.meaning, observedGeneration };
 }
 
 /** The conditions with the time of their last change: a condition that keeps its status keeps its time. */
-export function withTimes(drafts: readonly ConditionDraft[], before: readonly Condition[], now: string): readonly Condition[] {
+export function withTimes(
+  drafts: readonly ConditionDraft[],
+  before: readonly Condition[],
+  now: string,
+): readonly Condition[] {
   const known = new Map(before.map((condition) => [condition.type, condition]));
   return drafts.map((draft) => {
     const earlier = known.get(draft.type);
@@ -181,5 +209,7 @@ export function withTimes(drafts: readonly ConditionDraft[], before: readonly Co
 /** What of a status is the operator's; what the schema puts into a new object speaks of no generation. */
 export function ownConditions(status: ResourceStatus | undefined): readonly Condition[] {
   const own: ReadonlySet<string> = new Set([...lastingConditions, ...passingConditions, ...toldConditions]);
-  return (status?.conditions ?? []).filter(({ type, observedGeneration }) => own.has(type) && observedGeneration !== undefined);
+  return (status?.conditions ?? []).filter(
+    ({ type, observedGeneration }) => own.has(type) && observedGeneration !== undefined,
+  );
 }

@@ -29,7 +29,11 @@ const requestTimeoutMs = 5_000;
  * @param port 0 picks a free one
  * @throws Error of the operating system when the port cannot be opened
  */
-export async function startHealthServer(options: HealthServerOptions, port: number, host?: string): Promise<HealthServer> {
+export async function startHealthServer(
+  options: HealthServerOptions,
+  port: number,
+  host?: string,
+): Promise<HealthServer> {
   const routes: Readonly<Record<string, (response: ServerResponse) => Promise<void> | void>> = {
     "/healthz": (response) => answerHealth(response, options),
     "/readyz": (response) => answerReadiness(response, options),
@@ -46,7 +50,10 @@ export async function startHealthServer(options: HealthServerOptions, port: numb
   server.once("error", reject).listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
   await promise;
   const address = server.address() as AddressInfo;
-  const shown = address.family === "IPv6" && address.address !== "::" ? `[${address.address}]` : address.address.replace(/^::$/u, "127.0.0.1");
+  const shown =
+    address.family === "IPv6" && address.address !== "::"
+      ? `[${address.address}]`
+      : address.address.replace(/^::$/u, "127.0.0.1");
   return {
     url: `http://${shown.replace(/^0\.0\.0\.0$/u, "127.0.0.1")}:${address.port}`,
     stop: async () => {
@@ -59,7 +66,10 @@ export async function startHealthServer(options: HealthServerOptions, port: numb
 }
 
 /** Never rejects: what goes wrong in an answer must not end the program. */
-async function answered(response: ServerResponse, route: (response: ServerResponse) => Promise<void> | void): Promise<void> {
+async function answered(
+  response: ServerResponse,
+  route: (response: ServerResponse) => Promise<void> | void,
+): Promise<void> {
   try {
     await route(response);
   } catch {
@@ -69,8 +79,14 @@ async function answered(response: ServerResponse, route: (response: ServerRespon
 }
 
 function answerHealth(response: ServerResponse, { watches, isLeader }: HealthServerOptions): void {
-  const dead = [...watches()].filter(([, { live }]) => !live).map(([name, { lastError }]) => ({ watch: name, error: lastError }));
-  answerJson(response, dead.length === 0 ? 200 : 500, { status: dead.length === 0 ? "ok" : "down", leader: isLeader(), dead });
+  const dead = [...watches()]
+    .filter(([, { live }]) => !live)
+    .map(([name, { lastError }]) => ({ watch: name, error: lastError }));
+  answerJson(response, dead.length === 0 ? 200 : 500, {
+    status: dead.length === 0 ? "ok" : "down",
+    leader: isLeader(),
+    dead,
+  });
 }
 
 function answerReadiness(response: ServerResponse, { watches, isReady, isLeader }: HealthServerOptions): void {

@@ -41,8 +41,8 @@ const reportingController = "heliograph.dev/operator";
 const tokenBytes = 32;
 
 /**
- * Starts a replica. Every replica watches and compiles; the one that holds the Lease publishes, observes the pods and writes
- * statuses.
+ * Starts a replica. Every replica watches and compiles; the one that holds the Lease publishes, observes the pods and
+ * writes statuses.
  *
  * @throws StartError `policy` or `port`
  */
@@ -73,7 +73,11 @@ function operatorOf(replica: Replica, server: HealthServer, policy: PolicyFile |
   };
 }
 
-async function openPolicy(options: OperatorOptions, metrics: OperatorMetrics, onChange: () => void): Promise<PolicyFile | undefined> {
+async function openPolicy(
+  options: OperatorOptions,
+  metrics: OperatorMetrics,
+  onChange: () => void,
+): Promise<PolicyFile | undefined> {
   const { policyFile: path, clock = systemClock, log, watched } = options;
   if (path === undefined) {
     log.warn({ watched }, "there is no policy: every watched namespace may name everything");
@@ -105,7 +109,12 @@ class Replica {
   #term: Term | undefined;
   #isSynced = false;
 
-  constructor(options: OperatorOptions, registry: Registry, metrics: OperatorMetrics, policy: () => InstallationPolicy) {
+  constructor(
+    options: OperatorOptions,
+    registry: Registry,
+    metrics: OperatorMetrics,
+    policy: () => InstallationPolicy,
+  ) {
     const { namespace, prefix, counts, log, identity, clock = systemClock, random = Math.random } = options;
     this.#options = options;
     this.#clock = clock;
@@ -160,7 +169,8 @@ class Replica {
   probes() {
     return {
       watches: () => healthOf(this.#watches),
-      isReady: () => watchesIn(this.#watches).every((watch) => watch.hasSynced()) && this.#desired.current !== undefined,
+      isReady: () =>
+        watchesIn(this.#watches).every((watch) => watch.hasSynced()) && this.#desired.current !== undefined,
       isLeader: () => this.isLeader(),
     };
   }
@@ -168,7 +178,9 @@ class Replica {
   #createClient(): KubeClient {
     const { kubeConfig, wrapClient = (client) => client } = this.#options;
     const userAgent = `heliograph-operator/${version}`;
-    return wrapClient(createKubeClient({ kubeConfig, userAgent, metrics: this.#kubeMetrics, outage: this.#outage, clock: this.#clock }));
+    return wrapClient(
+      createKubeClient({ kubeConfig, userAgent, metrics: this.#kubeMetrics, outage: this.#outage, clock: this.#clock }),
+    );
   }
 
   #createDesired(policy: () => InstallationPolicy): DesiredState {
@@ -226,7 +238,16 @@ class Replica {
       runtime,
       slices: this.#watches.slices,
       token: () => this.#token(),
-      publisher: { shards: this.#shards, counts, desired: () => this.#desired.current?.shards, clock, random, outage: this.#outage, log, metrics },
+      publisher: {
+        shards: this.#shards,
+        counts,
+        desired: () => this.#desired.current?.shards,
+        clock,
+        random,
+        outage: this.#outage,
+        log,
+        metrics,
+      },
       kubeMetrics: this.#kubeMetrics,
       outage: this.#outage,
       clock,

@@ -16,56 +16,50 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10
 export function createOperatorMetrics(registry: Registry) {
   const registers = [registry];
   const buckets = [...secondsBuckets];
-  new Gauge({ registers, name: "heliograph_build_info", help: "1 for the version that runs", labelNames: ["version"] }).set({ version }, 1);
+  const named = (name: string, help: string) => ({ registers, name: `heliograph_${name}`, help });
+  new Gauge({ ...named("build_info", "1 for the version that runs"), labelNames: ["version"] }).set({ version }, 1);
   return {
-    compileSeconds: new Histogram({ registers, buckets, name: "heliograph_compile_seconds", help: "How long a compilation took" }),
-    publishSeconds: new Histogram({ registers, buckets, name: "heliograph_publish_seconds", help: "How long writing changed shards took" }),
-    programmedSeconds: new Histogram({
-      registers,
+    compileSeconds: new Histogram({
+      ...named("compile_seconds", "How long a compilation took"),
       buckets,
-      name: "heliograph_programmed_seconds",
-      help: "From the publication of a resource until every ready pod obeyed it",
+    }),
+    publishSeconds: new Histogram({
+      ...named("publish_seconds", "How long writing changed shards took"),
+      buckets,
+    }),
+    programmedSeconds: new Histogram({
+      ...named("programmed_seconds", "From the publication of a resource until every ready pod obeyed it"),
+      buckets,
     }),
     shardWrites: new Counter({
-      registers,
-      name: "heliograph_shard_writes_total",
-      help: "Shards written, or tried to",
+      ...named("shard_writes_total", "Shards written, or tried to"),
       labelNames: ["result"] as const,
     }),
     shardBytes: new Gauge({
-      registers,
-      name: "heliograph_shard_bytes",
-      help: "Size of a shard, gzipped",
+      ...named("shard_bytes", "Size of a shard, gzipped"),
       labelNames: ["shard"] as const,
     }),
     statusWrites: new Counter({
-      registers,
-      name: "heliograph_status_writes_total",
-      help: "Statuses written, or tried to",
+      ...named("status_writes_total", "Statuses written, or tried to"),
       labelNames: ["kind", "result"] as const,
     }),
     lastGood: new Gauge({
-      registers,
-      name: "heliograph_last_good_resources",
-      help: "Resources whose last good version is in force, since a reference cannot be read",
+      ...named(
+        "last_good_resources",
+        "Resources whose last good version is in force, since a reference cannot be read",
+      ),
       labelNames: ["kind"] as const,
     }),
     heldPartners: new Gauge({
-      registers,
-      name: "heliograph_held_partners",
-      help: "Partners that nothing is sent to while their events wait, by why",
+      ...named("held_partners", "Partners that nothing is sent to while their events wait, by why"),
       labelNames: ["reason"] as const,
     }),
     pods: new Gauge({
-      registers,
-      name: "heliograph_runtime_pods",
-      help: "Ready pods of the runtime by whether they answer the operator",
+      ...named("runtime_pods", "Ready pods of the runtime by whether they answer the operator"),
       labelNames: ["answers"] as const,
     }),
     policyReloads: new Counter({
-      registers,
-      name: "heliograph_policy_reloads_total",
-      help: "Reads of a changed policy file",
+      ...named("policy_reloads_total", "Reads of a changed policy file"),
       labelNames: ["result"] as const,
     }),
   };
@@ -75,8 +69,10 @@ const heldReasons = { unresolved: 0, not_permitted: 0, conflicted: 0 } as const 
 
 /** Counts what is in force instead of what resources say. */
 export function measureStandIns({ lastGood, heldPartners }: OperatorMetrics, verdicts: readonly Verdict[]): void {
-  for (const kind of kindsInOrder) lastGood.set({ kind }, verdicts.filter((one) => one.kind === kind && one.lastGood !== undefined).length);
-  for (const reason of Object.keys(heldReasons)) heldPartners.set({ reason }, verdicts.filter(({ held }) => held === reason).length);
+  for (const kind of kindsInOrder)
+    lastGood.set({ kind }, verdicts.filter((one) => one.kind === kind && one.lastGood !== undefined).length);
+  for (const reason of Object.keys(heldReasons))
+    heldPartners.set({ reason }, verdicts.filter(({ held }) => held === reason).length);
 }
 
 /** Resources that have series of their own; of more, those that are not Ready come first. */
@@ -94,7 +90,8 @@ export function registerConditionMetrics(registry: Registry, objects: () => read
       each.reset();
       for (const { kind, metadata, status } of shown(objects())) {
         const { namespace, name } = metadata;
-        for (const { type, status: held } of known(status?.conditions)) each.set({ kind, namespace, name, type, status: held }, 1);
+        for (const { type, status: held } of known(status?.conditions))
+          each.set({ kind, namespace, name, type, status: held }, 1);
       }
     },
   });

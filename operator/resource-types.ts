@@ -6,7 +6,12 @@ import type { KubeMeta, KubeObject, ResourceType } from "./kube/resource.ts";
 export const resourceTypes: Readonly<Record<Kind, ResourceType>> = {
   WebhookPartner: { group: "heliograph.dev", version: "v1alpha1", kind: "WebhookPartner", plural: "webhookpartners" },
   MetricCatalog: { group: "heliograph.dev", version: "v1alpha1", kind: "MetricCatalog", plural: "metriccatalogs" },
-  QueryClassQuota: { group: "heliograph.dev", version: "v1alpha1", kind: "QueryClassQuota", plural: "queryclassquotas" },
+  QueryClassQuota: {
+    group: "heliograph.dev",
+    version: "v1alpha1",
+    kind: "QueryClassQuota",
+    plural: "queryclassquotas",
+  },
 };
 
 export const kindsInOrder = ["WebhookPartner", "MetricCatalog", "QueryClassQuota"] as const satisfies readonly Kind[];
@@ -62,7 +67,12 @@ export interface ResourceStatus extends StatusColumns {
 /** One object of the three kinds as the API server holds it. */
 export interface ResourceObject extends KubeObject {
   readonly kind: Kind;
-  readonly metadata: KubeMeta & { readonly name: string; readonly namespace: string; readonly uid: string; readonly generation: number };
+  readonly metadata: KubeMeta & {
+    readonly name: string;
+    readonly namespace: string;
+    readonly uid: string;
+    readonly generation: number;
+  };
   readonly spec: Resource["spec"];
   readonly status?: ResourceStatus;
 }
@@ -71,6 +81,10 @@ export interface ResourceObject extends KubeObject {
 export const pausedAnnotation = "heliograph.dev/paused";
 
 /** Whether somebody asked to leave the object alone. */
-export function isPaused({ metadata }: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }): boolean {
+export function isPaused({
+  metadata,
+}: {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+}): boolean {
   return metadata.annotations?.[pausedAnnotation] === "true";
 }

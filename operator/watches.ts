@@ -11,7 +11,14 @@ import type { KubeObject } from "./kube/resource.ts";
 import type { EndpointSlice } from "./observe/endpoints.ts";
 import type { OperatorOptions } from "./options.ts";
 import { shardSelector } from "./publish/shard-secrets.ts";
-import { endpointSliceType, kindsInOrder, resourceTypes, secretType, type ResourceObject, type SecretObject } from "./resource-types.ts";
+import {
+  endpointSliceType,
+  kindsInOrder,
+  resourceTypes,
+  secretType,
+  type ResourceObject,
+  type SecretObject,
+} from "./resource-types.ts";
 
 /** Everything that the operator watches. */
 export interface Watches {
@@ -36,10 +43,19 @@ const serviceNameLabel = "kubernetes.io/service-name";
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Makes the watches; none is started. */
-export function createWatches({ watched, namespace, selector, prefix, runtime }: OperatorOptions, parts: WatchParts): Watches {
+export function createWatches(
+  { watched, namespace, selector, prefix, runtime }: OperatorOptions,
+  parts: WatchParts,
+): Watches {
   const kind = (name: Kind): WatchedSet<ResourceObject> => {
     const labelled = selector === undefined ? {} : { labelSelector: selector };
-    return new WatchedSet(watched, { ...parts, name: resourceTypes[name].plural, type: resourceTypes[name], trim: withoutCopies, ...labelled });
+    return new WatchedSet(watched, {
+      ...parts,
+      name: resourceTypes[name].plural,
+      type: resourceTypes[name],
+      trim: withoutCopies,
+      ...labelled,
+    });
   };
   return {
     kinds: {
@@ -55,7 +71,12 @@ export function createWatches({ watched, namespace, selector, prefix, runtime }:
       fieldSelector: `type!=${shardSecretType}`,
       trim: identityOnly,
     }),
-    shards: new WatchedSet<SecretObject>([namespace], { ...parts, name: "shards", type: secretType, labelSelector: shardSelector(prefix) }),
+    shards: new WatchedSet<SecretObject>([namespace], {
+      ...parts,
+      name: "shards",
+      type: secretType,
+      labelSelector: shardSelector(prefix),
+    }),
     slices:
       "urls" in runtime
         ? undefined
@@ -82,8 +103,8 @@ export function healthOf(watches: Watches): ReadonlyMap<string, InformerHealth> 
 }
 
 /**
- * kubectl keeps a copy of the whole object beside it; and most changes are of the status, so that the spec is the one that was
- * known: everybody who keeps it keeps the same.
+ * kubectl keeps a copy of the whole object beside it; and most changes are of the status, so that the spec is the one
+ * that was known: everybody who keeps it keeps the same.
  */
 export function withoutCopies(object: ResourceObject, known?: ResourceObject): ResourceObject {
   const { [lastApplied]: _copy, ...annotations } = object.metadata.annotations ?? {};
@@ -92,6 +113,8 @@ export function withoutCopies(object: ResourceObject, known?: ResourceObject): R
   return { ...object, metadata: { ...object.metadata, annotations }, spec: isSame ? known.spec : object.spec };
 }
 
-function identityOnly({ metadata: { name = "", namespace = "", uid = "", resourceVersion = "" } }: KubeObject): KubeObject {
+function identityOnly({
+  metadata: { name = "", namespace = "", uid = "", resourceVersion = "" },
+}: KubeObject): KubeObject {
   return { metadata: { name, namespace, uid, resourceVersion } };
 }

@@ -29,7 +29,10 @@ export interface EmbeddedNatsOptions {
 }
 
 /** Starts a nats-server of the program's own in the data folder. @throws StartError `nats_server` */
-export async function startEmbeddedNats({ dataFolder, natsServer, log }: EmbeddedNatsOptions, closing: Closing): Promise<NatsAccess> {
+export async function startEmbeddedNats(
+  { dataFolder, natsServer, log }: EmbeddedNatsOptions,
+  closing: Closing,
+): Promise<NatsAccess> {
   const environment = natsServer === undefined ? process.env : { HELIOGRAPH_NATS_SERVER: natsServer };
   const start = () => startChildServer({ dataFolder, log, environment });
   const child = await startStep("nats_server", "the nats-server cannot be started", start);

@@ -17,8 +17,8 @@ export interface FollowOptions<State extends ConfigState> {
 }
 
 /**
- * Applies every later configuration of a source. One that cannot be applied is logged and leaves the program running with
- * what it had. Answers what ends the following.
+ * Applies every later configuration of a source. One that cannot be applied is logged and leaves the program running
+ * with what it had. Answers what ends the following.
  */
 export function followConfig<State extends ConfigState>(options: FollowOptions<State>): () => void {
   const { source, initial, apply, told, logState, log } = options;

@@ -21,7 +21,9 @@ export interface RuntimeOptions extends ProgramOptions {
   readonly nats: NatsPlace;
   /** Unique among the pods that share NATS. */
   readonly podName: string;
-  /** How long requests are still taken after the end was asked for, while readiness says that no more should be sent. */
+  /**
+   * How long requests are still taken after the end was asked for, while readiness says that no more should be sent.
+   */
   readonly unreadyMs: number;
 }
 
@@ -57,15 +59,27 @@ export type NatsPlace =
 export async function startRuntime(options: RuntimeOptions, stopping: AbortSignal): Promise<Program | undefined> {
   const { config } = options;
   if (config.kind === "kubernetes") {
-    return startProgram(planOf(options, (settings, closing) => prepareKubernetes(options, config, settings, closing)), stopping);
+    return startProgram(
+      planOf(options, (settings, closing) => prepareKubernetes(options, config, settings, closing)),
+      stopping,
+    );
   }
   const found = await startStep("folder", `the configuration ${config.path} cannot be read`, () => stat(config.path));
   return found.isDirectory()
-    ? startProgram(planOf(options, (settings, closing) => prepareFolder(options, config.path, settings, closing)), stopping)
-    : startProgram(planOf(options, (settings, closing) => prepareFile(options, config.path, settings, closing)), stopping);
+    ? startProgram(
+        planOf(options, (settings, closing) => prepareFolder(options, config.path, settings, closing)),
+        stopping,
+      )
+    : startProgram(
+        planOf(options, (settings, closing) => prepareFile(options, config.path, settings, closing)),
+        stopping,
+      );
 }
 
-function planOf<State extends ConfigState>(options: RuntimeOptions, prepare: ProgramPlan<State>["prepare"]): ProgramPlan<State> {
+function planOf<State extends ConfigState>(
+  options: RuntimeOptions,
+  prepare: ProgramPlan<State>["prepare"],
+): ProgramPlan<State> {
   return { ...options, pod: options.podName, prepare, waitsForNats: options.nats.kind === "server" };
 }
 
@@ -90,12 +104,14 @@ async function prepareKubernetes(
     return openKubernetesAccess(kubeconfig === undefined ? {} : { kubeconfig });
   });
   const namespace = place.namespace ?? access.namespace;
-  if (namespace === undefined) throw new StartError("kubernetes", "the namespace of the configuration is not known; name it with --namespace");
+  if (namespace === undefined)
+    throw new StartError("kubernetes", "the namespace of the configuration is not known; name it with --namespace");
   const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`) };
   const common = { access, namespace, prefix, counts, log, userAgent: `heliograph/${version}`, ...copies };
   return {
     ...(await prepareCommon(options, closing)),
-    openConfig: ({ registry, onWaiting, stopping }) => KubernetesSource.open({ ...common, registry, onWaiting }, stopping),
+    openConfig: ({ registry, onWaiting, stopping }) =>
+      KubernetesSource.open({ ...common, registry, onWaiting }, stopping),
     logState: shardLog(log, streams),
   };
 }
@@ -104,7 +120,12 @@ function openCopies(folder: string, prefix: string): Promise<ShardCopies> {
   return startStep("data", `the folder ${folder} cannot be used`, () => ShardCopies.open(folder, prefix));
 }
 
-async function prepareFolder(options: RuntimeOptions, folder: string, { streams }: Settings, closing: Closing): Promise<Prepared<FolderState>> {
+async function prepareFolder(
+  options: RuntimeOptions,
+  folder: string,
+  { streams }: Settings,
+  closing: Closing,
+): Promise<Prepared<FolderState>> {
   const open = () => FolderSource.open(folder, { policy: allowAll });
   return {
     ...(await prepareCommon(options, closing)),
@@ -113,11 +134,17 @@ async function prepareFolder(options: RuntimeOptions, folder: string, { streams 
   };
 }
 
-async function prepareFile(options: RuntimeOptions, path: string, { streams }: Settings, closing: Closing): Promise<Prepared<ConfigState>> {
+async function prepareFile(
+  options: RuntimeOptions,
+  path: string,
+  { streams }: Settings,
+  closing: Closing,
+): Promise<Prepared<ConfigState>> {
   const { log } = options;
   return {
     ...(await prepareCommon(options, closing)),
-    openConfig: () => startStep("folder", `the configuration ${path} cannot be read`, () => CompiledFileSource.open(path, log)),
+    openConfig: () =>
+      startStep("folder", `the configuration ${path} cannot be read`, () => CompiledFileSource.open(path, log)),
     logState: shardLog(log, streams),
   };
 }

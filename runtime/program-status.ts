@@ -51,7 +51,15 @@ export function startingStatus(pod: string): ProgramStatus {
 }
 
 /** Every part with what keeps it from working; the program is ready when all are well. */
-export function healthOf({ applied, waitingFor, nats, natsFault, engine, engineFault, draining }: ProgramStatus): readonly PartHealth[] {
+export function healthOf({
+  applied,
+  waitingFor,
+  nats,
+  natsFault,
+  engine,
+  engineFault,
+  draining,
+}: ProgramStatus): readonly PartHealth[] {
   const part = (name: string, ok: boolean, detail: string): PartHealth => ({ name, ok, ...(ok ? {} : { detail }) });
   const webhooks = engine?.health() ?? { ok: false, detail: engineFault };
   return [
@@ -123,15 +131,17 @@ function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMa
 }
 
 function consentMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
-  return (engine?.endpointVerdicts?.() ?? []).map(({ partner: { namespace, name, uid, generation }, failure, sinceMs }) => ({
-    kind: "WebhookPartner",
-    namespace,
-    name,
-    uid,
-    generation,
-    ...consentWords(failure),
-    since: new Date(sinceMs).toISOString(),
-  }));
+  return (engine?.endpointVerdicts?.() ?? []).map(
+    ({ partner: { namespace, name, uid, generation }, failure, sinceMs }) => ({
+      kind: "WebhookPartner",
+      namespace,
+      name,
+      uid,
+      generation,
+      ...consentWords(failure),
+      since: new Date(sinceMs).toISOString(),
+    }),
+  );
 }
 
 function consentWords(failure: FailureOutcome | undefined): Pick<ConfigzMark, "reason" | "message"> {

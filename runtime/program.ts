@@ -199,7 +199,9 @@ async function startEngines<State extends ConfigState>(
   status.nats = nats;
   const { config } = initial;
   const layout = createLayout(settings.streams.prefix);
-  const messages = createPodMessages(nats, layout, podKey(prepared.podId), (error, topic) => log.warn({ err: error, topic }, "another pod's question is not answered"));
+  const messages = createPodMessages(nats, layout, podKey(prepared.podId), (error, topic) =>
+    log.warn({ err: error, topic }, "another pod's question is not answered"),
+  );
   closing.add("messages of other pods", () => messages.stop());
   const engine = await startStep("nats", "NATS cannot be used", () =>
     untilStreamsFound(setting, () =>
@@ -212,14 +214,24 @@ async function startEngines<State extends ConfigState>(
   const { residency } = settings;
   const shared = { peers: { ...messages, ...engine.pods }, sharedBytes: createCacheStream(nats, layout) };
   const { deadlineMs } = settings.metrics;
-  const metrics = createMetricsApi({ config, log, registry, deadlineMs, ...shared, ...(residency === undefined ? {} : { residency }) });
+  const metrics = createMetricsApi({
+    config,
+    log,
+    registry,
+    deadlineMs,
+    ...shared,
+    ...(residency === undefined ? {} : { residency }),
+  });
   closing.add("metrics", () => metrics.stop());
   status.applied = { state: initial, at: new Date() };
   return { natsUrl: access.servers.join(","), engine, metrics };
 }
 
 /** One try after another, where the plan is to wait. */
-async function connect<State extends ConfigState>(setting: Setting<State>, access: NatsAccess): Promise<NatsConnectionHandle> {
+async function connect<State extends ConfigState>(
+  setting: Setting<State>,
+  access: NatsAccess,
+): Promise<NatsConnectionHandle> {
   const { plan, status, stopping } = setting;
   for (;;) {
     try {
@@ -234,7 +246,10 @@ async function connect<State extends ConfigState>(setting: Setting<State>, acces
 }
 
 /** Waits for streams that another pod remembers, where the plan is to wait. */
-async function untilStreamsFound<State extends ConfigState, T>({ plan, status, stopping }: Setting<State>, start: () => Promise<T>): Promise<T> {
+async function untilStreamsFound<State extends ConfigState, T>(
+  { plan, status, stopping }: Setting<State>,
+  start: () => Promise<T>,
+): Promise<T> {
   for (;;) {
     try {
       return await start();
@@ -256,10 +271,21 @@ async function servePublic<State extends ConfigState>(
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer), Date.now),
   }));
-  const routes = [...eventRoutes(engine), ...webhookRoutes(engine, settings.partnersClaim), ...metricsRoutes(metrics), ...peerRoutes(metrics)];
+  const routes = [
+    ...eventRoutes(engine),
+    ...webhookRoutes(engine, settings.partnersClaim),
+    ...metricsRoutes(metrics),
+    ...peerRoutes(metrics),
+  ];
   const log = plan.log.child({ server: "public" });
-  const unbound = settings.issuers.filter(({ tokenBinding = settings.tokenBinding }) => tokenBinding === "None").map(({ issuer }) => issuer);
-  if (unbound.length > 0) log.warn({ issuers: unbound }, "tokens of these issuers need not be bound to a certificate: whoever has one can use it");
+  const unbound = settings.issuers
+    .filter(({ tokenBinding = settings.tokenBinding }) => tokenBinding === "None")
+    .map(({ issuer }) => issuer);
+  if (unbound.length > 0)
+    log.warn(
+      { issuers: unbound },
+      "tokens of these issuers need not be bound to a certificate: whoever has one can use it",
+    );
   const tls = await openTls(settings);
   const app = createPublicServer({
     log,
@@ -278,7 +304,9 @@ async function servePublic<State extends ConfigState>(
 }
 
 async function openTls({ tls }: Settings): Promise<TlsFiles | undefined> {
-  return tls === undefined ? undefined : startStep("settings", "the files of tls cannot be used", () => openTlsFiles(tls));
+  return tls === undefined
+    ? undefined
+    : startStep("settings", "the files of tls cannot be used", () => openTlsFiles(tls));
 }
 
 function follow<State extends ConfigState>(
@@ -292,7 +320,8 @@ function follow<State extends ConfigState>(
     initial,
     apply: ({ config }) => applyAll([engine, metrics], config),
     told: (state, fault) => {
-      if (fault === undefined) status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
+      if (fault === undefined)
+        status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
       status.refused = fault === undefined ? undefined : { state, reason: fault.message };
       board.changed();
     },

@@ -5,13 +5,16 @@ import type { Settings } from "./config/settings.ts";
 import { defaultSettings } from "./config/settings-schema.ts";
 import { startStep } from "./start-error.ts";
 
-/** Settings of a file; the defaults without one. Files that it names are relative to it. @throws StartError `settings` */
+/**
+ * Settings of a file; the defaults without one. Files that it names are relative to it. @throws StartError `settings`
+ */
 export async function readSettingsFile(file: string | undefined): Promise<Settings> {
   if (file === undefined) return defaultSettings;
   return startStep("settings", `the settings ${file} cannot be used`, async () => {
     const settings = parseSettings(await readFile(file, "utf8"), file);
     const { issuers, tls } = settings;
-    const place = <T extends object>(part: T, names: readonly (keyof T & string)[]): T => placed(part, names, dirname(file));
+    const place = <T extends object>(part: T, names: readonly (keyof T & string)[]): T =>
+      placed(part, names, dirname(file));
     return {
       ...settings,
       issuers: issuers.map((issuer) => place(issuer, ["jwksFile", "jwksCaFile", "jwksTokenFile"])),

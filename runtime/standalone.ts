@@ -41,7 +41,11 @@ export async function startStandalone(options: StandaloneOptions, stopping: Abor
   );
 }
 
-async function prepare(options: StandaloneOptions, settings: Settings, closing: Closing): Promise<Prepared<FolderState>> {
+async function prepare(
+  options: StandaloneOptions,
+  settings: Settings,
+  closing: Closing,
+): Promise<Prepared<FolderState>> {
   const { folder, dataFolder, natsUrl, log } = options;
   const open = () => FolderSource.open(folder, { policy: allowAll });
   const source = await startStep("folder", `the folder ${folder} cannot be read`, open);
@@ -65,6 +69,9 @@ function refuseForgetfulStreams({ streams }: Settings, { config }: FolderState):
 async function developmentIssuer({ dataFolder, log }: StandaloneOptions): Promise<TrustedIssuer> {
   const open = () => openDevIssuer(dataFolder, Date.now);
   const development = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
-  log.warn({ issuer: devIssuerName }, "standalone: the local development issuer is trusted, certificate-bound tokens are not asked for");
+  log.warn(
+    { issuer: devIssuerName },
+    "standalone: the local development issuer is trusted, certificate-bound tokens are not asked for",
+  );
   return development.trusted;
 }

@@ -97,7 +97,8 @@ function clientClaims({ class: queryClass, clients }: ClassClients): readonly Cl
     return [{ name: `class/${queryClass}`, field: "spec.class", reason: "Conflicted", what }];
   }
   return clients.map(({ clientId, scope }, index) => {
-    const [noun, value] = clientId === undefined ? (["scope", scope ?? ""] as const) : (["clientId", clientId] as const);
+    const [noun, value] =
+      clientId === undefined ? (["scope", scope ?? ""] as const) : (["clientId", clientId] as const);
     const field = `spec.clients[${index}].${noun}`;
     return { name: `${noun}/${value}`, field, reason: "Conflicted", what: `the ${noun} ${value}` };
   });

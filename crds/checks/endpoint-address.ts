@@ -11,8 +11,8 @@ interface Addressed extends Pick<WebhookPartnerSpec, "networks"> {
 }
 
 /**
- * A sentence for each URL of a partner that names an address of special use which `networks.allowCidrs` does not hold: the runtime
- * connects to none. Names are looked up, and judged, by the runtime.
+ * A sentence for each URL of a partner that names an address of special use which `networks.allowCidrs` does not hold:
+ * the runtime connects to none. Names are looked up, and judged, by the runtime.
  */
 export function addressWarnings({ endpoint, networks }: Addressed): readonly string[] {
   const urls: readonly (readonly [string, string | undefined])[] = [
@@ -29,5 +29,7 @@ function warningOf(field: string, url: string, allowCidrs: readonly string[]): r
   const use = address && specialUse(address);
   if (address === undefined || use === undefined) return [];
   const isAllowed = allowCidrs.map(parseCidr).some((outer) => outer !== undefined && contains(outer, address));
-  return isAllowed ? [] : [`${field} names ${host}, which is ${use}: no delivery goes there unless networks.allowCidrs holds it`];
+  return isAllowed
+    ? []
+    : [`${field} names ${host}, which is ${use}: no delivery goes there unless networks.allowCidrs holds it`];
 }

@@ -11,16 +11,32 @@ export type EndpointEntry = Material & { readonly use: EndpointUse };
 type EndpointReference = EntryReference & { readonly use: EndpointUse };
 
 /** All entries of Secrets that the endpoint of a partner needs besides its keys. */
-export function endpointReferences({ metadata: { namespace }, spec: { endpoint } }: WebhookPartner): readonly EndpointReference[] {
+export function endpointReferences({
+  metadata: { namespace },
+  spec: { endpoint },
+}: WebhookPartner): readonly EndpointReference[] {
   const { caBundleRef, clientCertificateRef, oauth2 } = endpoint;
-  const reference = (use: EndpointUse, field: string, name: string, entry: string, entryField: string): EndpointReference => {
+  const reference = (
+    use: EndpointUse,
+    field: string,
+    name: string,
+    entry: string,
+    entryField: string,
+  ): EndpointReference => {
     const at = `spec.endpoint.${field}`;
-    return { use, secret: `${namespace}/${name}`, entry, fields: { secret: `${at}.name`, entry: `${at}.${entryField}` } };
+    return {
+      use,
+      secret: `${namespace}/${name}`,
+      entry,
+      fields: { secret: `${at}.name`, entry: `${at}.${entryField}` },
+    };
   };
   const shown = clientCertificateRef?.name;
   const secret = oauth2?.clientSecretRef;
   return [
-    ...(caBundleRef === undefined ? [] : [reference("trusted certificates", "caBundleRef", caBundleRef.name, caBundleRef.key, "key")]),
+    ...(caBundleRef === undefined
+      ? []
+      : [reference("trusted certificates", "caBundleRef", caBundleRef.name, caBundleRef.key, "key")]),
     ...(shown === undefined ? [] : [reference("certificate", "clientCertificateRef", shown, "tls.crt", "name")]),
     ...(shown === undefined ? [] : [reference("private key", "clientCertificateRef", shown, "tls.key", "name")]),
     ...(secret === undefined ? [] : [reference("password", "oauth2.clientSecretRef", secret.name, secret.key, "key")]),
@@ -32,14 +48,21 @@ export function resolveEndpoint(
   partner: WebhookPartner,
   secrets: Secrets,
 ): { readonly endpoint: readonly EndpointEntry[]; readonly problems: readonly ReferenceProblem[] } {
-  const found = endpointReferences(partner).map((reference) => ({ ...resolveUse(reference, secrets), use: reference.use }));
+  const found = endpointReferences(partner).map((reference) => ({
+    ...resolveUse(reference, secrets),
+    use: reference.use,
+  }));
   const endpoint = found.flatMap(({ material, use }) => (material === undefined ? [] : [{ ...material, use }]));
-  const problems = [...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values()];
+  const problems = [
+    ...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values(),
+  ];
   return { endpoint, problems: problems.length > 0 ? problems : mismatch(endpoint) };
 }
 
 function mismatch(entries: readonly EndpointEntry[]): readonly ReferenceProblem[] {
-  const [certificate, key] = (["certificate", "private key"] as const).map((use) => entries.find((entry) => entry.use === use));
+  const [certificate, key] = (["certificate", "private key"] as const).map((use) =>
+    entries.find((entry) => entry.use === use),
+  );
   if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
   const message = "tls.key is not the key of the certificate in tls.crt";
   return [{ field: "spec.endpoint.clientCertificateRef.name", reason: "CertificateInvalid", message }];

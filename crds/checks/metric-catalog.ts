@@ -60,9 +60,13 @@ const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
     message: "VictoriaMetrics has neither anchored increases nor native histograms",
     faults: ({ metrics, stores }) => {
       const names = stores.map(({ name }) => name);
-      const plain = new Set(stores.filter(({ prometheus }) => prometheus?.flavour === "VictoriaMetrics").map(({ name }) => name));
-      return metricFaults(metrics, "source", ({ source, stores: holders = names }) =>
-        !needsPrometheus(source) || !holders.some((name) => plain.has(name)),
+      const plain = new Set(
+        stores.filter(({ prometheus }) => prometheus?.flavour === "VictoriaMetrics").map(({ name }) => name),
+      );
+      return metricFaults(
+        metrics,
+        "source",
+        ({ source, stores: holders = names }) => !needsPrometheus(source) || !holders.some((name) => plain.has(name)),
       );
     },
   },
@@ -105,7 +109,9 @@ const metricRules: readonly Rule<MetricCatalogMetric>[] = [
     message: "minStepSeconds is at least two intervals, since an increase needs two samples",
     faults: ({ source, minStepSeconds }) =>
       unless(
-        source.gauge !== undefined || minStepSeconds === undefined || minStepSeconds >= 2 * largestIntervalSeconds(source),
+        source.gauge !== undefined ||
+          minStepSeconds === undefined ||
+          minStepSeconds >= 2 * largestIntervalSeconds(source),
         ".minStepSeconds",
       ),
   },
@@ -193,7 +199,9 @@ function metricFaults(
 
 function kindsOf(source: MetricCatalogMetricSource): readonly string[] {
   const { gauge, counter, ratio, histogram } = source;
-  return Object.entries({ gauge, counter, ratio, histogram }).flatMap(([kind, value]) => (value === undefined ? [] : [kind]));
+  return Object.entries({ gauge, counter, ratio, histogram }).flatMap(([kind, value]) =>
+    value === undefined ? [] : [kind],
+  );
 }
 
 function sameMeaning(one: MetricCatalogMetric, other: MetricCatalogMetric): boolean {

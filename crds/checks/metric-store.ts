@@ -14,7 +14,13 @@ const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;
 const governedLabels: ReadonlySet<string> = new Set(labelNames);
 
 /** Lowercase names of headers that every request to a store sets, or that carry what belongs into a Secret. */
-const requestHeaders: ReadonlySet<string> = new Set(["authorization", "content-type", "accept", "user-agent", "cookie"]);
+const requestHeaders: ReadonlySet<string> = new Set([
+  "authorization",
+  "content-type",
+  "accept",
+  "user-agent",
+  "cookie",
+]);
 
 /** The header that tells a store the tenant, by flavour. Source: the manuals of Mimir and Thanos. */
 const tenantHeaders: Readonly<Partial<Record<MetricCatalogStorePrometheus["flavour"], string>>> = {
@@ -29,7 +35,10 @@ export function tenantHeaderOf({ tenancy, prometheus }: MetricCatalogStore): str
 }
 
 const headerNameRules: readonly Rule<string>[] = [
-  { message: "requests to the store set this header", faults: (name) => unless(!requestHeaders.has(name.toLowerCase())) },
+  {
+    message: "requests to the store set this header",
+    faults: (name) => unless(!requestHeaders.has(name.toLowerCase())),
+  },
   noMessageHeader,
 ];
 
@@ -89,7 +98,10 @@ export const metricStoreRules: readonly PlacedRule[] = [
     },
   ]),
   ...rulesAt<MetricCatalogStorePrometheus>("spec.stores[].prometheus", [
-    { message: "tls is for an https URL", faults: ({ tls, url }) => unless(tls === undefined || url.startsWith("https:"), ".tls") },
+    {
+      message: "tls is for an https URL",
+      faults: ({ tls, url }) => unless(tls === undefined || url.startsWith("https:"), ".tls"),
+    },
     {
       message: "maxSourceResolution is for Thanos",
       faults: ({ maxSourceResolution, flavour }) =>

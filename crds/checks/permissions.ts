@@ -21,7 +21,10 @@ export function permissionProblems(resource: Resource, policy: InstallationPolic
 }
 
 /** The same of what is in force of a resource, whatever the resource says now. */
-export function partPermissionProblems({ kind, config }: ConfigPart, policy: InstallationPolicy): readonly FieldProblem[] {
+export function partPermissionProblems(
+  { kind, config }: ConfigPart,
+  policy: InstallationPolicy,
+): readonly FieldProblem[] {
   const grant = grantOf(policy, config.namespace);
   switch (kind) {
     case "WebhookPartner":
@@ -68,7 +71,11 @@ function asWritten({ url, auth }: PeerConfig): NonNullable<StoreNames["peer"]> {
   return { url, auth: auth.kind === "oauth2" ? { oauth2: auth } : {} };
 }
 
-function catalogProblems(stores: readonly StoreNames[], metrics: readonly MetricName[], grant: Grant): readonly FieldProblem[] {
+function catalogProblems(
+  stores: readonly StoreNames[],
+  metrics: readonly MetricName[],
+  grant: Grant,
+): readonly FieldProblem[] {
   return [...storeProblems(stores, grant), ...metricProblems(metrics, grant)];
 }
 
@@ -123,10 +130,17 @@ export function orEvery(list: readonly string[]): readonly string[] {
   return list.length === 0 ? ["*"] : list;
 }
 
-function unnamed(granted: readonly string[], asked: readonly string[], field: string, noun: string): readonly FieldProblem[] {
+function unnamed(
+  granted: readonly string[],
+  asked: readonly string[],
+  field: string,
+  noun: string,
+): readonly FieldProblem[] {
   return asked
     .filter((name) => !names(granted, name))
-    .map((name) => problem(field, `the namespace may not name ${name === "*" ? `every ${noun}` : `the ${noun} ${name}`}`));
+    .map((name) =>
+      problem(field, `the namespace may not name ${name === "*" ? `every ${noun}` : `the ${noun} ${name}`}`),
+    );
 }
 
 function cidrProblems(text: string, field: string, grant: Grant): readonly FieldProblem[] {

@@ -1,4 +1,8 @@
-import type { QueryClassQuotaCache, QueryClassQuotaClient, QueryClassQuotaPerMetric } from "../types/query-class-quota.ts";
+import type {
+  QueryClassQuotaCache,
+  QueryClassQuotaClient,
+  QueryClassQuotaPerMetric,
+} from "../types/query-class-quota.ts";
 import { rulesAt, unless, type PlacedRule } from "./rule.ts";
 
 /** The CEL rules of QueryClassQuota. */

@@ -3,7 +3,10 @@ import { posixNames, unicodeNames } from "./re2-names.ts";
 /** Why an expression is none. Thrown and caught in this file alone. */
 class Re2Fault extends Error {}
 
-/** A group that is still open. `size`: the most often that anything in it is repeated; `last`: the same of what came last. */
+/**
+ * A group that is still open. `size`: the most often that anything in it is repeated; `last`: the same of what came
+ * last.
+ */
 interface Group {
   size: number;
   /** Undefined where there is nothing that a repetition could repeat. */
@@ -33,9 +36,9 @@ const escapes: readonly (readonly [pattern: RegExp, codeOf: (text: string) => nu
 ];
 
 /**
- * Whether every store takes the expression of a matcher, as Prometheus parses it (Go's `regexp/syntax` with Perl's flags):
- * by itself, and anchored, which an open `\Q` would undo. Stricter in two spellings that not every version knows: names of
- * Unicode classes of several words, and names in other than their own upper and lower case.
+ * Whether every store takes the expression of a matcher, as Prometheus parses it (Go's `regexp/syntax` with Perl's
+ * flags): by itself, and anchored, which an open `\Q` would undo. Stricter in two spellings that not every version
+ * knows: names of Unicode classes of several words, and names in other than their own upper and lower case.
  */
 export function isRe2(expression: string): boolean {
   try {
@@ -73,7 +76,8 @@ class Re2Reader {
     const group = this.#group();
     if (this.#wasRepetition || group.last === undefined) throw new Re2Fault("a repetition repeats nothing");
     const { least, open, most } = found.groups ?? {};
-    if (least !== undefined) group.last = repeated(group.last, Number(least), open === undefined ? Number(least) : numberOf(most));
+    if (least !== undefined)
+      group.last = repeated(group.last, Number(least), open === undefined ? Number(least) : numberOf(most));
     if (group.last > repeatsMax) throw new Re2Fault("a repetition repeats too often");
     group.size = Math.max(group.size, group.last);
     return true;
@@ -194,7 +198,8 @@ class Re2Reader {
 
 /** The most often that something is repeated when it is repeated again. `most` undefined: as often as it comes. */
 function repeated(size: number, least: number, most: number | undefined): number {
-  if (least > repeatsMax || (most !== undefined && (most > repeatsMax || most < least))) throw new Re2Fault("the bounds are none");
+  if (least > repeatsMax || (most !== undefined && (most > repeatsMax || most < least)))
+    throw new Re2Fault("the bounds are none");
   // What never comes is not looked into.
   return most === 0 ? 1 : size * Math.max(1, most ?? least);
 }

@@ -1,6 +1,13 @@
 import type { Resource, WebhookPartner } from "../resource.ts";
 import { readSigningKey } from "../signing-key.ts";
-import { findEntry, materialOf, type EntryReference, type Material, type ReferenceProblem, type Secrets } from "./secret-entry.ts";
+import {
+  findEntry,
+  materialOf,
+  type EntryReference,
+  type Material,
+  type ReferenceProblem,
+  type Secrets,
+} from "./secret-entry.ts";
 import { endpointReferences, resolveEndpoint, type EndpointEntry } from "./endpoint-references.ts";
 import { resolveStores, storeReferences, type StoreEntry } from "./store-references.ts";
 
@@ -70,7 +77,10 @@ function resolveKey(resource: WebhookPartner, index: number, secrets: Secrets): 
   const key = readSigningKey(scheme, bytes);
   if ("fault" in key) {
     const { reason, message } = key.fault;
-    return { ...noReferences, problems: [{ field: reference.fields.entry, reason, message: `the signing key ${id} ${message}` }] };
+    return {
+      ...noReferences,
+      problems: [{ field: reference.fields.entry, reason, message: `the signing key ${id} ${message}` }],
+    };
   }
   const isRaw = "secret" in key && key.secret === bytes;
   return {
@@ -83,7 +93,11 @@ function resolveKey(resource: WebhookPartner, index: number, secrets: Secrets): 
 function keyReference({ metadata, spec }: WebhookPartner, index: number): EntryReference {
   const { name = "", key = "" } = spec.signing.keys[index]?.secretRef ?? {};
   const field = `spec.signing.keys[${index}].secretRef`;
-  return { secret: `${metadata.namespace}/${name}`, entry: key, fields: { secret: `${field}.name`, entry: `${field}.key` } };
+  return {
+    secret: `${metadata.namespace}/${name}`,
+    entry: key,
+    fields: { secret: `${field}.name`, entry: `${field}.key` },
+  };
 }
 
 /** A file that an editor saved ends with a line feed, which recipients that read the key from elsewhere do not have. */

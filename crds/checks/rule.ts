@@ -38,7 +38,11 @@ export function unless(holds: boolean, path = ""): readonly string[] {
 export function brokenRules(rules: readonly PlacedRule[], object: unknown, old?: unknown): readonly FieldProblem[] {
   return rules.flatMap(({ place, message, faults }) =>
     valuesAt(place.split("."), { path: "", value: object, old }).flatMap((found) =>
-      faults(found.value, found.old).map((below) => ({ field: found.path + below, reason: "Invalid" as const, message })),
+      faults(found.value, found.old).map((below) => ({
+        field: found.path + below,
+        reason: "Invalid" as const,
+        message,
+      })),
     ),
   );
 }

@@ -84,7 +84,9 @@ function isMap(keys: readonly string[], items: readonly unknown[]): boolean {
 
 /** Index of the first item that equals an earlier one: in its keys, or, without keys, as a whole. */
 export function firstRepeated(items: readonly unknown[], keys: readonly string[]): number | undefined {
-  const identities = items.map((item) => JSON.stringify(keys.length === 0 ? item : keys.map((key) => valueOf(item, key))));
+  const identities = items.map((item) =>
+    JSON.stringify(keys.length === 0 ? item : keys.map((key) => valueOf(item, key))),
+  );
   const index = identities.findIndex((identity, at) => identities.indexOf(identity) < at);
   return index < 0 ? undefined : index;
 }

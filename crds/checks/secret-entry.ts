@@ -5,8 +5,8 @@ import type { ResolvedRefsReason } from "../reasons.ts";
 const materialDigestChars = 16;
 
 /**
- * Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. `unreadable`: there is such a Secret, and
- * nobody knows what it holds.
+ * Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. `unreadable`: there is such a Secret,
+ * and nobody knows what it holds.
  */
 export type Secrets = ReadonlyMap<string, Readonly<Record<string, string>> | "unreadable">;
 
@@ -36,7 +36,9 @@ export function findEntry({ secret: name, entry, fields }: EntryReference, secre
     return { problem: { field: fields.secret, reason: "SecretNotFound", message: `there is no Secret ${name}` } };
   }
   if (secret === "unreadable") {
-    return { problem: { field: fields.secret, reason: "SecretNotReadable", message: `the Secret ${name} cannot be read` } };
+    return {
+      problem: { field: fields.secret, reason: "SecretNotReadable", message: `the Secret ${name} cannot be read` },
+    };
   }
   const base64 = Object.hasOwn(secret, entry) ? secret[entry] : undefined;
   if (base64 === undefined) {
@@ -49,8 +51,8 @@ export function findEntry({ secret: name, entry, fields }: EntryReference, secre
 /** Secret bytes under the id that the configuration knows them by. */
 export interface Material {
   /**
-   * `<namespace>/<Secret>/<entry>@<first 16 hex digits of digest>`: none of the three can hold a slash, and other bytes are
-   * another material, so that a configuration and the bytes it means belong together however they travel.
+   * `<namespace>/<Secret>/<entry>@<first 16 hex digits of digest>`: none of the three can hold a slash, and other bytes
+   * are another material, so that a configuration and the bytes it means belong together however they travel.
    */
   readonly material: string;
   /** The bytes in canonical base64. */

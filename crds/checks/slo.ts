@@ -13,7 +13,8 @@ export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
   {
     message: "an SLO's metric is a ratio or a classic histogram, since only those count events exactly",
     faults: ({ metrics, slos }) => {
-      const counts = ({ source }: MetricCatalogMetric) => source.ratio !== undefined || source.histogram?.type === "Classic";
+      const counts = ({ source }: MetricCatalogMetric) =>
+        source.ratio !== undefined || source.histogram?.type === "Classic";
       const others = idsOf(metrics, (metric) => !counts(metric));
       return sloFaults(slos, "metric", ({ metric }) => !others.has(metric));
     },
@@ -42,12 +43,19 @@ export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
   },
   {
     message: "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds",
-    faults: ({ burnRates, objective }) => unless(burnRates.every((rate) => rate * (1 - objective) < 1), ".burnRates"),
+    faults: ({ burnRates, objective }) =>
+      unless(
+        burnRates.every((rate) => rate * (1 - objective) < 1),
+        ".burnRates",
+      ),
   },
   {
     message: "no burn rate is above the one before it",
     faults: ({ burnRates }) =>
-      unless(burnRates.every((rate, tier) => tier === 0 || (burnRates[tier - 1] ?? rate) >= rate), ".burnRates"),
+      unless(
+        burnRates.every((rate, tier) => tier === 0 || (burnRates[tier - 1] ?? rate) >= rate),
+        ".burnRates",
+      ),
   },
   {
     message: "publicTenants are for a public SLO",

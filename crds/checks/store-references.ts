@@ -41,14 +41,18 @@ export function storeReferences({ metadata, spec }: MetricCatalog): readonly Sto
 export function resolveUse(
   reference: EntryReference & { readonly use: Use },
   secrets: Secrets,
-): { readonly material: Material; readonly problem?: undefined } | { readonly material?: undefined; readonly problem: ReferenceProblem } {
+):
+  | { readonly material: Material; readonly problem?: undefined }
+  | { readonly material?: undefined; readonly problem: ReferenceProblem } {
   const { bytes, problem } = findEntry(reference, secrets);
   if (problem !== undefined) return { problem };
   const { use, fields, entry, secret } = reference;
   const sent = uses[use].isText ? withoutLineEnd(bytes) : bytes;
   if (uses[use].isUsable(sent)) return { material: materialOf(reference, sent) };
   const message = `the entry ${entry} of the Secret ${secret} cannot be used as ${use}`;
-  return { problem: { field: fields.entry, reason: uses[use].isText ? "CredentialInvalid" : "CertificateInvalid", message } };
+  return {
+    problem: { field: fields.entry, reason: uses[use].isText ? "CredentialInvalid" : "CertificateInvalid", message },
+  };
 }
 
 /** Looks up what the stores of a catalog need. */
@@ -58,7 +62,9 @@ export function resolveStores(
 ): { readonly entries: readonly StoreEntry[]; readonly problems: readonly ReferenceProblem[] } {
   const found = storeReferences(catalog).map((reference) => resolveEntry(reference, secrets));
   const entries = found.flatMap(({ entry }) => entry ?? []);
-  const problems = [...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values()];
+  const problems = [
+    ...new Map(found.flatMap(({ problem }) => problem ?? []).map((problem) => [problem.message, problem])).values(),
+  ];
   return { entries, problems: problems.length > 0 ? problems : mismatches(entries, catalog.spec.stores) };
 }
 
@@ -134,7 +140,10 @@ function resolveEntry(
   return problem === undefined ? { entry: { store, use, ...material } } : { problem };
 }
 
-/** What each entry must be. A header holds no control characters, a user name no colon. Source: RFC 7617 §2, RFC 6750 §2.1. */
+/**
+ * What each entry must be. A header holds no control characters, a user name no colon. Source: RFC 7617 §2, RFC 6750
+ * §2.1.
+ */
 const uses: Readonly<Record<Use, { readonly isText: boolean; readonly isUsable: (bytes: Buffer) => boolean }>> = {
   "user name": { isText: true, isUsable: (bytes) => isText(bytes, /^[^:\p{Cc}]+$/u) },
   password: { isText: true, isUsable: (bytes) => isText(bytes, /^\P{Cc}+$/u) },
@@ -165,13 +174,20 @@ function isPrivateKey(bytes: Buffer): boolean {
 }
 
 /** Certificates that are shown with another key than their own. */
-function mismatches(entries: readonly StoreEntry[], stores: readonly MetricCatalogStore[]): readonly ReferenceProblem[] {
+function mismatches(
+  entries: readonly StoreEntry[],
+  stores: readonly MetricCatalogStore[],
+): readonly ReferenceProblem[] {
   const byStore = Map.groupBy(entries, ({ store }) => store);
   return [...byStore].flatMap(([store, own]) => {
-    const [certificate, key] = (["certificate", "private key"] as const).map((use) => own.find((entry) => entry.use === use));
+    const [certificate, key] = (["certificate", "private key"] as const).map((use) =>
+      own.find((entry) => entry.use === use),
+    );
     if (certificate === undefined || key === undefined || belongTogether(certificate, key)) return [];
     const field = `spec.stores[${store}].${kindOf(stores[store])}.tls.clientSecretRef.name`;
-    return [{ field, reason: "CertificateInvalid" as const, message: "tls.key is not the key of the certificate in tls.crt" }];
+    return [
+      { field, reason: "CertificateInvalid" as const, message: "tls.key is not the key of the certificate in tls.crt" },
+    ];
   });
 }
 

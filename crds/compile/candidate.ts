@@ -55,7 +55,9 @@ export function examine(resource: Resource, secrets: Secrets, policy: Installati
   return { ...valid, fault: undefined, references, part, claims: claimsOf(valid.resource, keys) };
 }
 
-/** The same object, of which something else is to be in force than what it says. What is held has its name and no more. */
+/**
+ * The same object, of which something else is to be in force than what it says. What is held has its name and no more.
+ */
 export function withPart(candidate: Candidate, part: ConfigPart): Candidate {
   return { ...candidate, part, claims: claimsOfPart(candidate.resource, part) };
 }

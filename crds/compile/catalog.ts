@@ -30,9 +30,16 @@ export function compileCatalog(resource: MetricCatalog, entries: readonly StoreE
     ...originOf(resource),
     schemaVersion,
     stores: stores
-      .map((store, index) => compileStore(store, entries.filter((entry) => entry.store === index)))
+      .map((store, index) =>
+        compileStore(
+          store,
+          entries.filter((entry) => entry.store === index),
+        ),
+      )
       .sort((one, other) => byText(one.name, other.name)),
-    metrics: metrics.map((metric) => compileMetric(metric, resource.spec)).sort((one, other) => byText(one.id, other.id)),
+    metrics: metrics
+      .map((metric) => compileMetric(metric, resource.spec))
+      .sort((one, other) => byText(one.id, other.id)),
     slos: slos.map(compileSlo).sort((one, other) => byText(one.name, other.name)),
   };
 }
@@ -45,21 +52,34 @@ export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
       return storeWarnings(store, intervalsToSettle * Math.max(...intervals));
     }),
     ...spec.metrics.flatMap((metric) => mixedIncreases(metric, spec.stores)),
-    ...spec.slos.filter((slo) => slo.public && slo.publicTenants === undefined).map(({ name }) => `the SLO ${name} is public and names no publicTenants, so it is shown to nobody without a token`),
+    ...spec.slos
+      .filter((slo) => slo.public && slo.publicTenants === undefined)
+      .map(
+        ({ name }) => `the SLO ${name} is public and names no publicTenants, so it is shown to nobody without a token`,
+      ),
   ];
 }
 
 /** Increases that are extrapolated and increases that are not cannot be added. */
-function mixedIncreases({ id, source, stores: holders }: MetricCatalogMetric, stores: readonly MetricCatalogStore[]): readonly string[] {
+function mixedIncreases(
+  { id, source, stores: holders }: MetricCatalogMetric,
+  stores: readonly MetricCatalogStore[],
+): readonly string[] {
   const own = stores.filter(({ name }) => holders?.includes(name) ?? true);
-  const plain = own.filter(({ prometheus, peer }) => prometheus?.flavour === "VictoriaMetrics" || peer?.increases === "Plain");
+  const plain = own.filter(
+    ({ prometheus, peer }) => prometheus?.flavour === "VictoriaMetrics" || peer?.increases === "Plain",
+  );
   if (source.gauge !== undefined || plain.length === 0 || plain.length === own.length) return [];
   const names = plain.map(({ name }) => name).join(", ");
-  return [`the metric ${id} cannot be read over ${names} and its other stores at once, since VictoriaMetrics computes increases in its own way`];
+  return [
+    `the metric ${id} cannot be read over ${names} and its other stores at once, since VictoriaMetrics computes ` +
+      "increases in its own way",
+  ];
 }
 
 function compileMetric(metric: MetricCatalogMetric, { stores, slos }: MetricCatalogSpec): MetricConfig {
-  const { id, category, unit, description, defaultAggregation, maxGroupBy, sensitivity, requiredRole, queryClass } = metric;
+  const { id, category, unit, description, defaultAggregation, maxGroupBy, sensitivity, requiredRole, queryClass } =
+    metric;
   return {
     id,
     category,
@@ -85,10 +105,14 @@ function compileMetric(metric: MetricCatalogMetric, { stores, slos }: MetricCata
 }
 
 function scopeOf({ complianceScope }: MetricCatalogMetric): Pick<MetricConfig, "complianceScope"> {
-  return complianceScope === undefined ? {} : { complianceScope: { regions: complianceScope.regions.toSorted(byText) } };
+  return complianceScope === undefined
+    ? {}
+    : { complianceScope: { regions: complianceScope.regions.toSorted(byText) } };
 }
 
-function lifecycleOf(metric: MetricCatalogMetric): Pick<MetricConfig, "state" | "replacedBy" | "deprecatedAtMs" | "sunsetAtMs"> {
+function lifecycleOf(
+  metric: MetricCatalogMetric,
+): Pick<MetricConfig, "state" | "replacedBy" | "deprecatedAtMs" | "sunsetAtMs"> {
   const { state, replacedBy, deprecatedAt, sunsetAt } = metric;
   if (deprecatedAt === undefined) return { state };
   const deprecatedAtMs = Date.parse(deprecatedAt);
@@ -101,7 +125,10 @@ function lifecycleOf(metric: MetricCatalogMetric): Pick<MetricConfig, "state" | 
 }
 
 /** Seconds between samples by the name of each store that holds the metric. */
-function intervalsOf(metric: MetricCatalogMetric, stores: readonly MetricCatalogStore[]): Readonly<Record<string, number>> {
+function intervalsOf(
+  metric: MetricCatalogMetric,
+  stores: readonly MetricCatalogStore[],
+): Readonly<Record<string, number>> {
   const { intervalSeconds, storeIntervals } = metric.source;
   const own = new Map(storeIntervals.map((row) => [row.store, row.intervalSeconds]));
   const holders = metric.stores ?? stores.map(({ name }) => name);
@@ -131,5 +158,8 @@ function compileSource({ gauge, counter, ratio, histogram }: MetricCatalogMetric
 /** Matchers in one order, so that the order they are written in makes no other query. */
 function compileSeries({ name, matchers }: MetricCatalogMetricSourceGauge): SeriesConfig {
   const sorted = matchers.map(({ label, op, value }) => ({ label, op, value }));
-  return { name, matchers: sorted.sort((one, other) => byText(Object.values(one).join("\n"), Object.values(other).join("\n"))) };
+  return {
+    name,
+    matchers: sorted.sort((one, other) => byText(Object.values(one).join("\n"), Object.values(other).join("\n"))),
+  };
 }

@@ -43,8 +43,9 @@ export function compile(input: CompileInput): CompileResult {
 }
 
 /**
- * The same as {@link compile} for somebody who compiles again after each change: what it found out about an object is kept
- * for as long as that very object comes again. Parts and verdicts that did not change are the very objects they were.
+ * The same as {@link compile} for somebody who compiles again after each change: what it found out about an object is
+ * kept for as long as that very object comes again. Parts and verdicts that did not change are the very objects they
+ * were.
  */
 export function createCompiler(): (input: CompileInput) => CompileResult {
   const examiner = new Examiner();
@@ -69,8 +70,15 @@ export function configDigest(config: RuntimeConfig): string {
   return digestOf(config);
 }
 
-/** Sorts items most of which were sorted before: in their former order they are nearly sorted, which sorting is quick with. */
-function sortedLike(before: readonly Examined[], items: readonly Examined[], order: (one: Examined, other: Examined) => number) {
+/**
+ * Sorts items most of which were sorted before: in their former order they are nearly sorted, which sorting is quick
+ * with.
+ */
+function sortedLike(
+  before: readonly Examined[],
+  items: readonly Examined[],
+  order: (one: Examined, other: Examined) => number,
+) {
   const present = new Set(items);
   const known = before.filter((item) => present.has(item));
   for (const item of known) present.delete(item);
@@ -79,7 +87,9 @@ function sortedLike(before: readonly Examined[], items: readonly Examined[], ord
 
 /** Oldest first. Without a cluster nothing has an age, and namespace and name decide. */
 function byAge(one: Examined, other: Examined): number {
-  return one.bornAtMs - other.bornAtMs || byName(one.resource, other.resource) || byContent(one.resource, other.resource);
+  return (
+    one.bornAtMs - other.bornAtMs || byName(one.resource, other.resource) || byContent(one.resource, other.resource)
+  );
 }
 
 function byIdentity(one: Examined, other: Examined): number {

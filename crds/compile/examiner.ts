@@ -43,8 +43,8 @@ interface Memory {
 }
 
 /**
- * Examines objects and remembers the outcome for as long as the very same object comes again with the very same policy and
- * entries of Secrets. Objects, policies and entries must therefore never be changed, only replaced.
+ * Examines objects and remembers the outcome for as long as the very same object comes again with the very same policy
+ * and entries of Secrets. Objects, policies and entries must therefore never be changed, only replaced.
  */
 export class Examiner {
   readonly #memories = new WeakMap<Resource, Memory>();
@@ -56,14 +56,21 @@ export class Examiner {
     const examined = examinedOf(resource, circumstances);
     const names = examined.fault === "Invalid" ? [] : secretNamesOf(examined.resource);
     const used = new Map(names.map((name) => [name, secrets.get(name)]));
-    this.#memories.set(resource, { policy, held: held.get(resource), lastGoodMs: before.lastGoodMs, secrets: used, examined });
+    this.#memories.set(resource, {
+      policy,
+      held: held.get(resource),
+      lastGoodMs: before.lastGoodMs,
+      secrets: used,
+      examined,
+    });
     return examined;
   }
 }
 
 function stillHolds(known: Memory, resource: Resource, { secrets, policy, held, before }: Circumstances): boolean {
   const { examined } = known;
-  const isAlike = known.policy === policy && known.held === held.get(resource) && known.lastGoodMs === before.lastGoodMs;
+  const isAlike =
+    known.policy === policy && known.held === held.get(resource) && known.lastGoodMs === before.lastGoodMs;
   return isAlike && examined.isStillSo(before) && isSame(known.secrets, secrets);
 }
 
@@ -79,7 +86,8 @@ function examinedOf(resource: Resource, { secrets, policy, held, before }: Circu
   const pin = held.get(resource);
   const isStoodInFor = pin === undefined && alone.fault !== undefined;
   const last = isStoodInFor ? before.partOf(resource) : undefined;
-  const candidate = pin === undefined ? standIn(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
+  const candidate =
+    pin === undefined ? standIn(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
   let known: { readonly mark: string; readonly outcome: Outcome } | undefined;
   return {
     ...candidate,
@@ -95,7 +103,8 @@ function examinedOf(resource: Resource, { secrets, policy, held, before }: Circu
 }
 
 function outcomeOf(candidate: Candidate, conflicts: readonly ClaimProblem[], wasThere: boolean): Outcome {
-  const part = conflicts.length === 0 ? candidate.part : wasThere && !conflicts.some(isNamesake) ? yielded(candidate) : undefined;
+  const part =
+    conflicts.length === 0 ? candidate.part : wasThere && !conflicts.some(isNamesake) ? yielded(candidate) : undefined;
   return { part, verdict: verdictOf(candidate, conflicts, part) };
 }
 

@@ -12,8 +12,9 @@ const every = "*";
 type Rights = Pick<NamespaceGrant, "tenants" | "producers">;
 
 /**
- * An earlier version of a partner without all that its present spec took away: keys, tenants, producers, networks, and the
- * deliveries themselves when it is paused. It never holds more than both say. Narrowed twice by one spec it stays the same.
+ * An earlier version of a partner without all that its present spec took away: keys, tenants, producers, networks, and
+ * the deliveries themselves when it is paused. It never holds more than both say. Narrowed twice by one spec it stays
+ * the same.
  *
  * @param nowMs keys that ended before are gone
  */
@@ -21,7 +22,10 @@ export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, 
   const { lastGoodSinceMs: _since, ...config } = release(earlier, spec.state);
   return {
     ...config,
-    signing: { ...config.signing, keys: config.signing.keys.flatMap((key) => narrowKey(key, spec.signing.keys, nowMs)) },
+    signing: {
+      ...config.signing,
+      keys: config.signing.keys.flatMap((key) => narrowKey(key, spec.signing.keys, nowMs)),
+    },
     subscriptions: restrict(config.subscriptions, rightsOf(spec)),
     networks: narrowNetworks(config.networks, spec.networks),
     state: spec.state === "Paused" ? "Paused" : config.state,
@@ -29,7 +33,10 @@ export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, 
 }
 
 /** What of subscriptions lies within some rights; one that is left with no tenant or producer is out. */
-export function restrict(subscriptions: readonly SubscriptionConfig[], { tenants, producers }: Rights): readonly SubscriptionConfig[] {
+export function restrict(
+  subscriptions: readonly SubscriptionConfig[],
+  { tenants, producers }: Rights,
+): readonly SubscriptionConfig[] {
   return subscriptions.flatMap((subscription) => {
     const [whose, whom] = [common(subscription.tenants, tenants), common(orEvery(subscription.producers), producers)];
     if (whose.length === 0 || whom.length === 0) return [];
@@ -65,11 +72,18 @@ function common(one: readonly string[], other: readonly string[]): readonly stri
 }
 
 /** A key that the spec names no longer, or that has ended, is gone for good. */
-function narrowKey(key: SigningKeyConfig, present: readonly WebhookPartnerSigningKey[], nowMs: number): readonly SigningKeyConfig[] {
+function narrowKey(
+  key: SigningKeyConfig,
+  present: readonly WebhookPartnerSigningKey[],
+  nowMs: number,
+): readonly SigningKeyConfig[] {
   const written = present.find(({ id }) => id === key.id);
   if (written === undefined) return [];
   const { notAfterMs = Number.POSITIVE_INFINITY, ...rest } = key;
-  const endsMs = Math.min(notAfterMs, written.notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(written.notAfter));
+  const endsMs = Math.min(
+    notAfterMs,
+    written.notAfter === undefined ? Number.POSITIVE_INFINITY : Date.parse(written.notAfter),
+  );
   if (endsMs <= nowMs) return [];
   return [{ ...rest, ...(Number.isFinite(endsMs) ? { notAfterMs: endsMs } : {}) }];
 }

@@ -17,5 +17,7 @@ export function uidOf({ kind, metadata }: Pick<Resource, "kind" | "metadata">): 
   const { uid, namespace, name } = metadata;
   if (uid !== undefined) return uid;
   const hex = createHash("sha256").update(`${apiVersion}/${kind}/${namespace}/${name}`).digest("hex");
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join("-");
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    "-",
+  );
 }

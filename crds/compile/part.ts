@@ -13,7 +13,8 @@ export type ConfigPart = (
 
 /** What a configuration holds of each resource, by uid. */
 export function partsOf({ partners, catalogs, quotas, material }: RuntimeConfig): ReadonlyMap<string, ConfigPart> {
-  const bytesOf = (config: ConfigPart["config"]) => Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""]));
+  const bytesOf = (config: ConfigPart["config"]) =>
+    Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""]));
   const parts: readonly ConfigPart[] = [
     ...partners.map((config) => ({ kind: "WebhookPartner" as const, config, material: bytesOf(config) })),
     ...catalogs.map((config) => ({ kind: "MetricCatalog" as const, config, material: bytesOf(config) })),

@@ -30,8 +30,13 @@ const urlParts = /^(?<origin>https?:\/\/[^/]*)(?<path>.*)$/u;
 const versionSegment = /\/v[0-9]+(\/|$)/u;
 
 /** One partner whose keys were all found, in the order of its spec. */
-export function compilePartner(resource: WebhookPartner, keys: readonly ResolvedKey[], entries: readonly EndpointEntry[]): PartnerConfig {
-  const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, deadLetter, networks, state } = resource.spec;
+export function compilePartner(
+  resource: WebhookPartner,
+  keys: readonly ResolvedKey[],
+  entries: readonly EndpointEntry[],
+): PartnerConfig {
+  const { endpoint, signing, subscriptions, delivery, retry, circuitBreaker, deadLetter, networks, state } =
+    resource.spec;
   const { retainSeconds } = deadLetter;
   return {
     ...originOf(resource),
@@ -59,7 +64,9 @@ export function compilePartner(resource: WebhookPartner, keys: readonly Resolved
 export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   const { url } = compileEndpoint(spec.endpoint, () => undefined);
   const path = urlParts.exec(url)?.groups?.["path"] ?? "";
-  const unversioned = versionSegment.test(path) ? [] : [`the endpoint's path ${path} has no segment with a version, such as v1`];
+  const unversioned = versionSegment.test(path)
+    ? []
+    : [`the endpoint's path ${path} has no segment with a version, such as v1`];
   return [...unversioned, ...addressWarnings(spec)];
 }
 

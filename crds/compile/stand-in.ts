@@ -37,8 +37,8 @@ export interface StandInInput {
 type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
 
 /**
- * What comes into force of an object that cannot be in force as it says. A partner that ever was in the configuration stays
- * in it, and so does one whose only fault is a reference:
+ * What comes into force of an object that cannot be in force as it says. A partner that ever was in the configuration
+ * stays in it, and so does one whose only fault is a reference:
  *
  * ```
  *   reference cannot be read ─┬─ a last good version, not too old ─► that, narrowed by the present spec
@@ -47,8 +47,8 @@ type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
  *                             └─ never ─► out
  * ```
  *
- * A catalog keeps its last good version when nothing but references differ. An object that a later rule made invalid keeps what was in
- * force, which nothing of its spec can narrow; a partner is held when the time of that is over.
+ * A catalog keeps its last good version when nothing but references differ. An object that a later rule made invalid
+ * keeps what was in force, which nothing of its spec can narrow; a partner is held when the time of that is over.
  */
 export function standIn(candidate: Candidate, input: StandInInput): Candidate {
   const { resource, fault } = candidate;
@@ -56,7 +56,9 @@ export function standIn(candidate: Candidate, input: StandInInput): Candidate {
   if (fault === "Invalid") return invalidStandIn(candidate, input);
   switch (resource.kind) {
     case "WebhookPartner":
-      return fault === "Unresolved" ? unresolvedPartner(candidate, resource, input) : forbiddenPartner(candidate, resource, input);
+      return fault === "Unresolved"
+        ? unresolvedPartner(candidate, resource, input)
+        : forbiddenPartner(candidate, resource, input);
     case "MetricCatalog":
       return fault === "Unresolved" ? catalogStandIn(candidate, resource, input) : candidate;
     case "QueryClassQuota":
@@ -78,7 +80,9 @@ export function pinned(candidate: Candidate, part: ConfigPart, policy: Installat
   const problems = partPermissionProblems(whole, policy);
   if (problems.length === 0) return withPart(candidate, whole);
   const isInvalid = candidate.fault === "Invalid";
-  const fault = isInvalid ? { problems: [...candidate.problems, ...problems] } : { fault: "NotPermitted" as const, problems };
+  const fault = isInvalid
+    ? { problems: [...candidate.problems, ...problems] }
+    : { fault: "NotPermitted" as const, problems };
   const out: Candidate = { ...candidate, ...fault, part: undefined, claims: [] };
   return whole.kind === "WebhookPartner" ? withPart(out, withdrawnFrom(whole, policy)) : out;
 }
@@ -91,7 +95,8 @@ function stateOf({ spec }: WebhookPartner): PartnerConfig["state"] {
 /** A partner with references that cannot be read. */
 function unresolvedPartner(candidate: Candidate, resource: WebhookPartner, input: StandInInput): Candidate {
   const { references } = candidate;
-  const good = input.last?.kind === "WebhookPartner" ? lastGoodPartner(resource, input.last, references, input) : undefined;
+  const good =
+    input.last?.kind === "WebhookPartner" ? lastGoodPartner(resource, input.last, references, input) : undefined;
   if (good === undefined) return withPart(candidate, heldFromSpec(resource, references));
   return { ...pinned(candidate, good.part, input.policy), againMs: good.againMs, lastGoodUntilMs: good.untilMs };
 }
@@ -112,7 +117,9 @@ interface LastGood {
   readonly againMs: number;
 }
 
-/** The last version that had all its references; undefined when there is none, it is too old, or no key of it is left. */
+/**
+ * The last version that had all its references; undefined when there is none, it is too old, or no key of it is left.
+ */
 function lastGoodPartner(
   { spec }: WebhookPartner,
   { config, material }: PartnerPart,
@@ -132,7 +139,10 @@ function lastGoodPartner(
 /** A partner of which there never was a good version, with as many of its keys as can be read. */
 function heldFromSpec(resource: WebhookPartner, { keys }: References): PartnerPart {
   const config = held(compilePartner(resource, keys, []), "unresolved");
-  return partOf(withoutEndpointMaterial(config), Object.fromEntries(keys.map(({ material, base64 }) => [material, base64])));
+  return partOf(
+    withoutEndpointMaterial(config),
+    Object.fromEntries(keys.map(({ material, base64 }) => [material, base64])),
+  );
 }
 
 /** A version whose bytes may not stay: what is routed to it is all that is left. */
@@ -165,7 +175,11 @@ function held(config: PartnerConfig, reason: HeldReason): PartnerConfig {
 }
 
 function partOf(config: PartnerConfig, material: ConfigPart["material"]): PartnerPart {
-  return { kind: "WebhookPartner", config, material: Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""])) };
+  return {
+    kind: "WebhookPartner",
+    config,
+    material: Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""])),
+  };
 }
 
 /** An object that the API server took under earlier rules. */
@@ -180,7 +194,11 @@ function invalidStandIn(candidate: Candidate, { last, nowMs, lastGoodMs, policy 
   return { ...pinned(candidate, part, policy), againMs: untilMs, lastGoodUntilMs: untilMs };
 }
 
-function catalogStandIn(candidate: Candidate, resource: MetricCatalog, { last, nowMs, lastGoodMs, policy }: StandInInput): Candidate {
+function catalogStandIn(
+  candidate: Candidate,
+  resource: MetricCatalog,
+  { last, nowMs, lastGoodMs, policy }: StandInInput,
+): Candidate {
   if (last?.kind !== "MetricCatalog") return candidate;
   const { config, material } = last;
   const lastGoodSinceMs = config.lastGoodSinceMs ?? nowMs;

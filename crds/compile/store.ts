@@ -1,7 +1,19 @@
 import { tenantHeaderOf } from "../checks/metric-store.ts";
 import type { StoreEntry } from "../checks/store-references.ts";
-import { queryDeadlineMsDefault, type PeerConfig, type PrometheusConfig, type StoreConfig, type StorePlace, type StoreTlsConfig } from "../config.ts";
-import type { MetricCatalogStore, MetricCatalogStorePeer, MetricCatalogStorePeerAuth, MetricCatalogStorePrometheus } from "../types/metric-catalog.ts";
+import {
+  queryDeadlineMsDefault,
+  type PeerConfig,
+  type PrometheusConfig,
+  type StoreConfig,
+  type StorePlace,
+  type StoreTlsConfig,
+} from "../config.ts";
+import type {
+  MetricCatalogStore,
+  MetricCatalogStorePeer,
+  MetricCatalogStorePeerAuth,
+  MetricCatalogStorePrometheus,
+} from "../types/metric-catalog.ts";
 
 const secondMs = 1_000;
 const resolutionSeconds = { "5m": 300, "1h": 3_600 } as const;
@@ -19,7 +31,15 @@ export function compileStore(store: MetricCatalogStore, entries: readonly StoreE
   };
 }
 
-function placeOf({ name, region, residency, environment, tenancy, labelMap, settleSeconds }: MetricCatalogStore): StorePlace {
+function placeOf({
+  name,
+  region,
+  residency,
+  environment,
+  tenancy,
+  labelMap,
+  settleSeconds,
+}: MetricCatalogStore): StorePlace {
   return {
     name,
     region,
@@ -36,12 +56,18 @@ function placeOf({ name, region, residency, environment, tenancy, labelMap, sett
  *
  * @param settledSeconds age at which the newest sample is sure to be there
  */
-export function storeWarnings({ name, settleSeconds, prometheus, peer }: MetricCatalogStore, settledSeconds: number): readonly string[] {
+export function storeWarnings(
+  { name, settleSeconds, prometheus, peer }: MetricCatalogStore,
+  settledSeconds: number,
+): readonly string[] {
   const { timeoutSeconds } = prometheus ?? peer ?? { timeoutSeconds: 0 };
   return [
     ...(timeoutSeconds * secondMs <= queryDeadlineMsDefault
       ? []
-      : [`the store ${name} has ${timeoutSeconds} s to answer, which counts only below metrics.deadlineMs of the settings (by default ${queryDeadlineMsDefault} ms)`]),
+      : [
+          `the store ${name} has ${timeoutSeconds} s to answer, which counts only below metrics.deadlineMs of ` +
+            `the settings (by default ${queryDeadlineMsDefault} ms)`,
+        ]),
     ...(settleSeconds >= settledSeconds
       ? []
       : [`the store ${name} settles after ${settleSeconds} s, before 2 intervals (${settledSeconds} s) passed`]),
@@ -62,12 +88,17 @@ function compilePrometheus(prometheus: MetricCatalogStorePrometheus, material: M
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
     ...compileAuth(material),
     ...compileTls(prometheus, material),
-    ...(maxSourceResolution === undefined ? {} : { maxSourceResolutionSeconds: resolutionSeconds[maxSourceResolution] }),
+    ...(maxSourceResolution === undefined
+      ? {}
+      : { maxSourceResolutionSeconds: resolutionSeconds[maxSourceResolution] }),
   };
 }
 
 /** Its token and its certificate were found, else the catalog would not be compiled. */
-function compilePeer({ url, timeoutSeconds, increases, auth, tls }: MetricCatalogStorePeer, material: MaterialFor): PeerConfig {
+function compilePeer(
+  { url, timeoutSeconds, increases, auth, tls }: MetricCatalogStorePeer,
+  material: MaterialFor,
+): PeerConfig {
   const client = { certificate: material("certificate") ?? "", key: material("private key") ?? "" };
   return {
     url,
@@ -81,7 +112,13 @@ function compilePeer({ url, timeoutSeconds, increases, auth, tls }: MetricCatalo
 function compilePeerAuth({ oauth2 }: MetricCatalogStorePeerAuth, material: MaterialFor): PeerConfig["auth"] {
   if (oauth2 === undefined) return { kind: "bearer", token: material("token") ?? "" };
   const { tokenUrl, clientId, resource } = oauth2;
-  return { kind: "oauth2", tokenUrl, clientId, secret: material("password") ?? "", ...(resource === undefined ? {} : { resource }) };
+  return {
+    kind: "oauth2",
+    tokenUrl,
+    clientId,
+    secret: material("password") ?? "",
+    ...(resource === undefined ? {} : { resource }),
+  };
 }
 
 function compileAuth(material: MaterialFor): Pick<PrometheusConfig, "auth"> {
@@ -90,7 +127,10 @@ function compileAuth(material: MaterialFor): Pick<PrometheusConfig, "auth"> {
   return token === undefined ? {} : { auth: { kind: "bearer", token } };
 }
 
-function compileTls({ tls }: Pick<MetricCatalogStorePrometheus, "tls">, material: MaterialFor): { readonly tls?: StoreTlsConfig } {
+function compileTls(
+  { tls }: Pick<MetricCatalogStorePrometheus, "tls">,
+  material: MaterialFor,
+): { readonly tls?: StoreTlsConfig } {
   if (tls === undefined) return {};
   const [ca, certificate, key] = [material("trusted certificates"), material("certificate"), material("private key")];
   return {

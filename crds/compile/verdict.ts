@@ -34,8 +34,15 @@ export interface Verdict {
   readonly held?: HeldReason;
 }
 
-/** What the conditions of an object say. `conflicts` are the claims that others hold, `part` is what comes into force of it. */
-export function verdictOf(candidate: Candidate, conflicts: readonly ClaimProblem[], part: ConfigPart | undefined): Verdict {
+/**
+ * What the conditions of an object say. `conflicts` are the claims that others hold, `part` is what comes into force of
+ * it.
+ */
+export function verdictOf(
+  candidate: Candidate,
+  conflicts: readonly ClaimProblem[],
+  part: ConfigPart | undefined,
+): Verdict {
   const { kind, metadata } = candidate.resource;
   return {
     kind,
@@ -61,7 +68,8 @@ function insteadOf({ lastGoodUntilMs }: Candidate, part: ConfigPart | undefined)
 function acceptedOf({ fault, problems }: Candidate, conflicts: readonly ClaimProblem[]): Verdict["accepted"] {
   const [conflict] = conflicts;
   if (conflict !== undefined) return { status: false, reason: conflict.reason, message: summary(conflicts) };
-  if (fault === "Invalid" || fault === "NotPermitted") return { status: false, reason: fault, message: summary(problems) };
+  if (fault === "Invalid" || fault === "NotPermitted")
+    return { status: false, reason: fault, message: summary(problems) };
   return { status: true, reason: "Accepted", message: reasons.Accepted.Accepted.meaning };
 }
 

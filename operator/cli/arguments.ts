@@ -9,7 +9,10 @@ export class UsageError extends Error {
 }
 
 /** What the command line asks for. */
-export type Invocation = { readonly command: "help" } | { readonly command: "version" } | ({ readonly command: "run" } & Arguments);
+export type Invocation =
+  | { readonly command: "help" }
+  | { readonly command: "version" }
+  | ({ readonly command: "run" } & Arguments);
 
 export interface Arguments {
   /** Absent: the pod's own, or the kubeconfig's. */
@@ -63,7 +66,9 @@ type FlagValues = Readonly<Record<string, readonly (string | boolean)[] | undefi
 function parsed(argv: readonly string[]): FlagValues {
   try {
     // Every flag may be repeated for the parser, so that a repetition can be refused instead of the last one winning.
-    const options = flags.map((flag) => [flag.name, { type: "value" in flag ? "string" : "boolean", multiple: true }] as const);
+    const options = flags.map(
+      (flag) => [flag.name, { type: "value" in flag ? "string" : "boolean", multiple: true }] as const,
+    );
     return parseArgs({ args: [...argv], options: Object.fromEntries(options), strict: true }).values;
   } catch (cause) {
     const [sentence = ""] = (cause instanceof Error ? cause.message : String(cause)).split(". ");
@@ -96,7 +101,9 @@ class Given {
   list(name: FlagName): readonly string[] {
     const given = this.#values[name]?.map(String);
     if (given?.includes("") === true) throw new UsageError(`--${name} is empty.`);
-    return (given ?? [this.#inherited(name) ?? ""]).flatMap((values) => values.split(",")).filter((value) => value !== "");
+    return (given ?? [this.#inherited(name) ?? ""])
+      .flatMap((values) => values.split(","))
+      .filter((value) => value !== "");
   }
 
   isSet(name: FlagName): boolean {
@@ -128,9 +135,11 @@ function flagOf(name: FlagName): Flag {
 
 function runArguments(given: Given): Arguments {
   const logLevel = given.text("log-level");
-  if (!logLevels.includes(logLevel)) throw new UsageError(`--log-level is one of ${logLevels.join(", ")}, not ${logLevel}.`);
+  if (!logLevels.includes(logLevel))
+    throw new UsageError(`--log-level is one of ${logLevels.join(", ")}, not ${logLevel}.`);
   const prefix = given.text("config-prefix");
-  if (!prefixForm.test(prefix)) throw new UsageError(`--config-prefix is up to 40 small letters, digits and hyphens, not ${prefix}.`);
+  if (!prefixForm.test(prefix))
+    throw new UsageError(`--config-prefix is up to 40 small letters, digits and hyphens, not ${prefix}.`);
   return {
     ...optionals(given),
     ...scopeOf(given),
@@ -178,7 +187,11 @@ function runtimeOf(given: Given): RuntimePods {
 
 function leaseOf(given: Given): LeaseTimes {
   const ms = (name: FlagName): number => given.whole(name, 1, secondsMax) * 1000;
-  const [leaseMs, renewDeadlineMs, retryMs] = [ms("lease-seconds"), ms("lease-renew-seconds"), ms("lease-retry-seconds")];
+  const [leaseMs, renewDeadlineMs, retryMs] = [
+    ms("lease-seconds"),
+    ms("lease-renew-seconds"),
+    ms("lease-retry-seconds"),
+  ];
   // Two calls and a pause must fit before the leader gives up.
   const callTimeoutMs = Math.min(callTimeoutMsMax, Math.floor((renewDeadlineMs - retryMs - 1) / 2));
   if (leaseMs <= renewDeadlineMs || renewDeadlineMs <= retryMs || callTimeoutMs <= 0) {

@@ -13,29 +13,114 @@ export interface Flag {
 
 /** Every flag. `docs/operator.md` holds the same; a test compares them. */
 export const flags = [
-  { name: "namespace", value: "NS", help: "Namespace of the installation: its Lease, its shards and the runtime's Service. Without it, the pod's own, or the kubeconfig's." },
-  { name: "watch-namespaces", value: "NS", help: "Namespaces whose resources are obeyed; several may be separated by commas. Without it, the installation's.", isList: true },
+  {
+    name: "namespace",
+    value: "NS",
+    help:
+      "Namespace of the installation: its Lease, its shards and the runtime's Service. Without it, the pod's own, " +
+      "or the kubeconfig's.",
+  },
+  {
+    name: "watch-namespaces",
+    value: "NS",
+    help: "Namespaces whose resources are obeyed; several may be separated by commas. Without it, the installation's.",
+    isList: true,
+  },
   { name: "all-namespaces", help: "Obeys the resources of every namespace." },
-  { name: "selector", value: "SELECTOR", help: "Labels that resources must have; others belong to another installation." },
-  { name: "runtime-service", value: "NAME", help: "Service whose ready pods must obey a resource before it is Programmed.", standard: "heliograph-runtime" },
-  { name: "runtime-port", value: "NAME", help: "Name of the Service's port at which pods answer /configz.", standard: "admin" },
+  {
+    name: "selector",
+    value: "SELECTOR",
+    help: "Labels that resources must have; others belong to another installation.",
+  },
+  {
+    name: "runtime-service",
+    value: "NAME",
+    help: "Service whose ready pods must obey a resource before it is Programmed.",
+    standard: "heliograph-runtime",
+  },
+  {
+    name: "runtime-port",
+    value: "NAME",
+    help: "Name of the Service's port at which pods answer /configz.",
+    standard: "admin",
+  },
   { name: "runtime-url", value: "URL", help: "A runtime to ask instead of the Service's pods.", isList: true },
-  { name: "policy", value: "FILE", help: "What namespaces may name, as YAML; read again when it changes. Without it, everything." },
-  { name: "config-prefix", value: "PREFIX", help: "First part of the names of the shards and of the Lease.", standard: "heliograph" },
+  {
+    name: "policy",
+    value: "FILE",
+    help: "What namespaces may name, as YAML; read again when it changes. Without it, everything.",
+  },
+  {
+    name: "config-prefix",
+    value: "PREFIX",
+    help: "First part of the names of the shards and of the Lease.",
+    standard: "heliograph",
+  },
   { name: "shards", value: "N", help: "Shards of resources, 1 to 100; the runtime is told the same.", standard: "32" },
-  { name: "key-shards", value: "N", help: "Shards of key material, 1 to 100; the runtime is told the same.", standard: "8" },
-  { name: "lease-seconds", value: "SECONDS", help: "Others take the lead when the leader wrote nothing for so long.", standard: "15" },
-  { name: "lease-renew-seconds", value: "SECONDS", help: "The leader gives up when no renewal succeeded for so long.", standard: "10" },
-  { name: "lease-retry-seconds", value: "SECONDS", help: "Time from one attempt to renew or take the lead to the next.", standard: "2" },
-  { name: "last-good-seconds", value: "SECONDS", help: "How long the last good version of an object stays in force while a Secret of it cannot be read, 0 to 2592000.", standard: "604800" },
+  {
+    name: "key-shards",
+    value: "N",
+    help: "Shards of key material, 1 to 100; the runtime is told the same.",
+    standard: "8",
+  },
+  {
+    name: "lease-seconds",
+    value: "SECONDS",
+    help: "Others take the lead when the leader wrote nothing for so long.",
+    standard: "15",
+  },
+  {
+    name: "lease-renew-seconds",
+    value: "SECONDS",
+    help: "The leader gives up when no renewal succeeded for so long.",
+    standard: "10",
+  },
+  {
+    name: "lease-retry-seconds",
+    value: "SECONDS",
+    help: "Time from one attempt to renew or take the lead to the next.",
+    standard: "2",
+  },
+  {
+    name: "last-good-seconds",
+    value: "SECONDS",
+    help:
+      "How long the last good version of an object stays in force while a Secret of it cannot be read, 0 to " +
+      "2592000.",
+    standard: "604800",
+  },
   { name: "identity", value: "NAME", help: "Name of this replica. Without it, the host's with a random part." },
-  { name: "workers", value: "N", help: "Resources of each kind whose status is decided at once, 1 to 64.", standard: "16" },
-  { name: "metrics-port", value: "PORT", help: "Port of /metrics, /healthz and /readyz; 0 picks a free one.", standard: "9090" },
+  {
+    name: "workers",
+    value: "N",
+    help: "Resources of each kind whose status is decided at once, 1 to 64.",
+    standard: "16",
+  },
+  {
+    name: "metrics-port",
+    value: "PORT",
+    help: "Port of /metrics, /healthz and /readyz; 0 picks a free one.",
+    standard: "9090",
+  },
   { name: "host", value: "ADDRESS", help: "Address that the port is opened on. Without it, every address." },
-  { name: "kubeconfig", value: "PATH", help: "How to reach the API server. Without it, KUBECONFIG, then ~/.kube/config, then the pod's service account." },
+  {
+    name: "kubeconfig",
+    value: "PATH",
+    help: "How to reach the API server. Without it, KUBECONFIG, then ~/.kube/config, then the pod's service account.",
+  },
   { name: "context", value: "NAME", help: "Context of the kubeconfig. Without it, the current one." },
-  { name: "drain-seconds", value: "SECONDS", help: "How long events may take to be written at the end.", standard: "5" },
-  { name: "log-level", value: "LEVEL", help: "Least level that is logged: debug, info, warn or error.", standard: "info" },
+  {
+    name: "drain-seconds",
+    value: "SECONDS",
+    help: "How long events may take to be written at the end.",
+    standard: "5",
+  },
+  {
+    name: "log-level",
+    value: "LEVEL",
+    help: "Least level that is logged: debug, info, warn or error.",
+    standard: "info",
+  },
 ] as const satisfies readonly Flag[];
 
 export type FlagName = (typeof flags)[number]["name"];

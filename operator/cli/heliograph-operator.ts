@@ -12,7 +12,8 @@ const heapGrowingPercent = 15;
 async function dispatch(invocation: Invocation): Promise<ExitName> {
   switch (invocation.command) {
     case "run": {
-      // Most of what a compilation makes is garbage at once: a heap that doubles before it is swept would hold two of everything.
+      // Most of what a compilation makes is garbage at once: a heap that doubles before it is swept would hold two of
+      // everything.
       setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
       // Loaded only here: help and version would wait for clients that they never use.
       const { run } = await import("./run.ts");

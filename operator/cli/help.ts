@@ -7,7 +7,8 @@ export function programHelp(): string {
   return [
     "Usage: heliograph-operator [FLAGS]",
     "",
-    "Compiles WebhookPartner, MetricCatalog and QueryClassQuota into the configuration that runtimes obey, and says in their",
+    "Compiles WebhookPartner, MetricCatalog and QueryClassQuota into the configuration that runtimes obey, and " +
+      "says in their",
     "status what became of them. Any number of replicas may run; one leads, the others are ready to.",
     "",
     "Flags (each is also an environment variable; the flag wins):",
@@ -26,7 +27,11 @@ export function usageOf({ name, value }: Flag): string {
 
 function describe(flag: Flag): string {
   const { isList, standard, help } = flag;
-  const notes = [...(isList === true ? ["may be repeated"] : []), ...(standard === undefined ? [] : [`default ${standard}`]), variableOf(flag)];
+  const notes = [
+    ...(isList === true ? ["may be repeated"] : []),
+    ...(standard === undefined ? [] : [`default ${standard}`]),
+    variableOf(flag),
+  ];
   return `${help} [${notes.join(", ")}]`;
 }
 

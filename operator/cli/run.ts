@@ -12,8 +12,8 @@ const standardError = 2;
 const identityBytes = 4;
 
 /**
- * Runs a replica, says so in one line of JSON on the standard output when it is ready, and hands the lead over after SIGTERM
- * or SIGINT. A second signal ends the process at once.
+ * Runs a replica, says so in one line of JSON on the standard output when it is ready, and hands the lead over after
+ * SIGTERM or SIGINT. A second signal ends the process at once.
  *
  * @throws StartError
  */
@@ -22,14 +22,29 @@ export async function run(args: Arguments): Promise<ExitName> {
   const log = pino({ level: args.logLevel, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination(standardError));
   endOnFatal(log);
   const signalled = firstSignal(log);
-  const source = { ...(args.kubeconfig === undefined ? {} : { path: args.kubeconfig }), ...(args.context === undefined ? {} : { context: args.context }) };
-  const kubeConfig = await startStep("kubeconfig", "there is no usable way to an API server", () => openClusterAccess(source));
+  const source = {
+    ...(args.kubeconfig === undefined ? {} : { path: args.kubeconfig }),
+    ...(args.context === undefined ? {} : { context: args.context }),
+  };
+  const kubeConfig = await startStep("kubeconfig", "there is no usable way to an API server", () =>
+    openClusterAccess(source),
+  );
   const namespace = args.namespace ?? namespaceOf(kubeConfig);
   const identity = args.identity ?? `${hostname()}_${randomBytes(identityBytes).toString("hex")}`;
-  const operator = await startOperator({ ...args, kubeConfig, namespace, watched: args.watched ?? [namespace], identity, log });
+  const operator = await startOperator({
+    ...args,
+    kubeConfig,
+    namespace,
+    watched: args.watched ?? [namespace],
+    identity,
+    log,
+  });
   log.info({ namespace, watched: args.watched ?? [namespace], identity, url: operator.metricsUrl }, "started");
   void operator.ready.then((ready) => {
-    if (ready) process.stdout.write(`${JSON.stringify({ ready, metrics_url: operator.metricsUrl, pid: process.pid, identity })}\n`);
+    if (ready)
+      process.stdout.write(
+        `${JSON.stringify({ ready, metrics_url: operator.metricsUrl, pid: process.pid, identity })}\n`,
+      );
   });
   const signal = await signalled;
   log.info({ signal }, "ending");

@@ -71,20 +71,25 @@ function consentFor({ object, status, pods }: Known): Pick<Facts, "consent"> {
   const { uid, generation } = object.metadata;
   if (object.kind !== "WebhookPartner") return {};
   const mark = consentBy(pods, uid, generation);
-  const held = ownConditions(status).find(({ type, observedGeneration }) => type === "EndpointVerified" && observedGeneration === generation);
+  const held = ownConditions(status).find(
+    ({ type, observedGeneration }) => type === "EndpointVerified" && observedGeneration === generation,
+  );
   const reason = verifiedReason(mark?.reason ?? held?.reason);
   return reason === undefined ? {} : { consent: { reason, message: mark?.message ?? held?.message ?? "" } };
 }
 
 function verifiedReason(reason: string | undefined): EndpointVerifiedReason | undefined {
-  return reason !== undefined && Object.hasOwn(reasons.EndpointVerified, reason) ? (reason as EndpointVerifiedReason) : undefined;
+  return reason !== undefined && Object.hasOwn(reasons.EndpointVerified, reason)
+    ? (reason as EndpointVerifiedReason)
+    : undefined;
 }
 
 /** As long as a pod was not heard, what the status says of a disabled partner stands. */
 function disabledFor({ object, status, pods }: Known): string | undefined {
   const { uid, generation } = object.metadata;
   if (object.kind !== "WebhookPartner") return undefined;
-  const isUnheard = pods.list.length === 0 || pods.list.some(({ report, silence }) => report === undefined && silence === undefined);
+  const isUnheard =
+    pods.list.length === 0 || pods.list.some(({ report, silence }) => report === undefined && silence === undefined);
   const ready = ownConditions(status).find(({ type }) => type === "Ready");
   const stands = isUnheard && ready?.reason === "PartnerDisabled" && ready.observedGeneration === generation;
   return disabledBy(pods, uid, generation) ?? (stands ? ready.message : undefined);

@@ -18,11 +18,12 @@ const goneMs = 2 * askEveryMs;
 const messageBytesMax = 1024;
 
 /**
- * Whose status an object has. The first installation that writes it is named in it; a second one asks, the first answers:
+ * Whose status an object has. The first installation that writes it is named in it; a second one asks, the first
+ * answers:
  *
  * ```
- *   second: Unknown/Asked ──► first, within a minute: True/TwoInstallations ──► second, ten minutes later: Unknown/Asked
- *                         └─► no answer: the second writes the status, and the conflict is gone
+ *   second: Unknown/Asked ─► first, in a minute: True/TwoInstallations ─► second, ten minutes later: Unknown/Asked
+ *                         └► no answer: the second writes the status, and the conflict is gone
  * ```
  *
  * @param self `<namespace>/<prefix>` of this installation
@@ -32,21 +33,32 @@ export function decideClaim(self: string, status: ResourceStatus | undefined, wa
   const conflict = status?.conditions?.find(({ type }) => type === conflictType);
   const ageMs = wallMs - Date.parse(conflict?.lastTransitionTime ?? "");
   if (owner === undefined || owner === self) return ours(self, conflict, ageMs, wallMs);
-  const ask = conditionOf("Unknown", "Asked", `The installation ${self} obeys the object too, and asks whether ${owner} still does.`, wallMs);
-  return conflict === undefined ? { kind: "theirs", conflict: ask, againMs: answerMsMax } : theirs(conflict, ask, ageMs);
+  const ask = conditionOf(
+    "Unknown",
+    "Asked",
+    `The installation ${self} obeys the object too, and asks whether ${owner} still does.`,
+    wallMs,
+  );
+  return conflict === undefined
+    ? { kind: "theirs", conflict: ask, againMs: answerMsMax }
+    : theirs(conflict, ask, ageMs);
 }
 
 function theirs({ status }: Condition, ask: Condition, ageMs: number): ClaimDecision {
   if (status === "Unknown") {
     return ageMs >= answerMsMax ? { kind: "ours", conflict: "none" } : { kind: "theirs", againMs: answerMsMax - ageMs };
   }
-  return ageMs >= askEveryMs ? { kind: "theirs", conflict: ask, againMs: answerMsMax } : { kind: "theirs", againMs: askEveryMs - ageMs };
+  return ageMs >= askEveryMs
+    ? { kind: "theirs", conflict: ask, againMs: answerMsMax }
+    : { kind: "theirs", againMs: askEveryMs - ageMs };
 }
 
 function ours(self: string, conflict: Condition | undefined, ageMs: number, wallMs: number): ClaimDecision {
   if (conflict === undefined) return { kind: "ours" };
   if (conflict.status === "Unknown") {
-    const message = `Two installations obey the object. ${self} writes its status. Tell them apart by labels (--selector) or namespaces. ${conflict.message}`;
+    const message =
+      `Two installations obey the object. ${self} writes its status. Tell them apart by labels (--selector) or ` +
+      `namespaces. ${conflict.message}`;
     return { kind: "ours", conflict: conditionOf("True", "TwoInstallations", message, wallMs), againMs: goneMs };
   }
   return ageMs >= goneMs ? { kind: "ours", conflict: "none" } : { kind: "ours", againMs: goneMs - ageMs };

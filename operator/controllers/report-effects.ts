@@ -20,14 +20,18 @@ export function effectsOf(
   current: (shard: string) => { readonly revision: number; readonly sha256: string } | undefined,
 ): ReportEffects {
   const known = before ?? silent;
-  const moved = Object.keys(after.shards).filter((name) => JSON.stringify(known.shards[name]) !== JSON.stringify(after.shards[name]));
+  const moved = Object.keys(after.shards).filter(
+    (name) => JSON.stringify(known.shards[name]) !== JSON.stringify(after.shards[name]),
+  );
   const fellBack = moved.filter((name) => {
     const [was, is] = [known.shards[name], after.shards[name]];
     const isOlder = was === undefined || (is?.revision ?? 0) < was.revision;
     return isOlder && is?.sha256 !== current(name)?.sha256;
   });
   const errors = different(known.errors, after.errors);
-  const marks = different(known.marks, after.marks).flatMap((uid) => after.marks.get(uid) ?? known.marks.get(uid) ?? []);
+  const marks = different(known.marks, after.marks).flatMap(
+    (uid) => after.marks.get(uid) ?? known.marks.get(uid) ?? [],
+  );
   return { moved, fellBack, named: [...errors, ...marks.map((mark) => resourceKey(mark.kind, mark))] };
 }
 

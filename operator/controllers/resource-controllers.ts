@@ -63,19 +63,28 @@ export class ResourceControllers {
   constructor(options: ResourceControllersOptions) {
     this.#options = options;
     this.#times = options.times ?? { ...rolloutTimesDefault, ...statusTimesDefault };
-    const queue = (kind: Kind) => new WorkQueue({ name: kind.toLowerCase(), metrics: options.kubeMetrics, outage: options.outage, clock: options.clock });
+    const queue = (kind: Kind) =>
+      new WorkQueue({
+        name: kind.toLowerCase(),
+        metrics: options.kubeMetrics,
+        outage: options.outage,
+        clock: options.clock,
+      });
     this.#queues = {
       WebhookPartner: queue("WebhookPartner"),
       MetricCatalog: queue("MetricCatalog"),
       QueryClassQuota: queue("QueryClassQuota"),
     };
     this.#controllers = kindsInOrder.map((kind) => this.#controllerOf(kind));
-    this.#confirmed = new Map(kindsInOrder.flatMap((kind) => options.resources.objects(kind)).flatMap((object) => this.#saidBefore(object)));
+    this.#confirmed = new Map(
+      kindsInOrder.flatMap((kind) => options.resources.objects(kind)).flatMap((object) => this.#saidBefore(object)),
+    );
   }
 
   start(): void {
     for (const kind of kindsInOrder) {
-      for (const { metadata } of this.#options.resources.objects(kind)) this.look(resourceKey(kind, metadata), "resync");
+      for (const { metadata } of this.#options.resources.objects(kind))
+        this.look(resourceKey(kind, metadata), "resync");
     }
     for (const controller of this.#controllers) controller.start();
     this.onPods();
@@ -163,7 +172,13 @@ export class ResourceControllers {
     if (claim.conflict === undefined) return claim;
     await writer.writeConflict(object, claim.conflict, signal);
     if (claim.conflict !== "none") {
-      events.record({ regarding: regardingOf(object), type: "Warning", reason: conflictType, action: "Reconcile", note: claim.conflict.message });
+      events.record({
+        regarding: regardingOf(object),
+        type: "Warning",
+        reason: conflictType,
+        action: "Reconcile",
+        note: claim.conflict.message,
+      });
     }
     return claim;
   }
@@ -176,12 +191,26 @@ export class ResourceControllers {
     const publication = publications.of(key);
     const needs = publication === undefined ? [] : publications.needs(publication);
     const confirmedDigest = this.#confirmed.get(key);
-    return { key, object, status, judgement, publication, needs, pods: pods(), confirmedDigest, nowMs: clock.nowMs(), installation };
+    return {
+      key,
+      object,
+      status,
+      judgement,
+      publication,
+      needs,
+      pods: pods(),
+      confirmedDigest,
+      nowMs: clock.nowMs(),
+      installation,
+    };
   }
 
   #remember({ key, needs, publication, nowMs }: Known, isProgrammed: boolean): void {
     if (!isProgrammed || publication === undefined) {
-      this.#waiting.set(key, needs.map(({ shard }) => shard));
+      this.#waiting.set(
+        key,
+        needs.map(({ shard }) => shard),
+      );
       return;
     }
     this.#waiting.delete(key);
@@ -190,7 +219,11 @@ export class ResourceControllers {
     this.#options.metrics.programmedSeconds.observe((nowMs - publication.atMs) / 1000);
   }
 
-  async #write({ object, status: before, judgement }: Known, status: ResourceStatus, signal: AbortSignal): Promise<void> {
+  async #write(
+    { object, status: before, judgement }: Known,
+    status: ResourceStatus,
+    signal: AbortSignal,
+  ): Promise<void> {
     try {
       await this.#options.writer.write(object, status, signal);
     } catch (error) {

@@ -29,10 +29,15 @@ export interface StatusTimes {
 export const statusTimesDefault: StatusTimes = { graceMs: 5_000, messageMs: 10_000 };
 
 /**
- * Whether a status is written, and what. An ordinary edit is written once, when every pod obeys it; a new object twice, since
- * it says `Unknown` before anything is done for it.
+ * Whether a status is written, and what. An ordinary edit is written once, when every pod obeys it; a new object twice,
+ * since it says `Unknown` before anything is done for it.
  */
-export function decideStatus(facts: Facts, before: ResourceStatus | undefined, moments: Moments, times: StatusTimes): StatusDecision {
+export function decideStatus(
+  facts: Facts,
+  before: ResourceStatus | undefined,
+  moments: Moments,
+  times: StatusTimes,
+): StatusDecision {
   const { nowMs } = moments;
   const drafts = decideConditions(facts);
   const own = ownConditions(before);
@@ -73,13 +78,18 @@ function readyOf<T extends Pick<Condition, "type">>(conditions: readonly T[]): T
   return conditions.find(({ type }) => type === "Ready");
 }
 
-function compare(before: ResourceStatus | undefined, own: readonly Condition[], after: ResourceStatus): "none" | "message" | "state" {
+function compare(
+  before: ResourceStatus | undefined,
+  own: readonly Condition[],
+  after: ResourceStatus,
+): "none" | "message" | "state" {
   const conditions = after.conditions ?? [];
   if (!showsColumns(before, after)) return "state";
   if (before?.observedGeneration !== after.observedGeneration || own.length !== conditions.length) return "state";
   const known = new Map(own.map((condition) => [condition.type, condition]));
   const pairs = conditions.map((condition) => ({ condition, earlier: known.get(condition.type) }));
-  if (pairs.some(({ condition, earlier }) => earlier === undefined || stateOf(condition) !== stateOf(earlier))) return "state";
+  if (pairs.some(({ condition, earlier }) => earlier === undefined || stateOf(condition) !== stateOf(earlier)))
+    return "state";
   return pairs.every(({ condition, earlier }) => condition.message === earlier?.message) ? "none" : "message";
 }
 

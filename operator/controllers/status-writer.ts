@@ -32,11 +32,16 @@ export class StatusWriter {
   }
 
   /** The status of an object, as new as anybody here knows it. */
-  latest(object: ResourceObject): { readonly status: ResourceStatus | undefined; readonly writtenAtMs: number | undefined } {
+  latest(object: ResourceObject): {
+    readonly status: ResourceStatus | undefined;
+    readonly writtenAtMs: number | undefined;
+  } {
     const key = keyOf(object);
     const written = this.#written.get(key);
-    if (written === undefined || written.uid !== object.metadata.uid) return { status: object.status, writtenAtMs: undefined };
-    const isNewer = written.status !== undefined && isLater(written.resourceVersion, object.metadata.resourceVersion ?? "") === true;
+    if (written === undefined || written.uid !== object.metadata.uid)
+      return { status: object.status, writtenAtMs: undefined };
+    const isNewer =
+      written.status !== undefined && isLater(written.resourceVersion, object.metadata.resourceVersion ?? "") === true;
     if (isNewer) return { status: written.status, writtenAtMs: written.atMs };
     // The watch has brought it, or what came after it: from now on only the time of the write matters.
     this.#written.set(key, { ...written, status: undefined });
@@ -44,8 +49,8 @@ export class StatusWriter {
   }
 
   /**
-   * Writes the status of that very object as it is known here. An apply of a status does not look at the uid (measured), so
-   * the resource version says which object is meant.
+   * Writes the status of that very object as it is known here. An apply of a status does not look at the uid
+   * (measured), so the resource version says which object is meant.
    *
    * @throws KubeError `notFound` when it is gone; `conflict` when it changed since, or another has its name
    */
@@ -59,13 +64,27 @@ export class StatusWriter {
     await this.#apply(object, { conditions }, fieldManagers.conflict, signal);
   }
 
-  async #apply(object: ResourceObject, status: ResourceStatus, fieldManager: string, signal: AbortSignal): Promise<void> {
+  async #apply(
+    object: ResourceObject,
+    status: ResourceStatus,
+    fieldManager: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { client, clock, metrics } = this.#options;
     const { kind, metadata } = object;
     const { namespace, name, uid } = metadata;
-    const wanted = { ...object, metadata: { namespace, name, resourceVersion: this.#versionOf(object) }, spec: undefined, status };
+    const wanted = {
+      ...object,
+      metadata: { namespace, name, resourceVersion: this.#versionOf(object) },
+      spec: undefined,
+      status,
+    };
     try {
-      const after = await client.applyStatus(resourceTypes[kind], wanted as unknown as ResourceObject, { fieldManager, force: true, signal });
+      const after = await client.applyStatus(resourceTypes[kind], wanted as unknown as ResourceObject, {
+        fieldManager,
+        force: true,
+        signal,
+      });
       const resourceVersion = after.metadata.resourceVersion ?? "";
       this.#written.set(keyOf(object), { uid, resourceVersion, status: after.status, atMs: clock.nowMs() });
       metrics.statusWrites.inc({ kind, result: "written" });

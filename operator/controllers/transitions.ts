@@ -10,8 +10,8 @@ export interface Transition {
 }
 
 /**
- * What an event is worth when a status changes: another state of `Ready`, which mirrors the others, unless it is only that
- * nobody knows yet; and the warnings about a generation when that is decided for the first time.
+ * What an event is worth when a status changes: another state of `Ready`, which mirrors the others, unless it is only
+ * that nobody knows yet; and the warnings about a generation when that is decided for the first time.
  */
 export function transitionsBetween(
   before: ResourceStatus | undefined,
@@ -20,7 +20,9 @@ export function transitionsBetween(
 ): readonly Transition[] {
   const [was, is] = [conditionOf(before, "Ready"), conditionOf(after, "Ready")];
   const isNews = is !== undefined && is.status !== "Unknown" && (was?.status !== is.status || was.reason !== is.reason);
-  const ready = isNews ? [{ type: is.status === "True" ? "Normal" : "Warning", reason: is.reason, note: is.message } as const] : [];
+  const ready = isNews
+    ? [{ type: is.status === "True" ? "Normal" : "Warning", reason: is.reason, note: is.message } as const]
+    : [];
   const isFirst = decidedGeneration(before) !== decidedGeneration(after);
   const warnings = isFirst ? (verdict?.warnings ?? []) : [];
   return [...ready, ...warnings.map((note) => ({ type: "Warning", reason: "Questionable", note }) as const)];

@@ -17,8 +17,8 @@ export interface ResourceChange {
 type ResourceSets = Readonly<Record<Kind, Pick<WatchedSet<ResourceObject>, "get" | "list" | "onChange">>>;
 
 /**
- * The objects of the three kinds: as the API server holds them, and as what they say. The latter stays the very same object
- * for as long as it says the same, however often its status changes.
+ * The objects of the three kinds: as the API server holds them, and as what they say. The latter stays the very same
+ * object for as long as it says the same, however often its status changes.
  */
 export class ResourceInventory {
   readonly #sets: ResourceSets;
@@ -70,7 +70,11 @@ export class ResourceInventory {
 
 /** The API server raises the generation with every change of the spec. */
 function saysTheSame({ metadata: before }: Resource, { metadata: after }: ResourceObject): boolean {
-  return before.uid === after.uid && before.generation === after.generation && isPaused({ metadata: before }) === isPaused({ metadata: after });
+  return (
+    before.uid === after.uid &&
+    before.generation === after.generation &&
+    isPaused({ metadata: before }) === isPaused({ metadata: after })
+  );
 }
 
 function whatItSays(kind: Kind, object: ResourceObject): Resource {

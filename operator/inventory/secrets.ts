@@ -37,8 +37,8 @@ const readPolicy: RetryPolicy = { ...retryPolicyDefault, triesMax: 3, tryTimeout
 const againMs = 10_000;
 
 /**
- * The entries of the Secrets that resources name, and of no others: read when they are named or changed, kept while they
- * are named. One that cannot be read keeps what was read before.
+ * The entries of the Secrets that resources name, and of no others: read when they are named or changed, kept while
+ * they are named. One that cannot be read keeps what was read before.
  */
 export class SecretInventory {
   readonly #options: SecretInventoryOptions;
@@ -81,16 +81,23 @@ export class SecretInventory {
   }
 
   async #readFrom(names: string[], signal: AbortSignal): Promise<void> {
-    for (let name = names.pop(); name !== undefined && !signal.aborted; name = names.pop()) await this.#readOne(name, signal);
+    for (let name = names.pop(); name !== undefined && !signal.aborted; name = names.pop())
+      await this.#readOne(name, signal);
   }
 
   async #readOne(name: string, signal: AbortSignal): Promise<void> {
     const before = this.#held.get(name)?.entries;
     try {
-      const secret = await this.#options.client.get<SecretObject>(secretType, refOf(name), { retry: readPolicy, signal });
+      const secret = await this.#options.client.get<SecretObject>(secretType, refOf(name), {
+        retry: readPolicy,
+        signal,
+      });
       const entries = secret.data ?? {};
       // The same entries stay the same object, so that nothing is examined again for a new label.
-      this.#held.set(name, { resourceVersion: secret.metadata.resourceVersion ?? "", entries: areSame(before, entries) ? before : entries });
+      this.#held.set(name, {
+        resourceVersion: secret.metadata.resourceVersion ?? "",
+        entries: areSame(before, entries) ? before : entries,
+      });
     } catch (error) {
       if (signal.aborted || isKubeError(error, "notFound")) return;
       this.#held.set(name, { resourceVersion: "", entries: before });

@@ -6,18 +6,24 @@ import type { KubeObject } from "../kube/resource.ts";
 export type WatchedNamespaces = readonly string[] | "all";
 
 /**
- * All objects of one type in the watched namespaces, as one: an informer per namespace, or a single one for all of them, so
- * that a Role in each namespace is enough.
+ * All objects of one type in the watched namespaces, as one: an informer per namespace, or a single one for all of
+ * them, so that a Role in each namespace is enough.
  */
 export class WatchedSet<T extends KubeObject> {
   readonly #informers: ReadonlyMap<string, Informer<T>>;
   readonly #everywhere: Informer<T> | undefined;
 
-  constructor(namespaces: WatchedNamespaces, options: Omit<InformerOptions<T>, "namespace"> & { readonly name: string }) {
+  constructor(
+    namespaces: WatchedNamespaces,
+    options: Omit<InformerOptions<T>, "namespace"> & { readonly name: string },
+  ) {
     this.#everywhere = namespaces === "all" ? new Informer<T>(options) : undefined;
     const named = namespaces === "all" ? [] : [...new Set(namespaces)];
     this.#informers = new Map(
-      named.map((namespace) => [namespace, new Informer<T>({ ...options, namespace, name: `${options.name} in ${namespace}` })]),
+      named.map((namespace) => [
+        namespace,
+        new Informer<T>({ ...options, namespace, name: `${options.name} in ${namespace}` }),
+      ]),
     );
   }
 

@@ -37,8 +37,8 @@ const fieldManagerCharsMax = 128;
 
 /**
  * An apply of the object as it is given: every field in it is wanted, every field left out is given up; what only the
- * server may write is not sent. A resource version in it is a precondition (`conflict`). So is a uid, but only for the whole
- * object (`invalid`): an apply of the status does not look at it.
+ * server may write is not sent. A resource version in it is a precondition (`conflict`). So is a uid, but only for the
+ * whole object (`invalid`): an apply of the status does not look at it.
  *
  * @throws TypeError when the object has no name or the field manager no valid one
  */
@@ -48,7 +48,12 @@ export function applyRequest(type: ResourceType, object: KubeObject, options: Ap
   if (options.fieldManager === "" || options.fieldManager.length > fieldManagerCharsMax) {
     throw new TypeError(`"${options.fieldManager}" is no field manager`);
   }
-  const { managedFields: _managed, creationTimestamp: _created, generation: _generation, ...metadata } = object.metadata;
+  const {
+    managedFields: _managed,
+    creationTimestamp: _created,
+    generation: _generation,
+    ...metadata
+  } = object.metadata;
   return {
     query: { fieldManager: options.fieldManager, ...(options.force === true ? { force: "true" } : {}) },
     headers: { "content-type": applyContentType },

@@ -98,7 +98,14 @@ export class Caller {
     const body = call.body === undefined ? {} : { body: call.body };
     const labels = { method, host: this.#parts.host };
     try {
-      const answer = await this.#parts.transport.send({ method, path: call.path + queryText(call.query), headers, ...body, pool, signal });
+      const answer = await this.#parts.transport.send({
+        method,
+        path: call.path + queryText(call.query),
+        headers,
+        ...body,
+        pool,
+        signal,
+      });
       this.#parts.metrics.requests.inc({ ...labels, code: String(answer.status) });
       return answer;
     } catch (error) {
@@ -110,7 +117,9 @@ export class Caller {
 }
 
 function queryText(query: Readonly<Record<string, string | undefined>> = {}): string {
-  const entries = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "");
+  const entries = Object.entries(query).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "",
+  );
   return entries.length === 0 ? "" : `?${new URLSearchParams(entries).toString()}`;
 }
 
@@ -121,7 +130,8 @@ async function readText(what: string, answer: TransportAnswer, bytesMax: number)
     const part = chunk as Uint8Array;
     parts.push(part);
     bytes += part.length;
-    if (bytes > bytesMax) throw new KubeError("invalid", `${what}: the answer exceeds ${bytesMax} bytes`, { status: answer.status });
+    if (bytes > bytesMax)
+      throw new KubeError("invalid", `${what}: the answer exceeds ${bytesMax} bytes`, { status: answer.status });
   }
   return Buffer.concat(parts, bytes).toString("utf8");
 }

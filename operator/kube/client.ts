@@ -77,8 +77,8 @@ export interface DeleteOptions extends CallOptions {
 }
 
 /**
- * The API server, for any kind of resource. Every call has a deadline and is tried again within a bound where that does no
- * harm; there is no other limit on how often it may be called. All methods throw `KubeError`.
+ * The API server, for any kind of resource. Every call has a deadline and is tried again within a bound where that does
+ * no harm; there is no other limit on how often it may be called. All methods throw `KubeError`.
  */
 export interface KubeClient {
   get<T extends KubeObject>(type: ResourceType, ref: ObjectRef, options?: ReadOptions): Promise<T>;
@@ -176,17 +176,28 @@ class HttpKubeClient implements KubeClient {
       repeatable: true,
     };
     const { silenceMs, onBytes, signal } = options;
-    return watchEvents<T>(this.#caller, this.#clock, call, { answerMs: this.#retry.tryTimeoutMs, silenceMs, onBytes, signal });
+    return watchEvents<T>(this.#caller, this.#clock, call, {
+      answerMs: this.#retry.tryTimeoutMs,
+      silenceMs,
+      onBytes,
+      signal,
+    });
   }
 
   async create<T extends KubeObject>(type: ResourceType, object: T, options: WriteOptions = {}): Promise<T> {
     const path = collectionPath(type, object.metadata.namespace);
-    return await this.#json<T>({ method: "POST", path, ...writeParts(type, object, options), repeatable: false }, options);
+    return await this.#json<T>(
+      { method: "POST", path, ...writeParts(type, object, options), repeatable: false },
+      options,
+    );
   }
 
   async replace<T extends KubeObject>(type: ResourceType, object: T, options: WriteOptions = {}): Promise<T> {
     const path = objectPath(type, refOfObject(object));
-    return await this.#json<T>({ method: "PUT", path, ...writeParts(type, object, options), repeatable: false }, options);
+    return await this.#json<T>(
+      { method: "PUT", path, ...writeParts(type, object, options), repeatable: false },
+      options,
+    );
   }
 
   async apply<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T> {
@@ -195,7 +206,11 @@ class HttpKubeClient implements KubeClient {
     return await this.#json<T>({ method: "PATCH", path, ...request, repeatable: true }, options);
   }
 
-  async applyStatus<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T> {
+  async applyStatus<T extends KubeObject>(
+    type: ResourceType,
+    object: T,
+    options: ApplyOptions & CallOptions,
+  ): Promise<T> {
     const request = applyRequest(type, object, options);
     const path = objectPath(type, refOfObject(object), "status");
     return await this.#json<T>({ method: "PATCH", path, ...request, repeatable: true }, options);
@@ -213,7 +228,8 @@ class HttpKubeClient implements KubeClient {
   }
 
   async #json<T>(call: Call, options: CallOptions): Promise<T> {
-    // The server's schema decides what an object of this type is; callers that need more parse it into a type of theirs.
+    // The server's schema decides what an object of this type is; callers that need more parse it into a type of
+    // theirs.
     const pooled = options.pool === undefined ? call : { ...call, pool: options.pool };
     return (await this.#caller.json(pooled, options.retry ?? this.#retry, options.signal)) as T;
   }

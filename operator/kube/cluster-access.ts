@@ -18,8 +18,8 @@ export interface Surroundings {
 }
 
 /**
- * Finds the way to the API server. The library is loaded only for a kubeconfig: it holds every type of the API, a third of
- * the memory of a small installation, of which a pod needs nothing.
+ * Finds the way to the API server. The library is loaded only for a kubeconfig: it holds every type of the API, a third
+ * of the memory of a small installation, of which a pod needs nothing.
  *
  * @throws Error when the kubeconfig cannot be read or names no such context
  */

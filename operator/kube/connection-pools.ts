@@ -44,7 +44,11 @@ function dispatcherOf({ connection }: Credentials, timeout: number, connections:
     case "none":
       return new Agent({ ...common, connect: connectOptions({}, timeout) });
     case "proxy":
-      return new ProxyAgent({ ...common, uri: connection.uri, requestTls: connectOptions(connection.requestTls, timeout) });
+      return new ProxyAgent({
+        ...common,
+        uri: connection.uri,
+        requestTls: connectOptions(connection.requestTls, timeout),
+      });
     case "socks":
       throw new Error("a SOCKS proxy to the API server is not supported");
   }

@@ -29,8 +29,9 @@ export function again(afterMs: number, priority: Priority = "edit"): ReconcileRe
 }
 
 /**
- * Makes one object as it should be. Level-based: it reads what is true now, whatever caused the call, and may be called at
- * any time for any key, also for one whose object is gone. What it throws is retried, unless it is a {@link TerminalError}.
+ * Makes one object as it should be. Level-based: it reads what is true now, whatever caused the call, and may be called
+ * at any time for any key, also for one whose object is gone. What it throws is retried, unless it is a {@link
+ * TerminalError}.
  *
  * @param signal aborted when the controller must end at once, for example because leadership was lost
  */
@@ -147,7 +148,11 @@ export class Controller {
   }
 
   /** The one line of this reconcile. */
-  #report(taken: TakenKey, outcome: Outcome, numbers: { durationMs: number; retry: number; afterMs: number | undefined }): void {
+  #report(
+    taken: TakenKey,
+    outcome: Outcome,
+    numbers: { durationMs: number; retry: number; afterMs: number | undefined },
+  ): void {
     const { log, name: controller } = this.#options;
     const { key, priority, queuedMs } = taken;
     const line = { controller, ...refOf(key), result: outcome.result, priority, queuedMs, ...numbers };
@@ -164,6 +169,7 @@ export class Controller {
 
 /** The stack, for errors that are ours: a call's or a terminal error says all in its message. */
 function stackOf(error: unknown): { readonly stack?: string } {
-  if (!(error instanceof Error) || error.stack === undefined || isKubeError(error) || error instanceof TerminalError) return {};
+  if (!(error instanceof Error) || error.stack === undefined || isKubeError(error) || error instanceof TerminalError)
+    return {};
   return { stack: capBytes(mask(error.stack), stackBytesMax) };
 }

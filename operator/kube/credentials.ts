@@ -37,7 +37,9 @@ export async function readCredentials(config: KubeConfig): Promise<Credentials> 
 }
 
 function headersOf(options: RequestOptions): Record<string, string> {
-  const headers = Object.fromEntries(Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value)]));
+  const headers = Object.fromEntries(
+    Object.entries(options.headers ?? {}).map(([name, value]) => [name, String(value)]),
+  );
   if (typeof options.auth !== "string") return headers;
   return { ...headers, Authorization: `Basic ${Buffer.from(options.auth).toString("base64")}` };
 }

@@ -5,8 +5,8 @@ import { KubeError } from "./kube-error.ts";
 const ended = new Error("the call has ended");
 
 /**
- * A signal that ends with the caller's own, or when nothing was heard for too long. One call uses it as a plain deadline;
- * a watch touches it with every byte.
+ * A signal that ends with the caller's own, or when nothing was heard for too long. One call uses it as a plain
+ * deadline; a watch touches it with every byte.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -63,6 +63,8 @@ export class Deadline {
   }
 
   readonly #endWithParent = (): void => {
-    this.#controller.abort(new KubeError("aborted", `${this.#what}: ended by the caller`, { cause: this.#parent?.reason }));
+    this.#controller.abort(
+      new KubeError("aborted", `${this.#what}: ended by the caller`, { cause: this.#parent?.reason }),
+    );
   };
 }

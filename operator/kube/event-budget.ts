@@ -10,8 +10,8 @@ const refillMs = 60_000;
 const bucketsMax = 20_000;
 
 /**
- * How many different events one object may have. Warnings have tokens of their own, so that what is good news never costs
- * an object its warnings.
+ * How many different events one object may have. Warnings have tokens of their own, so that what is good news never
+ * costs an object its warnings.
  */
 export class EventBudget {
   /** By object and type, the one used longest ago first. */

@@ -59,8 +59,8 @@ export interface Moment {
 /** What became of an occurrence, and of others because of it. */
 export interface Recorded {
   /**
-   * Its own event, one more of a series, or nothing: `capped`, since its object has too many, or `dropped`, since too many
-   * others wait to be written.
+   * Its own event, one more of a series, or nothing: `capped`, since its object has too many, or `dropped`, since too
+   * many others wait to be written.
    */
   readonly result: "new" | "repeated" | "capped" | "dropped";
   /** Occurrences that were taken in before and are dropped now, to make room. */
@@ -91,8 +91,8 @@ const seriesMax = 1_000;
 const writeTriesMax = 5;
 
 /**
- * The rules of reporting events, without time and I/O: equal occurrences become one event that counts them, an object cannot
- * flood the server with different ones, and everything held is bounded.
+ * The rules of reporting events, without time and I/O: equal occurrences become one event that counts them, an object
+ * cannot flood the server with different ones, and everything held is bounded.
  */
 export class EventSeries {
   readonly #reporter: Reporter;
@@ -118,7 +118,15 @@ export class EventSeries {
     const evicted = this.#makeRoom(occurrence.type);
     if (evicted === undefined) return { result: "dropped", evicted: 0 };
     const event = eventOf(shown, this.#reporter, key, wallMs);
-    this.#series.set(key, { event, count: 1, writtenCount: 0, lastWallMs: wallMs, lastMs: nowMs, writeAtMs: nowMs, tries: 0 });
+    this.#series.set(key, {
+      event,
+      count: 1,
+      writtenCount: 0,
+      lastWallMs: wallMs,
+      lastMs: nowMs,
+      writeAtMs: nowMs,
+      tries: 0,
+    });
     return { result: "new", evicted };
   }
 
@@ -185,7 +193,10 @@ export class EventSeries {
   }
 }
 
-/** What is lost with a series: nothing that is not written, the count of its repetitions, or an event that nobody saw yet. */
+/**
+ * What is lost with a series: nothing that is not written, the count of its repetitions, or an event that nobody saw
+ * yet.
+ */
 type Cost = `${"written" | "counting" | "unwritten"} ${Occurrence["type"]}`;
 
 /** What makes room, the first of these first. A Normal never takes the place of a Warning that is not written. */
@@ -198,7 +209,10 @@ function costOf(series: Series): Cost {
   return series.writtenCount > 0 ? `counting ${type}` : `unwritten ${type}`;
 }
 
-function compare(one: { readonly cost: number; readonly lastMs: number }, other: { readonly cost: number; readonly lastMs: number }): number {
+function compare(
+  one: { readonly cost: number; readonly lastMs: number },
+  other: { readonly cost: number; readonly lastMs: number },
+): number {
   return one.cost - other.cost || one.lastMs - other.lastMs;
 }
 
@@ -212,7 +226,16 @@ function isUnwritten({ count, writtenCount }: Series): boolean {
 
 /** Equal occurrences are about the same object and say the same; two notes are two events. */
 function seriesKey({ regarding, type, reason, action, note }: Occurrence): string {
-  return JSON.stringify([regarding.uid, regarding.kind, regarding.namespace, regarding.name, type, reason, action, note]);
+  return JSON.stringify([
+    regarding.uid,
+    regarding.kind,
+    regarding.namespace,
+    regarding.name,
+    type,
+    reason,
+    action,
+    note,
+  ]);
 }
 
 function eventOf(occurrence: Occurrence, reporter: Reporter, key: string, wallMs: number): KubeEvent {
@@ -223,7 +246,10 @@ function eventOf(occurrence: Occurrence, reporter: Reporter, key: string, wallMs
   return {
     apiVersion: apiVersionOf(eventType),
     kind: eventType.kind,
-    metadata: { namespace: regarding.namespace ?? "default", name: `${regarding.name.slice(0, nameCharsMax)}.${suffix}` },
+    metadata: {
+      namespace: regarding.namespace ?? "default",
+      name: `${regarding.name.slice(0, nameCharsMax)}.${suffix}`,
+    },
     eventTime,
     reportingController: reporter.controller,
     reportingInstance: reporter.instance.slice(0, wordCharsMax),

@@ -23,8 +23,8 @@ const writesInARow = 20;
 const quietMs = 6 * 60_000;
 
 /**
- * Reports events in the background: {@link record} neither waits nor fails. Equal ones become a series, and no object can
- * flood the server ({@link EventSeries}). The same apply writes the first occurrence and the count of a series.
+ * Reports events in the background: {@link record} neither waits nor fails. Equal ones become a series, and no object
+ * can flood the server ({@link EventSeries}). The same apply writes the first occurrence and the count of a series.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -46,7 +46,10 @@ export class EventRecorder {
   record(occurrence: Occurrence): void {
     if (this.#isDraining) return;
     try {
-      const { result, evicted } = this.#series.add(occurrence, { nowMs: this.#clock.nowMs(), wallMs: this.#clock.wallMs() });
+      const { result, evicted } = this.#series.add(occurrence, {
+        nowMs: this.#clock.nowMs(),
+        wallMs: this.#clock.wallMs(),
+      });
       this.#options.metrics.events.inc({ result });
       if (evicted > 0) this.#options.metrics.events.inc({ result: "dropped" }, evicted);
       if (result === "dropped" || evicted > 0) this.#reportDrop();

@@ -44,7 +44,11 @@ export function nextTurn(end: TurnEnd, failures: number, backoff: BackoffOptions
   }
 }
 
-function afterFailure(end: TurnEnd & { readonly kind: "failed" }, failures: number, again: { failures: number; waitMs: number }): Turn {
+function afterFailure(
+  end: TurnEnd & { readonly kind: "failed" },
+  failures: number,
+  again: { failures: number; waitMs: number },
+): Turn {
   const { error, during } = end;
   const waitMs = Math.max(again.waitMs, isKubeError(error) ? (error.retryAfterMs ?? 0) : 0);
   if (during === "list") return { ...again, kind: "list", waitMs };

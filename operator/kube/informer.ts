@@ -24,7 +24,9 @@ export interface InformerOptions<T> extends Selection {
   readonly name?: string;
   /** Read `metadata` only; the right thing for Secrets. @default false */
   readonly metadataOnly?: boolean;
-  /** What to keep of an object, beside what was known of it until now. @default everything but `metadata.managedFields` */
+  /**
+   * What to keep of an object, beside what was known of it until now. @default everything but `metadata.managedFields`
+   */
   readonly trim?: (object: T, known: T | undefined) => T;
   /** @default none */
   readonly indexers?: Indexers<T>;
@@ -74,8 +76,8 @@ const livedMsMin = 15_000;
 const backoffDefault: BackoffOptions = { baseMs: 200, maxMs: 30_000, jitter: 0.3 };
 
 /**
- * Keeps a cache of all objects of one type true, by a list and then watches that each go on where the last one ended. Never
- * gives up: it ends only by {@link stop}.
+ * Keeps a cache of all objects of one type true, by a list and then watches that each go on where the last one ended.
+ * Never gives up: it ends only by {@link stop}.
  */
 export class Informer<T extends KubeObject> {
   readonly name: string;
@@ -194,7 +196,12 @@ export class Informer<T extends KubeObject> {
       this.#version = resourceVersion;
       this.#relistAtMs = this.#clock.nowMs() + relistMs * (1 - relistJitter * this.#random());
       const origin = this.#hasSynced ? "relist" : "initial";
-      this.#dispatch(this.#store.replace(items.map((item) => this.#trimmed(item)), origin));
+      this.#dispatch(
+        this.#store.replace(
+          items.map((item) => this.#trimmed(item)),
+          origin,
+        ),
+      );
       return { kind: "listed" };
     } catch (error) {
       return { kind: "failed", during: "list", error };
@@ -298,7 +305,10 @@ export class Informer<T extends KubeObject> {
       case "failed":
         this.#lastError = describeError(end.error);
         metrics.watchEnds.inc({ informer, reason: isKubeError(end.error) ? end.error.kind : "unknown" });
-        log.warn({ informer, during: end.during, failures: this.#failures + 1, waitMs, error: this.#lastError }, "interrupted");
+        log.warn(
+          { informer, during: end.during, failures: this.#failures + 1, waitMs, error: this.#lastError },
+          "interrupted",
+        );
     }
   }
 

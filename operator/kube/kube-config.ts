@@ -20,7 +20,8 @@ export function loadKubeConfig(source: KubeConfigSource = {}): KubeConfig {
   if (source.path === undefined) config.loadFromDefault();
   else config.loadFromFile(source.path);
   if (source.context !== undefined) {
-    if (config.getContextObject(source.context) === null) throw new Error(`the kubeconfig has no context "${source.context}"`);
+    if (config.getContextObject(source.context) === null)
+      throw new Error(`the kubeconfig has no context "${source.context}"`);
     config.setCurrentContext(source.context);
   }
   if (config.getCurrentCluster() === null) throw new Error("the kubeconfig names no cluster for its current context");

@@ -30,7 +30,9 @@ export interface Observation {
 /** A holder that promises more is not believed. */
 const leaseSecondsMax = 3_600;
 
-/** Whether the holder is alive shows only in its writing: edits of labels or annotations by others say nothing of it. */
+/**
+ * Whether the holder is alive shows only in its writing: edits of labels or annotations by others say nothing of it.
+ */
 export function observe(before: Observation | undefined, { spec = {} }: Lease, nowMs: number): Observation {
   const written = JSON.stringify([spec.holderIdentity, spec.acquireTime, spec.renewTime, spec.leaseTransitions]);
   return before?.written === written ? before : { written, atMs: nowMs };

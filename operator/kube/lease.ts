@@ -11,7 +11,10 @@ import { singleTry } from "./retry.ts";
 export interface LeaderElectionOptions {
   readonly client: KubeClient;
   readonly lease: Required<ObjectRef> & { readonly namespace: string };
-  /** Who we are; no other process, nor an earlier one of ours, may have the same. For example pod name and a random part. */
+  /**
+   * Who we are; no other process, nor an earlier one of ours, may have the same. For example pod name and a random
+   * part.
+   */
   readonly identity: string;
   /**
    * Called when we begin to lead. A failure ends the term.
@@ -19,7 +22,10 @@ export interface LeaderElectionOptions {
    * @param term aborted when the term ends: whatever acts as leader must end then
    */
   readonly onStarted: (term: AbortSignal) => void | Promise<void>;
-  /** Called after a term ended; resolves when nothing acts as leader any more. Only then the lease is released, or sought again. */
+  /**
+   * Called after a term ended; resolves when nothing acts as leader any more. Only then the lease is released, or
+   * sought again.
+   */
   readonly onStopped: () => void | Promise<void>;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
@@ -55,10 +61,10 @@ const writesMax = 2;
 /**
  * Seeks and keeps a Lease, so that of all processes with its name at most one leads.
  *
- * A term is counted from *before* the last successful write was sent and ends {@link LeaderElectionOptions.renewDeadlineMs}
- * later at the latest, by a timer that no hanging call can hold up; others wait for the longer
- * {@link LeaderElectionOptions.leaseMs} since they saw that write. So a leader knows that it has lost before anybody else can
- * win, as long as the clocks of both run at about the same pace.
+ * A term is counted from *before* the last successful write was sent and ends {@link
+ * LeaderElectionOptions.renewDeadlineMs} later at the latest, by a timer that no hanging call can hold up; others wait
+ * for the longer {@link LeaderElectionOptions.leaseMs} since they saw that write. So a leader knows that it has lost
+ * before anybody else can win, as long as the clocks of both run at about the same pace.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -98,7 +104,10 @@ export class LeaderElection {
     this.#running = this.#run();
   }
 
-  /** Whether we lead at this very moment; true also stops being true when the process was frozen and no timer could fire. */
+  /**
+   * Whether we lead at this very moment; true also stops being true when the process was frozen and no timer could
+   * fire.
+   */
   isLeader(): boolean {
     return this.#term !== undefined && this.#clock.nowMs() < this.#heldUntilMs;
   }
@@ -137,7 +146,10 @@ export class LeaderElection {
       }
     } catch (error) {
       const { log, lease } = this.#options;
-      log.warn({ lease: lease.name, leading: this.#term !== undefined, error: describeError(error) }, "lease attempt failed");
+      log.warn(
+        { lease: lease.name, leading: this.#term !== undefined, error: describeError(error) },
+        "lease attempt failed",
+      );
     }
   }
 

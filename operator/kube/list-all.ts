@@ -6,8 +6,8 @@ import type { KubeList, KubeObject, ResourceType } from "./resource.ts";
 const pagesMax = 2_000;
 
 /**
- * The whole list, read page by page, all of it from one moment. When the pages expire while they are read, it is read anew
- * in one piece.
+ * The whole list, read page by page, all of it from one moment. When the pages expire while they are read, it is read
+ * anew in one piece.
  *
  * @throws KubeError
  */

@@ -5,14 +5,19 @@ interface MaskRule {
 
 const masked = "***";
 
-/** What gives a secret away in a text. No repetition is nested in another or unbounded before an anchor: linear time. */
+/**
+ * What gives a secret away in a text. No repetition is nested in another or unbounded before an anchor: linear time.
+ */
 const rules: readonly MaskRule[] = [
   { pattern: /-----BEGIN [A-Z0-9 ]+-----[^-]*(?:-----END [A-Z0-9 ]+-----)?/gu, by: masked },
   { pattern: /\b(bearer|basic) +[\w.~+/=-]+/giu, by: `$1 ${masked}` },
   { pattern: /\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?/gu, by: masked },
   { pattern: /\bwhs(ec|k)_[\w+/=-]+/gu, by: masked },
   { pattern: /(:\/\/)[^\s/@]+@/gu, by: `$1${masked}@` },
-  { pattern: /\b([\w-]{0,40}(?:password|passwd|secret|token|api[_-]?key))(["']?[=:] ?["']?)[^\s"',;&]+/giu, by: `$1$2${masked}` },
+  {
+    pattern: /\b([\w-]{0,40}(?:password|passwd|secret|token|api[_-]?key))(["']?[=:] ?["']?)[^\s"',;&]+/giu,
+    by: `$1$2${masked}`,
+  },
 ];
 
 /**

@@ -37,8 +37,18 @@ function queueMetrics(registry: Registry, ages: ReadonlySet<() => void>) {
       labelNames: ["name", "controller", "priority"] as const,
     }),
     queueAdds: new Counter({ registers, labelNames, name: "workqueue_adds_total", help: "Keys added to the queue" }),
-    queueRetries: new Counter({ registers, labelNames, name: "workqueue_retries_total", help: "Keys added again after a failure" }),
-    queueDropped: new Counter({ registers, labelNames, name: "heliograph_workqueue_dropped_total", help: "Keys refused by a full queue" }),
+    queueRetries: new Counter({
+      registers,
+      labelNames,
+      name: "workqueue_retries_total",
+      help: "Keys added again after a failure",
+    }),
+    queueDropped: new Counter({
+      registers,
+      labelNames,
+      name: "heliograph_workqueue_dropped_total",
+      help: "Keys refused by a full queue",
+    }),
     queueDuration: new Histogram({
       registers,
       labelNames,
@@ -99,7 +109,12 @@ function controllerMetrics(registry: Registry) {
       help: "How long a reconcile took",
       buckets: [...workBuckets],
     }),
-    activeWorkers: new Gauge({ registers, labelNames, name: "controller_runtime_active_workers", help: "Workers that hold a key" }),
+    activeWorkers: new Gauge({
+      registers,
+      labelNames,
+      name: "controller_runtime_active_workers",
+      help: "Workers that hold a key",
+    }),
     workersMax: new Gauge({
       registers,
       labelNames,
@@ -119,7 +134,12 @@ function informerMetrics(registry: Registry, ages: ReadonlySet<() => void>) {
   const registers = [registry];
   const labelNames = ["informer"] as const;
   return {
-    cachedObjects: new Gauge({ registers, labelNames, name: "heliograph_informer_objects", help: "Objects in the cache" }),
+    cachedObjects: new Gauge({
+      registers,
+      labelNames,
+      name: "heliograph_informer_objects",
+      help: "Objects in the cache",
+    }),
     lastEventAge: new Gauge({
       registers,
       labelNames,

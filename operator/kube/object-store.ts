@@ -1,6 +1,8 @@
 import { type KubeObject, keyOf } from "./resource.ts";
 
-/** How a change became known: by the first list, by the watch, or by a later list that found what the watch had missed. */
+/**
+ * How a change became known: by the first list, by the watch, or by a later list that found what the watch had missed.
+ */
 export type Origin = "initial" | "watch" | "relist";
 
 /** What happened to one object. */
@@ -84,7 +86,8 @@ export class ObjectStore<T extends KubeObject> {
     this.#unindex(key);
     this.#objects.set(key, object);
     this.#index(key, object);
-    if (previous === undefined || isSuccessor) return [...ends, { kind: "added", key, object, previous: undefined, origin }];
+    if (previous === undefined || isSuccessor)
+      return [...ends, { kind: "added", key, object, previous: undefined, origin }];
     return [{ kind: "updated", key, object, previous, origin }];
   }
 

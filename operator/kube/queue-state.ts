@@ -41,8 +41,8 @@ const staleDueMax = 1_024;
  *       └─ schedule ─► scheduled ─release─► ready    └─ asked for meanwhile ─► ready
  * ```
  *
- * A key is at most once ready and at most once running, and never ready while it is running, so that no two workers hold
- * one key and any number of asks is one piece of work.
+ * A key is at most once ready and at most once running, and never ready while it is running, so that no two workers
+ * hold one key and any number of asks is one piece of work.
  */
 export class QueueState {
   readonly #ready: Readonly<Record<Priority, Map<string, number>>> = { edit: new Map(), resync: new Map() };
@@ -71,7 +71,10 @@ export class QueueState {
     return this.#running.size;
   }
 
-  /** Asks for a key. `known`: it waits already; `full`: refused. An edit of a key that waits for a resync makes it an edit. */
+  /**
+   * Asks for a key. `known`: it waits already; `full`: refused. An edit of a key that waits for a resync makes it an
+   * edit.
+   */
   add(key: string, priority: Priority, nowMs: number): "added" | "known" | "full" {
     const running = this.#running.get(key);
     if (running !== undefined) return this.#addRunning(key, running, priority, nowMs);

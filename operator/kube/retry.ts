@@ -35,10 +35,16 @@ export interface TriedCall {
 
 /**
  * The wait before the next try, or undefined when there is none. 429 says that nothing was done, so every call may be
- * repeated; after any other failure only one that does no harm twice. The server's `Retry-After` is a lower bound and is
- * never shortened: where it does not fit the budget, the error goes to the caller, who can wait longer than a call can.
+ * repeated; after any other failure only one that does no harm twice. The server's `Retry-After` is a lower bound and
+ * is never shortened: where it does not fit the budget, the error goes to the caller, who can wait longer than a call
+ * can.
  */
-export function retryWaitMs(error: unknown, call: TriedCall, policy: RetryPolicy, random: () => number): number | undefined {
+export function retryWaitMs(
+  error: unknown,
+  call: TriedCall,
+  policy: RetryPolicy,
+  random: () => number,
+): number | undefined {
   if (!isKubeError(error, "transient") || call.tries >= policy.triesMax) return undefined;
   if (!call.repeatable && error.status !== 429) return undefined;
   const waitMs = Math.max(error.retryAfterMs ?? 0, backoffMs(call.tries, policy.backoff, random));

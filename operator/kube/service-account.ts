@@ -24,10 +24,17 @@ const folderDefault = "/var/run/secrets/kubernetes.io/serviceaccount";
  *
  * @param folder where it is mounted
  */
-export async function findServiceAccount(environment: Environment, folder = folderDefault): Promise<ServiceAccount | undefined> {
+export async function findServiceAccount(
+  environment: Environment,
+  folder = folderDefault,
+): Promise<ServiceAccount | undefined> {
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "443" } = environment;
   if (host === "" || (await textIn(folder, "token")) === undefined) return undefined;
-  return { server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`, namespace: await textIn(folder, "namespace"), folder };
+  return {
+    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    namespace: await textIn(folder, "namespace"),
+    folder,
+  };
 }
 
 /** What proves the pod to the API server right now. @throws Error when a file is missing */

@@ -43,7 +43,8 @@ export class FrameSplitter {
 
   /** @throws KubeError `transient` when the stream ended inside a frame */
   end(): void {
-    if (this.#bytes > 0) throw new KubeError("transient", `${this.#what}: ended inside a frame`, { reason: "HalfFrame" });
+    if (this.#bytes > 0)
+      throw new KubeError("transient", `${this.#what}: ended inside a frame`, { reason: "HalfFrame" });
   }
 
   #keep(part: Uint8Array): void {
@@ -51,7 +52,9 @@ export class FrameSplitter {
     this.#parts.push(part);
     this.#bytes += part.length;
     if (this.#bytes > frameBytesMax) {
-      throw new KubeError("transient", `${this.#what}: a frame exceeds ${frameBytesMax} bytes`, { reason: "FrameTooLarge" });
+      throw new KubeError("transient", `${this.#what}: a frame exceeds ${frameBytesMax} bytes`, {
+        reason: "FrameTooLarge",
+      });
     }
   }
 

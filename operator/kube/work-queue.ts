@@ -34,8 +34,8 @@ const keysMaxDefault = 200_000;
 const priorities: readonly Priority[] = ["edit", "resync"];
 
 /**
- * Keys to reconcile, handed to workers one at a time per key. Holds keys, never objects: a worker reads what is true when
- * it starts. The rules are {@link QueueState}; this adds time, workers and metrics.
+ * Keys to reconcile, handed to workers one at a time per key. Holds keys, never objects: a worker reads what is true
+ * when it starts. The rules are {@link QueueState}; this adds time, workers and metrics.
  */
 export class WorkQueue {
   readonly #labels: { readonly name: string; readonly controller: string };
@@ -116,7 +116,9 @@ export class WorkQueue {
     this.#patient.delete(key);
   }
 
-  /** The next key, or undefined once the queue is shut down and empty. Every key taken must be given to {@link done}. */
+  /**
+   * The next key, or undefined once the queue is shut down and empty. Every key taken must be given to {@link done}.
+   */
   async take(): Promise<TakenKey | undefined> {
     return await new Promise((resolve) => {
       this.#takers.push(resolve);

@@ -24,8 +24,8 @@ export interface EndpointSlice extends KubeObject {
 }
 
 /**
- * The ready pods of a Service, by name. A pod of several address families is asked at the first one, IPv4 before IPv6; a
- * slice without the port has no pods.
+ * The ready pods of a Service, by name. A pod of several address families is asked at the first one, IPv4 before IPv6;
+ * a slice without the port has no pods.
  */
 export function podAddresses(slices: readonly EndpointSlice[], portName: string): readonly PodAddress[] {
   const sorted = slices.toSorted((one, other) => byText(one.addressType ?? "", other.addressType ?? ""));

@@ -19,8 +19,8 @@ const versionCharsMax = 512;
 const shardsMax = 1_000;
 
 /**
- * Reads what a pod answered. Kinds and marks that a later pod knows are left out; anything else that is not as it must be
- * makes the whole report useless: half of the truth is none.
+ * Reads what a pod answered. Kinds and marks that a later pod knows are left out; anything else that is not as it must
+ * be makes the whole report useless: half of the truth is none.
  *
  * @throws TypeError in a sentence
  */

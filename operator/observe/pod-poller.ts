@@ -71,7 +71,9 @@ export class PodPoller {
     const { address, agent, token, clock } = this.#options;
     const query = version === undefined ? "" : `?wait=${waitSeconds}&after=${encodeURIComponent(version)}`;
     const limit = new AbortController();
-    const cancel = clock.after((version === undefined ? 0 : waitSeconds * 1000) + answerMsMax, () => limit.abort(new Error("no answer in time")));
+    const cancel = clock.after((version === undefined ? 0 : waitSeconds * 1000) + answerMsMax, () =>
+      limit.abort(new Error("no answer in time")),
+    );
     try {
       const { statusCode, body } = await request(`${address.url}/configz${query}`, {
         dispatcher: agent,

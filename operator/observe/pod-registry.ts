@@ -32,7 +32,12 @@ const connectTimeoutMs = 3_000;
 /** All ready pods and what each of them obeys. */
 export class PodRegistry {
   readonly #options: PodRegistryOptions;
-  readonly #agent = new Agent({ connections: connectionsPerPod, connect: { timeout: connectTimeoutMs }, headersTimeout: 0, bodyTimeout: 0 });
+  readonly #agent = new Agent({
+    connections: connectionsPerPod,
+    connect: { timeout: connectTimeoutMs },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
   readonly #pods = new Map<string, Known>();
   #emptySinceMs: number | undefined;
 

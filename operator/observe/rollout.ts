@@ -46,7 +46,9 @@ export interface Rolled {
   readonly needs: readonly Need[];
   /** When its present form was published, or first seen so, monotonic milliseconds. */
   readonly publishedAtMs: number;
-  /** Whether its status says already that every ready pod obeys this form. It stays so until a pod reports otherwise. */
+  /**
+   * Whether its status says already that every ready pod obeys this form. It stays so until a pod reports otherwise.
+   */
   readonly isProgrammed: boolean;
 }
 
@@ -78,8 +80,8 @@ interface Behind {
 }
 
 /**
- * Whether every ready pod obeys a resource: runs, for each shard it needs, a revision that held it, without an error for
- * it. A pod's silence proves nothing about what was in force there before; what it reports does.
+ * Whether every ready pod obeys a resource: runs, for each shard it needs, a revision that held it, without an error
+ * for it. A pod's silence proves nothing about what was in force there before; what it reports does.
  */
 export function rolloutOf(rolled: Rolled, pods: Pods, nowMs: number, times: RolloutTimes): Rollout {
   if (pods.list.length === 0) return withoutPods(rolled, pods.emptySinceMs ?? nowMs, nowMs, times);
@@ -93,7 +95,12 @@ export function rolloutOf(rolled: Rolled, pods: Pods, nowMs: number, times: Roll
   return { kind: "failed", pod: failed.pod.name, reason, message };
 }
 
-function withoutPods({ isProgrammed, publishedAtMs }: Rolled, sinceMs: number, nowMs: number, times: RolloutTimes): Rollout {
+function withoutPods(
+  { isProgrammed, publishedAtMs }: Rolled,
+  sinceMs: number,
+  nowMs: number,
+  times: RolloutTimes,
+): Rollout {
   const untilMs = isProgrammed ? sinceMs + times.emptyGraceMs : Math.max(sinceMs, publishedAtMs) + times.graceMs;
   if (nowMs >= untilMs) return { kind: "noPods" };
   return { kind: isProgrammed ? "programmed" : "waiting", untilMs };
@@ -102,7 +109,8 @@ function withoutPods({ isProgrammed, publishedAtMs }: Rolled, sinceMs: number, n
 /** Why a pod does not obey the resource, as far as anybody knows. */
 function behindOf(pod: PodView, { key, generation, needs, isProgrammed }: Rolled): Behind | undefined {
   const { report, silence } = pod;
-  if (report === undefined) return isProgrammed ? undefined : { pod, cause: silence === undefined ? "not heard yet" : "does not answer" };
+  if (report === undefined)
+    return isProgrammed ? undefined : { pod, cause: silence === undefined ? "not heard yet" : "does not answer" };
   const error = report.errors.get(key);
   if (error?.generation === generation) return { pod, cause: undefined, error };
   const unmet = needs.find((need) => !isMet(need, report.shards[need.shard]));
@@ -113,8 +121,8 @@ function behindOf(pod: PodView, { key, generation, needs, isProgrammed }: Rolled
 }
 
 /**
- * A pod that runs what is current obeys it. An earlier revision counts when it held what is needed; one that is no earlier
- * than the current and yet another belongs to a numbering that ended when the Secret was deleted.
+ * A pod that runs what is current obeys it. An earlier revision counts when it held what is needed; one that is no
+ * earlier than the current and yet another belongs to a numbering that ended when the Secret was deleted.
  */
 function isMet({ sinceRevision, current }: Need, shard: ConfigzShard | undefined): boolean {
   if (shard === undefined) return false;
@@ -123,7 +131,9 @@ function isMet({ sinceRevision, current }: Need, shard: ConfigzShard | undefined
 
 function podsText(behind: readonly Behind[], ready: number): string {
   const sorted = behind.toSorted((one, other) => byText(one.pod.name, other.pod.name));
-  const named = sorted.slice(0, podsNamedMax).map(({ pod, cause }) => (cause === undefined ? pod.name : `${pod.name} (${cause})`));
+  const named = sorted
+    .slice(0, podsNamedMax)
+    .map(({ pod, cause }) => (cause === undefined ? pod.name : `${pod.name} (${cause})`));
   const more = sorted.length > podsNamedMax ? [`${sorted.length - podsNamedMax} more`] : [];
   return `${[...named, ...more].join(", ")} of ${ready} ready ${ready === 1 ? "pod" : "pods"}`;
 }
@@ -139,7 +149,9 @@ function consentKey(uid: string): string {
 
 /** What the endpoint of this generation answered last when it was asked for its consent, over all pods. */
 export function consentBy(pods: Pods, uid: string, generation: number): ConfigzMark | undefined {
-  const marks = pods.list.flatMap(({ report }) => report?.marks.get(consentKey(uid)) ?? []).filter((mark) => mark.generation === generation);
+  const marks = pods.list
+    .flatMap(({ report }) => report?.marks.get(consentKey(uid)) ?? [])
+    .filter((mark) => mark.generation === generation);
   return marks.toSorted((one, other) => byText(one.since, other.since)).at(-1);
 }
 

@@ -42,20 +42,36 @@ function readYaml(text: string): unknown {
 
 function withDefaults({ namespaces, ...grant }: GivenGrant): NamespaceGrant {
   // Metrics came later: what a policy of before grants stays as it was.
-  const nothing = { tenants: [], producers: [], storeHosts: [], metrics: ["*"], clients: [], cidrs: [], plaintext: false };
+  const nothing = {
+    tenants: [],
+    producers: [],
+    storeHosts: [],
+    metrics: ["*"],
+    clients: [],
+    cidrs: [],
+    plaintext: false,
+  };
   return { namespaces, ...nothing, ...grant };
 }
 
 function cidrProblems({ cidrs }: NamespaceGrant, index: number): readonly string[] {
-  return cidrs.flatMap((text, at) => (parseCidr(text) === undefined ? [`grants[${index}].cidrs[${at}]: ${text} is no block of addresses`] : []));
+  return cidrs.flatMap((text, at) =>
+    parseCidr(text) === undefined ? [`grants[${index}].cidrs[${at}]: ${text} is no block of addresses`] : [],
+  );
 }
 
 /** `/grants/0/tenants` → `grants[0].tenants`, and what is wrong there. */
 function problemOf({ instancePath, params, keyword, message }: ErrorObject): string {
   const { additionalProperty, missingProperty } = params as Record<string, string | undefined>;
-  const named = [...instancePath.split("/").slice(1), additionalProperty ?? missingProperty ?? ""].filter((name) => name !== "");
-  const field = named.map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`)).join("").replace(/^\./u, "");
-  const words = { additionalProperties: "there is no such field", required: "is required" }[keyword] ?? message ?? keyword;
+  const named = [...instancePath.split("/").slice(1), additionalProperty ?? missingProperty ?? ""].filter(
+    (name) => name !== "",
+  );
+  const field = named
+    .map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`))
+    .join("")
+    .replace(/^\./u, "");
+  const words =
+    { additionalProperties: "there is no such field", required: "is required" }[keyword] ?? message ?? keyword;
   return `${field === "" ? "the policy" : field}: ${words}`;
 }
 

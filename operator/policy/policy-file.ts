@@ -66,7 +66,8 @@ export class PolicyFile {
       }
     } catch (error) {
       const fault = String(error);
-      if (fault !== this.#fault) log.error({ path, error: fault }, "the policy cannot be read; what it was stays in force");
+      if (fault !== this.#fault)
+        log.error({ path, error: fault }, "the policy cannot be read; what it was stays in force");
       this.#fault = fault;
       metrics.policyReloads.inc({ result: "failed" });
     } finally {

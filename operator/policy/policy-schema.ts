@@ -10,8 +10,8 @@ const names = (description: string) => ({
 });
 
 /**
- * JSON Schema of the file that holds the installation's policy. A list that is absent grants nothing. Source: design §3,
- * "installation policy".
+ * JSON Schema of the file that holds the installation's policy. A list that is absent grants nothing. Source: design
+ * §3, "installation policy".
  */
 export const policySchema = {
   type: "object",
@@ -31,7 +31,9 @@ export const policySchema = {
           tenants: names("Tenants that subscriptions may name; * is every one, - the events without a tenant."),
           producers: names("Producers that subscriptions may name; * is every one and a subscription that names none."),
           storeHosts: names("Hosts of store URLs, without the port; *.example.com is every name below example.com."),
-          metrics: names("Metric ids of catalogs; shop_* is every id that begins with shop_. Without the list, every one."),
+          metrics: names(
+            "Metric ids of catalogs; shop_* is every id that begins with shop_. Without the list, every one.",
+          ),
           clients: names("Client ids and scopes that quotas may name; * is every one and a quota that names none."),
           cidrs: names("Blocks that networks.allowCidrs may lie in."),
           plaintext: { type: "boolean", description: "Whether networks.allowPlaintext may be true." },

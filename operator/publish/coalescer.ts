@@ -4,8 +4,8 @@ export interface CoalescerOptions {
   /** From the first change to the run that takes all of them in, in milliseconds; later changes do not put it off. */
   readonly delayMs: number;
   /**
-   * After a run, so many times what it took is left to others before the next begins, within `restMsMax`: what is large is
-   * done less often, so that many changes one after another never keep a processor to themselves.
+   * After a run, so many times what it took is left to others before the next begins, within `restMsMax`: what is large
+   * is done less often, so that many changes one after another never keep a processor to themselves.
    *
    * @default 0
    */

@@ -116,12 +116,20 @@ export class DesiredState {
     const { policy, metrics, onDesired, clock } = this.#options;
     const startedMs = clock.nowMs();
     const before = this.#before();
-    const held = new Map(all.filter(isPaused).flatMap((resource): [Resource, ConfigPart][] => {
-      const part = before.partOf(resource);
-      return part === undefined ? [] : [[resource, part]];
-    }));
+    const held = new Map(
+      all.filter(isPaused).flatMap((resource): [Resource, ConfigPart][] => {
+        const part = before.partOf(resource);
+        return part === undefined ? [] : [[resource, part]];
+      }),
+    );
     const compiled = all.filter((resource) => !isPaused(resource) || held.has(resource));
-    const { config, verdicts, againMs } = this.#compile({ resources: compiled, secrets, policy: policy(), held, before });
+    const { config, verdicts, againMs } = this.#compile({
+      resources: compiled,
+      secrets,
+      policy: policy(),
+      held,
+      before,
+    });
     this.#lookAgain(againMs - before.nowMs);
     const fitted = this.#fit(config, all);
     const judgements = this.#judge(all, verdicts, fitted);
@@ -135,7 +143,11 @@ export class DesiredState {
   /** What the shards hold is what was in force: it outlives every replica. */
   #before(): Before {
     const { publications, lastGoodMs, clock } = this.#options;
-    return { partOf: (resource) => publications.part(keyOf(resource), resource.metadata.uid), nowMs: clock.wallMs(), lastGoodMs };
+    return {
+      partOf: (resource) => publications.part(keyOf(resource), resource.metadata.uid),
+      nowMs: clock.wallMs(),
+      lastGoodMs,
+    };
   }
 
   /** Time alone will make something else of what is in force. */
@@ -162,13 +174,20 @@ export class DesiredState {
     { shards, tooLarge }: ReturnType<typeof fitIntoShards>,
   ): ReadonlyMap<string, Judgement> {
     const verdictOf = new Map(verdicts.map((verdict) => [resourceKey(verdict.kind, verdict), verdict]));
-    const digests = [...shards.values()].flatMap(({ shard }) => ("digests" in shard ? Object.entries(shard.digests) : []));
+    const digests = [...shards.values()].flatMap(({ shard }) =>
+      "digests" in shard ? Object.entries(shard.digests) : [],
+    );
     const digestOf = new Map(digests);
     const before = this.#desired?.judgements;
     return new Map(
       all.map((resource) => {
         const key = keyOf(resource);
-        const judgement = { resource, verdict: verdictOf.get(key), isTooLarge: tooLarge.has(key), digest: digestOf.get(key) };
+        const judgement = {
+          resource,
+          verdict: verdictOf.get(key),
+          isTooLarge: tooLarge.has(key),
+          digest: digestOf.get(key),
+        };
         const known = before?.get(key);
         return [key, known !== undefined && isSame(known, judgement) ? known : judgement];
       }),

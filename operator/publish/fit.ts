@@ -35,8 +35,8 @@ interface Entry {
 }
 
 /**
- * Splits a configuration. What does not fit into its shard is left out, the youngest resources first, and everything else
- * is published: the same configuration with the same ages always gives the same.
+ * Splits a configuration. What does not fit into its shard is left out, the youngest resources first, and everything
+ * else is published: the same configuration with the same ages always gives the same.
  */
 export function fitIntoShards(config: RuntimeConfig, options: FitOptions): Fitted {
   const { counts, split, configzToken, bytesMax = shardBytesMax } = options;
@@ -48,7 +48,11 @@ export function fitIntoShards(config: RuntimeConfig, options: FitOptions): Fitte
   for (const shard of [...first.values()].filter(isFull)) {
     const inShard = entriesOf(config).filter((entry) => !tooLarge.has(entry.key) && isIn(shard.name, entry, counts));
     const trial = (entries: readonly Entry[]): boolean => !isFull(encoded(shard.name, entries, config, options));
-    for (const { key } of leftOut(inShard.sort((one, other) => options.byAge(one.key, other.key)), trial)) tooLarge.add(key);
+    for (const { key } of leftOut(
+      inShard.sort((one, other) => options.byAge(one.key, other.key)),
+      trial,
+    ))
+      tooLarge.add(key);
   }
   return { shards: split(without(config, tooLarge), configzToken), tooLarge };
 }
@@ -73,9 +77,16 @@ function leftOut(entries: readonly Entry[], fits: (entries: readonly Entry[]) =>
 }
 
 /** The shard of that name if only these entries were in it. */
-function encoded(name: string, entries: readonly Entry[], { material }: RuntimeConfig, { counts, configzToken }: FitOptions): EncodedShard {
+function encoded(
+  name: string,
+  entries: readonly Entry[],
+  { material }: RuntimeConfig,
+  { counts, configzToken }: FitOptions,
+): EncodedShard {
   const parts = without(entriesConfig(entries), new Set());
-  const ids = entries.flatMap(({ config }) => materialIdsOf(config)).filter((id) => shardOfMaterial(id, counts) === name);
+  const ids = entries
+    .flatMap(({ config }) => materialIdsOf(config))
+    .filter((id) => shardOfMaterial(id, counts) === name);
   const held = Object.fromEntries(ids.map((id) => [id, material[id] ?? ""]));
   const config = name.startsWith("keys-") ? { ...emptyConfig, material: held } : parts;
   const shard = splitIntoShards(config, counts, configzToken).get(name);
@@ -89,8 +100,14 @@ function isIn(name: string, { kind, config }: Entry, counts: ShardCounts): boole
 }
 
 function entriesOf({ partners, catalogs, quotas }: RuntimeConfig): Entry[] {
-  const of = (kind: Kind) => (config: Entry["config"]): Entry => ({ kind, config, key: resourceKey(kind, config) });
-  return [...partners.map(of("WebhookPartner")), ...catalogs.map(of("MetricCatalog")), ...quotas.map(of("QueryClassQuota"))];
+  const of =
+    (kind: Kind) =>
+    (config: Entry["config"]): Entry => ({ kind, config, key: resourceKey(kind, config) });
+  return [
+    ...partners.map(of("WebhookPartner")),
+    ...catalogs.map(of("MetricCatalog")),
+    ...quotas.map(of("QueryClassQuota")),
+  ];
 }
 
 function entriesConfig(entries: readonly Entry[]): RuntimeConfig {

@@ -29,7 +29,8 @@ export type PublishPlan = readonly (readonly EncodedShard[])[];
  *   3. shards of keys without what nobody names any more
  * ```
  *
- * A shard that is as it must be is not in the plan. Carried out half, the plan for what is there then leads to the same end.
+ * A shard that is as it must be is not in the plan. Carried out half, the plan for what is there then leads to the same
+ * end.
  */
 export function planPublish(
   published: ReadonlyMap<string, PublishedState>,
@@ -37,7 +38,10 @@ export function planPublish(
   counts: ShardCounts,
 ): PublishPlan {
   const shards = [...desired.values()];
-  const [resources, keys] = [shards.filter(({ shard }) => "partners" in shard), shards.filter(({ shard }) => "material" in shard)];
+  const [resources, keys] = [
+    shards.filter(({ shard }) => "partners" in shard),
+    shards.filter(({ shard }) => "material" in shard),
+  ];
   let names: ReadonlySet<string> | undefined;
   const named = (): ReadonlySet<string> => (names ??= namedMaterial([...published.values()]));
   const additions = keys.flatMap((key) => addition(key, published.get(key.name), named, counts) ?? []);
@@ -61,12 +65,19 @@ function addition(
   if (published === undefined || present === undefined || !("material" in present)) return desired;
   const isThere = Object.keys(wanted.material).every((id) => Object.hasOwn(present.material, id));
   if (isThere && published.isIntact && present.configzToken === wanted.configzToken) return undefined;
-  const still = Object.entries(present.material).filter(([id]) => !Object.hasOwn(wanted.material, id) && named().has(id));
+  const still = Object.entries(present.material).filter(
+    ([id]) => !Object.hasOwn(wanted.material, id) && named().has(id),
+  );
   return still.length === 0 ? desired : withMore(desired, wanted, Object.fromEntries(still), counts);
 }
 
 /** The shard of keys with more material, if a Secret has room for it. */
-function withMore(desired: EncodedShard, wanted: KeyShard, more: KeyShard["material"], counts: ShardCounts): EncodedShard {
+function withMore(
+  desired: EncodedShard,
+  wanted: KeyShard,
+  more: KeyShard["material"],
+  counts: ShardCounts,
+): EncodedShard {
   const material = { ...more, ...wanted.material };
   const both = splitIntoShards({ ...emptyConfig, material }, counts, wanted.configzToken).get(desired.name);
   // Pods keep the material of what they still obey, so that this costs them nothing but a moment's report.

@@ -20,15 +20,18 @@ export interface Publication {
 type Version = Need["current"];
 
 /**
- * What the shards hold and since which revision. A shard that is deleted or spoilt changes nothing here: pods keep the last
- * good one, and it is about to be written again.
+ * What the shards hold and since which revision. A shard that is deleted or spoilt changes nothing here: pods keep the
+ * last good one, and it is about to be written again.
  */
 export class Publications {
   readonly #counts: ShardCounts;
   /** By shard, by `<Kind>/<namespace>/<name>`. */
   readonly #resources = new Map<string, ReadonlyMap<string, Publication>>();
   /** By shard, by material id: bytes and the first revision that held them. */
-  readonly #material = new Map<string, ReadonlyMap<string, { readonly base64: string; readonly sinceRevision: number }>>();
+  readonly #material = new Map<
+    string,
+    ReadonlyMap<string, { readonly base64: string; readonly sinceRevision: number }>
+  >();
   readonly #current = new Map<string, Version>();
   readonly #shardOf = new Map<string, string>();
   readonly #parts = new WeakMap<Publication, ConfigPart>();
@@ -111,7 +114,10 @@ export class Publications {
     const gone = [...before.keys()].filter((key) => !after.has(key));
     for (const key of gone) this.#shardOf.delete(key);
     for (const key of after.keys()) this.#shardOf.set(key, shard.shard);
-    return [...gone, ...[...after].filter(([key, { digest }]) => before.get(key)?.digest !== digest).map(([key]) => key)];
+    return [
+      ...gone,
+      ...[...after].filter(([key, { digest }]) => before.get(key)?.digest !== digest).map(([key]) => key),
+    ];
   }
 
   #takeMaterial({ shard, material }: KeyShard, revision: number): readonly string[] {
@@ -127,8 +133,14 @@ export class Publications {
 /** Without what another version wrote and this one cannot read; that is about to be written anew. */
 function partsOf({ partners, catalogs, quotas }: ConfigShard): readonly (readonly [string, Publication["part"]])[] {
   return [
-    ...partners.filter(isReadable).map((config) => [resourceKey("WebhookPartner", config), { kind: "WebhookPartner", config }] as const),
-    ...catalogs.filter(isReadable).map((config) => [resourceKey("MetricCatalog", config), { kind: "MetricCatalog", config }] as const),
-    ...quotas.filter(isReadable).map((config) => [resourceKey("QueryClassQuota", config), { kind: "QueryClassQuota", config }] as const),
+    ...partners
+      .filter(isReadable)
+      .map((config) => [resourceKey("WebhookPartner", config), { kind: "WebhookPartner", config }] as const),
+    ...catalogs
+      .filter(isReadable)
+      .map((config) => [resourceKey("MetricCatalog", config), { kind: "MetricCatalog", config }] as const),
+    ...quotas
+      .filter(isReadable)
+      .map((config) => [resourceKey("QueryClassQuota", config), { kind: "QueryClassQuota", config }] as const),
   ];
 }

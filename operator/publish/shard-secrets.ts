@@ -84,7 +84,9 @@ export class ShardSecrets {
     this.#handlers.push(handler);
   }
 
-  /** Calls the handler whenever there is a shard of an earlier number of shards, which {@link removeSurplus} removes. */
+  /**
+   * Calls the handler whenever there is a shard of an earlier number of shards, which {@link removeSurplus} removes.
+   */
   onSurplus(handler: () => void): void {
     this.#surplusHandlers.push(handler);
   }
@@ -135,12 +137,20 @@ export class ShardSecrets {
 
   async #send(encoded: EncodedShard, known: PublishedShard | undefined, signal: AbortSignal): Promise<SecretObject> {
     const { client, namespace, prefix } = this.#options;
-    const secret = secretOf(encoded, { namespace, prefix, revision: this.#nextRevision(encoded.name), before: known?.secret });
+    const secret = secretOf(encoded, {
+      namespace,
+      prefix,
+      revision: this.#nextRevision(encoded.name),
+      before: known?.secret,
+    });
     try {
-      return known === undefined ? await client.create(secretType, secret, { signal }) : await client.replace(secretType, secret, { signal });
+      return known === undefined
+        ? await client.create(secretType, secret, { signal })
+        : await client.replace(secretType, secret, { signal });
     } catch (error) {
       if (known === undefined && isKubeError(error, "alreadyExists")) return await this.#adopt(encoded, signal);
-      if (known !== undefined && isKubeError(error, "invalid", "notFound")) return await this.#makeAnew(encoded, known, signal);
+      if (known !== undefined && isKubeError(error, "invalid", "notFound"))
+        return await this.#makeAnew(encoded, known, signal);
       throw error;
     }
   }
@@ -148,8 +158,15 @@ export class ShardSecrets {
   /** A Secret of that name is there, and the watch does not see it: it lacks the label. */
   async #adopt(encoded: EncodedShard, signal: AbortSignal): Promise<SecretObject> {
     const { client, namespace, prefix } = this.#options;
-    const secret = await client.get<SecretObject>(secretType, { namespace, name: shardSecretName(prefix, encoded.name) }, { signal });
-    this.#options.log.warn({ shard: encoded.name }, "a Secret of the shard's name is there without its label; it is taken over");
+    const secret = await client.get<SecretObject>(
+      secretType,
+      { namespace, name: shardSecretName(prefix, encoded.name) },
+      { signal },
+    );
+    this.#options.log.warn(
+      { shard: encoded.name },
+      "a Secret of the shard's name is there without its label; it is taken over",
+    );
     this.#revisions.set(encoded.name, Math.max(this.#revisions.get(encoded.name) ?? 0, revisionOf(secret)));
     return await this.#send(encoded, this.#read(encoded.name, secret), signal);
   }
@@ -159,7 +176,12 @@ export class ShardSecrets {
     const { client, namespace, prefix, log } = this.#options;
     log.warn({ shard: encoded.name }, "the Secret of the shard cannot be changed; it is made anew");
     await this.#delete(known.secret, signal);
-    const secret = secretOf(encoded, { namespace, prefix, revision: this.#nextRevision(encoded.name), before: undefined });
+    const secret = secretOf(encoded, {
+      namespace,
+      prefix,
+      revision: this.#nextRevision(encoded.name),
+      before: undefined,
+    });
     return await client.create(secretType, secret, { signal });
   }
 
@@ -195,11 +217,15 @@ export class ShardSecrets {
 
   #read(name: string, secret: SecretObject): PublishedShard {
     const reading = readingOf(secret, name, this.#options.counts, this.#written.get(name));
-    const { shard, sha256, revision } = reading.error === undefined ? reading : { shard: undefined, sha256: undefined, revision: 0 };
+    const { shard, sha256, revision } =
+      reading.error === undefined ? reading : { shard: undefined, sha256: undefined, revision: 0 };
     return { name, secret, shard, sha256, revision, isIntact: isIntact(secret, this.#options.prefix) };
   }
 
-  /** After all that the shard ever had, as far as anybody remembers: a Secret that is missing had at most that of the others. */
+  /**
+   * After all that the shard ever had, as far as anybody remembers: a Secret that is missing had at most that of the
+   * others.
+   */
   #nextRevision(name: string): number {
     const own = this.#revisions.get(name);
     return (own ?? Math.max(0, ...this.#revisions.values())) + 1;
@@ -257,7 +283,8 @@ function readingOf(
   counts: ShardCounts,
   written: EncodedShard | undefined,
 ): Reading | { readonly error: string } {
-  const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 } = secret.metadata.annotations ?? {};
+  const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 } =
+    secret.metadata.annotations ?? {};
   const isOurs = written !== undefined && sha256 === written.sha256 && /^[1-9]\d{0,14}$/u.test(revision);
   if (isOurs && secret.data?.[shardEntry] === Buffer.from(written.bytes).toString("base64")) {
     return { revision: Number(revision), sha256, shard: written.shard };

@@ -1,7 +1,8 @@
 /**
  * A map that forgets: when the weights of its values exceed the bound, the ones set or used longest ago make way.
  *
- * Iteration is not offered on purpose: what a bounded map still holds is nobody's business but the one's who asks by key.
+ * Iteration is not offered on purpose: what a bounded map still holds is nobody's business but the one's who asks by
+ * key.
  */
 export class BoundedMap<K, V> {
   // Insertion order is the order of use.

@@ -8,8 +8,8 @@ export interface Pace {
 export const turnMs = 1;
 
 /**
- * Nothing under way. Between two turns the event loop goes round, and in each round only one of those who have more to do goes on:
- * however many they are, others wait for a single turn.
+ * Nothing under way. Between two turns the event loop goes round, and in each round only one of those who have more to
+ * do goes on: however many they are, others wait for a single turn.
  *
  * @param now milliseconds. @default performance.now
  */

@@ -20,7 +20,10 @@ export function fullBucket({ burst }: Rate, atMs: number): Bucket {
 /** The bucket at a later instant. One that holds more than it may, since its limits shrank, loses the rest. */
 export function refilled(bucket: Bucket, { perSecond, burst }: Rate, nowMs: number): Bucket {
   const elapsedMs = Math.max(0, nowMs - bucket.atMs);
-  return { tokens: Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1_000), atMs: Math.max(bucket.atMs, nowMs) };
+  return {
+    tokens: Math.min(burst, bucket.tokens + (elapsedMs * perSecond) / 1_000),
+    atMs: Math.max(bucket.atMs, nowMs),
+  };
 }
 
 /** The bucket without `count` tokens, which may be more than it has. */

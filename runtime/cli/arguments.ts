@@ -101,7 +101,8 @@ function runArguments(folder: string, given: Given): RunArguments {
 function tokenArguments(given: Given): TokenArguments {
   const ttl = given.text("ttl");
   const ttlSeconds = parseDuration(ttl) ?? Number.NaN;
-  if (!(ttlSeconds <= ttlSecondsMax)) throw new UsageError(`--ttl is a duration such as 90s, 30m or 12h, at most 30d, not ${ttl}.`);
+  if (!(ttlSeconds <= ttlSecondsMax))
+    throw new UsageError(`--ttl is a duration such as 90s, 30m or 12h, at most 30d, not ${ttl}.`);
   return {
     dataFolder: given.text("data"),
     ttlSeconds,

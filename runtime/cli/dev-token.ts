@@ -16,7 +16,16 @@ export async function devToken(args: TokenArguments): Promise<ExitName> {
   return "done";
 }
 
-function claimsOf({ client, tenants, scopes, roles, regions, environments, metrics, partners }: TokenArguments): object & Record<string, unknown> {
+function claimsOf({
+  client,
+  tenants,
+  scopes,
+  roles,
+  regions,
+  environments,
+  metrics,
+  partners,
+}: TokenArguments): object & Record<string, unknown> {
   const lists = { roles, regions, environments, metrics, partners };
   const narrowing = Object.entries(lists).filter(([, list]) => list.length > 0);
   return { sub: client, client_id: client, scope: scopes.join(" "), tenants, ...Object.fromEntries(narrowing) };

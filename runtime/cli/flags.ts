@@ -20,17 +20,40 @@ const data: Flag = {
 };
 
 const port: Flag = { name: "port", value: "PORT", help: "Port of both APIs; 0 picks a free one.", standard: "8080" };
-const adminPort: Flag = { name: "admin-port", value: "PORT", help: "Port of health, readiness and metrics; 0 picks a free one.", standard: "9090" };
-const host: Flag = { name: "host", value: "ADDRESS", help: "Address that both ports are opened on.", standard: "127.0.0.1" };
-const natsServer: Flag = { name: "nats-server", value: "PATH", help: "The nats-server program to start; without it, the first on PATH, else the one that a checkout built." };
-const settings: Flag = { name: "settings", value: "FILE", help: "Installation settings; without it the defaults hold." };
+const adminPort: Flag = {
+  name: "admin-port",
+  value: "PORT",
+  help: "Port of health, readiness and metrics; 0 picks a free one.",
+  standard: "9090",
+};
+const host: Flag = {
+  name: "host",
+  value: "ADDRESS",
+  help: "Address that both ports are opened on.",
+  standard: "127.0.0.1",
+};
+const natsServer: Flag = {
+  name: "nats-server",
+  value: "PATH",
+  help: "The nats-server program to start; without it, the first on PATH, else the one that a checkout built.",
+};
+const settings: Flag = {
+  name: "settings",
+  value: "FILE",
+  help: "Installation settings; without it the defaults hold.",
+};
 const drainSeconds: Flag = {
   name: "drain-seconds",
   value: "SECONDS",
   help: "How long requests and attempts under way may take to end.",
   standard: "20",
 };
-const logLevel: Flag = { name: "log-level", value: "LEVEL", help: "Least level that is logged: debug, info, warn or error.", standard: "info" };
+const logLevel: Flag = {
+  name: "log-level",
+  value: "LEVEL",
+  help: "Least level that is logged: debug, info, warn or error.",
+  standard: "info",
+};
 
 export const runFlags = [
   port,
@@ -48,20 +71,42 @@ export const runtimeFlags = [
   {
     name: "config",
     value: "WHERE",
-    help: "The configuration: `kubernetes` for the Secrets that the operator writes, a folder as of `run`, or a file that holds a compiled one.",
+    help:
+      "The configuration: `kubernetes` for the Secrets that the operator writes, a folder as of `run`, or a file " +
+      "that holds a compiled one.",
     required: true,
   },
-  { name: "namespace", value: "NAMESPACE", help: "Namespace of the Secrets; without it the pod's own, or that of the kubeconfig's context." },
+  {
+    name: "namespace",
+    value: "NAMESPACE",
+    help: "Namespace of the Secrets; without it the pod's own, or that of the kubeconfig's context.",
+  },
   { name: "config-prefix", value: "PREFIX", help: "First part of the Secrets' names.", standard: "heliograph" },
   { name: "shards", value: "COUNT", help: "Secrets that hold resources; the same as the operator's.", standard: "32" },
-  { name: "key-shards", value: "COUNT", help: "Secrets that hold key material; the same as the operator's.", standard: "8" },
-  { name: "kubeconfig", value: "FILE", help: "The way to the API server; without it the files of KUBECONFIG, else the pod's service account." },
+  {
+    name: "key-shards",
+    value: "COUNT",
+    help: "Secrets that hold key material; the same as the operator's.",
+    standard: "8",
+  },
+  {
+    name: "kubeconfig",
+    value: "FILE",
+    help: "The way to the API server; without it the files of KUBECONFIG, else the pod's service account.",
+  },
   {
     name: "config-cache",
     value: "DIR",
-    help: "Folder of copies of the Secrets, signing keys included, for a start while the API server is away; without it none are kept.",
+    help:
+      "Folder of copies of the Secrets, signing keys included, for a start while the API server is away; without " +
+      "it none are kept.",
   },
-  { name: "nats", value: "URL", help: "NATS to use, or `embedded` for a nats-server of the program's own.", required: true },
+  {
+    name: "nats",
+    value: "URL",
+    help: "NATS to use, or `embedded` for a nats-server of the program's own.",
+    required: true,
+  },
   { name: "nats-ca", value: "FILE", help: "Certificates that NATS's own is checked against." },
   { name: "nats-cert", value: "FILE", help: "Certificate that the program shows to NATS." },
   { name: "nats-key", value: "FILE", help: "Key of that certificate." },
@@ -71,11 +116,17 @@ export const runtimeFlags = [
   adminPort,
   { ...host, standard: "0.0.0.0" },
   settings,
-  { name: "pod-name", value: "NAME", help: "Name of this pod, unique among those that share NATS; without it the name of the host." },
+  {
+    name: "pod-name",
+    value: "NAME",
+    help: "Name of this pod, unique among those that share NATS; without it the name of the host.",
+  },
   {
     name: "unready-seconds",
     value: "SECONDS",
-    help: "How long requests are still taken after a signal, while readiness is red, so that load balancers notice; comes before the drain.",
+    help:
+      "How long requests are still taken after a signal, while readiness is red, so that load balancers notice; " +
+      "comes before the drain.",
     standard: "5",
   },
   drainSeconds,
@@ -85,15 +136,42 @@ export const runtimeFlags = [
 export const validateFlags = [] as const satisfies readonly Flag[];
 
 export const devTokenFlags = [
-  { name: "tenant", value: "TENANT", help: "A tenant of the token; `*` is every tenant, `-` events without one.", multiple: true, required: true },
-  { name: "scope", value: "SCOPE", help: "A scope of the token, for example events:write.", multiple: true, required: true },
+  {
+    name: "tenant",
+    value: "TENANT",
+    help: "A tenant of the token; `*` is every tenant, `-` events without one.",
+    multiple: true,
+    required: true,
+  },
+  {
+    name: "scope",
+    value: "SCOPE",
+    help: "A scope of the token, for example events:write.",
+    multiple: true,
+    required: true,
+  },
   { name: "client", value: "CLIENT", help: "Client that the token is for.", standard: "dev" },
   { name: "role", value: "ROLE", help: "A role of the token.", multiple: true },
   { name: "region", value: "REGION", help: "A region of the token; without one, every region.", multiple: true },
-  { name: "environment", value: "ENVIRONMENT", help: "An environment of the token; without one, every environment.", multiple: true },
+  {
+    name: "environment",
+    value: "ENVIRONMENT",
+    help: "An environment of the token; without one, every environment.",
+    multiple: true,
+  },
   { name: "metric", value: "METRIC", help: "A metric of the token; without one, every metric.", multiple: true },
-  { name: "partner", value: "NAMESPACE/NAME", help: "A webhook partner of the token; without one, every partner.", multiple: true },
-  { name: "ttl", value: "DURATION", help: "How long the token is valid, for example 30m or 12h; at most 30d.", standard: "1h" },
+  {
+    name: "partner",
+    value: "NAMESPACE/NAME",
+    help: "A webhook partner of the token; without one, every partner.",
+    multiple: true,
+  },
+  {
+    name: "ttl",
+    value: "DURATION",
+    help: "How long the token is valid, for example 30m or 12h; at most 30d.",
+    standard: "1h",
+  },
   data,
 ] as const satisfies readonly Flag[];
 

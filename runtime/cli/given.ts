@@ -10,8 +10,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type FlagValues = Readonly<Record<string, readonly string[] | undefined>>;
 
 /**
- * What Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`: never somebody's wish. Source:
- * Kubernetes documentation, "Service", "Environment variables".
+ * What Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`: never somebody's wish.
+ * Source: Kubernetes documentation, "Service", "Environment variables".
  */
 const serviceLink = /^(?:tcp|udp|sctp):\/\//u;
 
@@ -29,7 +29,9 @@ export class Given {
 
   list(name: string): readonly string[] {
     const flag = this.flag(name);
-    const inherited = this.inherited(flag)?.split(",").filter((value) => value !== "");
+    const inherited = this.inherited(flag)
+      ?.split(",")
+      .filter((value) => value !== "");
     const list = this.values[name]?.flatMap((values) => values.split(",")) ?? inherited ?? [];
     if (flag.required === true && list.length === 0) throw new UsageError(`--${name} is required.`);
     if (list.includes("")) throw new UsageError(`--${name} is empty.`);

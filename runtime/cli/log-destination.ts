@@ -19,12 +19,17 @@ const errorLevel = 50;
 const flushedMsMax = 1_000;
 
 /**
- * Writes log lines to the standard error many at a time: one write for each line, at once, costs more than making it, and a
- * reader that does not read would stop the program. What is left is written when the process exits; `kill -9` loses the
- * lines of the last {@link gatherMs} milliseconds.
+ * Writes log lines to the standard error many at a time: one write for each line, at once, costs more than making it,
+ * and a reader that does not read would stop the program. What is left is written when the process exits; `kill -9`
+ * loses the lines of the last {@link gatherMs} milliseconds.
  */
 export function createLogDestination(): LogDestination {
-  const gathered = pino.destination({ dest: standardError, sync: false, minLength: gatheredBytes, maxLength: heldBytesMax });
+  const gathered = pino.destination({
+    dest: standardError,
+    sync: false,
+    minLength: gatheredBytes,
+    maxLength: heldBytesMax,
+  });
   let timer: NodeJS.Timeout | undefined;
   const flush = (): void => {
     clearTimeout(timer);

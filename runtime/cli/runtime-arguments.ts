@@ -61,7 +61,8 @@ function natsPlaceOf(given: Given): NatsPlace {
 
 function tlsOf(given: Given): Pick<NatsAccess, "tls"> {
   const [caFile, certFile, keyFile] = ["nats-ca", "nats-cert", "nats-key"].map((flag) => given.optional(flag));
-  if ((certFile === undefined) !== (keyFile === undefined)) throw new UsageError("--nats-cert and --nats-key are given together.");
+  if ((certFile === undefined) !== (keyFile === undefined))
+    throw new UsageError("--nats-cert and --nats-key are given together.");
   const tls = {
     ...(caFile === undefined ? {} : { caFile }),
     ...(certFile === undefined ? {} : { certFile }),

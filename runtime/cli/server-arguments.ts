@@ -18,7 +18,8 @@ const logLevels = ["debug", "info", "warn", "error"];
 export function serverArguments(given: Given): ServerArguments {
   const settingsFile = given.optional("settings");
   const logLevel = given.text("log-level");
-  if (!logLevels.includes(logLevel)) throw new UsageError(`--log-level is one of ${logLevels.join(", ")}, not ${logLevel}.`);
+  if (!logLevels.includes(logLevel))
+    throw new UsageError(`--log-level is one of ${logLevels.join(", ")}, not ${logLevel}.`);
   return {
     port: given.whole("port", portMax),
     adminPort: given.whole("admin-port", portMax),

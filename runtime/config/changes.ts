@@ -18,7 +18,9 @@ export interface ObjectChange {
 export function changesBetween(before: FolderState | undefined, after: FolderState): readonly ObjectChange[] {
   const known = new Map(before === undefined ? [] : marked(before));
   const present = marked(after);
-  const changed = present.filter(([object, { mark }]) => known.get(object)?.mark !== mark).map(([, { change }]) => change);
+  const changed = present
+    .filter(([object, { mark }]) => known.get(object)?.mark !== mark)
+    .map(([, { change }]) => change);
   const gone = new Set(known.keys()).difference(new Set(present.map(([object]) => object)));
   return [...changed, ...[...gone].map((object): ObjectChange => ({ object, outcome: "removed" }))];
 }

@@ -10,8 +10,8 @@ const pollMsDefault = 200;
 const fileBytesMax = 64 * 1024 * 1024;
 
 /**
- * Configuration from a file that holds what `compile` made, as JSON. It is looked at again and again, as a folder is; a file
- * that cannot be read, or is none, changes nothing.
+ * Configuration from a file that holds what `compile` made, as JSON. It is looked at again and again, as a folder is; a
+ * file that cannot be read, or is none, changes nothing.
  */
 export class CompiledFileSource implements ConfigSource {
   private readonly path: string;
@@ -88,7 +88,10 @@ async function readConfig(path: string): Promise<RuntimeConfig> {
 }
 
 function isRuntimeConfig(value: unknown): value is RuntimeConfig {
-  const { schema, partners, catalogs, quotas, classDefaults, material } = (value ?? {}) as Record<keyof RuntimeConfig, unknown>;
+  const { schema, partners, catalogs, quotas, classDefaults, material } = (value ?? {}) as Record<
+    keyof RuntimeConfig,
+    unknown
+  >;
   const isMap = (part: unknown): boolean => typeof part === "object" && part !== null && !Array.isArray(part);
   return schema === 1 && [partners, catalogs, quotas].every(Array.isArray) && isMap(classDefaults) && isMap(material);
 }

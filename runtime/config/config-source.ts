@@ -14,7 +14,9 @@ export interface ConfigState {
   readonly configzToken?: string;
 }
 
-/** Where the configuration comes from: a folder, or a cluster. It always holds one; what cannot be read changes nothing. */
+/**
+ * Where the configuration comes from: a folder, or a cluster. It always holds one; what cannot be read changes nothing.
+ */
 export interface ConfigSource<State extends ConfigState = ConfigState> {
   current(): State;
   /** Tells of every later state, one after another. @returns what ends the telling */

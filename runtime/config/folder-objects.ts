@@ -45,7 +45,10 @@ export function readObjects(files: readonly FolderFile[], previous: FolderObject
     for (const document of file.documents) reading.add({ ...placed(file, document), value: document.value });
   }
   const broken = new Set(files.filter(({ problems }) => problems.length > 0).map(({ name }) => name));
-  return reading.finish(broken, files.flatMap(({ problems }) => problems));
+  return reading.finish(
+    broken,
+    files.flatMap(({ problems }) => problems),
+  );
 }
 
 function placed({ name }: FolderFile, { lineOf }: YamlDocument): Omit<Placed, "value"> {
@@ -97,7 +100,11 @@ class Reading {
     }
     for (const [index, value] of items.entries()) {
       const prefix = `items[${index}]`;
-      this.add({ value, file: list.file, lineOf: (field) => list.lineOf(field === "" ? prefix : `${prefix}.${field}`) });
+      this.add({
+        value,
+        file: list.file,
+        lineOf: (field) => list.lineOf(field === "" ? prefix : `${prefix}.${field}`),
+      });
     }
   }
 

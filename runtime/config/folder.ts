@@ -155,7 +155,10 @@ class FolderReader {
     }
     this.files = files;
     this.signature = signatureOf(entries);
-    this.objects = readObjects([...files.values()].map(({ file }) => file), this.objects);
+    this.objects = readObjects(
+      [...files.values()].map(({ file }) => file),
+      this.objects,
+    );
     this.hasTooMany = entries.length > filesMax;
     return this.compile();
   }
@@ -203,7 +206,9 @@ function stateOf(
   const all = [...objects];
   const { config, verdicts, againMs } = compile({
     resources: all.flatMap(([, { resource }]) => resource ?? []),
-    secrets: new Map(all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]]))),
+    secrets: new Map(
+      all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]])),
+    ),
     policy,
     before,
   });

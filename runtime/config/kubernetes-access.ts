@@ -28,7 +28,9 @@ export interface TlsMaterial {
 export interface KubernetesAccess {
   /** Namespace of the pod, or of the kubeconfig's context. */
   readonly namespace: string | undefined;
-  /** Reads every file again, so that a rotated token, certificate or CA counts. @throws Error when one cannot be read */
+  /**
+   * Reads every file again, so that a rotated token, certificate or CA counts. @throws Error when one cannot be read
+   */
   read(): Promise<KubernetesCredentials>;
 }
 
@@ -44,13 +46,16 @@ export interface KubernetesAccessOptions {
 const serviceAccountFolderDefault = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Finds the way to the API server: a kubeconfig when one is named, by the option or by `KUBECONFIG`, else the pod's service
- * account.
+ * Finds the way to the API server: a kubeconfig when one is named, by the option or by `KUBECONFIG`, else the pod's
+ * service account.
  * @throws Error in a sentence for people
  */
 export async function openKubernetesAccess(options: KubernetesAccessOptions): Promise<KubernetesAccess> {
   const { kubeconfig, environment = process.env, serviceAccountFolder = serviceAccountFolderDefault } = options;
-  const paths = kubeconfig === undefined ? (environment["KUBECONFIG"] ?? "").split(delimiter).filter((path) => path !== "") : [kubeconfig];
+  const paths =
+    kubeconfig === undefined
+      ? (environment["KUBECONFIG"] ?? "").split(delimiter).filter((path) => path !== "")
+      : [kubeconfig];
   return paths.length === 0 ? serviceAccountAccess(environment, serviceAccountFolder) : kubeconfigAccess(paths);
 }
 
@@ -60,7 +65,10 @@ async function serviceAccountAccess(
   folder: string,
 ): Promise<KubernetesAccess> {
   const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "443" } = environment;
-  if (host === "") throw new Error("this is no pod (KUBERNETES_SERVICE_HOST is not set), and neither --kubeconfig nor KUBECONFIG names a kubeconfig");
+  if (host === "")
+    throw new Error(
+      "this is no pod (KUBERNETES_SERVICE_HOST is not set), and neither --kubeconfig nor KUBECONFIG names a kubeconfig",
+    );
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   const readText = async (name: string): Promise<string> => (await readFile(join(folder, name), "utf8")).trim();
   return {
@@ -75,8 +83,8 @@ async function serviceAccountAccess(
 
 /**
  * The library resolves contexts, inline data and exec plugins. It is loaded only here: it holds every type of the API,
- * some 85 MB, which a pod has no use for. Token files are read here, since the library keeps one for a minute and does not
- * know all of them.
+ * some 85 MB, which a pod has no use for. Token files are read here, since the library keeps one for a minute and does
+ * not know all of them.
  */
 async function kubeconfigAccess(paths: readonly string[]): Promise<KubernetesAccess> {
   const { KubeConfig: Config } = await import("@kubernetes/client-node");
@@ -100,7 +108,8 @@ async function kubeconfigAccess(paths: readonly string[]): Promise<KubernetesAcc
       if (!config.getCurrentUser()?.exec) config = load();
       const { headers, ...credentials } = await credentialsOf(config, name);
       const tokenFile = await tokenFileOf(config, paths);
-      const token = tokenFile === undefined ? {} : { Authorization: `Bearer ${(await readFile(tokenFile, "utf8")).trim()}` };
+      const token =
+        tokenFile === undefined ? {} : { Authorization: `Bearer ${(await readFile(tokenFile, "utf8")).trim()}` };
       return { ...credentials, headers: { ...headers, ...token } };
     },
   };
@@ -131,7 +140,8 @@ interface NamedUser {
 function clusterOf(config: KubeConfig, path: string) {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw new Error(`the kubeconfig ${path} names no cluster for its current context`);
-  if (cluster.proxyUrl !== undefined) throw new Error(`the kubeconfig ${path} asks for a proxy, which is not supported`);
+  if (cluster.proxyUrl !== undefined)
+    throw new Error(`the kubeconfig ${path} asks for a proxy, which is not supported`);
   return cluster;
 }
 

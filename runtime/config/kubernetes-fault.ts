@@ -17,7 +17,11 @@ export class KubernetesFault extends Error {
   /** The server asked not to come back sooner, in milliseconds. @default 0 */
   readonly retryAfterMs: number;
 
-  constructor(kind: KubernetesFaultKind, message: string, detail: { status?: number; retryAfterMs?: number; cause?: unknown } = {}) {
+  constructor(
+    kind: KubernetesFaultKind,
+    message: string,
+    detail: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
     super(message, { cause: detail.cause });
     this.kind = kind;
     this.status = detail.status;
@@ -46,7 +50,11 @@ export interface ApiStatus {
 }
 
 /** The fault that a Status object means, as an answer or as an `ERROR` event of a watch. */
-export function faultOfStatus(what: string, { code, reason, message = "" }: ApiStatus, retryAfter = ""): KubernetesFault {
+export function faultOfStatus(
+  what: string,
+  { code, reason, message = "" }: ApiStatus,
+  retryAfter = "",
+): KubernetesFault {
   const seconds = /^\d{1,6}$/u.test(retryAfter) ? Number(retryAfter) : 0;
   const sentence = `${what}: ${[code, reason, message].filter(Boolean).join(" ")}`.slice(0, messageLengthMax);
   return new KubernetesFault(kindOf(code, reason), sentence, {
@@ -57,7 +65,10 @@ export function faultOfStatus(what: string, { code, reason, message = "" }: ApiS
 
 /** Reads what is there of a Status object; whatever has another shape is absent. @default code 500 */
 export function statusOf(value: unknown): ApiStatus {
-  const { code, reason, message } = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
+  const { code, reason, message } = (typeof value === "object" && value !== null ? value : {}) as Record<
+    string,
+    unknown
+  >;
   return {
     code: typeof code === "number" ? code : 500,
     ...(typeof reason === "string" ? { reason } : {}),

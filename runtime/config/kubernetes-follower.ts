@@ -6,19 +6,22 @@ import { nextTurn, type BackoffTimes, type TurnEnd } from "./kubernetes-turn.ts"
 
 /** When a watch is renewed, doubted and tried again. */
 export interface FollowTimes {
-  /** The server is asked to end a watch after this time or up to half as much again, in seconds; then the object is listed anew. */
+  /**
+   * The server is asked to end a watch after this time or up to half as much again, in seconds; then the object is
+   * listed anew.
+   */
   readonly watchSeconds: number;
   /**
-   * A watch without one byte for so long is given up, in milliseconds: whatever else happens, the server sends a bookmark
-   * within two minutes and then every minute.
+   * A watch without one byte for so long is given up, in milliseconds: whatever else happens, the server sends a
+   * bookmark within two minutes and then every minute.
    */
   readonly silenceMs: number;
   readonly backoff: BackoffTimes;
 }
 
 /**
- * @default of {@link FollowTimes}. Per object two requests in 30 to 45 minutes, and while the server is away one try a minute:
- * for 40 objects 0.04 and 0.9 requests per second.
+ * @default of {@link FollowTimes}. Per object two requests in 30 to 45 minutes, and while the server is away one try a
+ * minute: for 40 objects 0.04 and 0.9 requests per second.
  */
 export const followTimes: FollowTimes = {
   watchSeconds: 1800,
@@ -51,8 +54,8 @@ export interface FollowOptions {
 const livedMs = 15_000;
 
 /**
- * Follows one Secret by name: a list, then watches that each go on where the last one ended. Needs the rights get, list and
- * watch on that name alone. Never gives up; it ends only with the signal.
+ * Follows one Secret by name: a list, then watches that each go on where the last one ended. Needs the rights get, list
+ * and watch on that name alone. Never gives up; it ends only with the signal.
  */
 export async function followSecret(options: FollowOptions, signal: AbortSignal): Promise<void> {
   const { recovery, times, random, listener } = options;
@@ -108,7 +111,12 @@ class Follower {
     const timeoutSeconds = Math.max(1, Math.round(times.watchSeconds * (1 + random() / 2)));
     const what = `watch ${this.options.name}`;
     try {
-      const query = { watch: "true", allowWatchBookmarks: "true", resourceVersion: this.version, timeoutSeconds: String(timeoutSeconds) };
+      const query = {
+        watch: "true",
+        allowWatchBookmarks: "true",
+        resourceVersion: this.version,
+        timeoutSeconds: String(timeoutSeconds),
+      };
       const body = await requests.open(this.pathWith(query), { silenceMs: times.silenceMs, signal: this.signal });
       this.heard();
       for await (const event of readFrames(what, body)) this.take(event);

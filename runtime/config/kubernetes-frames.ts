@@ -37,7 +37,8 @@ export async function* readFrames(what: string, body: AsyncIterable<Uint8Array>)
       if (event !== undefined) yield event;
       bytes = bytes.subarray(end + 1);
     }
-    if (bytes.length > objectBytesMax) throw new KubernetesFault("unreachable", `${what}: a frame exceeds ${objectBytesMax} bytes`);
+    if (bytes.length > objectBytesMax)
+      throw new KubernetesFault("unreachable", `${what}: a frame exceeds ${objectBytesMax} bytes`);
     rest = bytes;
   }
   if (rest.length > 0) throw new KubernetesFault("unreachable", `${what}: ended inside a frame`);

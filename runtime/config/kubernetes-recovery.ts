@@ -20,7 +20,9 @@ export class Recovery {
     for (const wake of this.waiting) wake();
   }
 
-  /** Resolves after the wait, or some time after somebody got an answer, or when the signal is aborted; never rejects. */
+  /**
+   * Resolves after the wait, or some time after somebody got an answer, or when the signal is aborted; never rejects.
+   */
   async wait(waitMs: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController();
     const wake = (): void => woken.abort();

@@ -46,9 +46,9 @@ interface Kept {
 }
 
 /**
- * GET requests to one API server over connections that are kept. A rotated token counts from the next request on; another
- * CA or client certificate makes new connections, while what is under way ends on the old ones. After a 401 or a failed
- * handshake the files are read again before the next request.
+ * GET requests to one API server over connections that are kept. A rotated token counts from the next request on;
+ * another CA or client certificate makes new connections, while what is under way ends on the old ones. After a 401 or
+ * a failed handshake the files are read again before the next request.
  */
 export class KubernetesRequests {
   private readonly access: KubernetesAccess;
@@ -161,11 +161,16 @@ export class KubernetesRequests {
 
 function fingerprintOf({ server, tls }: KubernetesCredentials): string {
   const hash = createHash("sha256").update(server);
-  for (const [name, value] of Object.entries(tls)) hash.update(`\0${name}\0`).update(Buffer.isBuffer(value) ? value : String(value));
+  for (const [name, value] of Object.entries(tls))
+    hash.update(`\0${name}\0`).update(Buffer.isBuffer(value) ? value : String(value));
   return hash.digest("hex");
 }
 
-async function readText(what: string, body: Dispatcher.ResponseData["body"] | AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
+async function readText(
+  what: string,
+  body: Dispatcher.ResponseData["body"] | AsyncIterable<Uint8Array>,
+  bytesMax: number,
+): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {

@@ -45,8 +45,8 @@ export interface SourceTimes extends FollowTimes {
 const sourceTimes: SourceTimes = { ...followTimes, settleMs: 20, copiesAfterMs: 5000, spreadMs: 1000 };
 
 /**
- * Configuration from the Secrets that an operator writes. Each is watched by its name; whatever happens to one of them, or
- * to the API server, everything that was good stays in force. Source: design §3.
+ * Configuration from the Secrets that an operator writes. Each is watched by its name; whatever happens to one of them,
+ * or to the API server, everything that was good stays in force. Source: design §3.
  */
 export class KubernetesSource implements ConfigSource<ShardedState> {
   private readonly options: KubernetesSourceOptions;
@@ -73,7 +73,8 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
   }
 
   /**
-   * Begins to watch and resolves when every shard was heard of, from the API server or from a copy, however long that takes.
+   * Begins to watch and resolves when every shard was heard of, from the API server or from a copy, however long that
+   * takes.
    * @throws the signal's reason when it is aborted before
    */
   static async open(options: KubernetesSourceOptions, signal: AbortSignal): Promise<KubernetesSource> {
@@ -142,7 +143,10 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
 
   /** What the server refuses stays so until somebody acts; whatever else fails says nothing of the shard. */
   private onFault(shard: string, secret: string, fault: KubernetesFault, waitMs: number): void {
-    this.options.log.warn({ secret, fault: fault.kind, reason: fault.message, waitMs: Math.round(waitMs) }, "configuration watch interrupted");
+    this.options.log.warn(
+      { secret, fault: fault.kind, reason: fault.message, waitMs: Math.round(waitMs) },
+      "configuration watch interrupted",
+    );
     if (fault.kind === "refused" && this.set.fail(shard, fault.message) === "bad") this.joinSoon();
     else if (this.state === undefined) this.tellWaiting(fault.message);
   }
@@ -204,11 +208,15 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     if (first === undefined) return;
     const total = shardNames(this.options.counts).length;
     const secret = shardSecretName(this.options.prefix, first.name);
-    const detail = `${total - 1 - others.length} of ${total} shards applied; ${this.options.namespace}/${secret}: ${first.error}`;
+    const applied = total - 1 - others.length;
+    const detail = `${applied} of ${total} shards applied; ${this.options.namespace}/${secret}: ${first.error}`;
     this.options.onWaiting?.(reason === undefined ? detail : `${detail} (${reason})`);
   }
 }
 
 function withError(state: ShardedState, error: string): ShardedState {
-  return { ...state, shards: Object.fromEntries(Object.entries(state.shards).map(([name, shard]) => [name, { ...shard, error }])) };
+  return {
+    ...state,
+    shards: Object.fromEntries(Object.entries(state.shards).map(([name, shard]) => [name, { ...shard, error }])),
+  };
 }

@@ -15,7 +15,9 @@ export type TurnEnd =
   | { readonly kind: "listed" }
   /** The watch lived as long as was asked for. */
   | { readonly kind: "expired" }
-  /** The server, or something in between, ended the watch before its time; `early`: at once, and it had brought nothing. */
+  /**
+   * The server, or something in between, ended the watch before its time; `early`: at once, and it had brought nothing.
+   */
   | { readonly kind: "closed"; readonly early: boolean }
   | { readonly kind: "failed"; readonly during: "list" | "watch"; readonly fault: KubernetesFault };
 
@@ -33,9 +35,9 @@ const resumesMax = 5;
 const exponentMax = 30;
 
 /**
- * The next turn after one that ended. A failure that says nothing of the state loses nothing: the watch goes on from where
- * it was. A state that is too old, or a refusal, asks for a new list; so does the end of a watch's full time, which heals
- * whatever a watch may have missed.
+ * The next turn after one that ended. A failure that says nothing of the state loses nothing: the watch goes on from
+ * where it was. A state that is too old, or a refusal, asks for a new list; so does the end of a watch's full time,
+ * which heals whatever a watch may have missed.
  * @param failures in a row so far; 0 after a watch that brought something
  */
 export function nextTurn(end: TurnEnd, failures: number, backoff: BackoffTimes, random: () => number): Turn {
@@ -46,7 +48,9 @@ export function nextTurn(end: TurnEnd, failures: number, backoff: BackoffTimes, 
     case "expired":
       return { kind: "list", waitMs: 0, failures: 0 };
     case "closed":
-      return end.early ? { kind: "watch", waitMs: backoffMs, failures: failures + 1 } : { kind: "watch", waitMs: 0, failures: 0 };
+      return end.early
+        ? { kind: "watch", waitMs: backoffMs, failures: failures + 1 }
+        : { kind: "watch", waitMs: 0, failures: 0 };
     case "failed":
       return afterFailure(end, failures, backoffMs);
   }

@@ -32,13 +32,18 @@ export interface Obeyable {
  * others from being applied. Such a resource stays what it was in `previous`; without an earlier self it is left out.
  */
 export function obeyable(config: RuntimeConfig, previous: RuntimeConfig | undefined): Obeyable {
-  const partners = sift("WebhookPartner", config.partners, previous?.partners, (partner) => partnerFault(partner, config.material));
+  const partners = sift("WebhookPartner", config.partners, previous?.partners, (partner) =>
+    partnerFault(partner, config.material),
+  );
   const catalogs = sift("MetricCatalog", config.catalogs, previous?.catalogs, catalogFault);
   const quotas = sift("QueryClassQuota", config.quotas, previous?.quotas, quotaFault);
   const errors = [...partners.errors, ...catalogs.errors, ...quotas.errors];
   if (errors.length === 0) return { config, errors };
   const material = { ...keptMaterial([...partners.kept, ...catalogs.kept], previous), ...config.material };
-  return { config: { ...config, partners: partners.kept, catalogs: catalogs.kept, quotas: quotas.kept, material }, errors };
+  return {
+    config: { ...config, partners: partners.kept, catalogs: catalogs.kept, quotas: quotas.kept, material },
+    errors,
+  };
 }
 
 function sift<T extends ResourceOrigin>(
@@ -70,35 +75,76 @@ type HistogramType = Extract<SourceConfig, { readonly kind: "histogram" }>["type
 
 /** Every word of a closed list that this program knows; one that is added to the type has to be added here. */
 const known = {
-  scheme: { HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true } satisfies Record<PartnerConfig["signing"]["scheme"], true>,
+  scheme: { HmacV1: true, StandardWebhooks: true, HttpMessageSignatures: true } satisfies Record<
+    PartnerConfig["signing"]["scheme"],
+    true
+  >,
   state: { Active: true, Paused: true } satisfies Record<PartnerConfig["state"], true>,
   tenancy: { Labelled: true, Platform: true, StoreHeader: true } satisfies Record<StoreConfig["tenancy"], true>,
   source: { gauge: true, counter: true, ratio: true, histogram: true } satisfies Record<SourceConfig["kind"], true>,
   class: { A: true, B: true, C: true } satisfies Record<QueryClass, true>,
   flavour: { Prometheus: true, Thanos: true, Mimir: true, VictoriaMetrics: true } satisfies Record<StoreFlavour, true>,
   increases: { Extrapolated: true, Plain: true } satisfies Record<PeerConfig["increases"], true>,
-  aggregation: { avg: true, sum: true, min: true, max: true, p50: true, p95: true, p99: true } satisfies Record<Aggregation, true>,
+  aggregation: { avg: true, sum: true, min: true, max: true, p50: true, p95: true, p99: true } satisfies Record<
+    Aggregation,
+    true
+  >,
   increase: { Extrapolated: true, Anchored: true } satisfies Record<IncreaseKind, true>,
   histogram: { Classic: true, Native: true } satisfies Record<HistogramType, true>,
-  sensitivity: { none: true, finance: true, "responsible-gaming": true } satisfies Record<MetricConfig["sensitivity"], true>,
+  sensitivity: { none: true, finance: true, "responsible-gaming": true } satisfies Record<
+    MetricConfig["sensitivity"],
+    true
+  >,
   label: Object.fromEntries(labelNames.map((name) => [name, true])),
 } as const;
 
-const isKnown = (list: keyof typeof known, word: unknown): boolean => typeof word === "string" && Object.hasOwn(known[list], word);
+const isKnown = (list: keyof typeof known, word: unknown): boolean =>
+  typeof word === "string" && Object.hasOwn(known[list], word);
 const isWhole = (value: unknown, min: number): boolean => Number.isSafeInteger(value) && Number(value) >= min;
 
 function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"]): string | undefined {
-  const { endpoint, signing, subscriptions, withdrawn = [], delivery, retry, circuitBreaker, networks, state } = partner;
+  const {
+    endpoint,
+    signing,
+    subscriptions,
+    withdrawn = [],
+    delivery,
+    retry,
+    circuitBreaker,
+    networks,
+    state,
+  } = partner;
   const facts: readonly Fact[] = [
     [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is no URL that can be posted to`],
     [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
-    [isKnown("scheme", signing.scheme), `this version of the runtime does not know the signing scheme ${signing.scheme}`],
+    [
+      isKnown("scheme", signing.scheme),
+      `this version of the runtime does not know the signing scheme ${signing.scheme}`,
+    ],
     ...keyFacts(partner, material),
-    [[...subscriptions, ...withdrawn].every(({ types, tenants, producers }) => [types, tenants, producers].every(Array.isArray)), "a subscription is incomplete"],
+    [
+      [...subscriptions, ...withdrawn].every(({ types, tenants, producers }) =>
+        [types, tenants, producers].every(Array.isArray),
+      ),
+      "a subscription is incomplete",
+    ],
     [isWhole(delivery.maxInFlight, 1), "nothing may be in flight"],
-    [delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)), "the rate is incomplete"],
-    [delivery.maxBacklog === undefined || (isWhole(delivery.maxBacklog.messages, 1) && isWhole(delivery.maxBacklog.bytes, 1)), "the backlog is incomplete"],
-    [circuitBreaker === undefined || (isWhole(circuitBreaker.failures, 1) && isWhole(circuitBreaker.openMs, 1) && isWhole(circuitBreaker.maxOpenMs, 1)), "the circuit breaker is incomplete"],
+    [
+      delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)),
+      "the rate is incomplete",
+    ],
+    [
+      delivery.maxBacklog === undefined ||
+        (isWhole(delivery.maxBacklog.messages, 1) && isWhole(delivery.maxBacklog.bytes, 1)),
+      "the backlog is incomplete",
+    ],
+    [
+      circuitBreaker === undefined ||
+        (isWhole(circuitBreaker.failures, 1) &&
+          isWhole(circuitBreaker.openMs, 1) &&
+          isWhole(circuitBreaker.maxOpenMs, 1)),
+      "the circuit breaker is incomplete",
+    ],
     [retry.scheduleSeconds.length > 0 && retry.scheduleSeconds.every((wait) => wait > 0), "there is no retry schedule"],
     [Array.isArray(networks.allowCidrs), "the networks are incomplete"],
     [isKnown("state", state), `this version of the runtime does not know the state ${state}`],
@@ -117,29 +163,40 @@ function keyFacts({ signing, held, state }: PartnerConfig, material: RuntimeConf
 }
 
 function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
-  const facts: readonly Fact[] = [
-    ...stores.flatMap(storeFacts),
-    ...metrics.flatMap(metricFacts),
-  ];
+  const facts: readonly Fact[] = [...stores.flatMap(storeFacts), ...metrics.flatMap(metricFacts)];
   return firstFault(facts);
 }
 
 function storeFacts({ name, tenancy, prometheus, peer }: StoreConfig): readonly Fact[] {
   const of = `of the store ${name}`;
   return [
-    [isHttpUrl((prometheus ?? peer).url), `the store ${name} has no URL that can be asked: ${(prometheus ?? peer).url}`],
+    [
+      isHttpUrl((prometheus ?? peer).url),
+      `the store ${name} has no URL that can be asked: ${(prometheus ?? peer).url}`,
+    ],
     knows("tenancy", tenancy, of),
     prometheus === undefined ? knows("increases", peer?.increases, of) : knows("flavour", prometheus.flavour, of),
   ];
 }
 
-function metricFacts({ id, source, queryClass, labels, aggregations, defaultAggregation, sensitivity }: MetricConfig): readonly Fact[] {
+function metricFacts({
+  id,
+  source,
+  queryClass,
+  labels,
+  aggregations,
+  defaultAggregation,
+  sensitivity,
+}: MetricConfig): readonly Fact[] {
   const of = `of the metric ${id}`;
   return [
     knows("source", source.kind, of),
     ...("increase" in source ? [knows("increase", source.increase, of)] : []),
     ...("type" in source ? [knows("histogram", source.type, of)] : []),
-    [isKnown("class", queryClass) && Array.isArray(labels) && Array.isArray(aggregations), `the metric ${id} is incomplete`],
+    [
+      isKnown("class", queryClass) && Array.isArray(labels) && Array.isArray(aggregations),
+      `the metric ${id} is incomplete`,
+    ],
     ...labels.map((label) => knows("label", label, of)),
     ...aggregations.map((aggregation) => knows("aggregation", aggregation, of)),
     knows("aggregation", defaultAggregation, of),
@@ -149,14 +206,19 @@ function metricFacts({ id, source, queryClass, labels, aggregations, defaultAggr
 
 const laterLimits: readonly (keyof ClassLimits)[] = ["distributedSeconds", "staleWhileRevalidateSeconds"];
 /** Limits that every quota has, whichever version compiled it. */
-const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)[]).filter((name) => !laterLimits.includes(name));
+const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)[]).filter(
+  (name) => !laterLimits.includes(name),
+);
 
 function quotaFault(quota: QuotaConfig): string | undefined {
   return firstFault([
     [isKnown("class", quota.class), `this version of the runtime does not know the class ${quota.class}`],
     [limitNames.every((name) => isWhole(quota.limits[name], 0)), "the limits are incomplete"],
     [Array.isArray(quota.perMetric), "the limits of single metrics are incomplete"],
-    [quota.clients.every(({ tenants, metrics }) => Array.isArray(tenants) && Array.isArray(metrics)), "a client is incomplete"],
+    [
+      quota.clients.every(({ tenants, metrics }) => Array.isArray(tenants) && Array.isArray(metrics)),
+      "a client is incomplete",
+    ],
   ]);
 }
 
@@ -175,7 +237,9 @@ function isHttpUrl(text: string): boolean {
   return ["http:", "https:"].includes(URL.parse(text)?.protocol ?? "");
 }
 
-/** Schemes that are not known and empty bytes have messages of their own; keys beyond the first may lack their bytes. */
+/**
+ * Schemes that are not known and empty bytes have messages of their own; keys beyond the first may lack their bytes.
+ */
 function canSign(scheme: SigningScheme, base64: string | undefined): boolean {
   const bytes = decoded(base64);
   return bytes.length === 0 || !isKnown("scheme", scheme) || !("fault" in readSigningKey(scheme, bytes));
@@ -186,7 +250,10 @@ function decoded(base64: string | undefined): Buffer {
 }
 
 /** Bytes that only kept resources still name. */
-function keptMaterial(kept: readonly (PartnerConfig | CatalogConfig)[], previous: RuntimeConfig | undefined): RuntimeConfig["material"] {
+function keptMaterial(
+  kept: readonly (PartnerConfig | CatalogConfig)[],
+  previous: RuntimeConfig | undefined,
+): RuntimeConfig["material"] {
   const ids = new Set(kept.flatMap(materialIdsOf));
   return Object.fromEntries(Object.entries(previous?.material ?? {}).filter(([id]) => ids.has(id)));
 }

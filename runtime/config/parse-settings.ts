@@ -63,7 +63,10 @@ function fieldOf({ instancePath, params }: ErrorObject): string {
   const { additionalProperty, missingProperty } = params as Record<string, string | undefined>;
   const segments = instancePath.split("/").slice(1);
   const named = [...segments, additionalProperty ?? missingProperty ?? ""].filter((segment) => segment !== "");
-  return named.map((segment) => (/^\d+$/u.test(segment) ? `[${segment}]` : `.${segment}`)).join("").replace(/^\./u, "");
+  return named
+    .map((segment) => (/^\d+$/u.test(segment) ? `[${segment}]` : `.${segment}`))
+    .join("")
+    .replace(/^\./u, "");
 }
 
 function messageOf({ keyword, message, params }: ErrorObject): string {
@@ -132,14 +135,25 @@ function bindingProblems({ issuers, tokenBinding, tls, trustedProxies }: Setting
   if (tls !== undefined || trustedProxies !== undefined) return blocks;
   return issuers.flatMap((issuer, index): readonly Finding[] =>
     (issuer.tokenBinding ?? tokenBinding) === "Certificate"
-      ? [[`issuers[${index}]`, "asks for tokens bound to a certificate, which only tls or trustedProxies can prove; or set its tokenBinding"]]
+      ? [
+          [
+            `issuers[${index}]`,
+            "asks for tokens bound to a certificate, which only tls or trustedProxies can prove; or set its " +
+              "tokenBinding",
+          ],
+        ]
       : [],
   );
 }
 
 function isCidr(text: string): boolean {
   const [address = "", bits = "", ...rest] = text.split("/");
-  return rest.length === 0 && isIP(address) !== 0 && /^\d{1,3}$/u.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128);
+  return (
+    rest.length === 0 &&
+    isIP(address) !== 0 &&
+    /^\d{1,3}$/u.test(bits) &&
+    Number(bits) <= (isIP(address) === 4 ? 32 : 128)
+  );
 }
 
 function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding[] {
@@ -151,11 +165,13 @@ function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding
     problems.push([`${field}.jwksUrl`, "must be an https URL, or http on a loopback address"]);
   }
   for (const file of ["jwksCaFile", "jwksTokenFile"] as const) {
-    if (issuer[file] !== undefined && issuer.jwksUrl === undefined) problems.push([`${field}.${file}`, "says nothing without jwksUrl"]);
+    if (issuer[file] !== undefined && issuer.jwksUrl === undefined)
+      problems.push([`${field}.${file}`, "says nothing without jwksUrl"]);
   }
   const subjects = (issuer.grants ?? []).map(({ subject }) => subject);
   subjects.forEach((subject, index) => {
-    if (subjects.indexOf(subject) !== index) problems.push([`${field}.grants[${index}].subject`, "stands in another entry already"]);
+    if (subjects.indexOf(subject) !== index)
+      problems.push([`${field}.grants[${index}].subject`, "stands in another entry already"]);
   });
   return problems;
 }

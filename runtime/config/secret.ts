@@ -9,8 +9,8 @@ export type SecretReading =
   | { readonly entries?: undefined; readonly problems: readonly FieldProblem[] };
 
 /**
- * Reads `data` and `stringData` of a Secret as the API server does: `data` must be base64, `stringData` wins. No message
- * holds a value. Source: Kubernetes API, core/v1 Secret.
+ * Reads `data` and `stringData` of a Secret as the API server does: `data` must be base64, `stringData` wins. No
+ * message holds a value. Source: Kubernetes API, core/v1 Secret.
  */
 export function readSecret(object: object): SecretReading {
   const data = readMap(object, "data", isBase64, "must be base64 text");
@@ -33,7 +33,8 @@ function readMap(object: object, field: string, isValid: (value: string) => bool
     return { entries: [], problems: [{ field, reason: "WrongType", message: "must be a map of texts" }] };
   }
   const entries = Object.entries(map) as [string, unknown][];
-  const isGood = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string" && isValid(entry[1]);
+  const isGood = (entry: [string, unknown]): entry is [string, string] =>
+    typeof entry[1] === "string" && isValid(entry[1]);
   const problems = entries
     .filter((entry) => !isGood(entry))
     .map(([name]): FieldProblem => ({ field: `${field}.${name}`, reason: "Malformed", message }));

@@ -12,7 +12,10 @@ export interface Settings {
   readonly tokenBinding: TokenBinding;
   /** Whether tokens on webhook routes have to name partners. @default "Optional": one that names none sees every one */
   readonly partnersClaim: PartnersClaim;
-  /** Origins under which callers know the API, such as `https://api.example.com`. @default what `Host` says, by http or https */
+  /**
+   * Origins under which callers know the API, such as `https://api.example.com`. @default what `Host` says, by http or
+   * https
+   */
   readonly publicUrls: readonly string[];
   /** How the public port is served. @default plain HTTP */
   readonly tls?: TlsSettings;
@@ -48,8 +51,8 @@ export interface MetricsSettings {
 }
 
 /**
- * `None`: a token need not be bound, but a bound one has to be proven all the same. `Certificate`: to a client certificate
- * (RFC 8705 §3). `Any`: to a client certificate or to a key (RFC 9449).
+ * `None`: a token need not be bound, but a bound one has to be proven all the same. `Certificate`: to a client
+ * certificate (RFC 8705 §3). `Any`: to a client certificate or to a key (RFC 9449).
  */
 export type TokenBinding = (typeof tokenBindings)[number];
 /** Every {@link TokenBinding}. */
@@ -66,7 +69,9 @@ export interface TlsSettings {
   readonly certFile: string;
   /** PEM. */
   readonly keyFile: string;
-  /** PEM of the authorities whose client certificates count. @default any certificate counts, by its thumbprint alone */
+  /**
+   * PEM of the authorities whose client certificates count. @default any certificate counts, by its thumbprint alone
+   */
   readonly clientCaFile?: string;
   /** @default "TLSv1.2" */
   readonly minVersion?: (typeof tlsVersions)[number];
@@ -105,7 +110,9 @@ export interface IssuerSettings {
   readonly tokenBinding?: TokenBinding;
   /** Which tokens of this issuer are taken by their `typ` header. @default "Any" */
   readonly tokenType?: TokenType;
-  /** Rights by the `sub` claim, for issuers whose tokens cannot carry any, such as a Kubernetes cluster's. @default none */
+  /**
+   * Rights by the `sub` claim, for issuers whose tokens cannot carry any, such as a Kubernetes cluster's. @default none
+   */
   readonly grants?: readonly SubjectGrant[];
 }
 
@@ -127,8 +134,8 @@ export interface SubjectGrant {
 }
 
 /**
- * Names of the claims that carry grants; one that begins with `/` is a JSON pointer (RFC 6901) into nested claims, such as
- * `/realm_access/roles`. @default the property's own name
+ * Names of the claims that carry grants; one that begins with `/` is a JSON pointer (RFC 6901) into nested claims, such
+ * as `/realm_access/roles`. @default the property's own name
  */
 export interface ClaimSettings {
   /** Names the client. @default `client_id`, else `azp`, else `sub` */
@@ -163,11 +170,16 @@ export interface AllowedFields {
 
 /** What events have to be, besides what the envelope says. */
 export interface EventSettings {
-  /** Forms of which the id of every event must have one, so that no tenant can guess another's. @default none: any id */
+  /**
+   * Forms of which the id of every event must have one, so that no tenant can guess another's. @default none: any id
+   */
   readonly idForms: readonly EventIdForm[];
 }
 
-/** `Uuid`: RFC 9562 §4. `Ulid`: 26 digits of Crockford's base 32. `TenantPrefix`: the event's tenant, one of `.`, `:` and `/`, and more. */
+/**
+ * `Uuid`: RFC 9562 §4. `Ulid`: 26 digits of Crockford's base 32. `TenantPrefix`: the event's tenant, one of `.`, `:`
+ * and `/`, and more.
+ */
 export type EventIdForm = (typeof eventIdForms)[number];
 /** Every {@link EventIdForm}. */
 export const eventIdForms = ["Uuid", "Ulid", "TenantPrefix"] as const;

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { ShardSecret } from "../../crds/shards.ts";
 
 /**
- * Copies of the Secrets on disk, for a start while the API server is away. Each is the Secret as it was read, so that the
- * one check of its content (the sha256 in its annotations) also finds what the disk did to it. They hold signing keys: only
- * their owner may read them.
+ * Copies of the Secrets on disk, for a start while the API server is away. Each is the Secret as it was read, so that
+ * the one check of its content (the sha256 in its annotations) also finds what the disk did to it. They hold signing
+ * keys: only their owner may read them.
  */
 export class ShardCopies {
   private readonly folder: string;
@@ -31,7 +31,9 @@ export class ShardCopies {
   async read(name: string): Promise<ShardSecret | undefined> {
     try {
       const secret: unknown = JSON.parse(await readFile(this.pathOf(name), "utf8"));
-      return typeof secret === "object" && secret !== null && "metadata" in secret ? (secret as ShardSecret) : undefined;
+      return typeof secret === "object" && secret !== null && "metadata" in secret
+        ? (secret as ShardSecret)
+        : undefined;
     } catch {
       return undefined;
     }

@@ -1,7 +1,14 @@
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzShard } from "../../crds/configz.ts";
 import { joinShards } from "../../crds/join-shards.ts";
-import { readShardSecret, sha256Of, shardNames, type Shard, type ShardCounts, type ShardSecret } from "../../crds/shards.ts";
+import {
+  readShardSecret,
+  sha256Of,
+  shardNames,
+  type Shard,
+  type ShardCounts,
+  type ShardSecret,
+} from "../../crds/shards.ts";
 import type { ConfigState } from "./config-source.ts";
 import { obeyable } from "./obeyable.ts";
 
@@ -29,18 +36,22 @@ export class ShardSet {
   }
 
   /**
-   * Takes what there is now of a shard; undefined when its Secret is gone. What cannot be obeyed leaves the last good one.
+   * Takes what there is now of a shard; undefined when its Secret is gone. What cannot be obeyed leaves the last good
+   * one.
    * @returns `good` for a version that is held from now on, `bad` for one that is not, `same` when nothing changed
    */
   take(name: string, secret: ShardSecret | undefined): "good" | "bad" | "same" {
     const before = this.held.get(name) ?? {};
-    const reading = secret === undefined ? { error: "there is no such Secret" } : readShardSecret(secret, name, this.counts);
+    const reading =
+      secret === undefined ? { error: "there is no such Secret" } : readShardSecret(secret, name, this.counts);
     if (reading.error !== undefined) return this.fail(name, reading.error);
     const isSame = before.good?.sha256 === reading.sha256 && before.good.revision === reading.revision;
     if (isSame && before.error === undefined) return "same";
     const { revision, sha256, shard } = reading;
     // The same content keeps its objects, by which everyone after this sees that nothing changed.
-    this.held.set(name, { good: { revision, sha256, shard: before.good?.sha256 === sha256 ? before.good.shard : shard } });
+    this.held.set(name, {
+      good: { revision, sha256, shard: before.good?.sha256 === sha256 ? before.good.shard : shard },
+    });
     return "good";
   }
 
@@ -67,20 +78,29 @@ export class ShardSet {
     return missing.map(([name, { error = "not heard of yet" }]) => ({ name, error }));
   }
 
-  /** What the shards say together; undefined while one is missing. Parts that cannot be obeyed stay as in `previous`. */
+  /**
+   * What the shards say together; undefined while one is missing. Parts that cannot be obeyed stay as in `previous`.
+   */
   join(previous: RuntimeConfig | undefined): ShardedState | undefined {
-    const held = [...this.held].flatMap(([name, { good, error }]) => (good === undefined ? [] : [{ name, ...good, error }]));
+    const held = [...this.held].flatMap(([name, { good, error }]) =>
+      good === undefined ? [] : [{ name, ...good, error }],
+    );
     if (held.length < this.held.size) return undefined;
-    const joined = joinShards(held.map(({ shard }) => shard), previous);
+    const joined = joinShards(
+      held.map(({ shard }) => shard),
+      previous,
+    );
     const { config, errors: unknown } = obeyable(joined.config, previous);
     const errors = [...joined.faults, ...unknown];
     return {
       config,
       // Of the digests, since one of everything would cost more than all the rest of an edit.
       hash: sha256Of(JSON.stringify([held.map(({ name, sha256 }) => [name, sha256]), errors])),
-      shards: Object.fromEntries(held.map(({ name, revision, sha256, error }): [string, ConfigzShard] => {
-        return [name, { revision, sha256, ...(error === undefined ? {} : { error }) }];
-      })),
+      shards: Object.fromEntries(
+        held.map(({ name, revision, sha256, error }): [string, ConfigzShard] => {
+          return [name, { revision, sha256, ...(error === undefined ? {} : { error }) }];
+        }),
+      ),
       errors,
       ...(joined.configzToken === undefined ? {} : { configzToken: joined.configzToken }),
     };

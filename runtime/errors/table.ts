@@ -40,7 +40,11 @@ const rows = {
   partner_not_found: { status: 404, title: "There is no such partner", retryable: false },
   dead_letter_not_found: { status: 404, title: "There is no such dead letter", retryable: false },
   idempotency_key_reused: { status: 422, title: "The idempotency key was used for another request", retryable: false },
-  idempotency_key_in_use: { status: 409, title: "The first request with the idempotency key is running", retryable: true },
+  idempotency_key_in_use: {
+    status: 409,
+    title: "The first request with the idempotency key is running",
+    retryable: true,
+  },
   events_unavailable: { status: 503, title: "Events cannot be stored now", retryable: true },
 
   // Metrics

@@ -2,12 +2,17 @@ import type { FastifyReply } from "fastify";
 import { Refusal } from "../errors/refusal.ts";
 
 /**
- * Runs the work for a request. Fastify's own signal is aborted as soon as a body has been read to its end, for every request at a
- * cost; here the signal is aborted only when the caller hangs up before the answer, or the answer takes too long.
+ * Runs the work for a request. Fastify's own signal is aborted as soon as a body has been read to its end, for every
+ * request at a cost; here the signal is aborted only when the caller hangs up before the answer, or the answer takes
+ * too long.
  *
  * @throws Refusal `answer_timeout`; what the work throws
  */
-export async function answerInTime<Answer>(reply: FastifyReply, timeoutMs: number, work: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
+export async function answerInTime<Answer>(
+  reply: FastifyReply,
+  timeoutMs: number,
+  work: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
   const ending = new AbortController();
   const hungUp = (): void => {
     if (!reply.raw.writableFinished) ending.abort();

@@ -34,18 +34,26 @@ export interface Possession {
 }
 
 /** A request with nothing but its token. */
-export const nothingShown: Possession = { certificate: () => undefined, proof: undefined, method: "GET", path: "/", host: undefined };
+export const nothingShown: Possession = {
+  certificate: () => undefined,
+  proof: undefined,
+  method: "GET",
+  path: "/",
+  host: undefined,
+};
 
 /**
  * Who sent a request.
  * @param shown default {@link nothingShown}
- * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`, `too_many_requests` when no more proofs can be remembered,
+ * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`, `too_many_requests` when no more proofs can be
+ * remembered,
  *   or `not_ready` when keys cannot be had
  */
 export interface Authenticate {
   (authorization: string | undefined, shown?: Possession): Promise<Caller>;
   /**
-   * Whether the text that proved this caller still does, together with a certificate. Never, where each request needs a proof of its own.
+   * Whether the text that proved this caller still does, together with a certificate. Never, where each request needs a
+   * proof of its own.
    * @default never
    */
   readonly isStill?: (caller: Caller, certificate: Possession["certificate"]) => boolean;
@@ -75,10 +83,10 @@ interface Verified {
 }
 
 /**
- * Verifies OAuth 2.0 access tokens: signature by the issuer's own keys and algorithms, `iss`, `aud`, `exp`, `nbf`, and that the
- * sender holds the certificate or key that a token is bound to. A verified token is believed until it expires or the keys of its
- * issuer are read again.
- * Source: seed "Operational Metrics API" §5, RFC 6750, RFC 8705 §3, RFC 8725, RFC 9449.
+ * Verifies OAuth 2.0 access tokens: signature by the issuer's own keys and algorithms, `iss`, `aud`, `exp`, `nbf`, and
+ * that the sender holds the certificate or key that a token is bound to. A verified token is believed until it expires
+ * or the keys of its issuer are read again. Source: seed "Operational Metrics API" §5, RFC 6750, RFC 8705 §3, RFC 8725,
+ * RFC 9449.
  */
 export function createAuthenticate(
   issuers: readonly TrustedIssuer[],
@@ -113,7 +121,10 @@ export function createAuthenticate(
 }
 
 /** Keeps digests, not tokens: all of one size, and nothing to steal. */
-function rememberVerified(now: () => number, verify: (token: string) => Promise<Verified>): (token: string) => Promise<Verified> {
+function rememberVerified(
+  now: () => number,
+  verify: (token: string) => Promise<Verified>,
+): (token: string) => Promise<Verified> {
   const entries = new BoundedMap<string, Verified>(verifiedEntriesMax);
   return async (token) => {
     const digest = hash("sha256", token, "base64");
@@ -145,7 +156,10 @@ function credentialsOf(authorization: string | undefined): { readonly scheme: Sc
 /** Taken as a bearer token, one that is bound to a key would prove nothing. Source: RFC 9449 §7.1, §7.2. */
 function requireScheme(scheme: Scheme, { key }: Binding): void {
   if (key !== undefined && scheme === "bearer") {
-    throw new Refusal("proof_invalid", "The token is bound to a key: send it as `Authorization: DPoP <token>` with a proof.");
+    throw new Refusal(
+      "proof_invalid",
+      "The token is bound to a key: send it as `Authorization: DPoP <token>` with a proof.",
+    );
   }
   if (key === undefined && scheme === "dpop") {
     throw new Refusal("token_invalid", "The token is not bound to a key: send it as `Authorization: Bearer <token>`.");
@@ -163,7 +177,10 @@ async function verifiedToken(
   const claims = await verifiedClaims(token, issuer, nowMs);
   const grants = issuer.settings.grants ?? [];
   return {
-    caller: withGrant(callerOf(claims, claimNames), grants.find(({ subject }) => subject === claims["sub"])),
+    caller: withGrant(
+      callerOf(claims, claimNames),
+      grants.find(({ subject }) => subject === claims["sub"]),
+    ),
     binding: bindingOf(claims),
     issuer,
     keysVersion,

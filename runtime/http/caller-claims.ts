@@ -9,7 +9,8 @@ const entriesMax = 1024;
 
 /**
  * Who a verified token speaks for. Regions, environments and metrics are `*` when their claim is absent; tenants and
- * roles are none; partners stay absent, which is every one. Scopes come from `scope` (a string) and `scp` (a list, or a string) when the settings name no claim. Source: RFC 8693 §4.2, RFC 9068.
+ * roles are none; partners stay absent, which is every one. Scopes come from `scope` (a string) and `scp` (a list, or a
+ * string) when the settings name no claim. Source: RFC 8693 §4.2, RFC 9068.
  * @throws Refusal `token_invalid` for a claim of another shape, and for a token that names no client
  */
 export function callerOf(claims: Claims, names: ClaimSettings): Caller {
@@ -21,7 +22,10 @@ export function callerOf(claims: Claims, names: ClaimSettings): Caller {
     environments: namesOf(claims, names.environments) ?? ["*"],
     metrics: namesOf(claims, names.metrics) ?? ["*"],
     roles: namesOf(claims, names.roles) ?? [],
-    scopes: names.scopes === undefined ? [...wordsOf(claims, "scope"), ...wordsOf(claims, "scp")] : wordsOf(claims, names.scopes),
+    scopes:
+      names.scopes === undefined
+        ? [...wordsOf(claims, "scope"), ...wordsOf(claims, "scp")]
+        : wordsOf(claims, names.scopes),
     ...(partners === undefined ? {} : { partners }),
   };
 }
@@ -51,7 +55,10 @@ function clientOf(claims: Claims, own: string | undefined): string {
 /** The claim of this name, or the one that a name beginning with `/` points to. Source: RFC 6901. */
 function claimOf(claims: Claims, name: string): unknown {
   if (!name.startsWith("/")) return claims[name];
-  const segments = name.slice(1).split("/").map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const segments = name
+    .slice(1)
+    .split("/")
+    .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
   return segments.reduce<unknown>((value, segment) => {
     const isHolder = typeof value === "object" && value !== null && Object.hasOwn(value, segment);
     return isHolder ? (value as Claims)[segment] : undefined;

@@ -26,13 +26,16 @@ export function addressMatcher(blocks: readonly string[]): (address: string | un
 
 /**
  * Reads the client's address: that of the connection or, on a connection of a trusted proxy, the last one in
- * `X-Forwarded-For` that is no trusted proxy's. What a client itself writes there stands before those and counts for nothing.
+ * `X-Forwarded-For` that is no trusted proxy's. What a client itself writes there stands before those and counts for
+ * nothing.
  */
 export function createAddressReader({ trustedProxies }: Pick<Settings, "trustedProxies">): ReadAddress {
   const isProxy = addressMatcher(trustedProxies?.addresses ?? []);
   return ({ remoteAddress }, headers) => {
     if (!isProxy(remoteAddress)) return remoteAddress;
-    const forwarded = String(headers["x-forwarded-for"] ?? "").split(",").map((address) => address.trim());
+    const forwarded = String(headers["x-forwarded-for"] ?? "")
+      .split(",")
+      .map((address) => address.trim());
     const client = forwarded.findLast((address) => !isProxy(address));
     return client !== undefined && isIP(plainAddress(client)) !== 0 ? client : remoteAddress;
   };

@@ -25,14 +25,19 @@ const forms: Readonly<Record<CertificateForm, HeaderForm>> = {
 };
 
 /**
- * Where clients' certificates are read. From a trusted proxy only its header counts, since a certificate on that connection
- * would be the proxy's own; from everybody else only the connection does, whatever its headers say.
+ * Where clients' certificates are read. From a trusted proxy only its header counts, since a certificate on that
+ * connection would be the proxy's own; from everybody else only the connection does, whatever its headers say.
  */
-export function createCertificateReader({ tls, trustedProxies }: Pick<Settings, "tls" | "trustedProxies">): ReadCertificate {
+export function createCertificateReader({
+  tls,
+  trustedProxies,
+}: Pick<Settings, "tls" | "trustedProxies">): ReadCertificate {
   const readHeader = trustedProxies === undefined ? undefined : headerReader(trustedProxies);
   const isAuthorityAsked = tls?.clientCaFile !== undefined;
   return (socket, headers) =>
-    readHeader?.isTrusted(socket.remoteAddress) === true ? readHeader.read(headers) : connectionCertificate(socket, isAuthorityAsked);
+    readHeader?.isTrusted(socket.remoteAddress) === true
+      ? readHeader.read(headers)
+      : connectionCertificate(socket, isAuthorityAsked);
 }
 
 function headerReader({ addresses, certificateForm, certificateHeader }: TrustedProxySettings) {
@@ -47,7 +52,10 @@ function headerReader({ addresses, certificateForm, certificateHeader }: Trusted
   };
 }
 
-/** The handshake has proven that the client holds the key. It is computed once per connection, none of which changes keys. */
+/**
+ * The handshake has proven that the client holds the key. It is computed once per connection, none of which changes
+ * keys.
+ */
 const ofConnections = new WeakMap<Socket, Thumbprint>();
 
 function connectionCertificate(socket: Socket, isAuthorityAsked: boolean): Thumbprint | undefined {
@@ -65,7 +73,10 @@ function thumbprintOf(der: Uint8Array): Thumbprint {
   return createHash("sha256").update(der).digest();
 }
 
-/** `Hash=…;Subject="…",Hash=…`: each proxy appends an element of its own client, so the last one is the trusted proxy's word. */
+/**
+ * `Hash=…;Subject="…",Hash=…`: each proxy appends an element of its own client, so the last one is the trusted proxy's
+ * word.
+ */
 function ofXfcc(value: string): Thumbprint | undefined {
   const pair = /\s*(?<key>[A-Za-z]+)=(?<text>"(?:[^"\\]|\\.)*"|[^;,"]*)(?<end>[;,]|$)/uy;
   let hash: string | undefined;
@@ -79,7 +90,9 @@ function ofXfcc(value: string): Thumbprint | undefined {
 }
 
 function ofEscapedPem(value: string): Thumbprint | undefined {
-  const lines = unescaped(value)?.match(/^-----BEGIN CERTIFICATE-----(?<body>[A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/u);
+  const lines = unescaped(value)?.match(
+    /^-----BEGIN CERTIFICATE-----(?<body>[A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/u,
+  );
   return lines?.groups?.["body"] === undefined ? undefined : ofBase64(lines.groups["body"].replaceAll(/\s/gu, ""));
 }
 

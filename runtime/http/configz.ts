@@ -47,7 +47,8 @@ export function addConfigz(app: FastifyInstance, view: ConfigView): void {
     handler: async (request) => {
       const { waitMs, after } = pollOf(request.url);
       if (waitMs === 0 || after === undefined) return view.report();
-      if (polls >= pollsMax) throw new Refusal("too_many_requests", `${pollsMax} polls wait already.`, { retryAfterSeconds: 1 });
+      if (polls >= pollsMax)
+        throw new Refusal("too_many_requests", `${pollsMax} polls wait already.`, { retryAfterSeconds: 1 });
       polls += 1;
       try {
         return await view.next(after, waitMs, request.signal);
@@ -62,11 +63,13 @@ function requireReader({ headers, socket }: FastifyRequest, view: ConfigView): v
   const token = view.token();
   if (token === undefined) {
     if (loopback.test(socket.remoteAddress ?? "")) return;
-    if (view.report().hash === null) throw new Refusal("not_ready", "No configuration is obeyed yet.", { retryAfterSeconds: 1 });
+    if (view.report().hash === null)
+      throw new Refusal("not_ready", "No configuration is obeyed yet.", { retryAfterSeconds: 1 });
     throw new Refusal("token_missing", "The configuration holds no token, so that only this machine may read this.");
   }
   const [, given] = /^Bearer +([^ ]+) *$/iu.exec(headers.authorization ?? "") ?? [];
-  if (given === undefined) throw new Refusal("token_missing", "Send the configuration's token as `Authorization: Bearer <token>`.");
+  if (given === undefined)
+    throw new Refusal("token_missing", "Send the configuration's token as `Authorization: Bearer <token>`.");
   if (!isEqual(given, token)) throw new Refusal("token_invalid", "This is not the configuration's token.");
 }
 
@@ -82,8 +85,13 @@ function pollOf(target: string): { readonly waitMs: number; readonly after: stri
   const [after] = parameters.get("after") ?? [];
   const seconds = /^\d{1,3}$/u.test(wait) ? Number(wait) : Number.NaN;
   if (!(seconds <= configzWaitSecondsMax)) {
-    throw refuseField("invalid_request", "wait", `wait is a whole number of seconds from 0 to ${configzWaitSecondsMax}.`);
+    throw refuseField(
+      "invalid_request",
+      "wait",
+      `wait is a whole number of seconds from 0 to ${configzWaitSecondsMax}.`,
+    );
   }
-  if (after !== undefined && after.length > versionLengthMax) throw refuseField("invalid_request", "after", "after is no version.");
+  if (after !== undefined && after.length > versionLengthMax)
+    throw refuseField("invalid_request", "after", "after is no version.");
   return { waitMs: seconds * 1000, after };
 }

@@ -34,7 +34,10 @@ const encoders: Readonly<Record<Exclude<ContentCoding, "identity">, (bytes: Uint
 };
 
 /** The bytes in a coding; small ones as they are. */
-export async function encodeBytes(bytes: Uint8Array, coding: ContentCoding): Promise<{ readonly coding: ContentCoding; readonly bytes: Uint8Array }> {
+export async function encodeBytes(
+  bytes: Uint8Array,
+  coding: ContentCoding,
+): Promise<{ readonly coding: ContentCoding; readonly bytes: Uint8Array }> {
   if (coding === "identity" || bytes.length < codedBytesMin) return { coding: "identity", bytes };
   return { coding, bytes: await encoders[coding](bytes) };
 }

@@ -32,7 +32,13 @@ export async function openDevIssuer(dataFolder: string, now: () => number): Prom
   const key = await importJWK({ ...publicJwk, d } as JWK, algorithm);
   return {
     trusted: {
-      settings: { issuer: devIssuerName, audiences: [devAudience], jwksFile: path, algorithms: [algorithm], tokenBinding: "None" },
+      settings: {
+        issuer: devIssuerName,
+        audiences: [devAudience],
+        jwksFile: path,
+        algorithms: [algorithm],
+        tokenBinding: "None",
+      },
       keys: new KeySource(async () => ({ keys: [publicJwk] }), now),
     },
     sign: (claims, nowMs, ttlSeconds) =>

@@ -36,7 +36,8 @@ export const proofLifetimeMs = (proofAgeSecondsMax + clockLeewaySeconds) * 1000;
 export async function requireProof(occasion: ProofOccasion, seen: SeenProofs, nowMs: number): Promise<void> {
   const { payload, protectedHeader } = await verifiedProof(occasion.proof, nowMs);
   const jwk = protectedHeader.jwk ?? {};
-  if ((await calculateJwkThumbprint(jwk)) !== occasion.key) throw invalid("is made with another key than the token is bound to");
+  if ((await calculateJwkThumbprint(jwk)) !== occasion.key)
+    throw invalid("is made with another key than the token is bound to");
   if (payload["htm"] !== occasion.method) throw invalid("is for another method (htm)");
   if (!isAddressed(payload["htu"], occasion)) throw invalid("is for another address (htu)");
   if (payload["ath"] !== hash("sha256", occasion.token, "base64url")) throw invalid("is for another token (ath)");
@@ -57,7 +58,9 @@ async function verifiedProof(proof: string | undefined, nowMs: number): Promise<
     });
     if (typeof verified.payload.jti === "string" && verified.payload.jti.length <= proofIdLengthMax) return verified;
   } catch (error) {
-    throw new Refusal("proof_invalid", "The DPoP proof is not a valid signed JWT with its own public key.", { cause: error });
+    throw new Refusal("proof_invalid", "The DPoP proof is not a valid signed JWT with its own public key.", {
+      cause: error,
+    });
   }
   throw invalid("has no usable jti");
 }
@@ -81,7 +84,8 @@ function requireFresh(iat: unknown, nowMs: number): void {
 function requireNew(id: string, seen: SeenProofs, nowMs: number): void {
   const found = seen.add(id, nowMs);
   if (found === "seen") throw invalid("was used before (jti)");
-  if (found === "full") throw new Refusal("too_many_requests", "No more proofs can be remembered now.", { retryAfterSeconds: 1 });
+  if (found === "full")
+    throw new Refusal("too_many_requests", "No more proofs can be remembered now.", { retryAfterSeconds: 1 });
 }
 
 function invalid(what: string): Refusal {

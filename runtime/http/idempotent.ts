@@ -9,9 +9,9 @@ const retryAfterSeconds = 1;
 const partlyDone = 207;
 
 /**
- * The route, with an `Idempotency-Key` honoured: the same key and body of one caller have the same outcome for a day, and
- * are carried out once. A request that was refused has done nothing, so its key may be used again. Source: wire, "Both
- * APIs".
+ * The route, with an `Idempotency-Key` honoured: the same key and body of one caller have the same outcome for a day,
+ * and are carried out once. A request that was refused has done nothing, so its key may be used again. Source: wire,
+ * "Both APIs".
  *
  * @throws Refusal `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
@@ -33,7 +33,9 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
     case "known":
       return { ...claim.answer, headers: { "idempotency-replayed": "true" } };
     case "running":
-      throw new Refusal("idempotency_key_in_use", "The first request with this key is still running.", { retryAfterSeconds });
+      throw new Refusal("idempotency_key_in_use", "The first request with this key is still running.", {
+        retryAfterSeconds,
+      });
     case "other":
       throw new Refusal("idempotency_key_reused", "The key was used with another body.");
   }
@@ -64,6 +66,9 @@ async function answered<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (cause) {
-    throw new Refusal("events_unavailable", "The outcome of the request cannot be kept now", { cause, retryAfterSeconds });
+    throw new Refusal("events_unavailable", "The outcome of the request cannot be kept now", {
+      cause,
+      retryAfterSeconds,
+    });
   }
 }

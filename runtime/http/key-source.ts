@@ -58,8 +58,8 @@ export class KeySource {
   };
 
   /**
-   * Changes with every reading of the keys, so that what was verified before is verified again; undefined while none are trusted, or
-   * they have to be read first. Starts a reading in the background when the keys are old.
+   * Changes with every reading of the keys, so that what was verified before is verified again; undefined while none
+   * are trusted, or they have to be read first. Starts a reading in the background when the keys are old.
    */
   readonly version = (): number | undefined => {
     const ageMs = this.ageMs();
@@ -73,7 +73,10 @@ export class KeySource {
 
   /** Nobody waits for an issuer that did not answer the last time: then the keys are trusted until they are stale. */
   private mustRead(ageMs: number): boolean {
-    return ageMs >= this.times.staleMs || (ageMs >= this.times.refreshMs + this.times.cooldownMs && this.lastError === undefined);
+    return (
+      ageMs >= this.times.staleMs ||
+      (ageMs >= this.times.refreshMs + this.times.cooldownMs && this.lastError === undefined)
+    );
   }
 
   private async keys(): Promise<KeySet> {

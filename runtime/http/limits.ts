@@ -16,7 +16,10 @@ export interface HttpLimits {
   readonly answerTimeoutMs: number;
   /** How long an idle connection is kept; longer than the usual load balancer's 60 s, so that it closes first. */
   readonly keepAliveMs: number;
-  /** How long a connection with a request under way may be without a byte, so that nobody holds an answer by not reading it. */
+  /**
+   * How long a connection with a request under way may be without a byte, so that nobody holds an answer by not reading
+   * it.
+   */
   readonly silenceMs: number;
   readonly connectionsMax: number;
 }

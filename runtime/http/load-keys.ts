@@ -22,11 +22,17 @@ function isKeySet(value: unknown): value is JSONWebKeySet {
 /** Redirects are not followed: the settings name the place that is trusted. */
 async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSettings): Promise<string> {
   // Both files change while the program runs: a pod's token lives for an hour.
-  const agent = jwksCaFile === undefined ? undefined : new Agent({ connect: { ca: await readFile(jwksCaFile, "utf8") } });
+  const agent =
+    jwksCaFile === undefined ? undefined : new Agent({ connect: { ca: await readFile(jwksCaFile, "utf8") } });
   try {
-    const headers = jwksTokenFile === undefined ? {} : { authorization: `Bearer ${(await readFile(jwksTokenFile, "utf8")).trim()}` };
+    const headers =
+      jwksTokenFile === undefined ? {} : { authorization: `Bearer ${(await readFile(jwksTokenFile, "utf8")).trim()}` };
     const signal = AbortSignal.timeout(fetchTimeoutMs);
-    const { statusCode, body } = await request(url, { signal, headers, ...(agent === undefined ? {} : { dispatcher: agent }) });
+    const { statusCode, body } = await request(url, {
+      signal,
+      headers,
+      ...(agent === undefined ? {} : { dispatcher: agent }),
+    });
     if (statusCode !== 200) throw new Error(`${url} answers ${statusCode}`);
     return await boundedText(url, body);
   } finally {

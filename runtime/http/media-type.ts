@@ -40,7 +40,9 @@ function rangesOf(accept: string): readonly MediaRange[] {
 /** The most specific range decides, whatever the others weigh. */
 function weightOf(type: string, ranges: readonly MediaRange[]): number {
   const candidates = [type, `${type.split("/")[0] ?? ""}/*`, "*/*"];
-  const decisive = candidates.map((candidate) => ranges.filter(({ range }) => range === candidate)).find((found) => found.length > 0);
+  const decisive = candidates
+    .map((candidate) => ranges.filter(({ range }) => range === candidate))
+    .find((found) => found.length > 0);
   return Math.max(0, ...(decisive ?? []).map(({ weight }) => weight));
 }
 

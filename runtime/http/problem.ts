@@ -37,7 +37,8 @@ export function problemOf(refusal: Refusal, correlationId: string): Problem {
 }
 
 /**
- * Headers of a refusal: the hints of seed "Operational Metrics API" §7 and, for tokens, the challenge of RFC 6750 §3 or RFC 9449 §7.1.
+ * Headers of a refusal: the hints of seed "Operational Metrics API" §7 and, for tokens, the challenge of RFC 6750 §3 or
+ * RFC 9449 §7.1.
  * @param scopes those of which the route needs one
  */
 export function problemHeaders(refusal: Refusal, scopes: readonly string[] = []): Readonly<Record<string, string>> {

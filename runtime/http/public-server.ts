@@ -35,7 +35,14 @@ const noBody = new Uint8Array();
 
 /** The server of both APIs: no route without a scope unless it is open to all, no body before its sender is known. */
 export function createPublicServer(options: PublicServerOptions): FastifyInstance {
-  const { log, observe, authenticate, readCertificate = createCertificateReader({}), now, isEnding = () => false } = options;
+  const {
+    log,
+    observe,
+    authenticate,
+    readCertificate = createCertificateReader({}),
+    now,
+    isEnding = () => false,
+  } = options;
   const repeats = createRepeats({ log, observe, isStill: authenticate.isStill, readCertificate, now, isEnding });
   const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeats.answer });
   app.addHook("preClose", async () => repeats.end());
@@ -72,7 +79,15 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
     url: route.path,
     handler: async (request, reply) => {
       const ownId = request.caller === anonymous ? correlationId(undefined) : request.id;
-      const work = (signal: AbortSignal): Promise<ApiAnswer> => route.answer(apiRequest(request, { correlationId: ownId, signal, nowMs: now(), address: readAddress(request.raw.socket, request.headers) }));
+      const work = (signal: AbortSignal): Promise<ApiAnswer> =>
+        route.answer(
+          apiRequest(request, {
+            correlationId: ownId,
+            signal,
+            nowMs: now(),
+            address: readAddress(request.raw.socket, request.headers),
+          }),
+        );
       const answer = await answerInTime(reply, answerTimeoutMs, work);
       if (answer.refused !== undefined) request.refusedItems = answer.refused;
       reply.code(answer.status).headers(answer.headers ?? {});
@@ -100,7 +115,12 @@ interface Answered {
   readonly headers: ReturnType<FastifyReply["getHeaders"]>;
 }
 
-function keepRepeatable(repeats: Repeats, { path }: Route, { raw, caller }: FastifyRequest, { answer, headers }: Answered): void {
+function keepRepeatable(
+  repeats: Repeats,
+  { path }: Route,
+  { raw, caller }: FastifyRequest,
+  { answer, headers }: Answered,
+): void {
   const { again, body, status } = answer;
   if (again === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
   const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
@@ -113,13 +133,20 @@ function isKnown({ headers }: FastifyRequest, reply: FastifyReply): boolean {
   return reply.statusCode === 200 && typeof etag === "string" && hasBytes(headers["if-none-match"], etag);
 }
 
-/** Without what speaks of bytes that are not sent, which a cache would take for news of those it has. Source: RFC 9110 §15.4.5. */
+/**
+ * Without what speaks of bytes that are not sent, which a cache would take for news of those it has. Source: RFC 9110
+ * §15.4.5.
+ */
 function notModified(reply: FastifyReply): FastifyReply {
   for (const name of ["content-type", "content-encoding"]) reply.removeHeader(name);
   return reply.code(304).send();
 }
 
-async function callerOf({ headers, raw }: FastifyRequest, route: Route, { authenticate, readCertificate }: Authentication): Promise<Caller> {
+async function callerOf(
+  { headers, raw }: FastifyRequest,
+  route: Route,
+  { authenticate, readCertificate }: Authentication,
+): Promise<Caller> {
   const { authorization } = headers;
   if (route.isOpen === true || (authorization === undefined && route.allowsAnonymous === true)) return anonymous;
   const { method = "", url = "" } = raw;
@@ -141,7 +168,10 @@ function refuseEncodedBody(encoding: string | undefined): void {
   throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
 }
 
-function apiRequest(request: FastifyRequest, moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address">): ApiRequest {
+function apiRequest(
+  request: FastifyRequest,
+  moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address">,
+): ApiRequest {
   if (request.caller === undefined) throw new Error("a route ran without authentication");
   return {
     caller: request.caller,

@@ -65,10 +65,13 @@ export function createRepeats(options: RepeatsOptions): Repeats {
   const { isStill, readCertificate, now, isEnding } = options;
   const kept = new BoundedMap<string, Entry>(keptBytesMax, ({ bytes }) => bytes.length + entryBytes);
   let isOver = isStill === undefined;
-  const again = (request: IncomingMessage): { readonly entry: Entry; readonly headers: Readonly<Record<string, string>> } | undefined => {
+  const again = (
+    request: IncomingMessage,
+  ): { readonly entry: Entry; readonly headers: Readonly<Record<string, string>> } | undefined => {
     const key = keyOf(request);
     const entry = key === undefined ? undefined : kept.use(key);
-    if (entry === undefined || isStill?.(entry.caller, () => readCertificate(request.socket, request.headers)) !== true) return undefined;
+    if (entry === undefined || isStill?.(entry.caller, () => readCertificate(request.socket, request.headers)) !== true)
+      return undefined;
     const headers = entry.again(now());
     return headers && { entry, headers };
   };
@@ -91,13 +94,18 @@ export function createRepeats(options: RepeatsOptions): Repeats {
 }
 
 /**
- * A digest, as tokens are kept nowhere: of everything in a request that its answer depends on, but for what is looked at each time
- * (`If-None-Match`, the certificate, the correlation id). Undefined for a request that is none of the usual.
+ * A digest, as tokens are kept nowhere: of everything in a request that its answer depends on, but for what is looked
+ * at each time (`If-None-Match`, the certificate, the correlation id). Undefined for a request that is none of the
+ * usual.
  */
 function keyOf({ method, url = "", headers, rawHeaders }: IncomingMessage): string | undefined {
   if (method !== "GET" || headers.authorization === undefined) return undefined;
   if (unusual.some((name) => headers[name] !== undefined) || hasSeveralHosts(rawHeaders)) return undefined;
-  return hash("sha256", `${url}\n${headers.authorization}\n${wordOf(headers, "accept")}\n${wordOf(headers, "accept-encoding")}`, "base64");
+  return hash(
+    "sha256",
+    `${url}\n${headers.authorization}\n${wordOf(headers, "accept")}\n${wordOf(headers, "accept-encoding")}`,
+    "base64",
+  );
 }
 
 /** An absent header is another thing than an empty one. Neither a target nor a header holds a line feed. */
@@ -122,7 +130,12 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
   for (const name in headers) lines.push(name.toLowerCase(), headers[name] ?? "");
   response.once("close", () => {
     const { route, caller } = entry;
-    const outcome = { method: "GET", route, status: response.writableFinished ? status : hungUpStatus, durationMs: performance.now() - startMs };
+    const outcome = {
+      method: "GET",
+      route,
+      status: response.writableFinished ? status : hungUpStatus,
+      durationMs: performance.now() - startMs,
+    };
     noteEnd(notes, { ...outcome, correlationId: id, answerId: undefined, client: caller.client, refusal: undefined });
   });
   response.writeHead(status, lines);
@@ -131,6 +144,8 @@ function send(request: IncomingMessage, response: ServerResponse, { entry, heade
 
 function commonOf({ headers, bytes }: Entry, changing: Readonly<Record<string, string>>): Common {
   const others = new Set([correlationHeader, ...Object.keys(changing).map((name) => name.toLowerCase())]);
-  const same = Object.entries({ ...headers, "content-length": String(bytes.length) }).filter(([name]) => !others.has(name));
+  const same = Object.entries({ ...headers, "content-length": String(bytes.length) }).filter(
+    ([name]) => !others.has(name),
+  );
   return { whole: same.flat(), notModified: same.filter(([name]) => !representationHeaders.includes(name)).flat() };
 }

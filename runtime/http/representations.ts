@@ -12,7 +12,12 @@ export interface Representation {
 /** The representations of bodies that are kept elsewhere, made once each and gone with their body. */
 export interface Representations {
   /** @param write the body in this format */
-  of(body: object, format: string, coding: ContentCoding, write: () => Uint8Array | Promise<Uint8Array>): Promise<Representation>;
+  of(
+    body: object,
+    format: string,
+    coding: ContentCoding,
+    write: () => Uint8Array | Promise<Uint8Array>,
+  ): Promise<Representation>;
 }
 
 const tagLength = 22;
@@ -20,7 +25,10 @@ const tagLength = 22;
 /** None yet. */
 export function createRepresentations(): Representations {
   const known = new WeakMap<object, Map<string, Promise<Representation>>>();
-  const make = async (coding: ContentCoding, write: () => Uint8Array | Promise<Uint8Array>): Promise<Representation> => {
+  const make = async (
+    coding: ContentCoding,
+    write: () => Uint8Array | Promise<Uint8Array>,
+  ): Promise<Representation> => {
     const encoded = await encodeBytes(await write(), coding);
     return { ...encoded, etag: `"${hash("sha256", encoded.bytes, "base64url").slice(0, tagLength)}"` };
   };

@@ -60,7 +60,10 @@ export interface Route {
   readonly scopes: readonly string[];
   /** Whether a request without a token is let through, as {@link anonymous}. @default false */
   readonly allowsAnonymous?: boolean;
-  /** Whether a token counts only with the client certificate that it is bound to, whatever is enough elsewhere. @default false */
+  /**
+   * Whether a token counts only with the client certificate that it is bound to, whatever is enough elsewhere. @default
+   * false
+   */
   readonly isCertificateRequired?: boolean;
   /** Whether no token is looked at, for what everybody may read. @default false */
   readonly isOpen?: boolean;

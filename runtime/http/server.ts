@@ -1,8 +1,22 @@
-import { createServer, STATUS_CODES, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { TLSSocket, type SecureContextOptions } from "node:tls";
-import { fastify, LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import {
+  fastify,
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
 import type { Logger } from "pino";
 import { Refusal } from "../errors/refusal.ts";
 import { createAudit, isAudited, type Audit } from "./audit.ts";
@@ -26,8 +40,8 @@ export interface ServerOptions {
   /** Serves https with these; clients are asked for a certificate and need none. @default plain HTTP */
   readonly tls?: SecureContextOptions;
   /**
-   * Whether the routes bound the time of their answers themselves. Else Fastify does, which costs an abort signal and an
-   * exception with its stack for each request that is answered well. @default false
+   * Whether the routes bound the time of their answers themselves. Else Fastify does, which costs an abort signal and
+   * an exception with its stack for each request that is answered well. @default false
    */
   readonly areAnswersBounded?: boolean;
   /** Asked before any route is looked for. @default none */
@@ -103,7 +117,8 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     throw new Refusal("not_found", "No endpoint has this path.");
   });
   addHooks(app, limits, options);
-  // Else a kept connection is closed while its caller sends the next request on it, who then cannot know what became of that.
+  // Else a kept connection is closed while its caller sends the next request on it, who then cannot know what became of
+  // that.
   app.addHook("onSend", (_request, reply, payload, done) => {
     if (isEnding()) reply.header("connection", "close");
     done(null, payload);
@@ -128,7 +143,8 @@ function boundedServer(handler: RequestListener, limits: HttpLimits, tls: Secure
   };
   // Certificates are looked at where a token is bound to one: any is let in here, and none. Source: RFC 8705 §3.
   const asked = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
-  const server = tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...asked }, handler);
+  const server =
+    tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...asked }, handler);
   server.timeout = limits.silenceMs;
   server.maxConnections = limits.connectionsMax;
   return server;
@@ -141,11 +157,20 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
   app.addHook("onRequest", (request, reply, done) => {
     request.startedAtMs = performance.now();
     reply.headers(headers).header(correlationHeader, request.id);
-    done(request.url.length > limits.targetLengthMax ? new Refusal("uri_too_long", problem) : severalHosts(request.raw.rawHeaders));
+    done(
+      request.url.length > limits.targetLengthMax
+        ? new Refusal("uri_too_long", problem)
+        : severalHosts(request.raw.rawHeaders),
+    );
   });
   const settle = (request: FastifyRequest, status: number): void => {
     const { id, answerId, client, refusal, method } = request;
-    const outcome = { method, route: request.routeOptions.url ?? "unknown", status, durationMs: performance.now() - request.startedAtMs };
+    const outcome = {
+      method,
+      route: request.routeOptions.url ?? "unknown",
+      status,
+      durationMs: performance.now() - request.startedAtMs,
+    };
     noteEnd({ log, observe }, { ...outcome, correlationId: id, answerId, client, refusal });
     auditRefusals(audit, request, outcome);
   };
@@ -157,7 +182,9 @@ function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls 
 }
 
 function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
-  return hasSeveralHosts(rawHeaders) ? new Refusal("invalid_request", "The request has several Host headers.") : undefined;
+  return hasSeveralHosts(rawHeaders)
+    ? new Refusal("invalid_request", "The request has several Host headers.")
+    : undefined;
 }
 
 function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
@@ -178,13 +205,15 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   // Fastify closes the connection under a client that still sends a refused body; the client would then see a reset
   // instead of the answer. The rest of the body is discarded within the bound on receiving a request.
   reply.removeHeader("connection");
-  return reply
-    .code(refusal.status)
-    .headers({ ...securityHeaders, [correlationHeader]: request.id })
-    .headers(problemHeaders(refusal, request.routeOptions.config.scopes))
-    .header("content-type", problemMediaType)
-    // As bytes: to a text Fastify adds a charset, which this media type does not have.
-    .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))));
+  return (
+    reply
+      .code(refusal.status)
+      .headers({ ...securityHeaders, [correlationHeader]: request.id })
+      .headers(problemHeaders(refusal, request.routeOptions.config.scopes))
+      .header("content-type", problemMediaType)
+      // As bytes: to a text Fastify adds a charset, which this media type does not have.
+      .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
+  );
 }
 
 /** There is no way yet to tell the other end anything. */
@@ -195,7 +224,12 @@ function isFailedHandshake(error: Error, socket: Socket): boolean {
 
 /** A request that never became one: there is neither route nor reply, only the socket. */
 function answerBrokenRequest(error: Error, socket: Socket): void {
-  if ((error as NodeJS.ErrnoException).code === "ECONNRESET" || socket.destroyed || !socket.writable || isFailedHandshake(error, socket)) {
+  if (
+    (error as NodeJS.ErrnoException).code === "ECONNRESET" ||
+    socket.destroyed ||
+    !socket.writable ||
+    isFailedHandshake(error, socket)
+  ) {
     socket.destroy();
     return;
   }

@@ -1,4 +1,7 @@
-/** Whether a request has several `Host` headers: Node takes the first, and a proxy may have taken another. Source: RFC 9112 §3.2. */
+/**
+ * Whether a request has several `Host` headers: Node takes the first, and a proxy may have taken another. Source: RFC
+ * 9112 §3.2.
+ */
 export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -13,8 +13,8 @@ export interface TlsFiles {
   /** What the files held when they were opened. */
   readonly options: SecureContextOptions;
   /**
-   * Keeps a server on what the files hold; what cannot be used changes nothing and is logged. Connections stay on what they began
-   * with. Answers what ends it.
+   * Keeps a server on what the files hold; what cannot be used changes nothing and is logged. Connections stay on what
+   * they began with. Answers what ends it.
    */
   follow(server: Server, log: Logger, everyMs?: number): () => void;
 }
@@ -55,7 +55,10 @@ function follow(followed: Followed, first: SecureContextOptions, everyMs: number
 }
 
 /** Never rejects; answers what was last seen, so that a broken file is told of once. */
-async function replaced({ settings, server, log }: Followed, current: SecureContextOptions): Promise<SecureContextOptions> {
+async function replaced(
+  { settings, server, log }: Followed,
+  current: SecureContextOptions,
+): Promise<SecureContextOptions> {
   let seen = current;
   try {
     seen = await readOptions(settings);
@@ -63,7 +66,10 @@ async function replaced({ settings, server, log }: Followed, current: SecureCont
     server.setSecureContext(seen);
     log.info({ certFile: settings.certFile }, "the new certificate is served");
   } catch (error) {
-    log.warn({ certFile: settings.certFile, err: error }, "the certificate cannot be used; the one before stays in force");
+    log.warn(
+      { certFile: settings.certFile, err: error },
+      "the certificate cannot be used; the one before stays in force",
+    );
   }
   return seen;
 }
@@ -72,7 +78,12 @@ function isSame(a: SecureContextOptions, b: SecureContextOptions): boolean {
   return a.cert === b.cert && a.key === b.key && a.ca === b.ca;
 }
 
-async function readOptions({ certFile, keyFile, clientCaFile, minVersion = "TLSv1.2" }: TlsSettings): Promise<SecureContextOptions> {
+async function readOptions({
+  certFile,
+  keyFile,
+  clientCaFile,
+  minVersion = "TLSv1.2",
+}: TlsSettings): Promise<SecureContextOptions> {
   return {
     cert: await readPem(certFile),
     key: await readPem(keyFile),

@@ -17,7 +17,9 @@ const thumbprintForm = /^[A-Za-z0-9_-]{43}$/u;
 /** @throws Refusal `token_invalid` for a binding that nobody here can check: ignored, it would be none */
 export function bindingOf({ cnf }: Claims): Binding {
   if (cnf === undefined) return {};
-  const { "x5t#S256": certificate, jkt: key } = (typeof cnf === "object" && cnf !== null ? cnf : {}) as Readonly<Record<string, unknown>>;
+  const { "x5t#S256": certificate, jkt: key } = (typeof cnf === "object" && cnf !== null ? cnf : {}) as Readonly<
+    Record<string, unknown>
+  >;
   const isKnown = (certificate !== undefined || key !== undefined) && isThumbprint(certificate) && isThumbprint(key);
   if (!isKnown) throw new Refusal("token_invalid", "The token is bound by a cnf claim that is not understood here.");
   return {
@@ -40,7 +42,8 @@ export function requireBound({ certificate, key }: Binding, required: TokenBindi
 /** @throws Refusal `token_invalid` when the token is bound to a certificate, and the request shows none or another */
 export function requireCertificate(binding: Binding, shown: () => Thumbprint | undefined): void {
   const fault = certificateFault(binding, shown);
-  if (fault !== undefined) throw new Refusal("token_invalid", `The token is bound to a client certificate, and ${fault}.`);
+  if (fault !== undefined)
+    throw new Refusal("token_invalid", `The token is bound to a client certificate, and ${fault}.`);
 }
 
 /** What is wrong with the certificate that a request shows; undefined when nothing is, or none is needed. */

@@ -7,8 +7,8 @@ const prefix = /^application\//u;
 const shownCharactersMax = 64;
 
 /**
- * A proof, a logout token or any other JWT of an issuer is no access token, though it carries the same signature. A token that
- * names no type, or the plain `JWT`, says nothing of its purpose. Source: RFC 8725 §3.11, RFC 7515 §4.1.9.
+ * A proof, a logout token or any other JWT of an issuer is no access token, though it carries the same signature. A
+ * token that names no type, or the plain `JWT`, says nothing of its purpose. Source: RFC 8725 §3.11, RFC 7515 §4.1.9.
  *
  * @param typ the `typ` header of the token
  * @throws Refusal `token_invalid`
@@ -20,6 +20,9 @@ export function requireType(typ: string | undefined, required: TokenType = "Any"
     throw new Refusal("token_invalid", "The header typ of the token is not at+jwt, which is asked for here.");
   }
   if (type?.endsWith("+jwt") === true) {
-    throw new Refusal("token_invalid", `The header typ of the token is ${type.slice(0, shownCharactersMax)}: it is no access token.`);
+    throw new Refusal(
+      "token_invalid",
+      `The header typ of the token is ${type.slice(0, shownCharactersMax)}: it is no access token.`,
+    );
   }
 }

@@ -33,7 +33,10 @@ function parseText(text: string): unknown {
 
 /** `queries[0].step` */
 function fieldOf(path: JsonPath): string {
-  return path.map((segment) => (typeof segment === "number" ? `[${segment}]` : `.${segment}`)).join("").replace(/^\./u, "");
+  return path
+    .map((segment) => (typeof segment === "number" ? `[${segment}]` : `.${segment}`))
+    .join("")
+    .replace(/^\./u, "");
 }
 
 function decodeUtf8(body: Uint8Array): string {

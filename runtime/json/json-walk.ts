@@ -47,7 +47,9 @@ export function walkJson(text: string, depthMax: number, visitor: JsonVisitor): 
   return walk.frames.length <= depthMax;
 }
 
-/** Takes what begins at `position` and returns where the next thing does; what is neither name nor value is passed over. */
+/**
+ * Takes what begins at `position` and returns where the next thing does; what is neither name nor value is passed over.
+ */
 function step(walk: Walk, position: number): number {
   const character = walk.text[position];
   if (character === '"') {

@@ -1,4 +1,11 @@
-import type { ClassLimits, ClientConfig, MetricConfig, MetricLimits, QueryClass, RuntimeConfig } from "../../crds/config.ts";
+import type {
+  ClassLimits,
+  ClientConfig,
+  MetricConfig,
+  MetricLimits,
+  QueryClass,
+  RuntimeConfig,
+} from "../../crds/config.ts";
 import type { Caller } from "./caller.ts";
 import { claimedNames, intersect, narrowedNames, type Names } from "./names.ts";
 
@@ -51,7 +58,11 @@ export function classOf(caller: Caller, metrics: readonly MetricConfig[], quotas
   if (slowestAssigned !== undefined) return slowestAssigned;
   const queryClass = slowestFirst.find((name) => metrics.some((metric) => metric.queryClass === name)) ?? "C";
   const everyone = quotas.quotas.find((quota) => quota.class === queryClass && quota.clients.length === 0);
-  return { queryClass, limits: everyone?.limits ?? quotas.classDefaults[queryClass], perMetric: everyone?.perMetric ?? [] };
+  return {
+    queryClass,
+    limits: everyone?.limits ?? quotas.classDefaults[queryClass],
+    perMetric: everyone?.perMetric ?? [],
+  };
 }
 
 /** The quota entries that name this client, else those that name one of its scopes. */

@@ -42,7 +42,10 @@ export interface Doorkeeper {
   readonly queryNow: AdmitQueryNow;
   /** One of a bulk, which took its request token as a whole; it takes those of its metrics by itself. */
   readonly bulkItem: AdmitQuery;
-  /** Something else that asks stores: one request token, and what it is expected to cost. @throws as {@link AdmitQuery} does */
+  /**
+   * Something else that asks stores: one request token, and what it is expected to cost. @throws as {@link AdmitQuery}
+   * does
+   */
   request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<Admission>;
   /** Gives what this pod holds of the quotas back to the others. */
   stop(): void;
@@ -60,7 +63,13 @@ export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
   const admit = async (plan: Plan, caller: Caller, requests: number): Promise<AdmittedQuery> => {
     const asking = askingOf(plan, caller, requests);
     const { spender, wish } = asking;
-    return admittedOf(asking, await withHeaders(toldOf(asking), () => quotas.admit(spender, wish, (share) => suggestionWithin(plan.query, share))), cardinality);
+    return admittedOf(
+      asking,
+      await withHeaders(toldOf(asking), () =>
+        quotas.admit(spender, wish, (share) => suggestionWithin(plan.query, share)),
+      ),
+      cardinality,
+    );
   };
   return {
     query: (plan, caller) => admit(plan, caller, tokensOf(plan)),
@@ -70,7 +79,8 @@ export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
       return admission && admittedOf(asking, admission, cardinality);
     },
     bulkItem: (plan, caller) => admit(plan, caller, 0),
-    request: (caller, grant, costs) => quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
+    request: (caller, grant, costs) =>
+      quotas.admit({ ...grant, client: caller.client }, { requests: 1, costs }, () => undefined),
     stop: () => quotas.stop(),
   };
 }
@@ -96,7 +106,11 @@ function admittedOf(asking: Asking, admission: Admission, cardinality: Cardinali
   let actual: number | undefined;
   return {
     estimate,
-    headers: () => ({ ...toldOf(asking), ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }), ...admission.headers() }),
+    headers: () => ({
+      ...toldOf(asking),
+      ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }),
+      ...admission.headers(),
+    }),
     charge(outcomes, share) {
       cardinality.saw(outcomes, plan.query);
       const spent = actualCosts(plan, outcomes, share);
@@ -108,7 +122,10 @@ function admittedOf(asking: Asking, admission: Admission, cardinality: Cardinali
 }
 
 /** Does the work; a refusal tells the headers too. */
-async function withHeaders<Result>(headers: Readonly<Record<string, string>>, work: () => Promise<Result>): Promise<Result> {
+async function withHeaders<Result>(
+  headers: Readonly<Record<string, string>>,
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await work();
   } catch (error) {

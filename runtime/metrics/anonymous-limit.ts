@@ -3,7 +3,10 @@ import { BoundedMap } from "../bounds/bounded-map.ts";
 import { fullBucket, refilled, spent, waitMs, type Bucket, type Rate } from "../bounds/token-bucket.ts";
 import { Refusal } from "../errors/refusal.ts";
 
-/** Requests without a token from one block of addresses. Source: seed "Operational Metrics API" §8, "Request rate per client". */
+/**
+ * Requests without a token from one block of addresses. Source: seed "Operational Metrics API" §8, "Request rate per
+ * client".
+ */
 export const blockRate: Rate = { perSecond: 10, burst: 40 };
 /** Requests without a token that one pod takes from everybody together. */
 export const togetherRate: Rate = { perSecond: 200, burst: 400 };

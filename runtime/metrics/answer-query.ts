@@ -87,19 +87,27 @@ interface Found {
  *
  * @throws Refusal for what the caller did wrong and for stores that all failed; the signal's reason
  */
-export async function answerQuery(route: QueryRoute, request: QueryRequest, sources: QuerySources): Promise<MetricsAnswer> {
+export async function answerQuery(
+  route: QueryRoute,
+  request: QueryRequest,
+  sources: QuerySources,
+): Promise<MetricsAnswer> {
   const { caller, context } = request;
   const timing = createServerTiming();
   timing.step("query");
   const { params, explain } = takeExplain(request.params, caller);
   const asOfMs = asOf(params, context.nowMs, sources.snapshots);
   const query = routes[route].make(params, caller, sources.world, asOfMs);
-  refuseSunset(query.metrics.map(({ entry }) => entry.metric), context.nowMs);
+  refuseSunset(
+    query.metrics.map(({ entry }) => entry.metric),
+    context.nowMs,
+  );
   const plan = makePlan(query, asOfMs);
   const admitted = await sources.admit(plan, caller);
   const answering = { route, plan, admitted, explain, timing };
   try {
-    const { headers, ...answer } = known(answering, request, sources) ?? (await answerAnew(answering, request, sources));
+    const { headers, ...answer } =
+      known(answering, request, sources) ?? (await answerAnew(answering, request, sources));
     return { ...answer, headers: { ...headers, ...admitted.headers() } };
   } catch (error) {
     throw error instanceof Refusal ? error.with(admitted.headers()) : error;
@@ -117,7 +125,11 @@ interface Answering {
 }
 
 /** What an equal query was answered of late. */
-function known({ route, plan, admitted, explain }: Answering, { caller, context }: QueryRequest, sources: QuerySources): MetricsAnswer | undefined {
+function known(
+  { route, plan, admitted, explain }: Answering,
+  { caller, context }: QueryRequest,
+  sources: QuerySources,
+): MetricsAnswer | undefined {
   const found = explain ? undefined : findAnswer(sources.answers, route, plan, context.nowMs);
   if (found === undefined) return undefined;
   admitted.charge([], 0);
@@ -133,7 +145,11 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   const { nowMs } = request.context;
   timing.step("stores");
   const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
-  const { fairness: { lanes, pace }, lasting, cache } = sources;
+  const {
+    fairness: { lanes, pace },
+    lasting,
+    cache,
+  } = sources;
   const { queryClass } = plan.query.quota;
   const options = { lifetimes: lifetimesOf(plan.query), nowMs, lasting: lanes.of(queryClass, lasting) };
   const cached = cachedStores(lanes.of(queryClass, recorded.stores), cache, options);
@@ -142,12 +158,32 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   if (found.source === "snapshot") admitted.charge([], 0);
   else sources.looked(cached.counts());
   timing.step("answer");
-  const made = { answer: routes[route].answer(plan, found.result, { snapshot: found.snapshot, pace }), nowMs, oldest: cached.counts().oldest };
+  const made = {
+    answer: routes[route].answer(plan, found.result, { snapshot: found.snapshot, pace }),
+    nowMs,
+    oldest: cached.counts().oldest,
+  };
   const { headers, ...others } = made.answer;
   const isStale = cached.counts().stale > 0;
-  const own = { ...(isStale ? notKept : newAnswerHeaders(plan, made)), "X-Query-Cache": cacheVerdict(found, cached, plan), "Server-Timing": timing.header() };
+  const own = {
+    ...(isStale ? notKept : newAnswerHeaders(plan, made)),
+    "X-Query-Cache": cacheVerdict(found, cached, plan),
+    "Server-Timing": timing.header(),
+  };
   const answer = { ...others, headers: { ...headers, ...own } };
-  if (explain) return { ...answer, json: undefined, body: { ...answer.body, explain: explanationOf(plan, recorded, { ...found, costEstimate: admitted.estimate, stretches: cached.counts().stretches }) } };
+  if (explain)
+    return {
+      ...answer,
+      json: undefined,
+      body: {
+        ...answer.body,
+        explain: explanationOf(plan, recorded, {
+          ...found,
+          costEstimate: admitted.estimate,
+          stretches: cached.counts().stretches,
+        }),
+      },
+    };
   if (found.source === "store" && !isStale) keepAnswer(sources.answers, route, plan, { ...made, answer });
   return answer;
 }
@@ -178,7 +214,16 @@ async function find(plan: Plan, { signal, context, caller }: QueryRequest, sourc
   const kept = keptPage(query, nowMs, snapshots);
   if (kept !== undefined) return kept;
   const bytes = createByteBudget();
-  const result = await runPlan(plan, stores, { deadlineMs, signal, bytes, nowMs, correlationId, observe, pace: sources.fairness.pace, tellsRefusals: caller.scopes.includes(explainScope) });
+  const result = await runPlan(plan, stores, {
+    deadlineMs,
+    signal,
+    bytes,
+    nowMs,
+    correlationId,
+    observe,
+    pace: sources.fairness.pace,
+    tellsRefusals: caller.scopes.includes(explainScope),
+  });
   const snapshot = snapshotOf(result, query);
   requireSnapshot(query.snapshot, snapshot);
   if (result.series.length > query.limit) snapshots.keep(snapshot, query, { result, nowMs });
@@ -195,14 +240,15 @@ function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | un
 }
 
 /**
- * `memory;hit=230;shared=20;miss=10;extents="memory*210 shared*20 store*10"`: points of all ranges, of the hits those that were merged
- * from narrower points, that another pod read and that were stale, and for the points of the answer in their order where each extent came from. Source: seed "Operational Metrics
- * API" §6.
+ * `memory;hit=230;shared=20;miss=10;extents="memory*210 shared*20 store*10"`: points of all ranges, of the hits those
+ * that were merged from narrower points, that another pod read and that were stale, and for the points of the answer in
+ * their order where each extent came from. Source: seed "Operational Metrics API" §6.
  */
 function cacheVerdict({ source }: Found, cached: CachedStores, { grid }: Plan): string {
   if (source === "snapshot") return "snapshot";
   const { hit, finer, shared, stale, miss, isOn, stretches } = cached.counts();
   const some = (name: string, count: number): string => (count === 0 ? "" : `;${name}=${count}`);
   if (!isOn) return "off";
-  return `memory;hit=${hit}${some("finer", finer)}${some("shared", shared)}${some("stale", stale)};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
+  const hits = `hit=${hit}${some("finer", finer)}${some("shared", shared)}${some("stale", stale)}`;
+  return `memory;${hits};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
 }

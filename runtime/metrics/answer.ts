@@ -68,7 +68,8 @@ interface WrittenQuery {
 function* writeSeries({ page, rest, times }: WrittenQuery, writer: PointWriter): Generator<undefined> {
   const written = writeTimes(times);
   for (const [index, { metric, labels, values, ...beside }] of page.entries()) {
-    writer.text(`${index === 0 ? '{"data":[' : ","}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
+    const before = index === 0 ? '{"data":[' : ",";
+    writer.text(`${before}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
     writer.points(written, values);
     const others = JSON.stringify(besidePoints(values, beside)).slice(1);
     writer.text(others === "}" ? "]}" : `],${others}`);
@@ -142,14 +143,25 @@ function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta
     status: result.partial ? 206 : 200,
     headers: { ...headersOf(plan, result), ...deprecationHeaders(metrics) },
     // The snapshot is a digest of the series and their values.
-    body: { data: page.map(item), ...errors, meta: { correlation_id: contentId([about, errors, page.map(({ exemplars }) => exemplars)]), ...about } },
+    body: {
+      data: page.map(item),
+      ...errors,
+      meta: { correlation_id: contentId([about, errors, page.map(({ exemplars }) => exemplars)]), ...about },
+    },
   };
 }
 
 /** Metrics that failed by themselves, beside the data of the others. */
 function errorsOf({ failures }: Result): { readonly errors?: readonly object[] } {
   if (failures.length === 0) return {};
-  return { errors: failures.map(({ metric, refusal }) => ({ metric, status: refusal.status, code: refusal.code, detail: refusal.message })) };
+  return {
+    errors: failures.map(({ metric, refusal }) => ({
+      metric,
+      status: refusal.status,
+      code: refusal.code,
+      detail: refusal.message,
+    })),
+  };
 }
 
 /** One word for all metrics; where their defaults differ, `mixed` and the word of each. */

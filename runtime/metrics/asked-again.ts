@@ -22,8 +22,8 @@ export interface AgainSources {
 }
 
 /**
- * The same query again, under the same configuration. Of all that it was made of, only its window and the sunset of its metrics move with the
- * time; what it may cost and what is left of its quota are worked out each time.
+ * The same query again, under the same configuration. Of all that it was made of, only its window and the sunset of its
+ * metrics move with the time; what it may cost and what is left of its quota are worked out each time.
  */
 export function askedAgain({ plan, caller, found }: AnsweredQuery, { admitNow, looked }: AgainSources): Again {
   const { query } = plan;

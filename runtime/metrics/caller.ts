@@ -13,7 +13,9 @@ export interface Caller {
   /** Exact roles. `*` is no role: separate duties need roles that are given by name. */
   readonly roles: readonly string[];
   readonly scopes: readonly string[];
-  /** Webhook partners (`namespace/name`, `*` is every one) that the token is narrowed to. Absent: it has no such claim. */
+  /**
+   * Webhook partners (`namespace/name`, `*` is every one) that the token is narrowed to. Absent: it has no such claim.
+   */
   readonly partners?: readonly string[];
 }
 

@@ -36,7 +36,9 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
     catalog.metrics.map((metric): readonly [string, MetricEntry] => {
       const stores = catalog.stores.flatMap((store) => {
         const intervalSeconds = metric.intervalSeconds[store.name];
-        return intervalSeconds === undefined ? [] : [heldStore({ key: storeKey(catalog, store), store, intervalSeconds })];
+        return intervalSeconds === undefined
+          ? []
+          : [heldStore({ key: storeKey(catalog, store), store, intervalSeconds })];
       });
       const sorted = stores.sort((a, b) => (a.key < b.key ? -1 : 1));
       return [metric.id, { metric, schemaVersion: catalog.schemaVersion, stores: sorted, digest: digestOf(metric) }];

@@ -13,7 +13,13 @@ import { mayRead, requireReadScope, tenantOf } from "./policy.ts";
 import { schemaVersionOf, type World } from "./query.ts";
 import { formatTime } from "./time.ts";
 
-const categories = ["slo", "kri", "business", "infrastructure", "api"] as const satisfies readonly MetricConfig["category"][];
+const categories = [
+  "slo",
+  "kri",
+  "business",
+  "infrastructure",
+  "api",
+] as const satisfies readonly MetricConfig["category"][];
 const states = ["Active", "Deprecated"] as const satisfies readonly MetricConfig["state"][];
 const names: readonly string[] = ["metric", "category", "label", "state", "schema_version", "filter[tenant]"];
 
@@ -35,7 +41,9 @@ export function catalogAnswer(
   const wanted = {
     ids: readMany(params, "metric", metricsMax),
     category: readWord(params, "category", categories),
-    labels: (readMany(params, "label", labelNames.length) ?? []).map((name) => readLabel(name, "label", "invalid_request")),
+    labels: (readMany(params, "label", labelNames.length) ?? []).map((name) =>
+      readLabel(name, "label", "invalid_request"),
+    ),
     state: readWord(params, "state", states),
   };
   const access = accessOf(caller, world.quotas);

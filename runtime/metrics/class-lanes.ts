@@ -3,8 +3,8 @@ import { aroundReads, type AroundRead } from "../stores/around-reads.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 
 /**
- * Requests of one class to one store at once. A store has sixteen connections: the slower classes together leave some of them
- * to real time, whatever they ask. Source: wire "Metrics", seed "Operational Metrics API" §2.6.
+ * Requests of one class to one store at once. A store has sixteen connections: the slower classes together leave some
+ * of them to real time, whatever they ask. Source: wire "Metrics", seed "Operational Metrics API" §2.6.
  */
 export const laneWidths: Readonly<Record<QueryClass, number>> = { A: Number.POSITIVE_INFINITY, B: 7, C: 5 };
 

@@ -3,8 +3,9 @@ import { hash } from "node:crypto";
 const idLength = 22;
 
 /**
- * The `correlation_id` of a body: a digest of everything else in it. It stays the same for as long as the content does, over
- * requests, pods and recomputations, so that the body's ETag changes only when the data does. Source: wire, "Metrics".
+ * The `correlation_id` of a body: a digest of everything else in it. It stays the same for as long as the content does,
+ * over requests, pods and recomputations, so that the body's ETag changes only when the data does. Source: wire,
+ * "Metrics".
  *
  * @returns 22 characters of base64url
  */

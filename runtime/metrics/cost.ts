@@ -23,7 +23,8 @@ export function expectedCosts(
  * @param share of the points that stores had to compute
  */
 export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[], share: number): Costs {
-  const costOf = ({ outcome }: PartOutcome): number => (outcome.ok ? Math.ceil(seriesOf(outcome.value) * grid.count * share) : 0);
+  const costOf = ({ outcome }: PartOutcome): number =>
+    outcome.ok ? Math.ceil(seriesOf(outcome.value) * grid.count * share) : 0;
   return byMetric(outcomes.map((outcome) => [outcome.part, costOf(outcome)] as const));
 }
 
@@ -52,6 +53,7 @@ export function seriesOf({ ranges, histograms }: StoreAnswer): number {
 
 function byMetric(costs: readonly (readonly [PlannedPart, number])[]): Costs {
   const sums = new Map<string, number>();
-  for (const [{ metric }, cost] of costs) sums.set(metric.entry.metric.id, (sums.get(metric.entry.metric.id) ?? 0) + cost);
+  for (const [{ metric }, cost] of costs)
+    sums.set(metric.entry.metric.id, (sums.get(metric.entry.metric.id) ?? 0) + cost);
   return sums;
 }

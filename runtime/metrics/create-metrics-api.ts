@@ -73,19 +73,8 @@ interface Obeyed {
 
 /** Makes the API and begins to probe the stores; connections are kept until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
-  const { log, now = Date.now, elapsed = () => performance.now(), deadlineMs = queryDeadlineMsDefault, peers = noPeers() } = options;
-  const stores = createStoreSet(now, createPeerClient);
-  const requests = createRequestLog(now);
-  const instruments = createInstruments(options.registry);
-  const snapshots = createSnapshots();
-  const doorkeeper = createDoorkeeper(elapsed, peers);
-  const reads = createReads({ ...options, deadlineMs, peers }, instruments);
-  const answers = createAnswers();
-  const fairness = { lanes: createClassLanes(), pace: createPace() };
-  const hits = createHitLogs(now);
-  const gate = createGate(anonymousMax);
-  const slo = { cache: createSloCache(), anonymous: createAnonymousLimit(elapsed), environments: createKnownEnvironments(deadlineMs) };
-  const partials = createPartials();
+  const parts = createParts(options);
+  const { stores, requests, instruments, doorkeeper, reads, before, deadlineMs, hits } = parts;
   let obeyed: Obeyed = obeyedOf(options.config);
 
   const apply = (config: RuntimeConfig): void => {
@@ -94,52 +83,122 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     stores.apply(storesOf(config), config.material);
     probeAll(stores);
   };
-  const observer = ({ correlationId }: RequestContext) => (outcomes: readonly PartOutcome<unknown>[]): void => {
-    instruments.asked(outcomes);
-    logFailures(log, outcomes, correlationId);
+  const observer = observerOf(instruments, options.log);
+  const { sources, counted, slo, gate, partials } = parts;
+  const sourcesFor = (context: RequestContext): QuerySources => {
+    return { ...sources, world: obeyed.world, observe: observer(context) };
   };
-  const counted = countedBy(instruments);
-  const looked = lookedBy(hits, instruments);
-  const before = createMeasuredBefore({ doorkeeper, requests, instruments, looked });
-  const sourcesFor = (context: RequestContext): QuerySources => ({
-    world: obeyed.world,
-    stores,
-    lasting: stores,
-    fairness,
-    snapshots,
-    cache: reads,
-    answers,
-    looked,
-    deadlineMs,
-    admit: counted(doorkeeper.query),
-    observe: observer(context),
-  });
   const measure: Measure = (route, signal, work) => measured({ route, signal, requests, instruments }, work);
-  const answer = (route: QueryRoute): MetricsApi["query"] => (params, caller, signal, context) =>
-    measure(route, signal, () => answerQuery(route, { params, caller, signal, context }, { ...sourcesFor(context), remember: before.remember(route) }));
+  const answer =
+    (route: QueryRoute): MetricsApi["query"] =>
+    (params, caller, signal, context) =>
+      measure(route, signal, () =>
+        answerQuery(
+          route,
+          { params, caller, signal, context },
+          { ...sourcesFor(context), remember: before.remember(route) },
+        ),
+      );
 
   apply(options.config);
   return {
     query: answer("query"),
     instant: answer("instant"),
     bulk: (body, caller, signal, context) =>
-      measure("bulk-query", signal, () => answerBulk({ body, caller, signal, context }, { ...sourcesFor(context), log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) })),
+      measure("bulk-query", signal, () =>
+        answerBulk(
+          { body, caller, signal, context },
+          { ...sourcesFor(context), log: options.log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) },
+        ),
+      ),
     slo: (params, caller, signal, context) =>
       measure("slo", signal, () => {
-        const sources = { slos: obeyed.slos, quotas: obeyed.world.quotas, stores, ...slo, doorkeeper, deadlineMs, observe: observer(context) };
-        const work = () => answerSlo({ params, caller, signal, context }, sources);
+        const { slos, world } = obeyed;
+        const views = {
+          ...slo,
+          slos,
+          quotas: world.quotas,
+          stores,
+          doorkeeper,
+          deadlineMs,
+          observe: observer(context),
+        };
+        const work = () => answerSlo({ params, caller, signal, context }, views);
         return caller.scopes.length === 0 ? gate(work) : work();
       }),
     partials: (request) =>
-      measure("partials", request.signal, () => partials(request, { ...obeyed, stores, deadlineMs, observe: observer(request.context) })),
+      measure("partials", request.signal, () =>
+        partials(request, { ...obeyed, stores, deadlineMs, observe: observer(request.context) }),
+      ),
     catalog: (params, caller, context) => catalogAnswer(params, caller, obeyed.world, context),
     health() {
       probeAll(stores);
-      const { world } = obeyed;
-      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog: world.catalog, caches: cacheFigures(hits, options, obeyed) });
+      const { catalog } = obeyed.world;
+      const caches = cacheFigures(hits, options, obeyed);
+      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog, caches });
     },
     apply,
     stop: () => stopAll([doorkeeper, reads.renewals], stores),
+  };
+}
+
+/** Makes what is told how each part of a request ended. */
+function observerOf(instruments: Instruments, log: MetricsApiOptions["log"]) {
+  return ({ correlationId }: RequestContext) =>
+    (outcomes: readonly PartOutcome<unknown>[]): void => {
+      instruments.asked(outcomes);
+      logFailures(log, outcomes, correlationId);
+    };
+}
+
+/** Everything that outlives a configuration. */
+function createParts(options: MetricsApiOptions) {
+  const {
+    now = Date.now,
+    elapsed = () => performance.now(),
+    deadlineMs = queryDeadlineMsDefault,
+    peers = noPeers(),
+  } = options;
+  const stores = createStoreSet(now, createPeerClient);
+  const requests = createRequestLog(now);
+  const instruments = createInstruments(options.registry);
+  const doorkeeper = createDoorkeeper(elapsed, peers);
+  const reads = createReads({ ...options, deadlineMs, peers }, instruments);
+  const hits = createHitLogs(now);
+  const slo = {
+    cache: createSloCache(),
+    anonymous: createAnonymousLimit(elapsed),
+    environments: createKnownEnvironments(deadlineMs),
+  };
+  const counted = countedBy(instruments);
+  const looked = lookedBy(hits, instruments);
+  const before = createMeasuredBefore({ doorkeeper, requests, instruments, looked });
+  const sources = {
+    stores,
+    lasting: stores,
+    fairness: { lanes: createClassLanes(), pace: createPace() },
+    snapshots: createSnapshots(),
+    cache: reads,
+    answers: createAnswers(),
+    looked,
+    deadlineMs,
+    admit: counted(doorkeeper.query),
+  };
+  const [gate, partials] = [createGate(anonymousMax), createPartials()];
+  return {
+    stores,
+    requests,
+    instruments,
+    doorkeeper,
+    reads,
+    hits,
+    slo,
+    counted,
+    before,
+    sources,
+    gate,
+    partials,
+    deadlineMs,
   };
 }
 
@@ -178,7 +237,10 @@ function cacheFigures(hits: HitLogs, { sharedBytes, residency }: MetricsApiOptio
 }
 
 /** Counts how work ended that nobody waits for, and logs why it failed. */
-function noted(what: string, { log, count }: { readonly log: Pick<Logger, "warn">; readonly count: (outcome: "ok" | "failed") => void }): (failure: unknown) => void {
+function noted(
+  what: string,
+  { log, count }: { readonly log: Pick<Logger, "warn">; readonly count: (outcome: "ok" | "failed") => void },
+): (failure: unknown) => void {
   return (failure) => {
     count(failure === undefined ? "ok" : "failed");
     if (failure !== undefined) log.warn({ err: failure }, `${what} failed`);
@@ -192,10 +254,16 @@ function stopAll(parts: readonly { readonly stop: () => void }[], stores: StoreS
 
 type ReadOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "peers">>;
 
-function createReads({ log, deadlineMs, peers, sharedBytes, residency }: ReadOptions, { renewed, unshared }: Instruments): ReadCache {
+function createReads(
+  { log, deadlineMs, peers, sharedBytes, residency }: ReadOptions,
+  { renewed, unshared }: Instruments,
+): ReadCache {
   const renewals = createRenewals({ deadlineMs, ended: noted("a renewal", { log, count: renewed }) });
   const failed = noted("sharing what was read", { log, count: unshared });
-  return createReadCache(readCacheBytesMax, { shared: sharedBytes && createSharedPieces(sharedBytes, peers, { residency, failed }), renewals });
+  return createReadCache(readCacheBytesMax, {
+    shared: sharedBytes && createSharedPieces(sharedBytes, peers, { residency, failed }),
+    renewals,
+  });
 }
 
 function countedBy(instruments: Instruments): (admit: AdmitQuery) => AdmitQuery {
@@ -206,7 +274,8 @@ function countedBy(instruments: Instruments): (admit: AdmitQuery) => AdmitQuery 
   };
 }
 
-type Counting = Pick<QuerySources, "looked"> & Pick<MeasuredWork, "requests" | "instruments"> & { readonly doorkeeper: Pick<Doorkeeper, "queryNow"> };
+type Counting = Pick<QuerySources, "looked"> &
+  Pick<MeasuredWork, "requests" | "instruments"> & { readonly doorkeeper: Pick<Doorkeeper, "queryNow"> };
 
 /** Queries that are asked again are counted and timed as the others are. */
 function createMeasuredBefore({ doorkeeper, requests, instruments, looked }: Counting) {
@@ -217,8 +286,10 @@ function createMeasuredBefore({ doorkeeper, requests, instruments, looked }: Cou
     return admitted;
   };
   return {
-    remember: (route: QueryRoute) => (answered: AnsweredQuery): Again =>
-      before.remember(measuredAgain({ route, requests, instruments }, askedAgain(answered, { admitNow, looked }))),
+    remember:
+      (route: QueryRoute) =>
+      (answered: AnsweredQuery): Again =>
+        before.remember(measuredAgain({ route, requests, instruments }, askedAgain(answered, { admitNow, looked }))),
     forget: () => before.forget(),
   };
 }
@@ -228,13 +299,17 @@ function obeyedOf(config: RuntimeConfig): Obeyed {
   return { world: { catalog, quotas: config }, slos: indexSlos(config.catalogs, catalog) };
 }
 
-function storesOf({ catalogs }: RuntimeConfig): ReadonlyMap<string, RuntimeConfig["catalogs"][number]["stores"][number]> {
-  return new Map(catalogs.flatMap((catalog) => catalog.stores.map((store) => [storeKey(catalog, store), store] as const)));
+function storesOf({
+  catalogs,
+}: RuntimeConfig): ReadonlyMap<string, RuntimeConfig["catalogs"][number]["stores"][number]> {
+  return new Map(
+    catalogs.flatMap((catalog) => catalog.stores.map((store) => [storeKey(catalog, store), store] as const)),
+  );
 }
 
 /**
- * In the background, and only where an earlier probe has aged: what is found shows in the state of the store. One that wants
- * a tenant for everything is probed with the first query's.
+ * In the background, and only where an earlier probe has aged: what is found shows in the state of the store. One that
+ * wants a tenant for everything is probed with the first query's.
  */
 function probeAll(stores: StoreSet): void {
   for (const [, store] of stores.list()) {
@@ -242,7 +317,11 @@ function probeAll(stores: StoreSet): void {
   }
 }
 
-function logFailures(log: Pick<Logger, "warn">, outcomes: readonly PartOutcome<unknown>[], correlationId: string): void {
+function logFailures(
+  log: Pick<Logger, "warn">,
+  outcomes: readonly PartOutcome<unknown>[],
+  correlationId: string,
+): void {
   for (const { part, outcome } of outcomes) {
     if (outcome.ok) continue;
     const { held, metric } = part;

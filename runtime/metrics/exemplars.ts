@@ -20,8 +20,13 @@ export function countHidden(answers: readonly StoreAnswer[]): number {
   return answers.reduce((sum, { exemplars }) => sum + exemplars.filter((exemplar) => !isShowable(exemplar)).length, 0);
 }
 
-/** The newest exemplars of one metric by the key of their series' labels. Source: seed "Operational Metrics API" §2.4. */
-export function exemplarsBySeries(answers: readonly StoreAnswer[], plan: Plan): ReadonlyMap<string, readonly Exemplar[]> {
+/**
+ * The newest exemplars of one metric by the key of their series' labels. Source: seed "Operational Metrics API" §2.4.
+ */
+export function exemplarsBySeries(
+  answers: readonly StoreAnswer[],
+  plan: Plan,
+): ReadonlyMap<string, readonly Exemplar[]> {
   const keyed = answers.flatMap(({ part, exemplars }) =>
     exemplars.filter(isShowable).map((exemplar) => ({
       key: labelsKey(governedLabels(labelSourceOf(part), plan.query.groupBy, exemplar.seriesLabels)),

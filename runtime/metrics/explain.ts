@@ -34,7 +34,10 @@ export interface RecordedStores {
  *
  * @throws Refusal `invalid_request` for another word than `true` and `false`, `scope_missing`
  */
-export function takeExplain(params: Parameters, caller: Caller): { readonly params: Parameters; readonly explain: boolean } {
+export function takeExplain(
+  params: Parameters,
+  caller: Caller,
+): { readonly params: Parameters; readonly explain: boolean } {
   const explain = readWord(params, "explain", ["true", "false"]) === "true";
   if (explain && !caller.scopes.includes(explainScope)) {
     throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}`);
@@ -48,7 +51,13 @@ export function recordReads(stores: StoreSet): RecordedStores {
   const around: AroundRead = async (read, send) => {
     const startMs = performance.now();
     const note = (outcome: string, series: number, error?: string): void => {
-      reads.push({ ...read, durationMs: performance.now() - startMs, outcome, series, ...(error === undefined ? {} : { error }) });
+      reads.push({
+        ...read,
+        durationMs: performance.now() - startMs,
+        outcome,
+        series,
+        ...(error === undefined ? {} : { error }),
+      });
     };
     try {
       const answer = await send();
@@ -99,7 +108,10 @@ function explainMetric({ entry, aggregation, recipe }: QueriedMetric): object {
 
 function explainCapabilities(key: string, stores: StoreSet): object {
   // A store that the configuration has lost since is not there any more.
-  const known = stores.list().find(([name]) => name === key)?.[1].knownCapabilities();
+  const known = stores
+    .list()
+    .find(([name]) => name === key)?.[1]
+    .knownCapabilities();
   return known === undefined ? {} : { boundary: known.boundary, anchored: known.anchored };
 }
 
@@ -129,8 +141,16 @@ const reasons: Readonly<Record<Origin | "snapshot", string>> = {
   snapshot: "cut from the data that an earlier page was cut from",
 };
 
-/** Where the points of a store came from, apart for those that had settled when they were read and those that could still change. */
-function explainExtents({ grid }: Plan, key: string, settleSeconds: number, { source, nowMs, stretches }: ExtentContext): readonly object[] {
+/**
+ * Where the points of a store came from, apart for those that had settled when they were read and those that could
+ * still change.
+ */
+function explainExtents(
+  { grid }: Plan,
+  key: string,
+  settleSeconds: number,
+  { source, nowMs, stretches }: ExtentContext,
+): readonly object[] {
   const { startMs, stepMs, count } = grid;
   const settled = Math.min(count, Math.max(0, Math.floor((nowMs - settleSeconds * 1_000 - startMs) / stepMs) + 1));
   const own = stretches.filter(({ store }) => store === key);
@@ -151,7 +171,14 @@ function isRefused(error: unknown): error is StoreError {
 }
 
 function explainRead({ api, promql, durationMs, outcome, series, error }: RecordedRead): object {
-  return { api, promql, duration_ms: Math.round(durationMs * 10) / 10, outcome, series, ...(error === undefined ? {} : { error }) };
+  return {
+    api,
+    promql,
+    duration_ms: Math.round(durationMs * 10) / 10,
+    outcome,
+    series,
+    ...(error === undefined ? {} : { error }),
+  };
 }
 
 function seriesIn(answer: unknown): number {

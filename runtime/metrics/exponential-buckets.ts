@@ -10,8 +10,9 @@ interface ZeroBucket {
 }
 
 /**
- * The sum of exponential histograms, ascending: at the coarsest schema among them, around the widest zero bucket, widened
- * further where it would cut a populated bucket. Source: Prometheus, native histograms specification; design §5 rule 10.
+ * The sum of exponential histograms, ascending: at the coarsest schema among them, around the widest zero bucket,
+ * widened further where it would cut a populated bucket. Source: Prometheus, native histograms specification; design §5
+ * rule 10.
  */
 export function exponentialBuckets(histograms: readonly StoreHistogram[]): readonly StoreBucket[] {
   if (histograms.length === 1) return histograms[0]?.buckets ?? [];
@@ -20,10 +21,14 @@ export function exponentialBuckets(histograms: readonly StoreHistogram[]): reado
   const [negative, positive] = [sideOf(all, -1, schema), sideOf(all, 1, schema)];
   const zero = absorb(zeroOf(all), [negative, positive], schema);
   const shown = (side: Side): readonly StoreBucket[] =>
-    [...side].sort(([a], [b]) => a - b).map(([index, count]) => ({ lower: boundOf(index - 1, schema), upper: boundOf(index, schema), count }));
+    [...side]
+      .sort(([a], [b]) => a - b)
+      .map(([index, count]) => ({ lower: boundOf(index - 1, schema), upper: boundOf(index, schema), count }));
   return [
     ...beyond(all, -1),
-    ...shown(negative).map(({ lower, upper, count }) => ({ lower: -upper, upper: -lower, count })).reverse(),
+    ...shown(negative)
+      .map(({ lower, upper, count }) => ({ lower: -upper, upper: -lower, count }))
+      .reverse(),
     ...(zero.count === 0 ? [] : [{ lower: -zero.threshold, upper: zero.threshold, count: zero.count }]),
     ...shown(positive),
     ...beyond(all, 1),

@@ -13,13 +13,13 @@ export interface Extent {
 }
 
 /**
- * Cuts a grid where whole days end, so that a store works on a long window's days side by side, and windows that overlap
- * have extents in common. Extents of coarse points are several days long.
+ * Cuts a grid where whole days end, so that a store works on a long window's days side by side, and windows that
+ * overlap have extents in common. Extents of coarse points are several days long.
  */
 export function extentsOf({ startMs, stepMs, count }: PointGrid): readonly Extent[] {
   const lengthMs = Math.max(1, Math.floor((extentPointsMin * stepMs) / dayMs)) * dayMs;
   const extents: Extent[] = [];
-  for (let offset = 0; offset < count; ) {
+  for (let offset = 0; offset < count;) {
     const firstMs = startMs + offset * stepMs;
     // A point belongs to the day in which it ends; midnight ends the day before.
     const endMs = Math.ceil(firstMs / lengthMs) * lengthMs;
@@ -37,7 +37,10 @@ export interface ExtentAnswer<Series> {
 }
 
 /** Series over the whole grid from series of its extents. */
-export function joinSeries(answers: readonly ExtentAnswer<StoreSeries>[], { count }: PointGrid): readonly StoreSeries[] {
+export function joinSeries(
+  answers: readonly ExtentAnswer<StoreSeries>[],
+  { count }: PointGrid,
+): readonly StoreSeries[] {
   if (answers.length === 1) return answers[0]?.series ?? [];
   return join(answers, {
     make: (labels) => ({ labels, values: new Float64Array(count), present: new Uint8Array(count) }),
@@ -49,7 +52,10 @@ export function joinSeries(answers: readonly ExtentAnswer<StoreSeries>[], { coun
 }
 
 /** Series of native histograms over the whole grid from those of its extents. */
-export function joinHistograms(answers: readonly ExtentAnswer<HistogramSeries>[], { count }: PointGrid): readonly HistogramSeries[] {
+export function joinHistograms(
+  answers: readonly ExtentAnswer<HistogramSeries>[],
+  { count }: PointGrid,
+): readonly HistogramSeries[] {
   if (answers.length === 1) return answers[0]?.series ?? [];
   return join<HistogramSeries, HistogramSeries & { readonly histograms: (StoreHistogram | undefined)[] }>(answers, {
     make: (labels) => ({ labels, histograms: Array.from({ length: count }) }),

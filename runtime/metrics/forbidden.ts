@@ -5,7 +5,8 @@
 /** Persons and sessions under any spelling; compared without case and without `_`, `-`, `.` and spaces. */
 const forbiddenNames = /^(?:raw)?(?:user|player|customer|client|session)(?:s|id|ids|uuid|key|name|number|no)?$/u;
 /** Cards and documents: every name that starts like one. */
-const forbiddenPrefixes = /^(?:raw|full|bank|credit|debit|payment|identity|id)?(?:card|pan$|document|doc(?:id|no|num)|passport)/u;
+const forbiddenPrefixes =
+  /^(?:raw|full|bank|credit|debit|payment|identity|id)?(?:card|pan$|document|doc(?:id|no|num)|passport)/u;
 
 const filterValueLengthMax = 200;
 const cardDigitsMin = 12;
@@ -13,7 +14,10 @@ const cardDigitsMax = 19;
 
 /** Whether a label name is one that the seed forbids, in whatever spelling. */
 export function isForbiddenLabel(name: string): boolean {
-  const bare = name.normalize("NFKC").toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, "");
+  const bare = name
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, "");
   return forbiddenNames.test(bare) || forbiddenPrefixes.test(bare);
 }
 
@@ -28,8 +32,8 @@ export function forbiddenValue(value: string): string | undefined {
 }
 
 /**
- * Numbers of documents whose form is known: passports of one or two letters and six to nine digits, social security numbers
- * in their groups, and those with check digits (IBAN by ISO 7064, the Brazilian CPF).
+ * Numbers of documents whose form is known: passports of one or two letters and six to nine digits, social security
+ * numbers in their groups, and those with check digits (IBAN by ISO 7064, the Brazilian CPF).
  */
 function looksLikeDocument(value: string): boolean {
   const bare = value.normalize("NFKC").trim();
@@ -62,9 +66,11 @@ function looksLikeCard(value: string): boolean {
 
 function isCardNumber(digits: string): boolean {
   if (digits.length < cardDigitsMin || digits.length > cardDigitsMax || /^0+$/u.test(digits)) return false;
-  const sum = Array.from(digits).reverse().reduce((total, digit, position) => {
-    const doubled = Number(digit) * (position % 2 === 0 ? 1 : 2);
-    return total + (doubled > 9 ? doubled - 9 : doubled);
-  }, 0);
+  const sum = Array.from(digits)
+    .reverse()
+    .reduce((total, digit, position) => {
+      const doubled = Number(digit) * (position % 2 === 0 ? 1 : 2);
+      return total + (doubled > 9 ? doubled - 9 : doubled);
+    }, 0);
   return sum % 10 === 0;
 }

@@ -33,15 +33,22 @@ export interface CacheFigures {
 }
 
 /** The limits of every class and quota in force. */
-export function limitsInForce({ classDefaults, quotas }: { readonly classDefaults: Readonly<Record<QueryClass, ClassLimits>>; readonly quotas: readonly { readonly limits: ClassLimits }[] }): readonly ClassLimits[] {
+export function limitsInForce({
+  classDefaults,
+  quotas,
+}: {
+  readonly classDefaults: Readonly<Record<QueryClass, ClassLimits>>;
+  readonly quotas: readonly { readonly limits: ClassLimits }[];
+}): readonly ClassLimits[] {
   return [...Object.values(classDefaults), ...quotas.map(({ limits }) => limits)];
 }
 
 const decimals = 1_000;
 
 /**
- * `GET /v1/metrics/health`, from what was measured in the last {@link requestLogSeconds}. What a pod does not have in its
- * memory it looks for in the cache that pods share, then asks the stores. Source: seed "Operational Metrics API" §2.5, wire "Health".
+ * `GET /v1/metrics/health`, from what was measured in the last {@link requestLogSeconds}. What a pod does not have in
+ * its memory it looks for in the cache that pods share, then asks the stores. Source: seed "Operational Metrics API"
+ * §2.5, wire "Health".
  */
 export function healthAnswer({ figures, stores, catalog, caches }: HealthInput): MetricsAnswer {
   const needs = needsByStore(catalog);
@@ -55,7 +62,10 @@ export function healthAnswer({ figures, stores, catalog, caches }: HealthInput):
     status: 200,
     headers: {},
     body: {
-      status: statusOf(reports.map(({ state }) => state), cacheReports.some(({ state }) => state === "failing")),
+      status: statusOf(
+        reports.map(({ state }) => state),
+        cacheReports.some(({ state }) => state === "failing"),
+      ),
       window_seconds: requestLogSeconds,
       requests: figures.requests,
       latency_p95_ms: round(figures.latencyP95Ms),
@@ -79,7 +89,12 @@ interface CacheReport {
   readonly fallback: "distributed" | "stores";
 }
 
-function reportCaches({ memoryHitRatio, distributedHitRatio, distributed, limits }: CacheFigures): readonly CacheReport[] {
+function reportCaches({
+  memoryHitRatio,
+  distributedHitRatio,
+  distributed,
+  limits,
+}: CacheFigures): readonly CacheReport[] {
   const state = limits.some(({ distributedSeconds = 0 }) => distributedSeconds > 0) ? (distributed ?? "off") : "off";
   return [
     {

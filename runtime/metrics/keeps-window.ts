@@ -2,7 +2,10 @@ import { Refusal } from "../errors/refusal.ts";
 import type { Query } from "./query.ts";
 import type { ResolvedWindow } from "./window.ts";
 
-/** Whether a query that is asked at another time has the same window; a window that would be refused then is another one. */
+/**
+ * Whether a query that is asked at another time has the same window; a window that would be refused then is another
+ * one.
+ */
 export function keepsWindow({ window, windowAt }: Pick<Query, "window" | "windowAt">, nowMs: number): boolean {
   return isSame(window, at(windowAt, nowMs));
 }

@@ -15,7 +15,12 @@ const pointBytes = 256;
 
 /** For how long the class of a query lets be served what is known. */
 export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
-  return { settledMs: limits.memorySeconds * 1_000, tailMs: limits.hotTailSeconds * 1_000, sharedMs: (limits.distributedSeconds ?? 0) * 1_000, staleMs: (limits.staleWhileRevalidateSeconds ?? 0) * 1_000 };
+  return {
+    settledMs: limits.memorySeconds * 1_000,
+    tailMs: limits.hotTailSeconds * 1_000,
+    sharedMs: (limits.distributedSeconds ?? 0) * 1_000,
+    staleMs: (limits.staleWhileRevalidateSeconds ?? 0) * 1_000,
+  };
 }
 
 /** An answer to an equal query of late. */
@@ -60,7 +65,9 @@ export interface NewAnswer {
   readonly oldest: OldestReads;
 }
 
-/** Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has. */
+/**
+ * Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has.
+ */
 export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer, nowMs, oldest }: NewAnswer): void {
   const { query } = plan;
   if (answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0) return;
@@ -69,8 +76,13 @@ export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer
   answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
 }
 
-/** How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all. */
-export function newAnswerHeaders(plan: Plan, { answer: { status }, nowMs, oldest }: NewAnswer): Readonly<Record<string, string>> {
+/**
+ * How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all.
+ */
+export function newAnswerHeaders(
+  plan: Plan,
+  { answer: { status }, nowMs, oldest }: NewAnswer,
+): Readonly<Record<string, string>> {
   const lifetimeMs = keptForMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
   return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : notKept;
 }

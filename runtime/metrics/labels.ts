@@ -4,7 +4,8 @@ import { labelNames, type LabelName, type StoreConfig } from "../../crds/config.
 export type Labels = Readonly<Partial<Record<LabelName, string>>>;
 
 /**
- * Labels that are the same for every series of a store, whatever the series say; an empty value: no series has the label.
+ * Labels that are the same for every series of a store, whatever the series say; an empty value: no series has the
+ * label.
  */
 export type ImposedLabels = Readonly<Partial<Record<LabelName, string>>>;
 
@@ -18,13 +19,18 @@ export function imposedLabels({ region, environment, tenancy }: StoreConfig, ten
   return {
     region,
     ...(environment === undefined ? {} : { environment }),
-    // Series of a platform store belong to no tenant, even if a label says so; what a store gives for a tenant is that tenant's.
+    // Series of a platform store belong to no tenant, even if a label says so; what a store gives for a tenant is that
+    // tenant's.
     ...(tenancy === "Labelled" ? {} : { tenant: tenancy === "Platform" ? "" : tenant }),
   };
 }
 
 /** The labels that the store itself has to group by. */
-export function groupedInStore(store: StoreConfig, imposed: ImposedLabels, groupBy: readonly LabelName[]): readonly string[] {
+export function groupedInStore(
+  store: StoreConfig,
+  imposed: ImposedLabels,
+  groupBy: readonly LabelName[],
+): readonly string[] {
   return groupBy.filter((label) => imposed[label] === undefined).map((label) => storeLabel(store, label));
 }
 

@@ -33,7 +33,8 @@ export function mergeQuantile(stores: readonly StoreBuckets[], quantile: number,
 }
 
 /**
- * The sums of several stores' buckets at the bounds that all of them have, at each point; those of one store are its own.
+ * The sums of several stores' buckets at the bounds that all of them have, at each point; those of one store are its
+ * own.
  *
  * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
  */
@@ -42,7 +43,10 @@ export function sharedBuckets(stores: readonly StoreBuckets[], count: number): S
   if (only !== undefined && others.length === 0) return only;
   const heard = heardStores(stores, count);
   const shared = mergedBounds(stores, count).map(({ bound, values, stores: have }) => {
-    return [bound, { values, present: have.map((number, index) => Number(number > 0 && number === heard[index])) }] as const;
+    return [
+      bound,
+      { values, present: have.map((number, index) => Number(number > 0 && number === heard[index])) },
+    ] as const;
   });
   for (let index = 0; index < count; index += 1) {
     const bounds = shared.filter(([, { present }]) => present[index] === 1);
@@ -54,7 +58,9 @@ export function sharedBuckets(stores: readonly StoreBuckets[], count: number): S
 
 /** Bounds that any store has at a point. */
 function mergedAt(stores: readonly StoreBuckets[], index: number): number {
-  return new Set(stores.flatMap((store) => [...store].flatMap(([bound, { present }]) => (present[index] === 1 ? [bound] : [])))).size;
+  return new Set(
+    stores.flatMap((store) => [...store].flatMap(([bound, { present }]) => (present[index] === 1 ? [bound] : []))),
+  ).size;
 }
 
 /** One bound over all stores. */
@@ -116,7 +122,11 @@ function countPresent(rows: readonly Pick<Points, "present">[], count: number): 
 }
 
 function sum(rows: readonly Points[], count: number): Points {
-  return mergeScalars(rows.map(({ values, present }) => ({ values, present, weight: 1 })), "sum", count);
+  return mergeScalars(
+    rows.map(({ values, present }) => ({ values, present, weight: 1 })),
+    "sum",
+    count,
+  );
 }
 
 function isThere(points: Points | undefined): points is Points {

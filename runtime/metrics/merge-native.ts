@@ -10,8 +10,9 @@ export interface NativePoint {
 }
 
 /**
- * The quantile of several stores' native histograms as Prometheus 3 takes it of their sum: inside a bucket on a logarithmic
- * scale, in custom buckets and around zero linear. Source: Prometheus documentation, `histogram_quantile`; design §5 rule 10.
+ * The quantile of several stores' native histograms as Prometheus 3 takes it of their sum: inside a bucket on a
+ * logarithmic scale, in custom buckets and around zero linear. Source: Prometheus documentation, `histogram_quantile`;
+ * design §5 rule 10.
  */
 export function nativeQuantile({ histograms, isExponential }: NativePoint, quantile: number): Quantile {
   const count = total(histograms.map((histogram) => histogram.count));
@@ -20,7 +21,9 @@ export function nativeQuantile({ histograms, isExponential }: NativePoint, quant
   const hit = findRank(buckets, { quantile, count, hasNaN: Number.isNaN(total(histograms.map(({ sum }) => sum))) });
   if (hit === undefined) return noQuantile;
   const { lower: low, upper: high } = isExponential ? naturalZero(hit.bucket, buckets) : hit.bucket;
-  return isExponential ? { value: between(low, high, hit.fraction), low, high } : customQuantile(low, high, hit.fraction);
+  return isExponential
+    ? { value: between(low, high, hit.fraction), low, high }
+    : customQuantile(low, high, hit.fraction);
 }
 
 interface Hit {
@@ -45,8 +48,13 @@ function findRank(
   return { bucket, fraction: into / bucket.count };
 }
 
-/** The populated bucket with which a rank is reached, else the last one, and how many observations were seen by then. */
-function countUpTo(rank: number, buckets: readonly StoreBucket[]): { readonly bucket: StoreBucket | undefined; readonly seen: number } {
+/**
+ * The populated bucket with which a rank is reached, else the last one, and how many observations were seen by then.
+ */
+function countUpTo(
+  rank: number,
+  buckets: readonly StoreBucket[],
+): { readonly bucket: StoreBucket | undefined; readonly seen: number } {
   let seen = 0;
   let last: StoreBucket | undefined;
   for (const bucket of buckets) {
@@ -95,7 +103,11 @@ function customBuckets(histograms: readonly StoreHistogram[]): readonly StoreBuc
     const index = shared.findIndex((bound) => bound >= upper) - 1;
     counts[index] = (counts[index] ?? 0) + count;
   }
-  return counts.map((count, index) => ({ lower: shared[index] ?? -Infinity, upper: shared[index + 1] ?? Infinity, count }));
+  return counts.map((count, index) => ({
+    lower: shared[index] ?? -Infinity,
+    upper: shared[index + 1] ?? Infinity,
+    count,
+  }));
 }
 
 function total(values: readonly number[]): number {

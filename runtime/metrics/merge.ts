@@ -48,8 +48,8 @@ interface Group {
 type Finished = Pick<MergedSeries, "values" | "bounds">;
 
 /**
- * The series of one metric from the partials of its stores, which are in store order, each made when it is wanted. Series without
- * any point are left out.
+ * The series of one metric from the partials of its stores, which are in store order, each made when it is wanted.
+ * Series without any point are left out.
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
@@ -88,7 +88,9 @@ function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weig
   // Nothing is allocated for a point: there may be half a million of them.
   const values = merged.map(() => Number.NaN);
   for (let index = 0; index < count; index += 1) {
-    finished[index] = takePoint(merged, index, values) ? recipe.finish(values, plan.query.window.stepSeconds) : Number.NaN;
+    finished[index] = takePoint(merged, index, values)
+      ? recipe.finish(values, plan.query.window.stepSeconds)
+      : Number.NaN;
   }
   return finished;
 }
@@ -106,7 +108,12 @@ function takePoint(merged: readonly Points[], index: number, values: number[]): 
 function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: number): Quantiles {
   const stores = Map.groupBy(rows, ({ answer }) => answer)
     .values()
-    .map((own) => bucketsOf(own.flatMap(({ series }) => ("values" in series ? [series] : [])), count));
+    .map((own) =>
+      bucketsOf(
+        own.flatMap(({ series }) => ("values" in series ? [series] : [])),
+        count,
+      ),
+    );
   try {
     return mergeQuantile([...stores], recipe.quantile, count);
   } catch (error) {

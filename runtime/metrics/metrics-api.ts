@@ -31,7 +31,8 @@ export interface MetricsAnswer {
 /**
  * Answers, charges and counts a request that differs from an earlier one of the same caller in nothing but its time.
  *
- * @returns the headers that differ from the earlier answer's, always the same names; the body is the same object. Undefined when the
+ * @returns the headers that differ from the earlier answer's, always the same names; the body is the same object.
+ * Undefined when the
  *   request has to be looked at as if it were new, and nothing was spent or counted
  */
 export type Again = (nowMs: number) => Readonly<Record<string, string>> | undefined;

@@ -1,6 +1,8 @@
 import type { HistogramSeries, StoreBucket } from "../stores/histogram-matrix.ts";
 
-/** Schemas of exponential buckets: bounds grow by 2^(2^−schema). Source: Prometheus, native histograms specification. */
+/**
+ * Schemas of exponential buckets: bounds grow by 2^(2^−schema). Source: Prometheus, native histograms specification.
+ */
 export const schemaMin = -4;
 export const schemaMax = 8;
 
@@ -11,8 +13,8 @@ const indexTolerance = 1e-6;
 const writtenThresholdMin = 1e-6;
 
 /**
- * How the buckets of a store's histograms are laid out. A store does not say it, and a histogram with bounds such as 1, 2, 4
- * can be both.
+ * How the buckets of a store's histograms are laid out. A store does not say it, and a histogram with bounds such as 1,
+ * 2, 4 can be both.
  */
 export type NativeLayout = "exponential" | "custom" | "either";
 
@@ -65,7 +67,9 @@ interface PlacedBucket {
 }
 
 function* bucketsIn(answered: readonly HistogramSeries[]): Iterable<PlacedBucket> {
-  const histograms = answered.flatMap((series) => series.histograms.map((histogram, index) => ({ series, histogram, index })));
+  const histograms = answered.flatMap((series) =>
+    series.histograms.map((histogram, index) => ({ series, histogram, index })),
+  );
   for (const { series, histogram, index } of histograms) {
     let below = 0;
     for (const bucket of histogram?.buckets ?? []) {
@@ -89,8 +93,8 @@ function layoutOfBucket(bucket: StoreBucket): NativeLayout {
 }
 
 /**
- * A question whose answer tells a layout that the bounds leave open: a quantile in the middle of a bucket, where the two
- * kinds of interpolation are furthest apart.
+ * A question whose answer tells a layout that the bounds leave open: a quantile in the middle of a bucket, where the
+ * two kinds of interpolation are furthest apart.
  */
 export interface TellingPoint {
   readonly series: HistogramSeries;

@@ -90,7 +90,10 @@ export function readOne(params: Parameters, name: string, code: ErrorCode = "inv
   return values[0];
 }
 
-/** The values of a parameter that is repeated; undefined when it is not there. @throws Refusal for too many, or an empty one */
+/**
+ * The values of a parameter that is repeated; undefined when it is not there. @throws Refusal for too many, or an empty
+ * one
+ */
 export function readMany(params: Parameters, name: string, most: number): readonly string[] | undefined {
   const values = params.get(name);
   if (values === undefined) return undefined;

@@ -22,5 +22,12 @@ export function noPeers(): Peers {
   const nobody = (): never => {
     throw new Error("there is no other pod");
   };
-  return { own: "alone", live: () => ["alone"], isConnected: () => true, ask: async () => nobody(), tell: nobody, serve: () => undefined };
+  return {
+    own: "alone",
+    live: () => ["alone"],
+    isConnected: () => true,
+    ask: async () => nobody(),
+    tell: nobody,
+    serve: () => undefined,
+  };
 }

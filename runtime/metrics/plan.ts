@@ -46,7 +46,9 @@ export function makePlan(query: Query, nowMs: number): Plan {
   return {
     query,
     grid,
-    parts: query.metrics.flatMap((metric) => metric.stores.map((held) => planPart(query, grid, { metric, held, nowMs }))),
+    parts: query.metrics.flatMap((metric) =>
+      metric.stores.map((held) => planPart(query, grid, { metric, held, nowMs })),
+    ),
   };
 }
 
@@ -75,9 +77,10 @@ function planPart(query: Query, grid: PointGrid, { metric, held, nowMs }: Placed
   const scope = scopeOf(query, store, imposed);
   return {
     ...placed,
-    ranges: recipe.kind === "quantile"
-      ? [recipe.buckets(scope)]
-      : recipe.statistics.map((statistic) => statistic.expr(scope)),
+    ranges:
+      recipe.kind === "quantile"
+        ? [recipe.buckets(scope)]
+        : recipe.statistics.map((statistic) => statistic.expr(scope)),
     newest: isSettled ? undefined : { kind: "timestamp", of: recipe.dated(scope) },
     exemplars: query.exemplars ? recipe.exemplified(scope) : undefined,
   };
@@ -105,9 +108,11 @@ function matchersOf(query: Query, store: StoreConfig, imposed: ImposedLabels): r
   const wanted = new Map<LabelName, readonly string[]>([...query.filters].map(([label, value]) => [label, [value]]));
   wanted.set("tenant", [query.tenant]);
   if (query.environments !== "every") wanted.set("environment", [...query.environments].sort());
-  return [...wanted]
-    // An imposed label was matched when the store was chosen.
-    .filter(([label]) => imposed[label] === undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([label, values]) => oneOf(storeLabel(store, label), values));
+  return (
+    [...wanted]
+      // An imposed label was matched when the store was chosen.
+      .filter(([label]) => imposed[label] === undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([label, values]) => oneOf(storeLabel(store, label), values))
+  );
 }

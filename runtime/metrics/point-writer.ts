@@ -80,7 +80,8 @@ function writeNumber(buffer: Buffer, begin: number, value: number): number {
       const scale = tens[decimals] ?? 1;
       const whole = Math.round(size * scale);
       // So few digits are the shortest spelling of the one number that they are.
-      if (whole < wholeMax && whole / scale === size) return writeDecimal(buffer, begin, { whole, decimals, isNegative: value < 0 });
+      if (whole < wholeMax && whole / scale === size)
+        return writeDecimal(buffer, begin, { whole, decimals, isNegative: value < 0 });
     }
   }
   const text = Number.isFinite(value) ? String(value) : "null";

@@ -38,7 +38,12 @@ export function grant(entries: readonly MetricEntry[], filters: Filters, caller:
 }
 
 /** As {@link grant} does, to a caller whose scope was looked at. */
-export function grantUnscoped(entries: readonly MetricEntry[], filters: Filters, caller: Caller, access: Access): Grant {
+export function grantUnscoped(
+  entries: readonly MetricEntry[],
+  filters: Filters,
+  caller: Caller,
+  access: Access,
+): Grant {
   for (const entry of entries) requireMetric(entry, caller, access);
   const tenant = tenantOf(filters, access.tenants);
   const environments = environmentsOf(filters, access.environments);
@@ -124,16 +129,26 @@ function noStore({ metric }: MetricEntry, filters: Filters, label: "environment"
   return refuseField(code, field, `no ${label} of ${metric.id} is allowed to this caller`);
 }
 
-/** A tenant that is told in a header must be one name there, in which no store sees several. Source: Mimir, "Tenant IDs". */
+/**
+ * A tenant that is told in a header must be one name there, in which no store sees several. Source: Mimir, "Tenant
+ * IDs".
+ */
 const tellableTenant = /^(?!\.{1,2}$)[\w!.*'()-]{1,150}$/u;
 
 function requireTellable(tenant: string, metrics: readonly GrantedMetric[]): void {
   const isTold = metrics.some(({ stores }) => stores.some(({ store }) => store.tenancy === "StoreHeader"));
   if (!isTold || tellableTenant.test(tenant)) return;
-  throw refuseField("invalid_filter", "filter[tenant]", `the tenant ${shown(tenant)} is none that a store can be asked for`);
+  throw refuseField(
+    "invalid_filter",
+    "filter[tenant]",
+    `the tenant ${shown(tenant)} is none that a store can be asked for`,
+  );
 }
 
-/** @throws Refusal `region_forbidden`. Source: wire, "More than one region in a query needs an aggregate whose complianceScope lists those regions". */
+/**
+ * @throws Refusal `region_forbidden`. Source: wire, "More than one region in a query needs an aggregate whose
+ * complianceScope lists those regions".
+ */
 export function requireScopeOver(regions: readonly string[], metrics: readonly Pick<GrantedMetric, "entry">[]): void {
   if (regions.length <= 1) return;
   const outside = metrics.find(({ entry }) => {
@@ -141,7 +156,8 @@ export function requireScopeOver(regions: readonly string[], metrics: readonly P
     return !regions.every((region) => listed.includes(region));
   });
   if (outside === undefined) return;
-  const detail = `${outside.entry.metric.id} may not be read over ${regions.join(", ")} at once; ask one with filter[region]`;
+  const { id } = outside.entry.metric;
+  const detail = `${id} may not be read over ${regions.join(", ")} at once; ask one with filter[region]`;
   const options: RefusalOptions = { errors: [{ field: "filter[region]", code: "region_forbidden", detail }] };
   throw new Refusal("region_forbidden", detail, options);
 }

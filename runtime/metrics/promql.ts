@@ -9,7 +9,12 @@ import type { RangeBoundary } from "../stores/probe.ts";
 export type Vector =
   | { readonly kind: "over"; readonly fn: RangeFunction; readonly of: Selector; readonly rangeMs: number }
   | { readonly kind: "anchoredIncrease"; readonly of: Selector; readonly rangeMs: number }
-  | { readonly kind: "aggregate"; readonly op: "sum" | "min" | "max"; readonly by: readonly string[]; readonly of: Vector }
+  | {
+      readonly kind: "aggregate";
+      readonly op: "sum" | "min" | "max";
+      readonly by: readonly string[];
+      readonly of: Vector;
+    }
   | { readonly kind: "histogramPart"; readonly fn: "histogram_sum" | "histogram_count"; readonly of: Vector }
   | { readonly kind: "quantile"; readonly quantile: number; readonly of: Vector }
   | { readonly kind: "timestamp"; readonly of: Selector }
@@ -59,7 +64,9 @@ export function oneOf(label: string, values: readonly string[]): Matcher {
 /** The same over ranges of another width. */
 export function overWidth(vector: Vector, rangeMs: number): Vector {
   if ("rangeMs" in vector) return { ...vector, rangeMs };
-  return vector.kind === "timestamp" || vector.kind === "question" ? vector : { ...vector, of: overWidth(vector.of, rangeMs) };
+  return vector.kind === "timestamp" || vector.kind === "question"
+    ? vector
+    : { ...vector, of: overWidth(vector.of, rangeMs) };
 }
 
 /** Prints a tree. `boundary` is that of the store it is for. */

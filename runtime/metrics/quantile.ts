@@ -13,8 +13,9 @@ export interface Quantile {
 export const noQuantile: Quantile = { value: Number.NaN, low: Number.NaN, high: Number.NaN };
 
 /**
- * The quantile of one classic histogram, as Prometheus takes it: linear inside the bucket that holds the rank, whose lowest
- * bucket begins at 0 unless it ends there. Source: Prometheus documentation, `histogram_quantile`; design §5 rule 9.
+ * The quantile of one classic histogram, as Prometheus takes it: linear inside the bucket that holds the rank, whose
+ * lowest bucket begins at 0 unless it ends there. Source: Prometheus documentation, `histogram_quantile`; design §5
+ * rule 9.
  *
  * @param quantile from 0 to 1
  * @param bounds upper bounds, ascending, each once
@@ -31,7 +32,10 @@ export function bucketQuantile(quantile: number, bounds: readonly number[], coun
   const hit = cumulative.findIndex((count) => count >= rank);
   if (hit < 0) return noQuantile;
   const high = at(bounds, hit);
-  if (hit === 0) return high <= 0 ? { value: high, low: -Infinity, high } : { value: high * (rank / at(cumulative, 0)), low: 0, high };
+  if (hit === 0)
+    return high <= 0
+      ? { value: high, low: -Infinity, high }
+      : { value: high * (rank / at(cumulative, 0)), low: 0, high };
   const low = at(bounds, hit - 1);
   if (hit === last) return { value: low, low, high };
   const below = at(cumulative, hit - 1);

@@ -9,7 +9,11 @@ export function identityOf(query: Query): string {
   const identity = JSON.stringify({
     tenant: query.tenant,
     environments: query.environments === "every" ? "every" : [...query.environments].sort(),
-    metrics: query.metrics.map(({ entry, aggregation, stores }) => [entry.digest, aggregation, stores.map(({ digest }) => digest)]),
+    metrics: query.metrics.map(({ entry, aggregation, stores }) => [
+      entry.digest,
+      aggregation,
+      stores.map(({ digest }) => digest),
+    ]),
     filters: [...query.filters],
     groupBy: query.groupBy,
     window: query.window,

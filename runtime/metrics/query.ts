@@ -28,7 +28,10 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
   readonly filters: ReadonlyMap<LabelName, string>;
   readonly groupBy: readonly LabelName[];
   readonly window: ResolvedWindow;
-  /** What the window of the same request is at another time, in Unix milliseconds. @throws Refusal when it is not valid then */
+  /**
+   * What the window of the same request is at another time, in Unix milliseconds. @throws Refusal when it is not valid
+   * then
+   */
   readonly windowAt: (nowMs: number) => ResolvedWindow;
   readonly exemplars: boolean;
   /** Whether an answer without some of its data is an error. */
@@ -51,19 +54,26 @@ export interface World {
 /** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
 const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
 
-/** The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says */
+/**
+ * The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says
+ */
 export function makeQuery(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
   const { selection, window } = readQuery(params);
-  return resolve({ selection, caller, nowMs }, world, (minimum, limits) => (atMs) =>
-    resolveWindow(window, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
+  return resolve(
+    { selection, caller, nowMs },
+    world,
+    (minimum, limits) => (atMs) =>
+      resolveWindow(window, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
   );
 }
 
 /** The query of `GET /v1/metrics/instant`: a window of one point. @throws Refusal as {@link makeQuery} does */
 export function makeInstant(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
   const { selection, tsMs } = readInstant(params);
-  return resolve({ selection, caller, nowMs }, world, (minimum) => (atMs) =>
-    resolveInstant(tsMs, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum }),
+  return resolve(
+    { selection, caller, nowMs },
+    world,
+    (minimum) => (atMs) => resolveInstant(tsMs, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum }),
   );
 }
 
@@ -103,7 +113,8 @@ function resolve({ selection, caller, nowMs }: Resolving, world: World, chooseWi
 /** @throws Refusal `unknown_metric` */
 export function entryOf(id: string, catalog: CatalogIndex): MetricEntry {
   const entry = catalog.get(id);
-  if (entry === undefined) throw refuseField("unknown_metric", "metric", `the metric ${shown(id)} is not in the catalog`);
+  if (entry === undefined)
+    throw refuseField("unknown_metric", "metric", `the metric ${shown(id)} is not in the catalog`);
   return entry;
 }
 
@@ -128,12 +139,17 @@ export function queriedMetric(granted: GrantedMetric, asked: Aggregation | undef
 export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Recipe): void {
   const rules = new Set(stores.map(({ store }) => traitsOf(store).increases));
   if (!needs.increases || rules.size === 1) return;
-  const detail = `${entry.metric.id} is in stores that compute increases differently; ask one region with filter[region]`;
+  const { id } = entry.metric;
+  const detail = `${id} is in stores that compute increases differently; ask one region with filter[region]`;
   throw refuseField("incompatible_increases", "filter[region]", detail);
 }
 
 /** @throws Refusal `invalid_group_by`, `invalid_filter` for labels that a metric does not have, or too many of them */
-export function requireLabels(selection: Pick<Selection, "groupBy" | "filters">, metrics: readonly MetricConfig[], groupByClassMax: number): void {
+export function requireLabels(
+  selection: Pick<Selection, "groupBy" | "filters">,
+  metrics: readonly MetricConfig[],
+  groupByClassMax: number,
+): void {
   for (const metric of metrics) {
     const most = Math.min(metric.maxGroupBy, groupByClassMax);
     if (selection.groupBy.length > most) {

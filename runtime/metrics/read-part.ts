@@ -4,7 +4,14 @@ import { flavours } from "../stores/flavours.ts";
 import type { HistogramSeries } from "../stores/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../stores/matrix.ts";
 import type { RangeBoundary, StoreCapabilities } from "../stores/probe.ts";
-import type { Narrower, PrometheusClient, RangeAnswer, RangeAsk, RangeGrid, StoreExemplar } from "../stores/prometheus-client.ts";
+import type {
+  Narrower,
+  PrometheusClient,
+  RangeAnswer,
+  RangeAsk,
+  RangeGrid,
+  StoreExemplar,
+} from "../stores/prometheus-client.ts";
 import { StoreError } from "../stores/store-error.ts";
 import type { CallOrigin, StoreCall } from "../stores/store-http.ts";
 import type { Store } from "../stores/store.ts";
@@ -18,7 +25,9 @@ import { overWidth, printExemplified, printVector, type Vector } from "./promql.
 
 /** What one store answered for one metric, and of when. */
 export interface StoreAnswer extends PartAnswer {
-  /** When the newest sample at the end of the window was taken; undefined: not asked, or the store saw none recently. */
+  /**
+   * When the newest sample at the end of the window was taken; undefined: not asked, or the store saw none recently.
+   */
   readonly newestMs: number | undefined;
   /** What the store says of its answer. */
   readonly warning: WarningClass;
@@ -37,14 +46,18 @@ interface Reading {
 }
 
 /**
- * Reads one part from its store: all of it or nothing, since one statistic without the other would answer wrongly. When one
- * request fails, the others are cancelled.
+ * Reads one part from its store: all of it or nothing, since one statistic without the other would answer wrongly. When
+ * one request fails, the others are cancelled.
  *
  * @throws StoreError; the signal's reason when it is aborted
  */
 export function readPart(
   { plan, part, store }: { readonly plan: Plan; readonly part: PlannedPart; readonly store: Store },
-  { signal, bytes, origin }: { readonly signal: AbortSignal; readonly bytes: ByteBudget; readonly origin?: CallOrigin | undefined },
+  {
+    signal,
+    bytes,
+    origin,
+  }: { readonly signal: AbortSignal; readonly bytes: ByteBudget; readonly origin?: CallOrigin | undefined },
 ): Promise<StoreAnswer> {
   return store.run(async () => {
     const capabilities = await store.capabilities(part.tenant);
@@ -65,7 +78,9 @@ async function readAll(reading: Reading): Promise<StoreAnswer> {
   const [newestSeconds, exemplars, answer] = await Promise.all([
     part.newest && client.single(printVector(part.newest, boundary), plan.query.window.toMs, call),
     readExemplars(reading),
-    part.metric.recipe.kind === "quantile" && part.metric.recipe.histogram === "Native" ? readNative(reading) : readRanges(reading),
+    part.metric.recipe.kind === "quantile" && part.metric.recipe.histogram === "Native"
+      ? readNative(reading)
+      : readRanges(reading),
   ]);
   return { part, ...answer, newestMs: newestSeconds === undefined ? undefined : newestSeconds * 1_000, exemplars };
 }
@@ -73,23 +88,45 @@ async function readAll(reading: Reading): Promise<StoreAnswer> {
 type RangesAnswer = Pick<StoreAnswer, "ranges" | "histograms" | "layout" | "warning">;
 
 async function readRanges(reading: Reading): Promise<RangesAnswer> {
-  const read = reading.part.ranges.length > 1 ? readTogether(reading) : readExtents(reading, (...asked) => reading.client.range(...asked), joinSeries);
+  const read =
+    reading.part.ranges.length > 1
+      ? readTogether(reading)
+      : readExtents(reading, (...asked) => reading.client.range(...asked), joinSeries);
   const answers = await read;
-  return { ranges: answers.map(({ series }) => series), histograms: [], layout: undefined, warning: gravest(answers.map(({ warning }) => warning)) };
+  return {
+    ranges: answers.map(({ series }) => series),
+    histograms: [],
+    layout: undefined,
+    warning: gravest(answers.map(({ warning }) => warning)),
+  };
 }
 
-/** Range queries that are worth nothing alone, such as a sum and a count: each extent of all of them is of one reading. */
-async function readTogether({ plan, part, client, call, boundary }: Reading): Promise<readonly RangeAnswer<StoreSeries>[]> {
+/**
+ * Range queries that are worth nothing alone, such as a sum and a count: each extent of all of them is of one reading.
+ */
+async function readTogether({
+  plan,
+  part,
+  client,
+  call,
+  boundary,
+}: Reading): Promise<readonly RangeAnswer<StoreSeries>[]> {
   const rangeMs = plan.query.window.stepSeconds * 1_000;
   const read = (asks: readonly RangeAsk[]): Promise<readonly RangeAnswer<StoreSeries>[]> =>
     client.ranges?.(asks, call) ?? Promise.all(asks.map(({ query, grid }) => client.range(query, grid, call)));
-  const extents = await runBounded(part.extents, Math.max(1, Math.floor(requestsMax / part.ranges.length)), async (extent) => ({
-    extent,
-    answers: await read(part.ranges.map((range) => ({
-      query: printVector(range, boundary),
-      grid: { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
-    }))),
-  }));
+  const extents = await runBounded(
+    part.extents,
+    Math.max(1, Math.floor(requestsMax / part.ranges.length)),
+    async (extent) => ({
+      extent,
+      answers: await read(
+        part.ranges.map((range) => ({
+          query: printVector(range, boundary),
+          grid: { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+        })),
+      ),
+    }),
+  );
   return part.ranges.map((_, place) => {
     const own = extents.map(({ extent, answers }) => ({ extent, ...(answers[place] ?? nothing) }));
     return { series: joinSeries(own, plan.grid), warning: gravest(own.map(({ warning }) => warning)) };
@@ -105,7 +142,10 @@ async function readNative(reading: Reading): Promise<RangesAnswer> {
 }
 
 /** The layout of what was read; the store itself is asked where the bounds leave it open. */
-async function settledLayout({ plan, part, client, call, boundary }: Reading, series: readonly HistogramSeries[]): Promise<NativeLayout> {
+async function settledLayout(
+  { plan, part, client, call, boundary }: Reading,
+  series: readonly HistogramSeries[],
+): Promise<NativeLayout> {
   const layout = layoutOf(series);
   const point = layout === "either" ? tellingPoint(series) : undefined;
   const [of] = part.ranges;
@@ -135,14 +175,19 @@ async function readExtents<Series extends StoreSeries | HistogramSeries>(
   const answers = await runBounded(requests, requestsMax, async ({ range, extent }) => ({
     range,
     extent,
-    ...(await read(printVector(range, boundary), { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) }, call)),
+    ...(await read(
+      printVector(range, boundary),
+      { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+      call,
+    )),
   }));
   return part.ranges.map((range) => joinOwn(range, answers, (own) => join(own, plan.grid)));
 }
 
 /**
- * How a range query is asked in narrower points that add up to its own: decided by the kind, the aggregation and the store, and
- * never for a store that would answer narrow points out of finer data than wide ones. Source: design §5 rule 11.
+ * How a range query is asked in narrower points that add up to its own: decided by the kind, the aggregation and the
+ * store, and never for a store that would answer narrow points out of finer data than wide ones. Source: design §5 rule
+ * 11.
  */
 function narrowerOf(
   { metric: { recipe }, ranges, held }: PlannedPart,
@@ -178,7 +223,12 @@ function joinOwn<Series>(
 }
 
 /** Exemplars are an extra. */
-function readExemplars({ plan, part, client, call }: Reading): readonly StoreExemplar[] | Promise<readonly StoreExemplar[]> {
+function readExemplars({
+  plan,
+  part,
+  client,
+  call,
+}: Reading): readonly StoreExemplar[] | Promise<readonly StoreExemplar[]> {
   const { exemplars } = part;
   if (exemplars === undefined) return [];
   const { fromMs, toMs } = plan.query.window;
@@ -186,7 +236,9 @@ function readExemplars({ plan, part, client, call }: Reading): readonly StoreExe
 }
 
 /** What a read of exemplars answers; none from a store that has no such API. */
-export async function exemplarsOrNone(read: () => Promise<readonly StoreExemplar[]>): Promise<readonly StoreExemplar[]> {
+export async function exemplarsOrNone(
+  read: () => Promise<readonly StoreExemplar[]>,
+): Promise<readonly StoreExemplar[]> {
   try {
     return await read();
   } catch (error) {

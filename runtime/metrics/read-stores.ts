@@ -22,8 +22,13 @@ export interface ReadOptions extends FanOutOptions {
  *
  * @throws the signal's reason when the caller leaves
  */
-export async function readStores(plan: Plan, stores: StoreSet, { bytes, correlationId, ...options }: ReadOptions): Promise<readonly PartOutcome[]> {
-  const origin = correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
+export async function readStores(
+  plan: Plan,
+  stores: StoreSet,
+  { bytes, correlationId, ...options }: ReadOptions,
+): Promise<readonly PartOutcome[]> {
+  const origin =
+    correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
   const read = (part: PlannedPart, signal: AbortSignal): Promise<StoreAnswer> =>
     readPart({ plan, part, store: stores.get(part.held.key) }, { signal, bytes, origin });
   const outcomes = await fanOut(plan.parts, read, options);

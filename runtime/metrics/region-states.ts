@@ -29,11 +29,12 @@ export function regionReports(outcomes: readonly PartOutcome[]): readonly Region
 }
 
 /**
- * Refuses when the answer would be empty of data, or is not as whole as the caller wants it; what else is missing is told in
- * the answer itself. Source: seed "Operational Metrics API" §7.
+ * Refuses when the answer would be empty of data, or is not as whole as the caller wants it; what else is missing is
+ * told in the answer itself. Source: seed "Operational Metrics API" §7.
  *
  * @param tellsRefusals whether the caller may be told what stores said of queries that they refused
- * @throws Refusal `result_too_large` when the stores answer more than one query may read; `store_timeout` when all that is
+ * @throws Refusal `result_too_large` when the stores answer more than one query may read; `store_timeout` when all that
+ * is
  *   missing was late, else `store_failed`. All suggest a cheaper query
  */
 export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, tellsRefusals = false): void {
@@ -57,7 +58,10 @@ interface Missing {
 /** The answers of stores that could not take a query, each once. */
 function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   const details = outcomes.flatMap(({ part, outcome }) =>
-    outcome.ok || outcome.error.kind !== "refused" ? [] : `the store ${part.held.store.name} refused the query of ${part.metric.entry.metric.id}: ${outcome.error.message}`,
+    outcome.ok || outcome.error.kind !== "refused"
+      ? []
+      : `the store ${part.held.store.name} refused the query of ${part.metric.entry.metric.id}: ` +
+        outcome.error.message,
   );
   return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
 }
@@ -75,7 +79,8 @@ function missing(what: string, { query, reports, errors, told }: Missing): Refus
 }
 
 function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
-  const detail = "the stores have more data for this than one query may read; ask a coarser step, fewer groups or less time";
+  const detail =
+    "the stores have more data for this than one query may read; ask a coarser step, fewer groups or less time";
   return new Refusal("result_too_large", detail, {
     errors: [{ field: "step", code: "result_too_large", detail }],
     suggestion: suggestionFor(query),

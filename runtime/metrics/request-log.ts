@@ -1,6 +1,6 @@
 /**
- * How a request ended: `ok`, `partial` (206), `refused` (the caller's fault), `failed` (ours or the stores'), `left` (the
- * caller did not wait).
+ * How a request ended: `ok`, `partial` (206), `refused` (the caller's fault), `failed` (ours or the stores'), `left`
+ * (the caller did not wait).
  */
 export type RequestOutcome = "ok" | "partial" | "refused" | "failed" | "left";
 

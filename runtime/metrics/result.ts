@@ -64,7 +64,10 @@ export interface RunOptions {
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
 
-/** Carries a plan out. @throws Refusal when no store answered, too few did, or the parts do not compose; the signal's reason */
+/**
+ * Carries a plan out. @throws Refusal when no store answered, too few did, or the parts do not compose; the signal's
+ * reason
+ */
 export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, options);
   options.observe(outcomes);
@@ -87,7 +90,11 @@ export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions)
 }
 
 /** One metric after another; what cannot be merged of one leaves the others as they are. */
-function* finishAll(answers: readonly StoreAnswer[], plan: Plan, failed: (failure: MetricFailure) => void): Generator<readonly ResultSeries[]> {
+function* finishAll(
+  answers: readonly StoreAnswer[],
+  plan: Plan,
+  failed: (failure: MetricFailure) => void,
+): Generator<readonly ResultSeries[]> {
   for (const metric of plan.query.metrics) {
     const own = answers.filter(({ part }) => part.metric === metric);
     try {
@@ -100,7 +107,11 @@ function* finishAll(answers: readonly StoreAnswer[], plan: Plan, failed: (failur
 }
 
 /** Series of one metric, sorted once all of them are there; nothing while there is more to do. */
-function* finishOne(metric: QueriedMetric, own: readonly StoreAnswer[], plan: Plan): Generator<readonly ResultSeries[]> {
+function* finishOne(
+  metric: QueriedMetric,
+  own: readonly StoreAnswer[],
+  plan: Plan,
+): Generator<readonly ResultSeries[]> {
   const [first] = own;
   if (first === undefined) return;
   const merged: MergedSeries[] = [];
@@ -113,7 +124,11 @@ function* finishOne(metric: QueriedMetric, own: readonly StoreAnswer[], plan: Pl
 
 type ExemplarsByKey = ReturnType<typeof exemplarsBySeries> | undefined;
 
-function finishMetric(metric: string, merged: readonly MergedSeries[], exemplars: ExemplarsByKey): readonly ResultSeries[] {
+function finishMetric(
+  metric: string,
+  merged: readonly MergedSeries[],
+  exemplars: ExemplarsByKey,
+): readonly ResultSeries[] {
   return merged
     .toSorted((a, b) => compareLabels(a.labels, b.labels))
     .map(({ labels, values, bounds }) => ({

@@ -14,7 +14,8 @@ export function createServerTiming(now: () => number = () => performance.now()):
   const durations = new Map<TimedStep, number>();
   let current: { readonly name: TimedStep; readonly sinceMs: number } | undefined;
   const end = (): void => {
-    if (current !== undefined) durations.set(current.name, (durations.get(current.name) ?? 0) + now() - current.sinceMs);
+    if (current !== undefined)
+      durations.set(current.name, (durations.get(current.name) ?? 0) + now() - current.sinceMs);
     current = undefined;
   };
   return {

@@ -23,7 +23,8 @@ export function formatTimes(times: readonly number[]): readonly string[] {
     if (own !== day) [day, prefix] = [own, formatTime(own * dayMs).slice(0, -"00:00:00.000Z".length)];
     const rest = ms - own * dayMs;
     const seconds = Math.floor(rest / 1_000);
-    return `${prefix}${two(Math.floor(seconds / 3_600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}.${String(rest % 1_000).padStart(3, "0")}Z`;
+    const [hour, minute] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
+    return `${prefix}${two(hour)}:${two(minute)}:${two(seconds % 60)}.${String(rest % 1_000).padStart(3, "0")}Z`;
   });
 }
 

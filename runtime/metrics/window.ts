@@ -14,9 +14,28 @@ export const pointsDefaultMax = 1_000;
 export const pointsMax = 11_000;
 
 /** Steps that are chosen for a caller; each divides the next day evenly, so that panels share them. */
-export const niceStepsSeconds = [10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, daySeconds];
+export const niceStepsSeconds = [
+  10,
+  15,
+  20,
+  30,
+  60,
+  120,
+  300,
+  600,
+  900,
+  1_800,
+  3_600,
+  7_200,
+  10_800,
+  21_600,
+  43_200,
+  daySeconds,
+];
 
-/** Windows longer than this get at least these points. Source: seed "Operational Metrics API" §4.7.5, wire "Metrics". */
+/**
+ * Windows longer than this get at least these points. Source: seed "Operational Metrics API" §4.7.5, wire "Metrics".
+ */
 const autoDownsample: readonly { readonly aboveSeconds: number; readonly downsample: Downsample }[] = [
   { aboveSeconds: 7 * daySeconds, downsample: "1h" },
   { aboveSeconds: daySeconds, downsample: "5m" },
@@ -76,9 +95,8 @@ export function resolveWindow(
   requireMinimum(asked.stepSeconds, rules.stepSecondsMin);
   const downsample = coarser(downsampleAsked, downsampleFor(windowSeconds));
   const smallest = Math.max(rules.stepSecondsMin, secondsOf(downsample));
-  const stepSeconds = asked.stepSeconds === undefined
-    ? defaultStep(windowSeconds, smallest)
-    : Math.max(asked.stepSeconds, smallest);
+  const stepSeconds =
+    asked.stepSeconds === undefined ? defaultStep(windowSeconds, smallest) : Math.max(asked.stepSeconds, smallest);
   requireFit(windowSeconds, stepSeconds, { step: asked.stepSeconds, downsample: downsampleAsked });
   return { ...align(fromMs, toMs, stepSeconds), stepSeconds, downsample };
 }
@@ -101,13 +119,15 @@ export function coarserStep(stepSeconds: number, mostSeconds = Number.POSITIVE_I
 }
 
 /**
- * The finest step that makes at most this share of a window's points, however the window lies on it; undefined where none
- * does.
+ * The finest step that makes at most this share of a window's points, however the window lies on it; undefined where
+ * none does.
  */
 export function stepWithin(window: Grid, share: number): number | undefined {
   const seconds = windowSecondsOf(window);
   const most = pointCount(window) * share;
-  return niceStepsSeconds.find((step) => step > window.stepSeconds && step <= seconds && Math.ceil(seconds / step) + 1 <= most);
+  return niceStepsSeconds.find(
+    (step) => step > window.stepSeconds && step <= seconds && Math.ceil(seconds / step) + 1 <= most,
+  );
 }
 
 /** The next downsample above a step; undefined past the coarsest. */

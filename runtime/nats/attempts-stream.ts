@@ -24,13 +24,15 @@ const recordsMax = 1_024;
 export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layout): AttemptsStream {
   const stream = layout.streams.attempts;
   return {
-    append: (tenant, idhash, record) => publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record) }),
+    append: (tenant, idhash, record) =>
+      publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record) }),
     appendFirst: (tenant, idhash, record) => {
       const headers = { [publishHeader.expectedSubjectSequence]: "0" };
       return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
     },
     read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
     list: (tenant, idhash) => readBatch(handle, stream, layout.attempts(tenant, idhash), recordsMax),
-    lastOfEach: (tenants, idhash) => readLastOfTenants(handle, stream, tenants, (tenant) => layout.attempts(tenant, idhash)),
+    lastOfEach: (tenants, idhash) =>
+      readLastOfTenants(handle, stream, tenants, (tenant) => layout.attempts(tenant, idhash)),
   };
 }

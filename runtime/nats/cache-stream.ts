@@ -25,7 +25,11 @@ const readTimeoutMs = 150;
 const pauseMs = 10_000;
 
 /** The stream is made when it is first written to, and again after its server has forgotten it. */
-export function createCacheStream(nats: NatsConnectionHandle, layout: Pick<Layout, "streams" | "cached">, now: () => number = () => performance.now()): CacheStream {
+export function createCacheStream(
+  nats: NatsConnectionHandle,
+  layout: Pick<Layout, "streams" | "cached">,
+  now: () => number = () => performance.now(),
+): CacheStream {
   let triedAtMs = Number.NEGATIVE_INFINITY;
   let making: Promise<boolean> | undefined;
   let isKept = true;
@@ -33,14 +37,20 @@ export function createCacheStream(nats: NatsConnectionHandle, layout: Pick<Layou
     if (making === undefined && now() - triedAtMs < pauseMs) return Promise.resolve(false);
     triedAtMs = now();
     making ??= makeStream(nats, layout)
-      .then(() => true, () => false)
+      .then(
+        () => true,
+        () => false,
+      )
       .finally(() => {
         making = undefined;
       });
     return making;
   };
   const store = (name: string, payload: Uint8Array): Promise<boolean> =>
-    publish(nats, { subject: layout.cached(name), payload }).then(({ kind }) => kind === "stored", () => false);
+    publish(nats, { subject: layout.cached(name), payload }).then(
+      ({ kind }) => kind === "stored",
+      () => false,
+    );
   return {
     async get(name) {
       const subject = `$JS.API.DIRECT.GET.${layout.streams.cache}.${layout.cached(name)}`;
@@ -55,7 +65,10 @@ export function createCacheStream(nats: NatsConnectionHandle, layout: Pick<Layou
   };
 }
 
-async function makeStream({ manager }: NatsConnectionHandle, { streams, cached }: Pick<Layout, "streams" | "cached">): Promise<void> {
+async function makeStream(
+  { manager }: NatsConnectionHandle,
+  { streams, cached }: Pick<Layout, "streams" | "cached">,
+): Promise<void> {
   await manager.streams.add({
     name: streams.cache,
     subjects: [cached("*")],

@@ -52,8 +52,14 @@ export function consumerInfo(
 export async function consumerNames(handle: NatsConnectionHandle, stream: string): Promise<readonly string[]> {
   const names: string[] = [];
   for (;;) {
-    const payload = await handle.requests.ask(`$JS.API.CONSUMER.NAMES.${stream}`, JSON.stringify({ offset: names.length }));
-    const page = JSON.parse(Buffer.from(payload).toString()) as { consumers?: readonly string[] | null; total?: number };
+    const payload = await handle.requests.ask(
+      `$JS.API.CONSUMER.NAMES.${stream}`,
+      JSON.stringify({ offset: names.length }),
+    );
+    const page = JSON.parse(Buffer.from(payload).toString()) as {
+      consumers?: readonly string[] | null;
+      total?: number;
+    };
     names.push(...(page.consumers ?? []));
     if ((page.consumers ?? []).length === 0 || names.length >= (page.total ?? 0)) {
       return names;

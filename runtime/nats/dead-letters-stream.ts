@@ -21,7 +21,9 @@ export interface DeadLetterToStore {
 export interface DeadLettersStream {
   /** @throws Unanswered */
   append(letter: DeadLetterToStore): Promise<PublishAnswer>;
-  /** The letters of a partner in order, from a sequence on, at most `countMax`; of one reason, or of every one (`*`). */
+  /**
+   * The letters of a partner in order, from a sequence on, at most `countMax`; of one reason, or of every one (`*`).
+   */
   list(partner: string, reason: string, fromSeq: number, countMax: number): Promise<readonly StoredMessage[]>;
   /** The letters of one delivery. */
   of(partner: string, did: string): Promise<readonly StoredMessage[]>;
@@ -42,7 +44,10 @@ export function createDeadLettersStream(handle: NatsConnectionHandle, layout: La
       publish(handle, {
         subject: layout.deadLetter(partner, reason, did),
         payload,
-        headers: { [publishHeader.messageId]: messageId, ...(retainSeconds === undefined ? {} : { [publishHeader.ttl]: `${retainSeconds}s` }) },
+        headers: {
+          [publishHeader.messageId]: messageId,
+          ...(retainSeconds === undefined ? {} : { [publishHeader.ttl]: `${retainSeconds}s` }),
+        },
       }),
     list: (partner, reason, fromSeq, countMax) => {
       const subject = layout.deadLetter(partner, reason, "*");

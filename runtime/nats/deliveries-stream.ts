@@ -81,12 +81,16 @@ export interface DeliveriesStream {
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
   /** What a lane's consumer does; undefined when there is none. */
   laneState(queue: LaneQueue, lane: string): Promise<LaneState | undefined>;
-  /** Hands nothing out of the lane until then, Unix milliseconds by JetStream's clock; a time that is past ends that. */
+  /**
+   * Hands nothing out of the lane until then, Unix milliseconds by JetStream's clock; a time that is past ends that.
+   */
   pause(queue: LaneQueue, lane: string, untilMs: number): Promise<void>;
   pull(queue: LaneQueue, lane: string, options: Omit<PullOptions, "stream" | "consumer">): Pull;
   /** Removes the consumers of a partner's own lane; false while something waits for the partner. */
   removePartner(partner: string): Promise<boolean>;
-  /** Messages of a partner in one place, in whatever lane, from a sequence on, from any replica. Never for the hot path. */
+  /**
+   * Messages of a partner in one place, in whatever lane, from a sequence on, from any replica. Never for the hot path.
+   */
   pending(partner: string, place: PendingPlace, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
   /** Takes a message out; nothing when it is gone already. */
   remove(seq: number): Promise<void>;
@@ -102,7 +106,10 @@ export interface DeliveriesStream {
   removeLane(lane: string): Promise<boolean>;
   /** Messages that are due or in flight, by the lane that they are in. */
   dueByLane(): Promise<ReadonlyMap<string, number>>;
-  /** Messages that are due or in flight in a lane, by partner. The server goes through their subjects: never on the hot path. */
+  /**
+   * Messages that are due or in flight in a lane, by partner. The server goes through their subjects: never on the hot
+   * path.
+   */
   dueByPartner(lane: string): Promise<ReadonlyMap<string, number>>;
   /** Everything that waits; asked once for all who want to know at the same time. */
   size(): Promise<StreamSize>;
@@ -191,7 +198,9 @@ async function sizeOf(handle: NatsConnectionHandle, stream: string): Promise<Str
 
 async function removePartner(handle: NatsConnectionHandle, layout: Layout, partner: string): Promise<boolean> {
   const stream = layout.streams.deliveries;
-  const counts = await Promise.all(layout.partnerFilters(partner).map((filter) => countSubjects(handle, stream, filter)));
+  const counts = await Promise.all(
+    layout.partnerFilters(partner).map((filter) => countSubjects(handle, stream, filter)),
+  );
   if (counts.some((count) => count > 0)) {
     return false;
   }

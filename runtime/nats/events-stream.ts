@@ -18,8 +18,8 @@ export interface EventToStore {
 /** `HG_EVENTS`: what producers sent, byte for byte, each id once. */
 export interface EventsStream {
   /**
-   * Stores the event if no tenant has its id over the whole retention. `unexpected`: one has it, or is about to, since the
-   * stream's leader also refuses an id that another message still being replicated carries.
+   * Stores the event if no tenant has its id over the whole retention. `unexpected`: one has it, or is about to, since
+   * the stream's leader also refuses an id that another message still being replicated carries.
    *
    * @throws Unanswered
    */
@@ -35,7 +35,11 @@ export interface EventsStream {
   /** The event with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
   /** Events of a tenant (`*`: of all) in order, from a sequence or a time on, as many as are quick to read. */
-  scan(tenant: string, from: { readonly seq: number } | { readonly atMs: number }, countMax: number): Promise<readonly StoredMessage[]>;
+  scan(
+    tenant: string,
+    from: { readonly seq: number } | { readonly atMs: number },
+    countMax: number,
+  ): Promise<readonly StoredMessage[]>;
   /** Makes the router's consumer and answers when that was first done, Unix milliseconds by JetStream's clock. */
   ensureRouter(maxAckPending: number): Promise<number>;
   /** Removes the router's consumer, so that every event is looked at again by the one that is made next. */

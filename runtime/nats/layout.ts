@@ -15,8 +15,8 @@
  * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | what JetStream says of deliveries it gave up |
  *
  * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
- * `runtime/webhooks/ids.ts`; `reason` is an outcome code; `replay` is a replay id. A delivery has one live message, on one of its three exact
- * subjects: nothing on the hot path ever needs a wildcard.
+ * `runtime/webhooks/ids.ts`; `reason` is an outcome code; `replay` is a replay id. A delivery has one live message, on
+ * one of its three exact subjects: nothing on the hot path ever needs a wildcard.
  */
 export interface Layout {
   readonly streams: {

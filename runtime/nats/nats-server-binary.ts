@@ -9,14 +9,15 @@ const versionTimeoutMs = 10_000;
 /** One folder per version, as `npm run tools` of a checkout keeps what it built or unpacked. */
 const cachedFolder = /^nats-server-\w+$/u;
 const notFound =
-  "nats-server was not found: put it on PATH, set HELIOGRAPH_NATS_SERVER to where it is, or run npm run tools -- nats-server in a checkout";
+  "nats-server was not found: put it on PATH, set HELIOGRAPH_NATS_SERVER to where it is, or run npm run tools -- " +
+  "nats-server in a checkout";
 
 /** What the search looks at. */
 export type SearchEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Finds nats-server: the path in `HELIOGRAPH_NATS_SERVER`, else the first of that name on `PATH`, else one that a checkout
- * keeps in its cache on this machine.
+ * Finds nats-server: the path in `HELIOGRAPH_NATS_SERVER`, else the first of that name on `PATH`, else one that a
+ * checkout keeps in its cache on this machine.
  *
  * @throws Error in a sentence for people when there is none or it is too old
  */

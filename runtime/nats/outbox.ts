@@ -2,7 +2,9 @@ import type { NatsConnection, PublishOptions } from "@nats-io/transport-node";
 
 /** What a connection sends, gathered. */
 export interface Outbox {
-  /** Sends in the order of the calls, with everything else of this turn of the event loop; nothing without a connection. */
+  /**
+   * Sends in the order of the calls, with everything else of this turn of the event loop; nothing without a connection.
+   */
   publish(subject: string, payload: Uint8Array | string, options?: PublishOptions): void;
   /** Sends what was gathered now. */
   flush(): void;
@@ -50,8 +52,8 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
 }
 
 /**
- * The client refuses what is larger than the server takes, and everything once the connection drains. Nobody is there to catch that
- * here; whoever asked for an answer gets none, and what comes behind must go out all the same.
+ * The client refuses what is larger than the server takes, and everything once the connection drains. Nobody is there
+ * to catch that here; whoever asked for an answer gets none, and what comes behind must go out all the same.
  */
 function send(connection: Pick<NatsConnection, "publish">, { subject, payload, options }: Letter): void {
   try {

@@ -38,7 +38,8 @@ export function createPodMessages(
   const stop = serveSubject(nats, podSubject(own), own, (asked) => {
     const message = parsed(asked.data);
     const answerTo = message === undefined ? undefined : answers.get(asked.token);
-    if (answerTo !== undefined) void answered(asked, async () => answerTo(message)).catch((error: unknown) => onFault(error, asked.token));
+    if (answerTo !== undefined)
+      void answered(asked, async () => answerTo(message)).catch((error: unknown) => onFault(error, asked.token));
   });
   return {
     isConnected: () => nats.isConnected(),

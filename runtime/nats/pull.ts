@@ -32,8 +32,8 @@ export interface Pull {
 /** How long one request for messages stands at the server: each that ends unserved wakes an idle process. */
 const requestExpiresMs = 300_000;
 /**
- * How often the server says that a standing request is still known. The server that one is connected to takes its requests with it,
- * which shows at once; in a cluster another one may have been the consumer's leader.
+ * How often the server says that a standing request is still known. The server that one is connected to takes its
+ * requests with it, which shows at once; in a cluster another one may have been the consumer's leader.
  */
 const heartbeatMs = { alone: 30_000, inCluster: 5_000 } as const;
 /** How late a heartbeat may be. */

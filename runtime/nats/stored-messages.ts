@@ -19,8 +19,8 @@ const noneStatus = 404;
 const goneCodes: ReadonlySet<number> = new Set([10037, 10043, 10057]);
 
 /**
- * The last message of a subject, which may hold wildcards, read from the stream's leader: a replica may lag behind what was just
- * acknowledged, and decisions about sending must not be taken on that.
+ * The last message of a subject, which may hold wildcards, read from the stream's leader: a replica may lag behind what
+ * was just acknowledged, and decisions about sending must not be taken on that.
  *
  * @throws Unanswered
  */
@@ -77,7 +77,13 @@ export async function readLastOfTenants(
   subjectOf: (tenant: string) => string,
 ): Promise<readonly StoredMessage[]> {
   const named = tenants.includes("*") ? ["*"] : [...new Set(tenants)];
-  return named.length === 0 ? [] : readLastOfEach(handle, stream, named.map((tenant) => subjectOf(tenant)));
+  return named.length === 0
+    ? []
+    : readLastOfEach(
+        handle,
+        stream,
+        named.map((tenant) => subjectOf(tenant)),
+      );
 }
 
 /** Every message of a subject in order from a sequence on, at most `countMax` (up to 1,024), from any replica. */

@@ -20,8 +20,8 @@ const topic = "made";
 const recallTimeoutMs = 2_000;
 
 /**
- * The streams that are never made again while somebody remembers them. The others can be: deliveries are made again from
- * events, and marks and advisories hold nothing that was accepted.
+ * The streams that are never made again while somebody remembers them. The others can be: deliveries are made again
+ * from events, and marks and advisories hold nothing that was accepted.
  */
 export function lastingStreams({ streams }: Layout): readonly string[] {
   return [streams.events, streams.attempts, streams.deadLetters];
@@ -46,10 +46,13 @@ export function lossOf(known: StreamIdentities, found: StreamIdentities): string
   if (lost.length === 0) return undefined;
   const words = lost.map(([name, made]) => {
     const instead = found.get(name);
-    return instead === undefined ? `${name}, made ${made}, is gone` : `${name}, made ${made}, was replaced by one made ${instead}`;
+    return instead === undefined
+      ? `${name}, made ${made}, is gone`
+      : `${name}, made ${made}, was replaced by one made ${instead}`;
   });
   return (
-    `StreamsLost: ${words.join("; ")}. No empty stream is used in its place. Bring back the NATS that holds it (nats.replicas, volumes), ` +
+    `StreamsLost: ${words.join("; ")}. No empty stream is used in its place. Bring back the NATS that holds it ` +
+    "(nats.replicas, volumes), " +
     "or restore a backup. To begin without it, stop all runtime pods at once and start them again"
   );
 }
@@ -66,7 +69,11 @@ export async function recallIdentities({ requests }: NatsConnectionHandle, layou
 }
 
 /** Tells pods that ask what this one remembers. @returns how to stop */
-export function tellIdentities(handle: NatsConnectionHandle, layout: Layout, known: StreamIdentities): () => Promise<void> {
+export function tellIdentities(
+  handle: NatsConnectionHandle,
+  layout: Layout,
+  known: StreamIdentities,
+): () => Promise<void> {
   return serveSubject(handle, layout.podSubject(podOfAll), podOfAll, (asked) => {
     if (asked.token === topic && asked.isAsking) asked.answer({ [topic]: Object.fromEntries(known) });
   });
@@ -75,5 +82,7 @@ export function tellIdentities(handle: NatsConnectionHandle, layout: Layout, kno
 /** A stream of somebody else's may take the question for an event of its own, and answer too. */
 function identitiesOf(answer: unknown): StreamIdentities {
   const { [topic]: made }: Partial<Record<string, unknown>> = Object(answer);
-  return new Map(Object.entries(Object(made)).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+  return new Map(
+    Object.entries(Object(made)).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
 }

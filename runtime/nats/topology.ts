@@ -48,7 +48,8 @@ type NamedConfig = Partial<StreamConfig> & { readonly name: string };
  * own setting.
  *
  * @throws StreamsLost when one held what was accepted, and another pod or what is left of them tells so
- * @throws Error in a sentence for people: server too old or its limits too low, JetStream off, no room, or a stream that something else made
+ * @throws Error in a sentence for people: server too old or its limits too low, JetStream off, no room, or a stream
+ * that something else made
  */
 export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
   assertServerVersion(handle);
@@ -99,7 +100,11 @@ async function inventory(handle: NatsConnectionHandle, settings: StreamSettings)
 }
 
 /** The events are the first that is made, so that without them the others are what is left of an installation. */
-async function assertNothingLost(handle: NatsConnectionHandle, settings: StreamSettings, known: StreamIdentities): Promise<void> {
+async function assertNothingLost(
+  handle: NatsConnectionHandle,
+  settings: StreamSettings,
+  known: StreamIdentities,
+): Promise<void> {
   const layout = createLayout(settings.prefix);
   const loss = lossOf(known, await readIdentities(handle, layout));
   if (loss !== undefined) throw new StreamsLost(loss);
@@ -107,7 +112,8 @@ async function assertNothingLost(handle: NatsConnectionHandle, settings: StreamS
   const { present, missing } = await inventory(handle, settings);
   if (!missing.includes(events) || present.length === 0) return;
   throw new StreamsLost(
-    `StreamsLost: ${events} is gone, while ${present.join(", ")} are there. No empty stream is used in its place. Restore a backup, ` +
+    `StreamsLost: ${events} is gone, while ${present.join(", ")} are there. No empty stream is used in its ` +
+      "place. Restore a backup, " +
       "or remove those streams too to begin without what was accepted",
   );
 }

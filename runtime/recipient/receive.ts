@@ -15,7 +15,8 @@ export interface RecipientOptions<Transaction> {
    * The effect of an event, inside the store's transaction; it has its effect at most once. Throw a
    * {@link DeliveryRefusal} to answer with a status of your own; anything else that is thrown becomes a 500.
    *
-   * @param body the bytes that were signed: `event` is what `JSON.parse` reads in them, which rounds integers beyond 2⁵³
+   * @param body the bytes that were signed: `event` is what `JSON.parse` reads in them, which rounds integers beyond
+   * 2⁵³
    */
   readonly handle: (event: DeliveredEvent, transaction: Transaction, body: Uint8Array) => Promise<void>;
   /** Version of {@link handle}, kept with each event. */

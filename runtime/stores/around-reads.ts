@@ -36,16 +36,25 @@ export function aroundReads(stores: StoreSet, around: AroundRead): StoreSet {
 }
 
 function aroundClient(store: string, client: PrometheusClient, around: AroundRead): PrometheusClient {
-  const read = (as: StoreRead["as"], api: StoreRead["api"]) => (promql: string, over: unknown, { tenant }: StoreCall) =>
-    ({ store, api, as, promql, over, tenant }) satisfies StoreRead;
+  const read =
+    (as: StoreRead["as"], api: StoreRead["api"]) =>
+    (promql: string, over: unknown, { tenant }: StoreCall) =>
+      ({ store, api, as, promql, over, tenant }) satisfies StoreRead;
   const [range, histograms] = [read("range", "query_range"), read("histograms", "query_range")];
-  const [vector, single, exemplars] = [read("vector", "query"), read("single", "query"), read("exemplars", "query_exemplars")];
+  const [vector, single, exemplars] = [
+    read("vector", "query"),
+    read("single", "query"),
+    read("exemplars", "query_exemplars"),
+  ];
   return {
-    range: (promql, grid, call) => around(range(promql, grid, call), (other = call) => client.range(promql, grid, other)),
+    range: (promql, grid, call) =>
+      around(range(promql, grid, call), (other = call) => client.range(promql, grid, other)),
     histograms: (promql, grid, call) =>
       around(histograms(promql, grid, call), (other = call) => client.histograms(promql, grid, other)),
-    vector: (promql, timeMs, call) => around(vector(promql, timeMs, call), (other = call) => client.vector(promql, timeMs, other)),
-    single: (promql, timeMs, call) => around(single(promql, timeMs, call), (other = call) => client.single(promql, timeMs, other)),
+    vector: (promql, timeMs, call) =>
+      around(vector(promql, timeMs, call), (other = call) => client.vector(promql, timeMs, other)),
+    single: (promql, timeMs, call) =>
+      around(single(promql, timeMs, call), (other = call) => client.single(promql, timeMs, other)),
     exemplars: (promql, fromMs, toMs, call) =>
       around(exemplars(promql, [fromMs, toMs], call), (other = call) => client.exemplars(promql, fromMs, toMs, other)),
   };
@@ -78,7 +87,8 @@ export function shareReads(stores: StoreSet, { signal, bytesMax, origin }: Share
     wanted += 1;
     const key = JSON.stringify(read);
     // Equal reads answer alike, also in type.
-    const flight = (flights.get(key) as Promise<Answer> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
+    const flight =
+      (flights.get(key) as Promise<Answer> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
     flights.set(key, flight);
     return flight;
   };

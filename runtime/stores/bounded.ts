@@ -1,5 +1,6 @@
 /**
- * Runs jobs, at most `most` at once, and answers their values in the jobs' order. After a failure no further job begins.
+ * Runs jobs, at most `most` at once, and answers their values in the jobs' order. After a failure no further job
+ * begins.
  *
  * @throws the first failure
  */

@@ -17,8 +17,8 @@ export interface FanOutOptions {
 const jobsMax = 32;
 
 /**
- * Runs jobs under one deadline and answers how each ended, in the jobs' order. What still runs at the deadline, or when the
- * caller leaves, is cancelled.
+ * Runs jobs under one deadline and answers how each ended, in the jobs' order. What still runs at the deadline, or when
+ * the caller leaves, is cancelled.
  *
  * @throws the signal's reason when the caller leaves first; any error of a job that is no `StoreError`
  */

@@ -1,8 +1,8 @@
 import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../crds/config.ts";
 
 /**
- * How a store computes `increase`: `Extrapolated` to the edges of the range, as Prometheus documents it, or `Plain` from
- * the last sample before the range, as VictoriaMetrics does. The two cannot be added.
+ * How a store computes `increase`: `Extrapolated` to the edges of the range, as Prometheus documents it, or `Plain`
+ * from the last sample before the range, as VictoriaMetrics does. The two cannot be added.
  */
 export type IncreaseRule = "Extrapolated" | "Plain";
 
@@ -16,7 +16,8 @@ export interface FlavouredQuery {
 export interface Flavour {
   readonly increases: IncreaseRule;
   /**
-   * Whether the value of a point is the same whichever other points are asked for with it. Only then may a window be cut.
+   * Whether the value of a point is the same whichever other points are asked for with it. Only then may a window be
+   * cut.
    */
   readonly isCuttable: boolean;
   /** Parameters besides the query and its times. */
@@ -57,10 +58,11 @@ export function traitsOf({ prometheus, peer }: StoreConfig): Pick<Flavour, "incr
 }
 
 /**
- * The coarsest downsampled data that a point may be made of: allowed by the catalog, and an even part of the point. 0 is
- * raw samples. Source: Thanos, "Querier", `max_source_resolution`.
+ * The coarsest downsampled data that a point may be made of: allowed by the catalog, and an even part of the point. 0
+ * is raw samples. Source: Thanos, "Querier", `max_source_resolution`.
  */
 function sourceResolutionSeconds(rangeSeconds: number, { maxSourceResolutionSeconds = 0 }: PrometheusConfig): number {
-  const fits = (seconds: number): boolean => seconds <= maxSourceResolutionSeconds && rangeSeconds > 0 && rangeSeconds % seconds === 0;
+  const fits = (seconds: number): boolean =>
+    seconds <= maxSourceResolutionSeconds && rangeSeconds > 0 && rangeSeconds % seconds === 0;
   return thanosResolutionsSeconds.find(fits) ?? 0;
 }

@@ -44,7 +44,11 @@ function decodeHistogram(histogram: unknown): StoreHistogram {
   if (typeof count !== "string" || typeof sum !== "string" || !Array.isArray(buckets)) {
     throw new StoreError("malformed", "a histogram has no count, no sum or no buckets");
   }
-  return { count: parseSample(count), sum: parseSample(sum), buckets: (buckets as readonly BucketRow[]).map(decodeBucket) };
+  return {
+    count: parseSample(count),
+    sum: parseSample(sum),
+    buckets: (buckets as readonly BucketRow[]).map(decodeBucket),
+  };
 }
 
 function decodeBucket([, lower, upper, count]: BucketRow): StoreBucket {

@@ -6,12 +6,14 @@ export interface ScannedMatrix {
   readonly columns: readonly Column[];
 }
 
-/** What stands before the points of a series. Inside of a text, JSON has a backslash before each quote, so it is none. */
+/**
+ * What stands before the points of a series. Inside of a text, JSON has a backslash before each quote, so it is none.
+ */
 const opening = Buffer.from(',"values":[[');
 
 /**
- * Takes the points out of a range query's JSON as it is received, without an object or a text for each of them: those are
- * nearly all of an answer, and most of what reading it would cost. Only the spelling that stores use is understood.
+ * Takes the points out of a range query's JSON as it is received, without an object or a text for each of them: those
+ * are nearly all of an answer, and most of what reading it would cost. Only the spelling that stores use is understood.
  *
  * @returns undefined for any other spelling, and for points outside of the grid: then the whole has to be parsed
  */
@@ -54,7 +56,8 @@ function scanColumn(bytes: Buffer, grid: PointGrid, column: Column, scan: Scan):
 
 /** One point from its bracket on, into its place. */
 function scanPoint(bytes: Buffer, grid: PointGrid, { values, present }: Column, scan: Scan): boolean {
-  if (!scanNumber(bytes, scan.end + 1, scan) || bytes[scan.end] !== comma || bytes[scan.end + 1] !== quote) return false;
+  if (!scanNumber(bytes, scan.end + 1, scan) || bytes[scan.end] !== comma || bytes[scan.end + 1] !== quote)
+    return false;
   const index = Math.round((scan.value * 1_000 - grid.startMs) / grid.stepMs);
   if (!(index >= 0 && index < grid.count) || !scanText(bytes, scan.end + 2, scan)) return false;
   values[index] = scan.value;
@@ -133,5 +136,12 @@ function scanWord(bytes: Buffer, from: number, scan: Scan): boolean {
 /** Of those a number is spelled with; whether it is one, the engine says. */
 function isOfNumber(byte: number | undefined): boolean {
   if (byte === undefined) return false;
-  return (byte >= zero && byte <= zero + 9) || byte === point || byte === minus || byte === plus || byte === lowerE || byte === upperE;
+  return (
+    (byte >= zero && byte <= zero + 9) ||
+    byte === point ||
+    byte === minus ||
+    byte === plus ||
+    byte === lowerE ||
+    byte === upperE
+  );
 }

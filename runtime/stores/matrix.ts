@@ -31,7 +31,10 @@ export interface VectorSample {
 /** One series of a matrix before its points are looked at. */
 export interface MatrixEntry {
   readonly labels: StoreLabels;
-  /** Pairs of seconds and number, empty where the series has histograms only; or the place of the column that they are in. */
+  /**
+   * Pairs of seconds and number, empty where the series has histograms only; or the place of the column that they are
+   * in.
+   */
   readonly values: readonly (readonly [seconds: number, text: string])[] | number;
   /** Pairs of seconds and native histogram; empty where the series has numbers only. */
   readonly histograms: readonly (readonly [seconds: number, histogram: unknown])[];

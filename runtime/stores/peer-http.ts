@@ -51,7 +51,12 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
   const path = `${base}${partialsPath}`;
   const tokens = createPeerToken(config, secrets);
   const exchanged = async (body: string, call: StoreCall): Promise<Exchanged> => {
-    const headers = { ...requestHeaders, ...secrets.headers, ...(await tokens?.header()), ...originHeaders(call, config.timeoutMs) };
+    const headers = {
+      ...requestHeaders,
+      ...secrets.headers,
+      ...(await tokens?.header()),
+      ...originHeaders(call, config.timeoutMs),
+    };
     const answer = await exchange(pool, { path, headers, body }, call);
     if (answer.status === 401) tokens?.refused(headers.authorization);
     return answer;
@@ -97,7 +102,9 @@ function answerOf({ status, headers, body }: Exchanged): PeerAnswer {
   const { code, detail } = problemIn(body);
   const kind = kindsByCode.get(code) ?? (status >= 500 ? "status" : "refused");
   const isPassing = passingStatuses.includes(status) && code !== "store_failed";
-  throw new StoreError(kind, `HTTP ${status}: ${String(code)}: ${String(detail).slice(0, detailLengthMax)}`, { isPassing });
+  throw new StoreError(kind, `HTTP ${status}: ${String(code)}: ${String(detail).slice(0, detailLengthMax)}`, {
+    isPassing,
+  });
 }
 
 function warningOf(value: unknown): WarningClass {

@@ -65,7 +65,10 @@ function withoutName({ servername: _name, ...tls }: StoreSecrets["tls"]): StoreS
 }
 
 /** The secret travels in the header, form-encoded first. Source: RFC 6749 §2.3.1. */
-function tokenRequest({ clientId, resource }: PeerOAuth2Config, secret: string): { readonly headers: Record<string, string>; readonly body: string } {
+function tokenRequest(
+  { clientId, resource }: PeerOAuth2Config,
+  secret: string,
+): { readonly headers: Record<string, string>; readonly body: string } {
   const credentials = [clientId, secret].map((text) => new URLSearchParams({ "": text }).toString().slice(1)).join(":");
   const form = { grant_type: "client_credentials", scope, ...(resource === undefined ? {} : { resource }) };
   return {
@@ -86,7 +89,8 @@ function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
     throw new StoreError(isTheirs ? "status" : "refused", `no access token: HTTP ${status}`, { isPassing: isTheirs });
   }
   const { access_token: token, expires_in: seconds } = membersOf(body);
-  if (typeof token !== "string" || !tokenForm.test(token)) throw new StoreError("malformed", "the token endpoint answers no access token");
+  if (typeof token !== "string" || !tokenForm.test(token))
+    throw new StoreError("malformed", "the token endpoint answers no access token");
   const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds * 1_000, lifeMsMax) : lifeMsDefault;
   // One that ends within the leeway serves the request at hand.
   return { authorization: `Bearer ${token}`, endsAtMs: nowMs + lifeMs - leewayMs };

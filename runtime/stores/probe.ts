@@ -13,7 +13,9 @@ export type RangeBoundary = "LeftOpen" | "LeftClosed";
 export interface StoreCapabilities {
   readonly boundary: RangeBoundary;
   readonly increases: IncreaseRule;
-  /** Whether it knows anchored ranges. Source: design §5 rule 6; Prometheus feature `promql-extended-range-selectors`. */
+  /**
+   * Whether it knows anchored ranges. Source: design §5 rule 6; Prometheus feature `promql-extended-range-selectors`.
+   */
   readonly anchored: boolean;
   /** Whether it knows native histograms. Source: design §5 rule 10. */
   readonly native: boolean;
@@ -52,8 +54,10 @@ export async function probeStore(client: PrometheusClient, nowMs: number, call: 
     isKnown(nativeProbe, client, timeMs, call),
   ]);
   const [boundary, increases] = [boundaries.get(counted), increaseRules.get(increased)];
-  if (boundary === undefined) throw new StoreError("unsupported", `a range of two seconds held ${counted ?? "no"} values`);
-  if (increases === undefined) throw new StoreError("unsupported", `an increase of 30 in 30 seconds was ${increased ?? "none"}`);
+  if (boundary === undefined)
+    throw new StoreError("unsupported", `a range of two seconds held ${counted ?? "no"} values`);
+  if (increases === undefined)
+    throw new StoreError("unsupported", `an increase of 30 in 30 seconds was ${increased ?? "none"}`);
   return { boundary, increases, anchored, native };
 }
 
@@ -62,7 +66,8 @@ async function isKnown(probe: string, client: PrometheusClient, timeMs: number, 
     await client.single(probe, timeMs, call);
     return true;
   } catch (error) {
-    if (error instanceof StoreError && !error.isPassing && (error.kind === "refused" || error.kind === "status")) return false;
+    if (error instanceof StoreError && !error.isPassing && (error.kind === "refused" || error.kind === "status"))
+      return false;
     throw error;
   }
 }

@@ -2,7 +2,14 @@ import type { PrometheusConfig } from "../../crds/config.ts";
 import type { ApiAnswer } from "./api-answer.ts";
 import { flavours } from "./flavours.ts";
 import { decodeHistograms, type HistogramSeries } from "./histogram-matrix.ts";
-import { decodeMatrix, decodeVector, parseSample, type PointGrid, type StoreSeries, type VectorSample } from "./matrix.ts";
+import {
+  decodeMatrix,
+  decodeVector,
+  parseSample,
+  type PointGrid,
+  type StoreSeries,
+  type VectorSample,
+} from "./matrix.ts";
 import { StoreError } from "./store-error.ts";
 import type { Post, StoreCall } from "./store-http.ts";
 import type { WarningClass } from "./warnings.ts";
@@ -51,8 +58,8 @@ export interface PrometheusClient {
   /** `POST /api/v1/query_range` of a query whose values are numbers. */
   range(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<StoreSeries>>;
   /**
-   * Several of those over one grid, whose answers belong together: what a cache knows of one of them it gives only with what it
-   * read of the others. @default each alone
+   * Several of those over one grid, whose answers belong together: what a cache knows of one of them it gives only with
+   * what it read of the others. @default each alone
    */
   ranges?(asks: readonly RangeAsk[], call: StoreCall): Promise<readonly RangeAnswer<StoreSeries>[]>;
   /** `POST /api/v1/query_range` of a query whose values are native histograms. */

@@ -14,15 +14,19 @@ export interface RetryOptions {
 }
 
 /**
- * Sends once more what failed in passing, as long as the budget lasts: reads change nothing, so that one too many is only
- * load. What took too long is not asked again.
+ * Sends once more what failed in passing, as long as the budget lasts: reads change nothing, so that one too many is
+ * only load. What took too long is not asked again.
  */
 export function retryingPost(post: Post, options: RetryOptions): Post {
   return (path, form, call, grid) => retried(() => post(path, form, call, grid), call.signal, options);
 }
 
 /** Runs a read, and once more as {@link retryingPost} does. */
-export async function retried<Answer>(read: () => Promise<Answer>, signal: AbortSignal, { budget, random = Math.random }: RetryOptions): Promise<Answer> {
+export async function retried<Answer>(
+  read: () => Promise<Answer>,
+  signal: AbortSignal,
+  { budget, random = Math.random }: RetryOptions,
+): Promise<Answer> {
   budget.earn();
   try {
     return await read();

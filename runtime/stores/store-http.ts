@@ -33,7 +33,12 @@ export interface CallOrigin {
  *
  * @param grid of the points, for a range query for numbers
  */
-export type Post = (path: string, form: Readonly<Record<string, string>>, call: StoreCall, grid?: PointGrid) => Promise<ApiAnswer>;
+export type Post = (
+  path: string,
+  form: Readonly<Record<string, string>>,
+  call: StoreCall,
+  grid?: PointGrid,
+) => Promise<ApiAnswer>;
 
 /** Connections to one store. */
 export interface StoreHttp {
@@ -48,8 +53,13 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
   const fixed = { ...requestHeaders, ...config.headers, ...secrets.headers };
   return {
     post: (path, form, call, grid) => {
-      const tenant = config.tenantHeader === undefined || call.tenant === undefined ? {} : { [config.tenantHeader]: call.tenant };
-      const options = { path: `${base}/api/v1/${path}`, headers: { ...fixed, ...tenant }, body: new URLSearchParams(form).toString() };
+      const tenant =
+        config.tenantHeader === undefined || call.tenant === undefined ? {} : { [config.tenantHeader]: call.tenant };
+      const options = {
+        path: `${base}/api/v1/${path}`,
+        headers: { ...fixed, ...tenant },
+        body: new URLSearchParams(form).toString(),
+      };
       return send(pool, options, call, grid);
     },
     close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
@@ -57,7 +67,10 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
 }
 
 /** Connections to one server, and the path of its base URL without a slash at the end. Nothing is sent yet. */
-export function openPool({ url, timeoutMs }: Pick<PrometheusConfig, "url" | "timeoutMs">, { tls }: Pick<StoreSecrets, "tls">): { readonly pool: Pool; readonly base: string } {
+export function openPool(
+  { url, timeoutMs }: Pick<PrometheusConfig, "url" | "timeoutMs">,
+  { tls }: Pick<StoreSecrets, "tls">,
+): { readonly pool: Pool; readonly base: string } {
   const { origin, pathname } = new URL(url);
   const pool = new Pool(origin, {
     connections: connectionsMax,
@@ -78,9 +91,17 @@ const requestHeaders = {
 };
 
 /** What is sent to one server. */
-export type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & { readonly headers: Record<string, string>; readonly body: string };
+export type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
+  readonly headers: Record<string, string>;
+  readonly body: string;
+};
 
-async function send(pool: Pool, options: SendOptions, call: StoreCall, grid: PointGrid | undefined): Promise<ApiAnswer> {
+async function send(
+  pool: Pool,
+  options: SendOptions,
+  call: StoreCall,
+  grid: PointGrid | undefined,
+): Promise<ApiAnswer> {
   const { status, body } = await exchange(pool, options, call);
   return parseAnswer(status, body, grid);
 }
@@ -93,7 +114,11 @@ export interface Exchanged {
 }
 
 /** Posts and reads the answer to its end. @throws StoreError `late`, `unreachable`, `too_large`; the signal's reason */
-export async function exchange(pool: Pool, options: SendOptions, { signal, bytes }: Pick<StoreCall, "signal" | "bytes">): Promise<Exchanged> {
+export async function exchange(
+  pool: Pool,
+  options: SendOptions,
+  { signal, bytes }: Pick<StoreCall, "signal" | "bytes">,
+): Promise<Exchanged> {
   try {
     const response = await pool.request({ ...options, method: "POST", signal });
     return { status: response.statusCode, headers: response.headers, body: await read(response, bytes) };

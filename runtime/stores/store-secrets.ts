@@ -16,8 +16,13 @@ export interface StoreSecrets {
   };
 }
 
-/** Looks up what a store needs; `compile` has made sure that all of it is there. Source: RFC 7617, RFC 6750, RFC 8446. */
-export function secretsOf({ auth, tls }: Pick<PrometheusConfig | PeerConfig, "auth" | "tls">, material: Material): StoreSecrets {
+/**
+ * Looks up what a store needs; `compile` has made sure that all of it is there. Source: RFC 7617, RFC 6750, RFC 8446.
+ */
+export function secretsOf(
+  { auth, tls }: Pick<PrometheusConfig | PeerConfig, "auth" | "tls">,
+  material: Material,
+): StoreSecrets {
   const bytes = (id: string): Buffer => Buffer.from(material[id] ?? "", "base64");
   return {
     ...credentialsOf(auth, bytes),
@@ -29,7 +34,10 @@ export function secretsOf({ auth, tls }: Pick<PrometheusConfig | PeerConfig, "au
   };
 }
 
-function credentialsOf(auth: (PrometheusConfig | PeerConfig)["auth"], bytes: (id: string) => Buffer): Pick<StoreSecrets, "headers" | "clientSecret"> {
+function credentialsOf(
+  auth: (PrometheusConfig | PeerConfig)["auth"],
+  bytes: (id: string) => Buffer,
+): Pick<StoreSecrets, "headers" | "clientSecret"> {
   if (auth === undefined) return { headers: {} };
   if (auth.kind === "oauth2") return { headers: {}, clientSecret: bytes(auth.secret).toString("utf8") };
   return { headers: { authorization: authorizationOf(auth, bytes) } };

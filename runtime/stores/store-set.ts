@@ -12,8 +12,8 @@ export interface StoreSet {
   /** Every store by key, sorted. */
   list(): readonly (readonly [string, Store])[];
   /**
-   * Obeys another configuration: a store that is unchanged, and whose Secrets are, keeps its connections; a removed one ends
-   * when it is idle.
+   * Obeys another configuration: a store that is unchanged, and whose Secrets are, keeps its connections; a removed one
+   * ends when it is idle.
    */
   apply(configs: ReadonlyMap<string, StoreConfig>, material: Material): void;
   stop(): Promise<void>;
@@ -37,12 +37,19 @@ export function createStoreSet(now: () => number, makePeerClient?: MakePeerClien
     list: () => [...stores].map(([key, { store }]) => [key, store]),
     apply(configs, material) {
       const before = stores;
-      const entries = [...configs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, config]) => {
-        const secrets = storeMaterialIdsOf(config).map((id) => material[id]);
-        const made = hash("sha256", JSON.stringify([config, secrets]), "base64url");
-        const kept = before.get(key);
-        return [key, kept?.made === made ? kept : { made, store: createStore({ config, material, identity: made, now, makePeerClient }) }] as const;
-      });
+      const entries = [...configs]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, config]) => {
+          const secrets = storeMaterialIdsOf(config).map((id) => material[id]);
+          const made = hash("sha256", JSON.stringify([config, secrets]), "base64url");
+          const kept = before.get(key);
+          return [
+            key,
+            kept?.made === made
+              ? kept
+              : { made, store: createStore({ config, material, identity: made, now, makePeerClient }) },
+          ] as const;
+        });
       stores = new Map(entries);
       for (const [key, { store }] of before) {
         // Nobody can do anything about connections that do not end well.

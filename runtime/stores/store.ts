@@ -24,14 +24,15 @@ export interface Store {
   readonly identity: string;
   readonly client: PrometheusClient;
   /**
-   * Runs one read of the store, unless it failed too often just now, and notes how that went if the store was asked for anything.
+   * Runs one read of the store, unless it failed too often just now, and notes how that went if the store was asked for
+   * anything.
    *
    * @throws StoreError `resting`; whatever the read throws
    */
   run<Value>(read: () => Promise<Value>): Promise<Value>;
   /**
-   * What the store can do: as last probed, or by a probe that all waiting callers share. `tenant` is whom to name where the
-   * store wants a tenant for everything.
+   * What the store can do: as last probed, or by a probe that all waiting callers share. `tenant` is whom to name where
+   * the store wants a tenant for everything.
    *
    * @throws StoreError; `unsupported` when it is not what its flavour says
    */
@@ -119,20 +120,34 @@ function connect({ config: { region, prometheus, peer }, material, makePeerClien
   const budget = createRetryBudget();
   let answered = 0;
   const answers = (): number => answered;
-  const counted = <Asked extends readonly unknown[], Answer>(send: (...asked: Asked) => Promise<Answer>) => async (...asked: Asked): Promise<Answer> => {
-    const answer = await send(...asked);
-    answered += 1;
-    return answer;
-  };
+  const counted =
+    <Asked extends readonly unknown[], Answer>(send: (...asked: Asked) => Promise<Answer>) =>
+    async (...asked: Asked): Promise<Answer> => {
+      const answer = await send(...asked);
+      answered += 1;
+      return answer;
+    };
   if (prometheus !== undefined) {
     const http = createStoreHttp(prometheus, secretsOf(prometheus, material));
     const client = createPrometheusClient(prometheus, retryingPost(counted(http.post), { budget }));
-    return { client, timeoutMs: prometheus.timeoutMs, probe: (nowMs, call) => probeStore(client, nowMs, call), answers, close: (ending) => http.close(ending) };
+    return {
+      client,
+      timeoutMs: prometheus.timeoutMs,
+      probe: (nowMs, call) => probeStore(client, nowMs, call),
+      answers,
+      close: (ending) => http.close(ending),
+    };
   }
   if (makePeerClient === undefined) throw new TypeError(`the peer of ${region} cannot be asked without a client`);
   const http = createPeerHttp(peer, secretsOf(peer, material), budget);
   const client = makePeerClient(counted(http.send), { region, increases: peer.increases });
-  return { client, timeoutMs: peer.timeoutMs, probe: (_nowMs, call) => client.probe(call), answers, close: (ending) => http.close(ending) };
+  return {
+    client,
+    timeoutMs: peer.timeoutMs,
+    probe: (_nowMs, call) => client.probe(call),
+    answers,
+    close: (ending) => http.close(ending),
+  };
 }
 
 interface SharedProbe {
@@ -174,5 +189,8 @@ function sharedProbe({ config, now }: StoreOptions, connection: Connection): Sha
 /** Queries are granted by what the catalog says of a store, so that it must be true. */
 function requireFlavour(config: StoreConfig, { increases }: StoreCapabilities): void {
   if (traitsOf(config).increases === increases) return;
-  throw new StoreError("unsupported", `the store computes increases (${increases}) unlike ${config.prometheus?.flavour ?? "the peer's"}`);
+  throw new StoreError(
+    "unsupported",
+    `the store computes increases (${increases}) unlike ${config.prometheus?.flavour ?? "the peer's"}`,
+  );
 }

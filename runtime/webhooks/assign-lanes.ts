@@ -23,8 +23,8 @@ export function isSharedLane(lane: string): boolean {
 
 /**
  * The places of all partners, by token. As long as there are no more than have lanes of their own, every partner has
- * one. Beyond, those that were promoted have one, then the rest by a hash, so that a partner that comes or goes moves at
- * most one other.
+ * one. Beyond, those that were promoted have one, then the rest by a hash, so that a partner that comes or goes moves
+ * at most one other.
  */
 export function assignLanes(
   tokens: readonly string[],

@@ -62,7 +62,14 @@ const headerCharactersMax = 256;
 const keptHeaders = ["content-type", "location", "retry-after", "x-request-id", "x-trace-id"];
 
 /** The record of an attempt. */
-export function attemptRecord({ item, partner, startedAtMs, outcome, settlement, pod }: RecordableAttempt): AttemptRecord {
+export function attemptRecord({
+  item,
+  partner,
+  startedAtMs,
+  outcome,
+  settlement,
+  pod,
+}: RecordableAttempt): AttemptRecord {
   const { uid, namespace, name } = partner.config;
   const { did, generation, attempt, hop, eventId, tenant } = item;
   return {

@@ -47,8 +47,8 @@ interface Count {
 }
 
 /**
- * Watches `maxBacklog`. As long as all deliveries together are fewer than a partner may have waiting, nothing is counted
- * or read at all. Bytes are judged by the mean size of what waits in the stream. Source: design §4 ("Room").
+ * Watches `maxBacklog`. As long as all deliveries together are fewer than a partner may have waiting, nothing is
+ * counted or read at all. Bytes are judged by the mean size of what waits in the stream. Source: design §4 ("Room").
  */
 export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: BacklogsDeps): Backlogs {
   const counts = new Map<string, Count>();
@@ -69,7 +69,9 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     const shouldBe = limit !== undefined && isOverfull({ messages, bytes }, limit, isFull);
     if (shouldBe !== isFull) {
       await (shouldBe ? bucket.put(token, "") : bucket.drop(token));
-      const what = shouldBe ? "too much waits for the partner: more becomes dead letters" : "the partner has room again";
+      const what = shouldBe
+        ? "too much waits for the partner: more becomes dead letters"
+        : "the partner has room again";
       log.warn({ partner: label, messages, bytes }, what);
     }
   };

@@ -81,7 +81,10 @@ const digitGroup = /\d+/gu;
 /** What every number on a card begins with however it is printed; most texts hold nothing like it. */
 const enoughDigits = new RegExp(String.raw`\d(?:\d|${separators}){12}`, "u");
 const digitsMin = 13;
-/** How numbers are printed if not in one group: in fours, in eights, or as American Express, Diners Club and UnionPay do. */
+/**
+ * How numbers are printed if not in one group: in fours, in eights, or as American Express, Diners Club and UnionPay
+ * do.
+ */
 const printedLayouts: readonly (readonly number[])[] = [
   [4, 4, 4, 1],
   [4, 4, 4, 2],
@@ -105,8 +108,8 @@ interface Group {
 
 /**
  * Whether the text holds a payment card number: an issuer's range, a length of that brand and the check digit, written
- * in one group or in groups as cards are printed, in digits of any script, with zeros before it or not. A number that is
- * part of a longer group of digits, of a fraction, a hash, an id or an IBAN is none.
+ * in one group or in groups as cards are printed, in digits of any script, with zeros before it or not. A number that
+ * is part of a longer group of digits, of a fraction, a hash, an id or an IBAN is none.
  */
 export function hasCardNumber(text: string): boolean {
   if (text.length < digitsMin) {
@@ -117,13 +120,22 @@ export function hasCardNumber(text: string): boolean {
     return false;
   }
   for (const { 0: run, index } of plain.matchAll(digitGroups)) {
-    if (run.length >= digitsMin && runHoldsCard(plain, groupsOf(run, index)) && !isOfAnIban(plain, index, run.replace(/\D/gu, ""))) return true;
+    if (
+      run.length >= digitsMin &&
+      runHoldsCard(plain, groupsOf(run, index)) &&
+      !isOfAnIban(plain, index, run.replace(/\D/gu, ""))
+    )
+      return true;
   }
   return false;
 }
 
 function groupsOf(run: string, start: number): readonly Group[] {
-  return [...run.matchAll(digitGroup)].map(({ 0: digits, index }) => ({ start: start + index, end: start + index + digits.length, digits }));
+  return [...run.matchAll(digitGroup)].map(({ 0: digits, index }) => ({
+    start: start + index,
+    end: start + index + digits.length,
+    digits,
+  }));
 }
 
 function runHoldsCard(text: string, groups: readonly Group[]): boolean {
@@ -138,7 +150,11 @@ function runHoldsCard(text: string, groups: readonly Group[]): boolean {
         const others = groups.slice(index + 1, index + layout.length);
         const isLaidOut = layout.slice(1).every((size, at) => others[at]?.digits.length === size);
         const end = others.at(-1)?.end ?? 0;
-        return isLaidOut && isCardNumber(digits + others.map((other) => other.digits).join("")) && !isOfAnId(text, group.start, end);
+        return (
+          isLaidOut &&
+          isCardNumber(digits + others.map((other) => other.digits).join("")) &&
+          !isOfAnId(text, group.start, end)
+        );
       });
   });
 }

@@ -51,8 +51,8 @@ export class ConnectFault extends Error {
 const sessionsMax = 256;
 const tcpKeepAliveMs = 60_000;
 /**
- * In TLS 1.3 the server judges the client's certificate when for the client the handshake is over. A session ticket says that
- * it was accepted; a server that gives none is trusted to have spoken up by then.
+ * In TLS 1.3 the server judges the client's certificate when for the client the handshake is over. A session ticket
+ * says that it was accepted; a server that gives none is trusted to have spoken up by then.
  */
 const verdictMs = 100;
 /** Alerts about the certificate of this side. Source: RFC 8446 §6.2, as OpenSSL names them. */
@@ -216,7 +216,8 @@ async function established(
     // Stays for the life of the socket: an error before the HTTP client listens must not end the process.
     socket.on("error", (error) => {
       clearTimeout(timer);
-      // An alert, which would else be followed by a mere end of the connection, and that is what the HTTP client would report.
+      // An alert, which would else be followed by a mere end of the connection, and that is what the HTTP client would
+      // report.
       socket.destroy();
       reject(asFault(phase, hostname, error));
     });

@@ -58,11 +58,14 @@ export function deadLetter(ended: EndedDelivery): DeadLetterToStore {
 }
 
 /**
- * The message of a dead letter of a partner that is configured no more. It is kept under the partner's name, so that the
- * next partner of that name finds it, whatever its uid is.
+ * The message of a dead letter of a partner that is configured no more. It is kept under the partner's name, so that
+ * the next partner of that name finds it, whatever its uid is.
  */
 export function removedPartnerLetter(ended: EndedDelivery): DeadLetterToStore {
-  const { item: { tenant, eventId }, partner: { label } } = ended;
+  const {
+    item: { tenant, eventId },
+    partner: { label },
+  } = ended;
   return { ...deadLetter(ended), partner: partnerToken(label), did: deliveryId(tenant, eventId, label) };
 }
 
@@ -72,8 +75,8 @@ export function letterTokens({ token, label }: Pick<Partner, "token" | "label">)
 }
 
 /**
- * Letters of several tokens in order, from a sequence on, at most `countMax`. Fewer does not mean that there are no more;
- * none does.
+ * Letters of several tokens in order, from a sequence on, at most `countMax`. Fewer does not mean that there are no
+ * more; none does.
  */
 export async function readLetters(
   stream: DeadLettersStream,

@@ -79,7 +79,10 @@ export interface Work {
 
 /** What a delivery can ask of those who pull its partner's messages. */
 export interface LaneControl {
-  /** The partner as it is to be sent to now, whatever it was when its message was pulled; undefined: nothing may be sent. */
+  /**
+   * The partner as it is to be sent to now, whatever it was when its message was pulled; undefined: nothing may be
+   * sent.
+   */
   current(): Partner | undefined;
   /** Sees to it that retries will be pulled. */
   prepareRetries(): Promise<void>;

@@ -2,11 +2,17 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /** Figures of the webhook half. Labels come from closed lists; those by partner, whose number is bounded, are apart. */
 export interface DeliveryMetrics {
-  /** Requests to store an event, by `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`, `unavailable`. */
+  /**
+   * Requests to store an event, by `outcome`: `stored`, `duplicate`, `reused`, `taken` (by another tenant), `refused`,
+   * `unavailable`.
+   */
   readonly ingested: Counter<"outcome">;
   /** Deliveries that the router made out of events. */
   readonly routed: Counter;
-  /** Events that a partner did not get, by `reason`: `no_subscription` when none wants it, `not_permitted` of withdrawn rights. */
+  /**
+   * Events that a partner did not get, by `reason`: `no_subscription` when none wants it, `not_permitted` of withdrawn
+   * rights.
+   */
   readonly unrouted: Counter<"reason">;
   /** Attempts, by what became of the delivery: `delivered`, `retry`, `rejected`, `dead`, `disabled`. */
   readonly attempts: Counter<"outcome">;

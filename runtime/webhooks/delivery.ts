@@ -174,7 +174,10 @@ async function recordOnce(
   }
 }
 
-function report({ log, metrics, partnerMetrics, now }: DeliveryContext, { item, partner, outcome, settlement }: MadeAttempt): void {
+function report(
+  { log, metrics, partnerMetrics, now }: DeliveryContext,
+  { item, partner, outcome, settlement }: MadeAttempt,
+): void {
   const { totalMs } = outcome.timings;
   metrics.attempts.inc({ outcome: settlement.kind });
   partnerMetrics.answered(partner.label, outcome);

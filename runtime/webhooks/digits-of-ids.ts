@@ -8,8 +8,8 @@ const hexForm = /^(?:0x)?[0-9a-f]*$/iu;
 const ibanForm = /^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/u;
 
 /**
- * Whether the digits from `start` to `end` belong to a hash, an id or an IBAN: something touches them, and it is hexadecimal,
- * has digits of its own, or is too long for a label such as `pan` or `EUR`.
+ * Whether the digits from `start` to `end` belong to a hash, an id or an IBAN: something touches them, and it is
+ * hexadecimal, has digits of its own, or is too long for a label such as `pan` or `EUR`.
  */
 export function isOfAnId(text: string, start: number, end: number): boolean {
   const before = wordBefore.exec(text.slice(Math.max(0, start - besideCharactersMax), start))?.[0] ?? "";
@@ -19,7 +19,12 @@ export function isOfAnId(text: string, start: number, end: number): boolean {
   }
   const isLong = Math.max(before.length, after.length) >= besideCharactersMax;
   const ownDigits = (before + after).replace(/\P{N}/gu, "").length;
-  return isLong || ownDigits > labelDigitsMax || hexForm.test(before + after) || isIban(`${before}${text.slice(start, end)}${after}`);
+  return (
+    isLong ||
+    ownDigits > labelDigitsMax ||
+    hexForm.test(before + after) ||
+    isIban(`${before}${text.slice(start, end)}${after}`)
+  );
 }
 
 /** Whether digits that begin at `start` are an IBAN with the two letters before them. */

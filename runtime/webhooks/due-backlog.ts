@@ -18,9 +18,9 @@ const lookMs = 4_500;
 const splitMax = 10_000;
 
 /**
- * Tells how many deliveries are due or in flight in the lanes whose home this pod is, so that the figures of all pods add up:
- * by partner, unless more than ten thousand are in one lane that is shared, and in all. What waits for the time of its retry is not due. While nothing waits at
- * all, no consumer is looked at.
+ * Tells how many deliveries are due or in flight in the lanes whose home this pod is, so that the figures of all pods
+ * add up: by partner, unless more than ten thousand are in one lane that is shared, and in all. What waits for the time
+ * of its retry is not due. While nothing waits at all, no consumer is looked at.
  *
  * @returns one turn, to be called often
  */
@@ -39,10 +39,12 @@ export function createDueBacklog({ deliveries, partners, isHome, metrics }: DueB
       return due > splitMax ? [] : deliveries.dueByPartner(lane);
     };
     const split = await Promise.all(lanes.map(([lane, due]) => whose(lane, due)));
-    const named = split.flatMap((some) => [...some]).flatMap(([token, due]): Due[] => {
-      const label = labels.get(token);
-      return label === undefined ? [] : [[label, due]];
-    });
+    const named = split
+      .flatMap((some) => [...some])
+      .flatMap(([token, due]): Due[] => {
+        const label = labels.get(token);
+        return label === undefined ? [] : [[label, due]];
+      });
     metrics.backlog(
       lanes.reduce((sum, [, due]) => sum + due, 0),
       named,

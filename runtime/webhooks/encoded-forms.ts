@@ -3,17 +3,30 @@ export type TextRange = readonly [start: number, end: number];
 
 /** Encodings inside each other that are undone. */
 const decodingsMax = 2;
-/** Only the beginning of a text is decoded, which is more than is kept of any: a text full of escapes must cost little. */
+/**
+ * Only the beginning of a text is decoded, which is more than is kept of any: a text full of escapes must cost little.
+ */
 const decodedCharactersMax = 4_096;
 /** Percent-encoding, escapes of JSON, and character references of HTML by number. */
-const escapeForm = /%(?<percent>[0-9A-Fa-f]{2})|\\u(?<json>[0-9A-Fa-f]{4})|\\(?<plain>["/\\])|&#[xX](?<hex>[0-9A-Fa-f]{1,6});|&#(?<decimal>[0-9]{1,7});/gu;
+const escapeForm = new RegExp(
+  [
+    /%(?<percent>[0-9A-Fa-f]{2})/u,
+    /\\u(?<json>[0-9A-Fa-f]{4})/u,
+    /\\(?<plain>["/\\])/u,
+    /&#[xX](?<hex>[0-9A-Fa-f]{1,6});/u,
+    /&#(?<decimal>[0-9]{1,7});/u,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "gu",
+);
 const base64Run = /[\w+/-]{10}/u;
 const bitsOfByte = 8;
 const bitsOfCharacter = 6;
 
 /**
- * Finds some words in texts: as they are, in base64, and escaped for URLs, JSON or HTML, wholly or in part. The ranges are in
- * order and never overlap.
+ * Finds some words in texts: as they are, in base64, and escaped for URLs, JSON or HTML, wholly or in part. The ranges
+ * are in order and never overlap.
  */
 export function createWordFinder(words: readonly string[]): (text: string) => readonly TextRange[] {
   // The words themselves may hold what looks like an escape.
@@ -30,8 +43,8 @@ export function createWordFinder(words: readonly string[]): (text: string) => re
 }
 
 /**
- * A text in base64, in both alphabets, alone and at any place of a longer text that is encoded as a whole. The characters at its
- * ends depend on its neighbours and are left out.
+ * A text in base64, in both alphabets, alone and at any place of a longer text that is encoded as a whole. The
+ * characters at its ends depend on its neighbours and are left out.
  */
 function base64Forms(text: string): readonly string[] {
   const bytes = Buffer.from(`\0\0${text}`);
@@ -43,7 +56,9 @@ function base64Forms(text: string): readonly string[] {
     return bytes.toString("base64", 2 - before).slice(start, end);
   });
   const standard = [alone, alone.replace(/=+$/u, ""), ...inside];
-  const ofUrls = standard.filter((form) => /[+/]/u.test(form)).map((form) => form.replaceAll("+", "-").replaceAll("/", "_"));
+  const ofUrls = standard
+    .filter((form) => /[+/]/u.test(form))
+    .map((form) => form.replaceAll("+", "-").replaceAll("/", "_"));
   return [...standard, ...ofUrls];
 }
 

@@ -48,7 +48,9 @@ interface Walk {
   isBlocked: boolean;
 }
 
-/** Creates what one pod has while it has the duty; where it stops, the pod after it begins anew, which costs only time. */
+/**
+ * Creates what one pod has while it has the duty; where it stops, the pod after it begins anew, which costs only time.
+ */
 export function createPendingEnder(context: DeliveryContext): PendingEnder {
   const walks = new Map<string, Walk>();
   const fresh = (isBlocked: boolean): Walk => ({ place: 0, seq: 1, oldestMs: undefined, isBlocked });
@@ -84,7 +86,10 @@ async function stepOn(context: DeliveryContext, end: PendingEnd, walk: Walk): Pr
       noteBlocked(context, end, walk, true);
       return "blocked";
     }
-    walk.oldestMs = kept.reduce<number | undefined>((a, b) => (typeof b === "number" ? Math.min(a ?? b, b) : a), walk.oldestMs);
+    walk.oldestMs = kept.reduce<number | undefined>(
+      (a, b) => (typeof b === "number" ? Math.min(a ?? b, b) : a),
+      walk.oldestMs,
+    );
   }
   noteBlocked(context, end, walk, false);
   const last = messages.at(-1);
@@ -97,18 +102,25 @@ async function stepOn(context: DeliveryContext, end: PendingEnd, walk: Walk): Pr
 function noteBlocked({ log }: DeliveryContext, { partner, reason }: PendingEnd, walk: Walk, isBlocked: boolean): void {
   if (walk.isBlocked !== isBlocked) {
     walk.isBlocked = isBlocked;
-    const what = isBlocked ? "dead letters not stored, deliveries that should end wait" : "deliveries end as dead letters again";
+    const what = isBlocked
+      ? "dead letters not stored, deliveries that should end wait"
+      : "deliveries end as dead letters again";
     log.error({ partner: partner.label, reason }, what);
   }
 }
 
 /** When a message that stays was accepted, in Unix milliseconds; or what became of it. */
-async function endOne(context: DeliveryContext, end: PendingEnd, message: StoredMessage): Promise<number | "ended" | "refused"> {
+async function endOne(
+  context: DeliveryContext,
+  end: PendingEnd,
+  message: StoredMessage,
+): Promise<number | "ended" | "refused"> {
   const item = readItem(message);
   if (item !== undefined && item.acceptedAtMs > end.acceptedUpToMs) {
     return item.acceptedAtMs;
   }
-  const isKept = item === undefined ? await keepUnreadable(context, end, message) : await endItem(context, end, item, message);
+  const isKept =
+    item === undefined ? await keepUnreadable(context, end, message) : await endItem(context, end, item, message);
   if (!isKept) {
     return "refused";
   }
@@ -117,7 +129,12 @@ async function endOne(context: DeliveryContext, end: PendingEnd, message: Stored
 }
 
 /** False when the dead letter is refused. */
-async function endItem(context: DeliveryContext, end: PendingEnd, item: DeliveryItem, { data: body }: StoredMessage): Promise<boolean> {
+async function endItem(
+  context: DeliveryContext,
+  end: PendingEnd,
+  item: DeliveryItem,
+  { data: body }: StoredMessage,
+): Promise<boolean> {
   const { ending: signal } = context;
   const attempts = await untilAnswered(() => readAttempts(context.attempts, item.tenant, item.eventId), { signal });
   const before = attempts.filter(({ did }) => did === item.did);
@@ -141,7 +158,11 @@ function isOver({ settlement }: AttemptRecord): boolean {
   return settlement.kind !== "retry";
 }
 
-async function keepUnreadable(context: DeliveryContext, { partner }: PendingEnd, { subject, seq, data }: StoredMessage): Promise<boolean> {
+async function keepUnreadable(
+  context: DeliveryContext,
+  { partner }: PendingEnd,
+  { subject, seq, data }: StoredMessage,
+): Promise<boolean> {
   const letter = unreadableLetter(partner.token, subject, seq, data);
   const answer = await untilAnswered(() => context.deadLetters.append(letter), { signal: context.ending });
   return answer.kind !== "refused";

@@ -16,12 +16,22 @@ const detail = "the partner was removed before anything more could be sent to it
  *
  * @returns whether nothing of the partner is left
  */
-export function createRemovedEnder({ context, ender, partners }: EndRemovedDeps): (entry: KnownPartner) => Promise<boolean> {
+export function createRemovedEnder({
+  context,
+  ender,
+  partners,
+}: EndRemovedDeps): (entry: KnownPartner) => Promise<boolean> {
   return async (entry) => {
     const { token } = entry;
     const isStill = (): boolean => !partners().some((one) => one.token === token);
     const acceptedUpToMs = Number.POSITIVE_INFINITY;
-    const progress = await ender.goOn({ partner: named(entry), reason: "partner_removed", detail, acceptedUpToMs, isStill });
+    const progress = await ender.goOn({
+      partner: named(entry),
+      reason: "partner_removed",
+      detail,
+      acceptedUpToMs,
+      isStill,
+    });
     if (progress.kind !== "done" || !isStill() || !(await context.deliveries.removePartner(token))) {
       return false;
     }

@@ -28,8 +28,8 @@ export interface UnsentReason {
 const noPod = "none";
 
 /**
- * Ends a delivery as a dead letter without an attempt, with a line of history that says why. The dead letter comes first: a
- * repeat after a crash stores it once, while the record ends the repeats.
+ * Ends a delivery as a dead letter without an attempt, with a line of history that says why. The dead letter comes
+ * first: a repeat after a crash stores it once, while the record ends the repeats.
  *
  * @returns the settlement; undefined when the dead letter is refused, and nothing is done
  * @throws Unanswered when the process must end first

@@ -63,7 +63,8 @@ export interface WebhookEngine {
   /** Stores one event; resolves only after JetStream has it. @throws Refusal */
   readonly ingest: Ingest;
   /**
-   * An event with what became of it; undefined when none of these tenants (`*`: any) has it, or the view shows none of its deliveries.
+   * An event with what became of it; undefined when none of these tenants (`*`: any) has it, or the view shows none of
+   * its deliveries.
    *
    * @throws Refusal `events_unavailable`
    */
@@ -72,7 +73,10 @@ export interface WebhookEngine {
   events(query: EventQuery): Promise<EventPage>;
   /** Who of these tenants has an event id and who was refused it. @throws Refusal `events_unavailable` */
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
-  /** The public keys of a partner (`namespace/name`) that have not ended; none for a partner that has none or does not exist. */
+  /**
+   * The public keys of a partner (`namespace/name`) that have not ended; none for a partner that has none or does not
+   * exist.
+   */
   publicKeys(partner: string): PublishedKeys;
   /** Replays and redrives. */
   readonly replays: Replays;
@@ -84,7 +88,9 @@ export interface WebhookEngine {
   apply(config: RuntimeConfig): void;
   /** Partners that answered 410, also those that an edit has lifted since. */
   disabledPartners(): Promise<readonly DisabledMark[]>;
-  /** Calls the listener after this pod disabled a partner; other pods' marks only show in the list. Answers how to stop. */
+  /**
+   * Calls the listener after this pod disabled a partner; other pods' marks only show in the list. Answers how to stop.
+   */
   onDisabled(listener: () => void): () => void;
   /** What endpoints answered that are asked for their consent, of partners whose home this pod is. */
   endpointVerdicts(): readonly (EndpointVerdict & { readonly partner: PartnerConfig })[];
@@ -198,7 +204,9 @@ class Engine implements WebhookEngine {
     this.#deps = deps;
     this.#streamWatch = streamWatch;
     this.#layout = layout;
-    this.idempotencyKeys = createIdempotencyKeys(createBucket(nats, layout.buckets.idempotency), () => nats.clock.now());
+    this.idempotencyKeys = createIdempotencyKeys(createBucket(nats, layout.buckets.idempotency), () =>
+      nats.clock.now(),
+    );
     this.#config = deps.config;
     this.#laneRules = deps.laneRules ?? laneRulesOf(settings);
     setMaxListeners(0, this.#ending.signal);
@@ -270,7 +278,13 @@ class Engine implements WebhookEngine {
     const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes };
     const deliveriesBytesMax = this.#deps.settings.streams.deliveries.maxBytes;
     const heldBytes = createHeldBytes({ deliveries: this.#context.deliveries, partners: () => this.#partners });
-    this.#stopBackground = startBackground({ ...parts, heldBytes, deliveriesBytesMax, looks: this.#looks(), duties: this.#duties });
+    this.#stopBackground = startBackground({
+      ...parts,
+      heldBytes,
+      deliveriesBytesMax,
+      looks: this.#looks(),
+      duties: this.#duties,
+    });
     const { nats, log } = this.#deps;
     this.#stopStreamLooks = inTurns(streamLookMs, () => this.#streamWatch.look());
     this.#stopSubject = serveIngestSubject({ nats, layout: this.#layout, ingest: this.ingest, log });
@@ -283,7 +297,13 @@ class Engine implements WebhookEngine {
         this.apply(this.#config);
       }
     };
-    return [() => this.#context.backlogs.look(), () => this.#fullness.look(), promoted, this.#oldestDue(), this.#dueBacklog()];
+    return [
+      () => this.#context.backlogs.look(),
+      () => this.#fullness.look(),
+      promoted,
+      this.#oldestDue(),
+      this.#dueBacklog(),
+    ];
   }
 
   #has(token: string): boolean {
@@ -443,7 +463,13 @@ function createContext(
     disabled: createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners)),
     sender,
     tokens,
-    consents: createConsents({ sender, tokens, origin: settings.name, version: deps.version ?? "dev", now: () => nats.clock.now() }),
+    consents: createConsents({
+      sender,
+      tokens,
+      origin: settings.name,
+      version: deps.version ?? "dev",
+      now: () => nats.clock.now(),
+    }),
     now: () => nats.clock.now(),
     clock: systemClock,
     random: deps.random ?? Math.random,

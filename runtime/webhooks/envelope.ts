@@ -65,7 +65,10 @@ export function isMoment(value: unknown, form: RegExp): value is string {
   }
   // What overflows its month, or its day, comes out as another day; what else is no time as none.
   const at = new Date(value);
-  return at.getUTCDate() === Number(value.slice(dayStart, dayEnd)) && at.getUTCMonth() + 1 === Number(value.slice(monthStart, monthEnd));
+  return (
+    at.getUTCDate() === Number(value.slice(dayStart, dayEnd)) &&
+    at.getUTCMonth() + 1 === Number(value.slice(monthStart, monthEnd))
+  );
 }
 
 const isObject = (value: unknown): value is object =>
@@ -85,8 +88,18 @@ const fieldRules: readonly FieldRule[] = [
     mustBe: "2 or more segments of A-Z, a-z, 0-9, _ and - with dots between, at most 128 characters",
     accepts: text(/^(?=.{1,128}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u),
   },
-  { name: "version", isRequired: true, mustBe: "a date like 2026-01-31", accepts: (value) => isMoment(value, dateForm) },
-  { name: "ts", isRequired: true, mustBe: "a UTC time like 2026-01-31T12:00:00.000Z", accepts: (value) => isMoment(value, timeForm) },
+  {
+    name: "version",
+    isRequired: true,
+    mustBe: "a date like 2026-01-31",
+    accepts: (value) => isMoment(value, dateForm),
+  },
+  {
+    name: "ts",
+    isRequired: true,
+    mustBe: "a UTC time like 2026-01-31T12:00:00.000Z",
+    accepts: (value) => isMoment(value, timeForm),
+  },
   {
     name: "producer",
     isRequired: false,

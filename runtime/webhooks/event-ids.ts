@@ -21,7 +21,8 @@ const formRules: Readonly<Record<EventIdForm, FormRule>> = {
   Ulid: { mustBe: "a ULID", accepts: ({ eventId }) => ulidForm.test(eventId) },
   TenantPrefix: {
     mustBe: `the event's tenant (- without one), one of ${prefixEnds.join(" ")} and more`,
-    accepts: ({ eventId, tenant }) => prefixEnds.some((end) => eventId.startsWith(tenant + end) && eventId.length > tenant.length + 1),
+    accepts: ({ eventId, tenant }) =>
+      prefixEnds.some((end) => eventId.startsWith(tenant + end) && eventId.length > tenant.length + 1),
   },
 };
 
@@ -30,15 +31,26 @@ const formRules: Readonly<Record<EventIdForm, FormRule>> = {
  *
  * @param forms it must have one of these; none is any
  */
-export function eventIdProblem(id: Pick<Envelope, "eventId" | "tenant">, forms: readonly EventIdForm[]): FieldError | undefined {
+export function eventIdProblem(
+  id: Pick<Envelope, "eventId" | "tenant">,
+  forms: readonly EventIdForm[],
+): FieldError | undefined {
   if (id.eventId.startsWith(ownIdPrefix)) {
-    return { field: "event_id", code: "not_allowed", detail: `ids that begin with ${ownIdPrefix} are made by the sender itself` };
+    return {
+      field: "event_id",
+      code: "not_allowed",
+      detail: `ids that begin with ${ownIdPrefix} are made by the sender itself`,
+    };
   }
   const rules = forms.map((form) => formRules[form]);
   if (rules.length === 0 || rules.some(({ accepts }) => accepts(id))) {
     return undefined;
   }
-  return { field: "event_id", code: "id_form", detail: `event_id must be ${rules.map(({ mustBe }) => mustBe).join(", or ")}` };
+  return {
+    field: "event_id",
+    code: "id_form",
+    detail: `event_id must be ${rules.map(({ mustBe }) => mustBe).join(", or ")}`,
+  };
 }
 
 /** The refusal of an event whose id another tenant has. What the caller sees does not say which one. */
@@ -50,7 +62,9 @@ export class EventIdTaken extends Refusal {
   readonly holder: string;
 
   constructor({ eventId, tenant }: Pick<Envelope, "eventId" | "tenant">, holder: string) {
-    const detail = `The event id ${eventId} is taken: ids are unique in the whole installation; send the event under another id, such as a UUID`;
+    const detail =
+      `The event id ${eventId} is taken: ids are unique in the whole installation; send the event under another ` +
+      "id, such as a UUID";
     super("event_id_reused", detail, { errors: [{ field: "event_id", code: "event_id_reused", detail }] });
     this.eventId = eventId;
     this.tenant = tenant;

@@ -37,7 +37,11 @@ export interface EventSummary {
   readonly accepted_at: string;
   /** As in the event's history. */
   readonly routed_at: string | null;
-  readonly deliveries: readonly { readonly partner: string; readonly state: DeliveryState; readonly reason: string | null }[];
+  readonly deliveries: readonly {
+    readonly partner: string;
+    readonly state: DeliveryState;
+    readonly reason: string | null;
+  }[];
 }
 
 export interface EventPage {
@@ -50,7 +54,10 @@ const batchMax = 64;
 /** Events that one request goes past at most; the page then ends early and says where to go on. */
 const lookedAtMax = 4_096;
 
-/** Events of some tenants, with a delivery to one of the caller's partners, oldest first; undefined when `afterId` or `beforeId` names none of theirs. */
+/**
+ * Events of some tenants, with a delivery to one of the caller's partners, oldest first; undefined when `afterId` or
+ * `beforeId` names none of theirs.
+ */
 export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<EventPage | undefined> {
   const bounds = await boundsOf(deps, query);
   if (bounds === undefined) {
@@ -88,7 +95,9 @@ async function boundsOf(
     eventId === undefined ? open : visibleSeq(deps, eventId, query);
   const after = await seqOf(afterId, 0);
   const before = await seqOf(beforeId, Number.POSITIVE_INFINITY);
-  return after === undefined || before === undefined ? undefined : { afterSeq: Math.max(after, afterSeq), beforeSeq: before };
+  return after === undefined || before === undefined
+    ? undefined
+    : { afterSeq: Math.max(after, afterSeq), beforeSeq: before };
 }
 
 /** Of every message in order, its summary, or nothing where it is not meant. */
@@ -131,5 +140,7 @@ function isWanted(query: EventQuery, { deliveries }: EventSummary): boolean {
   if (partner === undefined && state === undefined) {
     return true;
   }
-  return deliveries.some((delivery) => (partner ?? delivery.partner) === delivery.partner && (state ?? delivery.state) === delivery.state);
+  return deliveries.some(
+    (delivery) => (partner ?? delivery.partner) === delivery.partner && (state ?? delivery.state) === delivery.state,
+  );
 }

@@ -9,7 +9,14 @@ export const responseBodyBytesMax = 16_384;
 const headersMax = 48;
 const headerCharactersMax = 1_024;
 /** Kept first, whatever else the partner sends. */
-const wantedHeaders = ["retry-after", "date", "content-type", "x-trace-id", "webhook-allowed-origin", "webhook-allowed-rate"];
+const wantedHeaders = [
+  "retry-after",
+  "date",
+  "content-type",
+  "x-trace-id",
+  "webhook-allowed-origin",
+  "webhook-allowed-rate",
+];
 
 interface ResponseHead {
   readonly status: number;

@@ -22,13 +22,19 @@ const sentences: Readonly<Record<FailureReason, string>> = {
 };
 
 /** Reasons whose code says what the endpoint did, or what is wrong with its certificate. */
-const codedReasons: ReadonlySet<FailureReason> = new Set(["connect", "tls", "client_certificate", "reset", "response_invalid"]);
+const codedReasons: ReadonlySet<FailureReason> = new Set([
+  "connect",
+  "tls",
+  "client_certificate",
+  "reset",
+  "response_invalid",
+]);
 const codeForm = /(?:^|[\s(])(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|E[A-Z]{4,20})\)?$/u;
 const statusForm = /: (?<status>status \d{3})$/u;
 
 /**
- * The detail of a failure for callers: a fixed sentence, with the code of the failure or the status that caused it. The full
- * detail is for the log and for administrators.
+ * The detail of a failure for callers: a fixed sentence, with the code of the failure or the status that caused it. The
+ * full detail is for the log and for administrators.
  */
 export function failureDetail(reason: FailureReason, detail: string): string {
   const sentence = sentences[reason];

@@ -25,7 +25,10 @@ export function createFullness(events: Pick<EventsStream, "size">, bytesMax: num
       const next = bytes > bytesMax * (isFull ? resumeShare : fullShare);
       if (next !== isFull) {
         isFull = next;
-        log.warn({ bytes, bytesMax }, isFull ? "the event store is nearly full, producers are refused" : "events are taken again");
+        log.warn(
+          { bytes, bytesMax },
+          isFull ? "the event store is nearly full, producers are refused" : "events are taken again",
+        );
       }
     },
   };

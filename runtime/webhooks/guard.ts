@@ -47,7 +47,9 @@ export function addressFault(guard: Guard, text: string): string | undefined {
     return `${text} is not an IP address`;
   }
   const carried = carriedIPv4(address);
-  const metadata = [address, ...carried.certain, ...carried.possible].map(metadataName).find((name) => name !== undefined);
+  const metadata = [address, ...carried.certain, ...carried.possible]
+    .map(metadataName)
+    .find((name) => name !== undefined);
   if (metadata !== undefined) {
     return `${text} is ${metadata}, which is never allowed`;
   }

@@ -16,8 +16,8 @@ const sampleMax = 16;
 const overheadBytes = 400;
 
 /**
- * Tells about how many bytes wait for partners that are held: the number of messages of each, times the mean size of the
- * first of them. The answer of before is given until it is time to count again.
+ * Tells about how many bytes wait for partners that are held: the number of messages of each, times the mean size of
+ * the first of them. The answer of before is given until it is time to count again.
  */
 export function createHeldBytes({ deliveries, partners }: HeldBytesDeps): () => Promise<number> {
   let bytes = 0;
@@ -25,7 +25,8 @@ export function createHeldBytes({ deliveries, partners }: HeldBytesDeps): () => 
   const meanBytes = async (token: string): Promise<number> => {
     for (const place of pendingPlaces) {
       const sample = await deliveries.pending(token, place, 1, sampleMax);
-      if (sample.length > 0) return overheadBytes + sample.reduce((sum, { data }) => sum + data.length, 0) / sample.length;
+      if (sample.length > 0)
+        return overheadBytes + sample.reduce((sum, { data }) => sum + data.length, 0) / sample.length;
     }
     return 0;
   };

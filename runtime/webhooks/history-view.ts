@@ -23,7 +23,10 @@ interface Delivery<A extends Attempt> {
 const withdrawn = "not_permitted";
 
 /** The deliveries that a reader may see, without what is the installation's own. */
-export function viewOf<A extends Attempt, D extends Delivery<A>>(deliveries: readonly (D & Delivery<A>)[], view: HistoryView): readonly D[] {
+export function viewOf<A extends Attempt, D extends Delivery<A>>(
+  deliveries: readonly (D & Delivery<A>)[],
+  view: HistoryView,
+): readonly D[] {
   const visible = deliveries.filter((delivery) => isVisible(delivery, view));
   if (view.showsInternals === true) {
     return visible;

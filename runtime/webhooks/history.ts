@@ -18,8 +18,9 @@ import type { Settlement } from "./settle.ts";
 import { readEvent, type StoredEvent } from "./stored-event.ts";
 
 /**
- * Where a delivery stands. `held` waits until something may be sent to its partner. `rejected` and `dead` are both kept as
- * dead letters; only `dead` counts as exhausted. `not_routed`: there is none, since the right to get the event was withdrawn.
+ * Where a delivery stands. `held` waits until something may be sent to its partner. `rejected` and `dead` are both kept
+ * as dead letters; only `dead` counts as exhausted. `not_routed`: there is none, since the right to get the event was
+ * withdrawn.
  */
 export const deliveryStates = ["in_delivery", "held", "delivered", "rejected", "dead", "not_routed"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
@@ -92,8 +93,8 @@ export interface HistoryDeps {
 }
 
 /**
- * The history of an event of one of these tenants (`*`: of any), or undefined. For a reader who is narrowed to partners, an event
- * that has no delivery to one of them is none.
+ * The history of an event of one of these tenants (`*`: of any), or undefined. For a reader who is narrowed to
+ * partners, an event that has no delivery to one of them is none.
  */
 export async function readHistory(
   deps: HistoryDeps,
@@ -125,7 +126,9 @@ export async function visibleSeq(
   return (await deps.events.find(tenants, eventHash(eventId)))?.seq;
 }
 
-/** The history as JSON. The bytes of the event stand in it as received: a parser would lose digits, escapes and order. */
+/**
+ * The history as JSON. The bytes of the event stand in it as received: a parser would lose digits, escapes and order.
+ */
 export function historyBytes({ event, ...rest }: EventHistory): Uint8Array {
   const members = JSON.stringify(rest).slice(1);
   return Buffer.concat([Buffer.from('{"event":'), event, Buffer.from(`,${members}`)]);
@@ -146,8 +149,8 @@ export function standingsOf(
 }
 
 /**
- * Partners that want the event, or did until the right to it was withdrawn, and whose delivery is on its way, or will be
- * as soon as the event is routed.
+ * Partners that want the event, or did until the right to it was withdrawn, and whose delivery is on its way, or will
+ * be as soon as the event is routed.
  */
 export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
   const wanting = deps.table().partnersFor(event);
@@ -156,13 +159,22 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
     return new Map();
   }
   const isRouted = (await deps.events.routedUpTo()) >= event.seq;
-  const find = async (partner: Partner, unless: number | undefined): Promise<readonly (readonly [string, WaitingDelivery])[]> => {
-    const { label, config: { held } } = partner;
+  const find = async (
+    partner: Partner,
+    unless: number | undefined,
+  ): Promise<readonly (readonly [string, WaitingDelivery])[]> => {
+    const {
+      label,
+      config: { held },
+    } = partner;
     const generation = (await liveGeneration(deps, event, partner, partner.config.uid)) ?? unless;
     return generation === undefined ? [] : [[label, { generation, ...(held === undefined ? {} : { held }) }]];
   };
   const unrouted = isRouted ? undefined : 0;
-  const looks = [...wanting.map((partner) => find(partner, unrouted)), ...refused.map((partner) => find(partner, undefined))];
+  const looks = [
+    ...wanting.map((partner) => find(partner, unrouted)),
+    ...refused.map((partner) => find(partner, undefined)),
+  ];
   return new Map((await Promise.all(looks)).flat());
 }
 
@@ -219,7 +231,11 @@ export function deliveryHistories(
   const labels = [...byPartner.keys()].sort();
   return labels.map((partner) => {
     const ordered = (byPartner.get(partner) ?? []).toSorted((a, b) => compareAttempts(a, b));
-    return { partner, ...standing(partner, ordered, waiting.get(partner), notes), attempts: ordered.map(attemptHistory) };
+    return {
+      partner,
+      ...standing(partner, ordered, waiting.get(partner), notes),
+      attempts: ordered.map(attemptHistory),
+    };
   });
 }
 
@@ -278,7 +294,10 @@ function standingOfWaiting(
   return isNext ? { ...open, state: "in_delivery", reason: null } : undefined;
 }
 
-function standingOf(settlement: Settlement | undefined, nowMs: number): Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at"> {
+function standingOf(
+  settlement: Settlement | undefined,
+  nowMs: number,
+): Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at"> {
   switch (settlement?.kind) {
     case undefined:
       return { state: "in_delivery", reason: null, next_attempt_at: null };
@@ -302,7 +321,14 @@ function standingOf(settlement: Settlement | undefined, nowMs: number): Pick<Del
 }
 
 function attemptHistory({ number, at, durationMs, timings, outcome, replayId, pod }: AttemptRecord): AttemptHistory {
-  const made = { attempt: number, at, duration_ms: durationMs, phases_ms: phasesHistory(timings), replay_id: replayId ?? null, pod };
+  const made = {
+    attempt: number,
+    at,
+    duration_ms: durationMs,
+    phases_ms: phasesHistory(timings),
+    replay_id: replayId ?? null,
+    pod,
+  };
   if (outcome.kind === "failure") {
     const { reason, detail } = outcome;
     return { ...made, status: null, error: { reason, detail }, response: null };

@@ -107,13 +107,16 @@ class BeatingHomes implements Homes {
   }
 
   #goOn(): void {
-    this.#timer = setTimeout(() => {
-      this.#turn = this.#takeTurn()
-        .then(() => this.#note(false))
-        // While JetStream is away nobody can tell who is alive; the last known homes stay.
-        .catch((error: unknown) => this.#note(true, error))
-        .finally(() => !this.#hasLeft && this.#goOn());
-    }, msToTurn(beatMs, performance.now()));
+    this.#timer = setTimeout(
+      () => {
+        this.#turn = this.#takeTurn()
+          .then(() => this.#note(false))
+          // While JetStream is away nobody can tell who is alive; the last known homes stay.
+          .catch((error: unknown) => this.#note(true, error))
+          .finally(() => !this.#hasLeft && this.#goOn());
+      },
+      msToTurn(beatMs, performance.now()),
+    );
     this.#timer.unref();
   }
 

@@ -28,8 +28,8 @@ export const keepAliveMs = 500;
 /**
  * Creates an empty set. `onError` hears of every run that failed.
  *
- * @param everywhere what all sets of one stream hold: a worker that ends is still at work when the next one is given the same
- * message. @default its own alone
+ * @param everywhere what all sets of one stream hold: a worker that ends is still at work when the next one is given
+ * the same message. @default its own alone
  * @param clock the one of `sinceMs`. @default the machine's
  */
 export function createInFlight<W extends HeldWork>(

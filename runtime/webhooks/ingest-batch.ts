@@ -10,7 +10,15 @@ export const batchEventsMax = 500;
 /** Events of one batch that are stored at once. */
 const atOnceMax = 32;
 
-const byte = { openBracket: 0x5b, closeBracket: 0x5d, openBrace: 0x7b, closeBrace: 0x7d, quote: 0x22, backslash: 0x5c, comma: 0x2c } as const;
+const byte = {
+  openBracket: 0x5b,
+  closeBracket: 0x5d,
+  openBrace: 0x7b,
+  closeBrace: 0x7d,
+  quote: 0x22,
+  backslash: 0x5c,
+  comma: 0x2c,
+} as const;
 const spaces: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /** Whether a body is a list of events rather than one. */
@@ -19,8 +27,8 @@ export function isBatch(body: Uint8Array): boolean {
 }
 
 /**
- * The elements of a JSON list as the bytes they came in, without the white space around them. Whether an element is JSON is
- * not judged here.
+ * The elements of a JSON list as the bytes they came in, without the white space around them. Whether an element is
+ * JSON is not judged here.
  *
  * @throws Refusal `invalid_json` for what is no list, `invalid_request` for an empty or too long one
  */
@@ -47,10 +55,16 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
 }
 
 /** Stores the events of a batch, each by itself; verdicts stand in the order of the events. */
-export async function ingestBatch(ingest: Ingest, items: readonly Uint8Array[], caller: EventCaller): Promise<readonly BatchVerdict[]> {
+export async function ingestBatch(
+  ingest: Ingest,
+  items: readonly Uint8Array[],
+  caller: EventCaller,
+): Promise<readonly BatchVerdict[]> {
   const verdicts: BatchVerdict[] = [];
   for (let start = 0; start < items.length; start += atOnceMax) {
-    verdicts.push(...(await Promise.all(items.slice(start, start + atOnceMax).map((item) => ingestOne(ingest, item, caller)))));
+    verdicts.push(
+      ...(await Promise.all(items.slice(start, start + atOnceMax).map((item) => ingestOne(ingest, item, caller)))),
+    );
   }
   return verdicts;
 }

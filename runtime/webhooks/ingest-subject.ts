@@ -17,9 +17,9 @@ export interface IngestSubjectDeps {
 const queueGroup = "ingest";
 
 /**
- * Takes events on `hg.in.<tenant>`: the same checks and the same answers as `POST /events`, and who may publish for a tenant
- * is up to the permissions of NATS. The answer comes after the event is stored. A message that asks for none is taken all the
- * same; what is refused then is only logged.
+ * Takes events on `hg.in.<tenant>`: the same checks and the same answers as `POST /events`, and who may publish for a
+ * tenant is up to the permissions of NATS. The answer comes after the event is stored. A message that asks for none is
+ * taken all the same; what is refused then is only logged.
  *
  * @returns how to stop
  */
@@ -27,7 +27,9 @@ export function serveIngestSubject(deps: IngestSubjectDeps): () => Promise<void>
   return serveSubject(deps.nats, deps.layout.ingestSubject, queueGroup, (message) => {
     void answerTo(deps, message)
       .then((body) => message.answer(body))
-      .catch((error: unknown) => deps.log.error({ err: error, tenant: message.token }, "no answer to an event on NATS"));
+      .catch((error: unknown) =>
+        deps.log.error({ err: error, tenant: message.token }, "no answer to an event on NATS"),
+      );
   });
 }
 
@@ -38,11 +40,17 @@ async function answerTo({ ingest, log }: IngestSubjectDeps, { token, data, isAsk
       return accepted(await ingest(data, caller));
     }
     const verdicts = await ingestBatch(ingest, splitBatch(data), caller);
-    return { results: verdicts.map((verdict) => ("answer" in verdict ? accepted(verdict.answer) : refused(verdict.refusal))) };
+    return {
+      results: verdicts.map((verdict) => ("answer" in verdict ? accepted(verdict.answer) : refused(verdict.refusal))),
+    };
   } catch (error) {
-    const refusal = error instanceof Refusal ? error : new Refusal("internal", "The event could not be taken", { cause: error });
+    const refusal =
+      error instanceof Refusal ? error : new Refusal("internal", "The event could not be taken", { cause: error });
     if (!isAsking) {
-      log.warn({ err: refusal, code: refusal.code, tenant: token }, "an event on NATS is refused, and nobody waits to hear it");
+      log.warn(
+        { err: refusal, code: refusal.code, tenant: token },
+        "an event on NATS is refused, and nobody waits to hear it",
+      );
     }
     return refused(refusal);
   }

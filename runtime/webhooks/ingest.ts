@@ -48,7 +48,8 @@ export interface IngestDeps {
  * Stores one event, once; resolves only after JetStream has it. A repeat with the same bytes is a duplicate over the
  * whole retention of the stream.
  *
- * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for other bytes under a known id, or one of another tenant;
+ * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for other bytes under a known id, or one of
+ * another tenant;
  *   `events_unavailable` when the event cannot be stored now, and nobody can say whether it was
  */
 export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestAnswer>;
@@ -82,7 +83,9 @@ export function createIngest(deps: IngestDeps): Ingest {
 function parsedFor({ parse, idForms = [] }: IngestDeps, bytes: Uint8Array, { tenants }: EventCaller): ValidEnvelope {
   const valid = parse(bytes);
   const { tenant, type } = valid.envelope;
-  const problems = [typeProblem(type), eventIdProblem(valid.envelope, idForms)].filter((problem) => problem !== undefined);
+  const problems = [typeProblem(type), eventIdProblem(valid.envelope, idForms)].filter(
+    (problem) => problem !== undefined,
+  );
   if (problems.length > 0) {
     throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
   }

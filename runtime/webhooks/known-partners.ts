@@ -8,7 +8,9 @@ export interface KnownPartner {
   readonly uid: string;
   /** `namespace/name`. */
   readonly label: string;
-  /** When it was first missed in the configuration, Unix milliseconds by JetStream's clock; absent while it is there. */
+  /**
+   * When it was first missed in the configuration, Unix milliseconds by JetStream's clock; absent while it is there.
+   */
   readonly removedAtMs?: number;
 }
 
@@ -20,11 +22,15 @@ export interface PartnersCare {
   readonly remove: readonly KnownPartner[];
 }
 
-/** How long a partner is gone from the configuration before what waits for it ends: a deletion by mistake costs nothing. */
+/**
+ * How long a partner is gone from the configuration before what waits for it ends: a deletion by mistake costs nothing.
+ */
 export const removedAfterMs = 600_000;
 
 const nobody: ReadonlySet<string> = new Set();
-/** Other pods put partners on the list before they route to them; one that this pod never had configured is found then. */
+/**
+ * Other pods put partners on the list before they route to them; one that this pod never had configured is found then.
+ */
 const turnsBetweenReads = 10;
 
 /** Decides about every partner that is in the configuration or in the list. */
@@ -72,9 +78,9 @@ export interface KnownPartnersDeps {
 }
 
 /**
- * Keeps the list of known partners and ends what is left of those that are gone: once no pod has the partner, its attempts
- * end, then what waits becomes dead letters, then its consumers go. One pod does this. Each call is one turn. Source:
- * design §4.
+ * Keeps the list of known partners and ends what is left of those that are gone: once no pod has the partner, its
+ * attempts end, then what waits becomes dead letters, then its consumers go. One pod does this. Each call is one turn.
+ * Source: design §4.
  */
 export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void> {
   /** What the list says; read now and then, since other pods only add to it while this pod has the duty. */

@@ -17,8 +17,8 @@ export interface Lanes {
   /** Compares what runs with what should, after homes changed. */
   reconcile(): void;
   /**
-   * Finds lanes that nobody publishes to any more but that may still hold something, and empties them; and lanes that are pulled
-   * without a consumer: a request that reached one while it was deleted is never answered.
+   * Finds lanes that nobody publishes to any more but that may still hold something, and empties them; and lanes that
+   * are pulled without a consumer: a request that reached one while it was deleted is never answered.
    */
   lookForLeftovers(): Promise<void>;
   keepAlive(): void;
@@ -95,7 +95,11 @@ class WorkerLanes implements Lanes {
 
   async lookForLeftovers(): Promise<void> {
     // What is pulled by now had its consumers made before.
-    const pulled = [...this.#workers, ...this.#shared].map(([lane, worker]) => ({ lane, worker, queues: worker.queues }));
+    const pulled = [...this.#workers, ...this.#shared].map(([lane, worker]) => ({
+      lane,
+      worker,
+      queues: worker.queues,
+    }));
     const found = await this.#deps.context.deliveries.lanes();
     for (const { lane, worker, queues } of pulled) {
       worker.startOver(queues.filter((queue) => found.get(lane)?.includes(queue) !== true));

@@ -27,9 +27,9 @@ const namePart = /^[\w-]+=/u;
 const basicForm = /^basic +(\S+)$/iu;
 
 /**
- * The outcome without what the request carried in confidence: partners echo requests in their error pages, and what came
- * back is kept, shown and logged. A secret is found as it was sent, in base64, and escaped for URLs, JSON or HTML. Source:
- * design §4, list of what an attempt record holds.
+ * The outcome without what the request carried in confidence: partners echo requests in their error pages, and what
+ * came back is kept, shown and logged. A secret is found as it was sent, in base64, and escaped for URLs, JSON or HTML.
+ * Source: design §4, list of what an attempt record holds.
  */
 export function maskOutcome(outcome: Outcome, requestHeaders: Readonly<Record<string, string>>): Outcome {
   if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined)) {
@@ -59,14 +59,21 @@ function mask(text: string, find: FindSecrets): string {
 
 /** Whole values, and their parts: an echo may show a token without its scheme, or one signature of several. */
 function secretsOf(headers: Readonly<Record<string, string>>): readonly string[] {
-  const values = Object.entries(headers).flatMap(([name, value]) => (publicHeaders.has(name.toLowerCase()) ? [] : [value]));
+  const values = Object.entries(headers).flatMap(([name, value]) =>
+    publicHeaders.has(name.toLowerCase()) ? [] : [value],
+  );
   const parts = values.flatMap((value) => [value, ...value.split(/[\s,]+/u)]);
   const named = parts.map((part) => part.replace(namePart, ""));
-  const long = new Set([...parts, ...named, ...values.flatMap(basicCredentials)].filter((part) => part.length >= secretCharactersMin));
+  const long = new Set(
+    [...parts, ...named, ...values.flatMap(basicCredentials)].filter((part) => part.length >= secretCharactersMin),
+  );
   return [...long];
 }
 
-/** What stands behind `Basic`, and the password alone, which clients may have form-encoded. Source: RFC 7617 §2, RFC 6749 §2.3.1. */
+/**
+ * What stands behind `Basic`, and the password alone, which clients may have form-encoded. Source: RFC 7617 §2, RFC
+ * 6749 §2.3.1.
+ */
 function basicCredentials(value: string): readonly string[] {
   const [, encoded] = basicForm.exec(value) ?? [];
   if (encoded === undefined) {

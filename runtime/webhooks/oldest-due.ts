@@ -19,9 +19,9 @@ const partnersMax = 32;
 const secondMs = 1_000;
 
 /**
- * Tells how long the delivery has been due that has been for longest: first attempts since they were routed, retries since
- * their time came, held back by a rate or a breaker or not. What waits for the time of its retry is not due. While nothing
- * waits at all, no partner is looked at.
+ * Tells how long the delivery has been due that has been for longest: first attempts since they were routed, retries
+ * since their time came, held back by a rate or a breaker or not. What waits for the time of its retry is not due.
+ * While nothing waits at all, no partner is looked at.
  *
  * @returns one turn, to be called often
  */

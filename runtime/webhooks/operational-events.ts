@@ -10,7 +10,9 @@ import { eventHeaders } from "./stored-event.ts";
 
 /** First segment of the types of events that this program makes itself; producers may not use it. */
 export const ownDomain = "heliograph";
-/** First characters of the ids of those events; producers may not use them, since an id is unique in the installation. */
+/**
+ * First characters of the ids of those events; producers may not use them, since an id is unique in the installation.
+ */
 export const ownIdPrefix = `${ownDomain}:`;
 
 /**
@@ -58,7 +60,13 @@ export function eventsOfSettlement({ item, partner, settlement }: SettledDeliver
     kind,
     eventId: `${ownIdPrefix}${kind}:${item.did}:${item.generation}`,
     tenant,
-    data: { partner: partner.label, event_id: item.eventId, event_type: item.type, attempt: attemptNumber(item), ...more },
+    data: {
+      partner: partner.label,
+      event_id: item.eventId,
+      event_type: item.type,
+      attempt: attemptNumber(item),
+      ...more,
+    },
   });
   switch (settlement.kind) {
     case "delivered":
@@ -72,7 +80,12 @@ export function eventsOfSettlement({ item, partner, settlement }: SettledDeliver
     case "disabled":
       return [
         about("rejected", item.tenant, { reason: settlement.reason }),
-        { kind: "disabled", eventId: `${ownIdPrefix}disabled:${partner.token}:${partner.config.specDigest}`, tenant: noTenant, data: { partner: partner.label, reason: settlement.reason } },
+        {
+          kind: "disabled",
+          eventId: `${ownIdPrefix}disabled:${partner.token}:${partner.config.specDigest}`,
+          tenant: noTenant,
+          data: { partner: partner.label, reason: settlement.reason },
+        },
       ];
     default:
       throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
@@ -105,9 +118,9 @@ export interface OperationalEvents {
 }
 
 /**
- * Creates what stores them. What nobody subscribes to is not stored at all, and nothing goes to the partner it is about.
- * One that cannot be stored within the patience is lost with a line in the log; no delivery waits for longer. Source: design
- * §4 ("Events about deliveries never cause further events").
+ * Creates what stores them. What nobody subscribes to is not stored at all, and nothing goes to the partner it is
+ * about. One that cannot be stored within the patience is lost with a line in the log; no delivery waits for longer.
+ * Source: design §4 ("Events about deliveries never cause further events").
  */
 export function createOperationalEvents(deps: OperationalDeps): OperationalEvents {
   const tell = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>
@@ -116,12 +129,18 @@ export function createOperationalEvents(deps: OperationalDeps): OperationalEvent
     settled: async (settled) => void (await tell(settled.partner, eventsOfSettlement(settled))),
     breakerOpened: async (partner, restMs) => {
       const eventId = `${ownIdPrefix}breaker_open:${partner.token}:${Math.floor(deps.now())}`;
-      await tell(partner, [{ kind: "breaker_open", eventId, tenant: noTenant, data: { partner: partner.label, rest_ms: restMs } }]);
+      await tell(partner, [
+        { kind: "breaker_open", eventId, tenant: noTenant, data: { partner: partner.label, rest_ms: restMs } },
+      ]);
     },
   };
 }
 
-async function store(deps: OperationalDeps, about: NamedPartner, { kind, eventId, tenant, data }: OperationalEvent): Promise<void> {
+async function store(
+  deps: OperationalDeps,
+  about: NamedPartner,
+  { kind, eventId, tenant, data }: OperationalEvent,
+): Promise<void> {
   const { installation: producer } = deps;
   const type = types[kind];
   if (deps.table().partnersFor({ type, tenant, producer, about: about.token }).length === 0) {
@@ -133,9 +152,15 @@ async function store(deps: OperationalDeps, about: NamedPartner, { kind, eventId
   const headers = eventHeaders(envelope, deps.nonce(), about.token);
   const event = { tenant, idhash: eventHash(eventId), headers, bytes: Buffer.from(JSON.stringify(body)) };
   try {
-    const answer = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs: patienceMs, signal: deps.signal });
+    const answer = await untilAnswered(() => deps.events.store(event), {
+      giveUpAfterMs: patienceMs,
+      signal: deps.signal,
+    });
     if (answer.kind === "refused") {
-      deps.log.warn({ eventId, partner: about.label, detail: answer.detail }, "an event about a delivery is not stored");
+      deps.log.warn(
+        { eventId, partner: about.label, detail: answer.detail },
+        "an event about a delivery is not stored",
+      );
     }
   } catch (error) {
     deps.log.warn({ err: error, eventId, partner: about.label }, "an event about a delivery is not stored");

@@ -16,5 +16,7 @@ export async function overflow(
   body: Uint8Array,
 ): Promise<boolean> {
   const detail = "as much as may wait for the partner waits already, nothing was sent";
-  return (await endUnsent(context, { item, partner, body, before: [] }, { reason: "backlog_full", detail })) !== undefined;
+  return (
+    (await endUnsent(context, { item, partner, body, before: [] }, { reason: "backlog_full", detail })) !== undefined
+  );
 }

@@ -12,8 +12,14 @@ export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonl
   return { first: hasRetries ? Math.max(1, maxInFlight - retry) : maxInFlight, retry };
 }
 
-/** The consumer of a queue of a partner's own lane; `consumer info` shows the partner's retry schedule in its metadata. */
-export function partnerConsumer({ config, label, lane }: Partner, queue: LaneQueue, maxAckPending: number): LaneConsumer {
+/**
+ * The consumer of a queue of a partner's own lane; `consumer info` shows the partner's retry schedule in its metadata.
+ */
+export function partnerConsumer(
+  { config, label, lane }: Partner,
+  queue: LaneQueue,
+  maxAckPending: number,
+): LaneConsumer {
   const metadata = {
     partner: label,
     uid: config.uid,
@@ -25,10 +31,12 @@ export function partnerConsumer({ config, label, lane }: Partner, queue: LaneQue
 }
 
 /**
- * Sees to it that somebody hands out what is put among the retries of a partner's own lane. They have no consumer before
- * the first failure; the pod that pulls the lane finds a new one within seconds.
+ * Sees to it that somebody hands out what is put among the retries of a partner's own lane. They have no consumer
+ * before the first failure; the pod that pulls the lane finds a new one within seconds.
  */
 export async function ensureRetries({ deliveries }: DeliveryContext, partner: Partner): Promise<void> {
   if ((await deliveries.laneState("retry", partner.lane)) !== undefined) return;
-  await deliveries.ensureConsumer(partnerConsumer(partner, "retry", shareInFlight(partner.config.delivery.maxInFlight, true).retry));
+  await deliveries.ensureConsumer(
+    partnerConsumer(partner, "retry", shareInFlight(partner.config.delivery.maxInFlight, true).retry),
+  );
 }

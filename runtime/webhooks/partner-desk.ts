@@ -20,7 +20,10 @@ export class PartnerDesk implements LaneControl {
   /** Whether a mark of some specification is stored, asked once each. */
   #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
 
-  /** @param find the partner as it is configured now and in this lane; undefined when it is gone. @default the one of {@link use} */
+  /**
+   * @param find the partner as it is configured now and in this lane; undefined when it is gone. @default the one of
+   * {@link use}
+   */
   constructor(context: DeliveryContext, partner: Partner, find?: () => Partner | undefined) {
     this.#context = context;
     this.#find = find ?? (() => this.#partner);

@@ -117,7 +117,10 @@ export class PartnerGate {
     const nowMs = this.#deps.clock.nowMs();
     const perSecond = perMinute / secondsPerMinute;
     if (this.#pace?.perMinute !== perMinute) {
-      this.#pace = { perMinute, bucket: new TokenBucket({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs) };
+      this.#pace = {
+        perMinute,
+        bucket: new TokenBucket({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs),
+      };
     }
     await this.#waited(this.#pace.bucket.take(nowMs));
   }

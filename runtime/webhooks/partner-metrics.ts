@@ -30,33 +30,9 @@ const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satis
 
 /** Registers the figures in `registry`. */
 export function createPartnerMetrics(registry: Registry): PartnerMetrics {
-  const registers = [registry];
-  const named = (name: string, help: string) => ({ name: `heliograph_webhook_${name}`, help, registers });
+  const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, rests, held, lastGood } =
+    registerFigures(registry);
   const label = boundedLabels(labelledPartnersMax);
-  const responses = new Counter({ ...named("partner_responses_total", "Answers of partners."), labelNames: ["partner", "class"] as const });
-  const ends = new Counter({ ...named("partner_deliveries_total", "Deliveries that ended."), labelNames: ["partner", "state"] as const });
-  const durations = new Histogram({
-    ...named("partner_delivery_duration_seconds", "Time from accepting an event to its delivery."),
-    labelNames: ["partner"] as const,
-    buckets: durationBuckets,
-  });
-  const attempts = new Histogram({ ...named("delivery_attempts", "Attempts of a delivery that ended."), buckets: attemptsBuckets });
-  const oldest = new Gauge(named("oldest_due_seconds", "Age of the delivery that has been due for longest."));
-  const oldestOf = new Gauge({
-    ...named("partner_oldest_due_seconds", "Age of the delivery that has been due for longest."),
-    labelNames: ["partner"] as const,
-  });
-  const due = new Gauge(named("backlog", "Deliveries that are due or in flight."));
-  const dueOf = new Gauge({ ...named("partner_backlog", "Deliveries that are due or in flight."), labelNames: ["partner"] as const });
-  const rests = new Gauge({
-    ...named("partner_breaker_open", "1 while deliveries to the partner rest since it fails; for other, how many such partners."),
-    labelNames: ["partner"] as const,
-  });
-  const held = new Gauge({
-    ...named("held_partners", "Partners for whom events are kept and nothing is sent, since something is missing or withdrawn."),
-    labelNames: ["reason"] as const,
-  });
-  const lastGood = new Gauge(named("last_good_partners", "Partners that run an earlier version, since a reference cannot be read."));
   const resting = new Set<string>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
@@ -96,6 +72,59 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
       }
     },
   };
+}
+
+function registerFigures(registry: Registry) {
+  const named = (name: string, help: string) => ({
+    name: `heliograph_webhook_${name}`,
+    help,
+    registers: [registry],
+  });
+  const responses = new Counter({
+    ...named("partner_responses_total", "Answers of partners."),
+    labelNames: ["partner", "class"] as const,
+  });
+  const ends = new Counter({
+    ...named("partner_deliveries_total", "Deliveries that ended."),
+    labelNames: ["partner", "state"] as const,
+  });
+  const durations = new Histogram({
+    ...named("partner_delivery_duration_seconds", "Time from accepting an event to its delivery."),
+    labelNames: ["partner"] as const,
+    buckets: durationBuckets,
+  });
+  const attempts = new Histogram({
+    ...named("delivery_attempts", "Attempts of a delivery that ended."),
+    buckets: attemptsBuckets,
+  });
+  const oldest = new Gauge(named("oldest_due_seconds", "Age of the delivery that has been due for longest."));
+  const oldestOf = new Gauge({
+    ...named("partner_oldest_due_seconds", "Age of the delivery that has been due for longest."),
+    labelNames: ["partner"] as const,
+  });
+  const due = new Gauge(named("backlog", "Deliveries that are due or in flight."));
+  const dueOf = new Gauge({
+    ...named("partner_backlog", "Deliveries that are due or in flight."),
+    labelNames: ["partner"] as const,
+  });
+  const rests = new Gauge({
+    ...named(
+      "partner_breaker_open",
+      "1 while deliveries to the partner rest since it fails; for other, how many such partners.",
+    ),
+    labelNames: ["partner"] as const,
+  });
+  const held = new Gauge({
+    ...named(
+      "held_partners",
+      "Partners for whom events are kept and nothing is sent, since something is missing or withdrawn.",
+    ),
+    labelNames: ["reason"] as const,
+  });
+  const lastGood = new Gauge(
+    named("last_good_partners", "Partners that run an earlier version, since a reference cannot be read."),
+  );
+  return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, rests, held, lastGood };
 }
 
 /** The names themselves for the first so many, and one for all others. */

@@ -50,7 +50,11 @@ const probeLookMs = 2_000;
  *
  * @param shared by all workers of a pod
  */
-export function createPartnerWorker(context: DeliveryContext, partner: Partner, shared: SharedByWorkers): PartnerWorker {
+export function createPartnerWorker(
+  context: DeliveryContext,
+  partner: Partner,
+  shared: SharedByWorkers,
+): PartnerWorker {
   return new Worker(context, partner, shared);
 }
 
@@ -92,7 +96,11 @@ class Worker implements PartnerWorker, LaneControl {
     this.#shared = shared;
     this.#partner = partner;
     this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork, context.clock);
-    this.#gate = new PartnerGate(partner, { now: context.now, clock: context.clock, onBreaker: (state) => this.#onBreaker(state) });
+    this.#gate = new PartnerGate(partner, {
+      now: context.now,
+      clock: context.clock,
+      onBreaker: (state) => this.#onBreaker(state),
+    });
   }
 
   get inFlight(): number {
@@ -360,7 +368,12 @@ class Worker implements PartnerWorker, LaneControl {
       this.#dropUnreadable(message);
       return;
     }
-    const start = (held: PulledMessage): Work => ({ item, suspicion, message: held, sinceMs: this.#context.clock.nowMs() });
+    const start = (held: PulledMessage): Work => ({
+      item,
+      suspicion,
+      message: held,
+      sinceMs: this.#context.clock.nowMs(),
+    });
     this.#inFlight.take(message, start, (work) => this.#run(work));
   }
 
@@ -378,7 +391,9 @@ class Worker implements PartnerWorker, LaneControl {
     }
   }
 
-  /** False when nothing may be sent: the partner was held or paused, or got another home, since the message was pulled. */
+  /**
+   * False when nothing may be sent: the partner was held or paused, or got another home, since the message was pulled.
+   */
   async #runInside(work: Work): Promise<boolean> {
     const { inFlight } = this.#context.metrics;
     inFlight.inc();

@@ -11,7 +11,10 @@ export interface PersonalDataRules {
   /** Dotted paths from the event on, such as `data.order_no`; indexes of lists do not count. */
   readonly allowedPaths: ReadonlySet<string>;
   /** The same, for some types of events only. */
-  readonly allowedForTypes: readonly { readonly matches: (type: string) => boolean; readonly paths: ReadonlySet<string> }[];
+  readonly allowedForTypes: readonly {
+    readonly matches: (type: string) => boolean;
+    readonly paths: ReadonlySet<string>;
+  }[];
 }
 
 /** Compiles the installation's settings. */
@@ -32,7 +35,14 @@ const nameCharactersMax = 64;
 const settingPathCharactersMax = 256;
 
 /** Fields of the envelope. Source: seed "Webhook Event Delivery" §2.1. */
-const envelopeFields: ReadonlySet<string | number> = new Set(["event_id", "type", "version", "ts", "tenant", "producer"]);
+const envelopeFields: ReadonlySet<string | number> = new Set([
+  "event_id",
+  "type",
+  "version",
+  "ts",
+  "tenant",
+  "producer",
+]);
 /** Of these, the fields that a producer fills as it likes. */
 const searchedEnvelopeFields: ReadonlySet<string | number> = new Set(["event_id", "producer"]);
 
@@ -42,9 +52,9 @@ export interface PersonalDataSearch extends Required<JsonVisitor> {
 }
 
 /**
- * Looks for the fields of an event that carry personal data, by path and never with their value: fields whose name is on
- * the list, and text, integers and names that hold a card number. Looks at `data`, at `event_id` and `producer`, and at
- * everything that is not a field of the envelope. Source: seed "Webhook Event Delivery" §2.1 (evolution).
+ * Looks for the fields of an event that carry personal data, by path and never with their value: fields whose name is
+ * on the list, and text, integers and names that hold a card number. Looks at `data`, at `event_id` and `producer`, and
+ * at everything that is not a field of the envelope. Source: seed "Webhook Event Delivery" §2.1 (evolution).
  *
  * @param type of the event, for what is allowed for some types only
  */
@@ -128,7 +138,10 @@ function howToAllow(path: JsonPath, type: string): string {
   if (hasCardNumber(field) || hasCardNumber(type) || field.length > settingPathCharactersMax) {
     return "";
   }
-  return `; if it never is one, allow the field ${field} for the type ${type} in the settings (personalData.allowedForTypes)`;
+  return (
+    `; if it never is one, allow the field ${field} for the type ${type} in the settings ` +
+    "(personalData.allowedForTypes)"
+  );
 }
 
 /** `Card-Number`, `card number`, `card_number` and `cardNumber` are one name. */

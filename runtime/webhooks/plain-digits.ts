@@ -7,7 +7,9 @@ const digitsOfOneScript = 10;
 
 /** The text with every decimal digit as 0 to 9 and without characters that nobody sees. */
 export function plainDigits(text: string): string {
-  return beyondAscii.test(text) ? text.replace(invisible, "").replace(otherDigit, (digit) => String(valueOf(digit))) : text;
+  return beyondAscii.test(text)
+    ? text.replace(invisible, "").replace(otherDigit, (digit) => String(valueOf(digit)))
+    : text;
 }
 
 /** Decimal digits stand together in order, by tens, from a zero on. Source: The Unicode Standard §4.6. */

@@ -6,8 +6,14 @@ const rememberMs = 2_000;
 /** Partners that are told of; what waits for those beyond shows when it ends. */
 const removedMax = 32;
 
-/** Partners for whom something may wait though they are configured no more, as every pod can tell. @throws Error without an answer */
-export function createRemovedPartners(bucket: Bucket, has: (token: string) => boolean): () => Promise<readonly KnownPartner[]> {
+/**
+ * Partners for whom something may wait though they are configured no more, as every pod can tell. @throws Error without
+ * an answer
+ */
+export function createRemovedPartners(
+  bucket: Bucket,
+  has: (token: string) => boolean,
+): () => Promise<readonly KnownPartner[]> {
   let removed: readonly KnownPartner[] = [];
   let nextAtMs = 0;
   return async () => {

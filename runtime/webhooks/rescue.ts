@@ -23,7 +23,10 @@ export interface RescueDeps {
   readonly orphanAgeMs?: number;
 }
 
-/** Long enough that the usual backlog is not read; what was settled a moment ago is not stored again however young it is. */
+/**
+ * Long enough that the usual backlog is not read; what was settled a moment ago is not stored again however young it
+ * is.
+ */
 const orphanAgeMsDefault = 15_000;
 /** Messages looked at in one turn. */
 const batchMax = 512;
@@ -114,7 +117,11 @@ async function searchFrom(deps: RescueDeps, queue: LaneQueue, seq: number): Prom
 }
 
 /** Retries without a consumer get one, which those who pull the lane find: nobody else knows of them. */
-async function stateOf({ context: { deliveries, log } }: RescueDeps, queue: LaneQueue, lane: string): Promise<LaneState | undefined> {
+async function stateOf(
+  { context: { deliveries, log } }: RescueDeps,
+  queue: LaneQueue,
+  lane: string,
+): Promise<LaneState | undefined> {
   const state = await deliveries.laneState(queue, lane);
   if (state !== undefined || queue === "first") return state;
   await deliveries.ensureConsumer({ queue, lane, maxAckPending: 1, metadata: { lane } });

@@ -32,12 +32,16 @@ export interface Route {
 }
 
 /**
- * Keeps a note of an event that no partner gets, or not every one; nothing is written about any other. It is written when
- * everything else of the routing is done, so that it also says that.
+ * Keeps a note of an event that no partner gets, or not every one; nothing is written about any other. It is written
+ * when everything else of the routing is done, so that it also says that.
  *
  * @throws Unanswered when the process must end first
  */
-export async function keepRouted(context: DeliveryContext, event: StoredEvent, { partners, refused }: Route): Promise<void> {
+export async function keepRouted(
+  context: DeliveryContext,
+  event: StoredEvent,
+  { partners, refused }: Route,
+): Promise<void> {
   if (partners.length > 0 && refused.length === 0) {
     return;
   }
@@ -58,7 +62,10 @@ export async function keepRouted(context: DeliveryContext, event: StoredEvent, {
 }
 
 /** Reads the note about an event from the leader. @throws Unanswered when the process must end first */
-export async function readRouted(context: DeliveryContext, { tenant, eventId }: StoredEvent): Promise<RoutedNote | undefined> {
+export async function readRouted(
+  context: DeliveryContext,
+  { tenant, eventId }: StoredEvent,
+): Promise<RoutedNote | undefined> {
   const { attempts, ending: signal } = context;
   return parseRouted(await untilAnswered(() => attempts.read(tenant, eventHash(eventId)), { signal }));
 }

@@ -56,11 +56,15 @@ export function createRouter(deps: RouterDeps): Router {
   /** Events of before were offered to another consumer, which somebody deleted. */
   let consumerMadeAtMs = 0;
   const suspicion = createSuspicion(() => ackPendingMax);
-  const inFlight = createInFlight<RoutingWork>((error, { event }) => {
-    if (!deps.ending.aborted) {
-      deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed here");
-    }
-  }, new Map(), deps.clock);
+  const inFlight = createInFlight<RoutingWork>(
+    (error, { event }) => {
+      if (!deps.ending.aborted) {
+        deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed here");
+      }
+    },
+    new Map(),
+    deps.clock,
+  );
   const accept = (message: PulledMessage): void => {
     const event = readEvent(message);
     if (event === undefined) {
@@ -188,7 +192,10 @@ async function ensureDelivery(
     return;
   }
   for (let tries = 1; ; tries += 1) {
-    const answer = await untilAnswered(() => deps.deliveries.publishFirst(itemMessage(item, partner.lane, event.body)), { signal });
+    const answer = await untilAnswered(
+      () => deps.deliveries.publishFirst(itemMessage(item, partner.lane, event.body)),
+      { signal },
+    );
     if (answer.kind === "stored") {
       deps.metrics.routed.inc();
       deps.onStage("routed_one", event.eventId);

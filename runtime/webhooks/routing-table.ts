@@ -17,7 +17,10 @@ interface Route {
 /** Producers choose types and tenants, so what is remembered is bounded; beyond it, everything is matched again. */
 const rememberedMax = 4_096;
 
-/** Builds the table of one configuration. Matching is done once per type, tenant, producer and partner that an event is about. */
+/**
+ * Builds the table of one configuration. Matching is done once per type, tenant, producer and partner that an event is
+ * about.
+ */
 export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
   const remembered = new Map<string, Route>();
   const routeOf = (event: EventFacts): Route => {

@@ -23,7 +23,10 @@ const askMs = 1_000;
 /** Tokens of one question; those beyond count as running. */
 const tokensMax = 256;
 
-/** Answers other pods from now on, and asks them. A pod of a version that does not answer counts as having every partner. */
+/**
+ * Answers other pods from now on, and asks them. A pod of a version that does not answer counts as having every
+ * partner.
+ */
 export function createRunningPartners({ peers, livePods, own, has, log }: RunningPartnersDeps): RunningPartners {
   peers?.serve(topic, (question) => ({ running: tokensOf(question, "tokens").filter(has) }));
   const silent = new Set<string>();
@@ -50,7 +53,8 @@ export function createRunningPartners({ peers, livePods, own, has, log }: Runnin
 
 /** @throws Error when another version of the program speaks otherwise */
 function tokensOf(message: unknown, name: string): readonly string[] {
-  const tokens = typeof message === "object" && message !== null ? (message as Readonly<Record<string, unknown>>)[name] : undefined;
+  const tokens =
+    typeof message === "object" && message !== null ? (message as Readonly<Record<string, unknown>>)[name] : undefined;
   if (!Array.isArray(tokens) || !tokens.every((token) => typeof token === "string")) {
     throw new Error(`a message about partners has no list of ${name}`);
   }

@@ -23,7 +23,9 @@ export type Settlement =
 
 /** The delivery that was attempted. */
 export interface AttemptedDelivery {
-  /** Number of the attempt in its generation, from 1: a replay starts the schedule anew, though `X-Attempt` counts on. */
+  /**
+   * Number of the attempt in its generation, from 1: a replay starts the schedule anew, though `X-Attempt` counts on.
+   */
   readonly attempt: number;
   /** When the event was accepted or, for a replay, the replay; Unix milliseconds. */
   readonly acceptedAtMs: number;
@@ -40,9 +42,9 @@ const goneStatus = 410;
 /**
  * Settles one attempt. `nowMs` is when the outcome was known, `random` gives [0, 1) for the jitter.
  *
- * The base of the next time is the later of the schedule and what the partner asks, which counts up to the longest step of
- * the schedule; jitter is only added to it. Only the schedule ends a delivery: chance never does, and a partner that asks for
- * a later time gets one more attempt in the last moment.
+ * The base of the next time is the later of the schedule and what the partner asks, which counts up to the longest step
+ * of the schedule; jitter is only added to it. Only the schedule ends a delivery: chance never does, and a partner that
+ * asks for a later time gets one more attempt in the last moment.
  */
 export function settle(
   outcome: Outcome,

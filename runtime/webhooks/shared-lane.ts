@@ -93,7 +93,10 @@ class Lane implements SharedLane {
       try {
         await this.#reconcile();
       } catch (error) {
-        this.#deps.context.log.warn({ err: error, lane: this.#deps.lane }, "consumers of the lane not ready, trying again");
+        this.#deps.context.log.warn(
+          { err: error, lane: this.#deps.lane },
+          "consumers of the lane not ready, trying again",
+        );
         this.#deps.context.clock.after(retryPauseMs, () => this.#reconcileSoon());
       } finally {
         this.#deps.turns.release();
@@ -139,7 +142,12 @@ class Lane implements SharedLane {
       void this.#bury(message);
       return;
     }
-    const start = (held: PulledMessage): Work => ({ item, suspicion, message: held, sinceMs: this.#deps.context.clock.nowMs() });
+    const start = (held: PulledMessage): Work => ({
+      item,
+      suspicion,
+      message: held,
+      sinceMs: this.#deps.context.clock.nowMs(),
+    });
     this.#inFlight.take(message, start, (work) => this.#run(work));
   }
 

@@ -21,7 +21,13 @@ interface EventMessage {
   readonly data: Uint8Array;
 }
 
-const header = { eventId: "Hg-Event", type: "Hg-Type", producer: "Hg-Producer", nonce: "Hg-Nonce", about: "Hg-About" } as const;
+const header = {
+  eventId: "Hg-Event",
+  type: "Hg-Type",
+  producer: "Hg-Producer",
+  nonce: "Hg-Nonce",
+  about: "Hg-About",
+} as const;
 
 /**
  * Headers that {@link readEvent} reads back. The tenant is in the subject.

@@ -7,7 +7,9 @@ import type { EventIdTaken } from "./event-ids.ts";
 import { eventHash } from "./ids.ts";
 import { readEvent } from "./stored-event.ts";
 
-/** Says that a tenant brought an event id that another one has; kept among the attempts of the tenant that was refused. */
+/**
+ * Says that a tenant brought an event id that another one has; kept among the attempts of the tenant that was refused.
+ */
 interface TakenNote {
   readonly kind: "id_taken";
   /** Who had the id. */
@@ -33,8 +35,8 @@ export interface TakenIdsDeps {
 }
 
 /**
- * What tells administrators of ids that tenants took from each other: a line in the log and a note in the stream, at most
- * so many that a tenant can fill neither. A note that cannot be written is only logged.
+ * What tells administrators of ids that tenants took from each other: a line in the log and a note in the stream, at
+ * most so many that a tenant can fill neither. A note that cannot be written is only logged.
  *
  * @returns called with each refusal; it waits for nothing
  */
@@ -45,7 +47,10 @@ export function createTakenIds({ attempts, now, log }: TakenIdsDeps): (taken: Ev
     if (leftOut === undefined) {
       return;
     }
-    log.warn({ eventId, tenant, holder, ...(leftOut === 0 ? {} : { leftOut }) }, "event refused, another tenant has its id");
+    log.warn(
+      { eventId, tenant, holder, ...(leftOut === 0 ? {} : { leftOut }) },
+      "event refused, another tenant has its id",
+    );
     const note: TakenNote = { kind: "id_taken", holder, at: new Date(now()).toISOString() };
     attempts.appendFirst(tenant, eventHash(eventId), JSON.stringify(note)).catch((error: unknown) => {
       log.warn({ err: error, eventId, tenant }, "refusal of an event id not kept");
@@ -59,9 +64,16 @@ export interface EventIdUseDeps {
 }
 
 /** Who uses an id, of these tenants (`*`: of all); undefined when none does. */
-export async function readEventIdUse(deps: EventIdUseDeps, eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined> {
+export async function readEventIdUse(
+  deps: EventIdUseDeps,
+  eventId: string,
+  tenants: readonly string[],
+): Promise<EventIdUse | undefined> {
   const idhash = eventHash(eventId);
-  const [stored, records] = await Promise.all([deps.events.findEach(tenants, idhash), deps.attempts.lastOfEach(tenants, idhash)]);
+  const [stored, records] = await Promise.all([
+    deps.events.findEach(tenants, idhash),
+    deps.attempts.lastOfEach(tenants, idhash),
+  ]);
   const events = stored.flatMap((message) => readEvent(message) ?? []).toSorted((a, b) => a.seq - b.seq);
   const refused = records.flatMap((message) => refusalOf(message));
   if (events.length === 0 && refused.length === 0) {
@@ -69,7 +81,11 @@ export async function readEventIdUse(deps: EventIdUseDeps, eventId: string, tena
   }
   return {
     event_id: eventId,
-    events: events.map(({ tenant, type, acceptedAtMs }) => ({ tenant, type, accepted_at: new Date(acceptedAtMs).toISOString() })),
+    events: events.map(({ tenant, type, acceptedAtMs }) => ({
+      tenant,
+      type,
+      accepted_at: new Date(acceptedAtMs).toISOString(),
+    })),
     refused: refused.toSorted((a, b) => a.at.localeCompare(b.at)),
   };
 }

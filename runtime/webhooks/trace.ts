@@ -6,9 +6,9 @@ const spanIdLength = 16;
 const attemptLength = 6;
 
 /**
- * `traceparent` of an attempt: one trace per delivery of an event to a partner, so that its attempts and what the recipient
- * makes of them are found together, and one span per attempt. Derived, so that history leads to the trace and a repeat of one
- * attempt stays in its span. Source: W3C Trace Context §3.2.
+ * `traceparent` of an attempt: one trace per delivery of an event to a partner, so that its attempts and what the
+ * recipient makes of them are found together, and one span per attempt. Derived, so that history leads to the trace and
+ * a repeat of one attempt stays in its span. Source: W3C Trace Context §3.2.
  */
 export function traceparentOf(did: string, attempt: number): string {
   const digest = hash("sha256", `trace\n${did}\n`, "hex");

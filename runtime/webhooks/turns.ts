@@ -1,7 +1,7 @@
 /**
- * Milliseconds until the next turn of everything in this process that is looked at with this period, or with one that divides
- * it: turns are at multiples of the period on the monotonic clock, so that many looks wake an idle process once. At least half a
- * period away, at most one and a half.
+ * Milliseconds until the next turn of everything in this process that is looked at with this period, or with one that
+ * divides it: turns are at multiples of the period on the monotonic clock, so that many looks wake an idle process
+ * once. At least half a period away, at most one and a half.
  */
 export function msToTurn(periodMs: number, nowMs: number): number {
   return Math.ceil(nowMs / periodMs + 0.5) * periodMs - nowMs;
@@ -12,11 +12,14 @@ export function inTurns(periodMs: number, look: () => Promise<void>): () => void
   let isOver = false;
   let timer: NodeJS.Timeout;
   const goOn = (): void => {
-    timer = setTimeout(() => {
-      look()
-        .catch(() => undefined)
-        .finally(() => !isOver && goOn());
-    }, msToTurn(periodMs, performance.now()));
+    timer = setTimeout(
+      () => {
+        look()
+          .catch(() => undefined)
+          .finally(() => !isOver && goOn());
+      },
+      msToTurn(periodMs, performance.now()),
+    );
     timer.unref();
   };
   goOn();

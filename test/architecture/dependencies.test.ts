@@ -43,7 +43,9 @@ describe("docs/dependencies.md", () => {
 describe("package.json", () => {
   test("names exact versions only", () => {
     const { dependencies, devDependencies } = JSON.parse(read("package.json")) as Manifest;
-    const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(([, version]) => !/^\d+\.\d+\.\d+$/u.test(version));
+    const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+$/u.test(version),
+    );
     expect(loose).toEqual([]);
   });
 });
@@ -55,7 +57,9 @@ interface LockedPackage {
 }
 
 describe("package-lock.json", () => {
-  const { packages } = JSON.parse(read("package-lock.json")) as { readonly packages: Readonly<Record<string, LockedPackage>> };
+  const { packages } = JSON.parse(read("package-lock.json")) as {
+    readonly packages: Readonly<Record<string, LockedPackage>>;
+  };
 
   test("holds every package that another one names, for any platform, without which npm ci refuses", () => {
     const missing = Object.entries(packages).flatMap(([path, entry]) =>
@@ -74,6 +78,7 @@ describe("package-lock.json", () => {
 
 /** Where Node would look for a package from a path in the lock file, innermost first. */
 function placesToLook(from: string, name: string): readonly string[] {
-  const folders = from === "" ? [] : from.split("/node_modules/").map((_, i, parts) => parts.slice(0, i + 1).join("/node_modules/"));
+  const folders =
+    from === "" ? [] : from.split("/node_modules/").map((_, i, parts) => parts.slice(0, i + 1).join("/node_modules/"));
   return [...folders.map((folder) => `${folder}/node_modules/${name}`), `node_modules/${name}`];
 }

@@ -46,10 +46,17 @@ describe("kept files", () => {
   });
 
   test("link to files that are there", () => {
-    const dead = files.filter((file) => file.endsWith(".md")).flatMap((file) => {
-      const targets = readFileSync(join(root, file), "utf8").matchAll(/\]\((?!https?:|mailto:|#)(?<target>[^)#\s]+)/gu);
-      return [...targets].map(({ groups }) => groups?.["target"] ?? "").filter((target) => !existsSync(join(root, dirname(file), target))).map((target) => `${file}: ${target}`);
-    });
+    const dead = files
+      .filter((file) => file.endsWith(".md"))
+      .flatMap((file) => {
+        const targets = readFileSync(join(root, file), "utf8").matchAll(
+          /\]\((?!https?:|mailto:|#)(?<target>[^)#\s]+)/gu,
+        );
+        return [...targets]
+          .map(({ groups }) => groups?.["target"] ?? "")
+          .filter((target) => !existsSync(join(root, dirname(file), target)))
+          .map((target) => `${file}: ${target}`);
+      });
     expect(dead).toEqual([]);
   });
 });

@@ -14,11 +14,13 @@ const specifierPattern = /^\s*(?:import|export)\s(?:[^"';]*?\sfrom\s+)?"([^"]+)"
 
 /** Every TypeScript file below the folders, relative to the root. */
 export function sourceFiles(root: string, folders: readonly string[]): readonly string[] {
-  return folders.flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-      .map((entry) => relative(root, join(entry.parentPath, entry.name))),
-  ).sort();
+  return folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+        .map((entry) => relative(root, join(entry.parentPath, entry.name))),
+    )
+    .sort();
 }
 
 /** The imports of one file's text. */
@@ -26,7 +28,11 @@ export function importsOf(file: string, text: string): readonly SourceImport[] {
   return [...text.matchAll(specifierPattern)].map((match) => {
     const specifier = match[1] ?? match[2] ?? "";
     const isPackage = !specifier.startsWith(".");
-    return { from: file, to: isPackage ? packageName(specifier) : normalize(join(dirname(file), specifier)), isPackage };
+    return {
+      from: file,
+      to: isPackage ? packageName(specifier) : normalize(join(dirname(file), specifier)),
+      isPackage,
+    };
   });
 }
 
@@ -43,7 +49,10 @@ function packageName(specifier: string): string {
 
 /** The files of one import ring, in order, or undefined when there is none. */
 export function findRing(imports: readonly SourceImport[]): readonly string[] | undefined {
-  const edges = Map.groupBy(imports.filter((edge) => !edge.isPackage), (edge) => edge.from);
+  const edges = Map.groupBy(
+    imports.filter((edge) => !edge.isPackage),
+    (edge) => edge.from,
+  );
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): readonly string[] | undefined => {
     const start = path.indexOf(file);

@@ -30,11 +30,18 @@ const sections: Readonly<Record<string, string>> = {
   "9": "versions and deprecation",
 };
 
-/** Sections that names of tests cite: `Operational Metrics API §4.1 and §8`. A name inside such a block may say only `§7`. */
+/**
+ * Sections that names of tests cite: `Operational Metrics API §4.1 and §8`. A name inside such a block may say only
+ * `§7`.
+ */
 function citedSections(): ReadonlySet<string> {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".test.ts"));
-  const texts = files.map((file) => readFileSync(join(folder, file), "utf8")).filter((text) => text.includes("Operational Metrics API"));
-  const named = texts.flatMap((text) => [...text.matchAll(/^ *(?:describe|test)(?:\.\w+)?\(.*$/gmu)].map(([line]) => line));
+  const texts = files
+    .map((file) => readFileSync(join(folder, file), "utf8"))
+    .filter((text) => text.includes("Operational Metrics API"));
+  const named = texts.flatMap((text) =>
+    [...text.matchAll(/^ *(?:describe|test)(?:\.\w+)?\(.*$/gmu)].map(([line]) => line),
+  );
   return new Set(named.flatMap((line) => [...line.matchAll(/§(\d+(?:\.\d+)*)/gu)].map(([, section = ""]) => section)));
 }
 

@@ -21,8 +21,9 @@ import type { QueryClient, QueryOrder, QueryResult } from "./load/query-load-pro
 import { endMs, startRecentStore } from "./metrics-stores.ts";
 
 /**
- * What caches are worth, with tokens, quotas, ETags, metrics and a log line for each request, and callers in a process of their own. References: a Fastify route that
- * sends the same bytes from memory, in this process, in turn with ours; and what the stores were asked.
+ * What caches are worth, with tokens, quotas, ETags, metrics and a log line for each request, and callers in a process
+ * of their own. References: a Fastify route that sends the same bytes from memory, in this process, in turn with ours;
+ * and what the stores were asked.
  */
 const parts = (process.argv[2] ?? "sliding,hot,crowd").split(",");
 const seconds = Number(process.argv[3] ?? 5);
@@ -33,32 +34,63 @@ countBytesOutsideLikeInside();
 
 const issuer = await makeIssuer("https://id.example");
 const authenticate = createAuthenticate(
-  [{ settings: { issuer: issuer.issuer, audiences: ["heliograph"], algorithms: [issuer.algorithm], grants: [] }, keys: new KeySource(async () => ({ keys: [issuer.publicJwk] }), Date.now) }],
+  [
+    {
+      settings: { issuer: issuer.issuer, audiences: ["heliograph"], algorithms: [issuer.algorithm], grants: [] },
+      keys: new KeySource(async () => ({ keys: [issuer.publicJwk] }), Date.now),
+    },
+  ],
   defaultSettings.claims,
   Date.now,
 );
 
 const tokenOf = (client: string): Promise<string> =>
-  signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: client, client_id: client, exp: Math.floor(Date.now() / 1_000) + 3_600, tenants: ["*"], scope: "metrics:read" });
+  signToken(issuer, {
+    iss: issuer.issuer,
+    aud: "heliograph",
+    sub: client,
+    client_id: client,
+    exp: Math.floor(Date.now() / 1_000) + 3_600,
+    tenants: ["*"],
+    scope: "metrics:read",
+  });
 
 interface Limited {
   readonly server: MetricsServer;
   readonly origin: string;
 }
 
-async function serve(store: string, limits: Partial<ClassLimits>, more: { readonly now: () => number; readonly sharedBytes?: SharedBytes }): Promise<Limited> {
+async function serve(
+  store: string,
+  limits: Partial<ClassLimits>,
+  more: { readonly now: () => number; readonly sharedBytes?: SharedBytes },
+): Promise<Limited> {
   const registry = new Registry();
-  const noted = { registry, observe: createRequestMetrics(registry), log: pino({}, pino.destination({ dest: devNull, sync: false, minLength: 8_192 })) };
+  const noted = {
+    registry,
+    observe: createRequestMetrics(registry),
+    log: pino({}, pino.destination({ dest: devNull, sync: false, minLength: 8_192 })),
+  };
   const server = metricsServerOver({ eu: store }, { ...more, ...noted, authenticate, deadlineMs: 20_000 });
   const { classDefaults } = server.config;
-  const catalogs = server.config.catalogs.map((catalog) => ({ ...catalog, metrics: catalog.metrics.map((metric) => ({ ...metric, minStepSeconds: 15 })) }));
-  server.apply({ ...server.config, catalogs, classDefaults: { ...classDefaults, A: { ...classDefaults.A, ...limits } } });
+  const catalogs = server.config.catalogs.map((catalog) => ({
+    ...catalog,
+    metrics: catalog.metrics.map((metric) => ({ ...metric, minStepSeconds: 15 })),
+  }));
+  server.apply({
+    ...server.config,
+    catalogs,
+    classDefaults: { ...classDefaults, A: { ...classDefaults.A, ...limits } },
+  });
   return { server, origin: await server.app.listen({ host: "127.0.0.1", port: 0 }) };
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 const all = ({ kinds }: QueryResult): readonly number[] => Object.values(kinds).flat();
-const kindsOf = ({ kinds }: QueryResult): string => Object.entries(kinds).map(([kind, times]) => `${times.length} × ${kind}`).join(", ");
+const kindsOf = ({ kinds }: QueryResult): string =>
+  Object.entries(kinds)
+    .map(([kind, times]) => `${times.length} × ${kind}`)
+    .join(", ");
 const perSecond = (result: QueryResult): number => all(result).length / result.seconds;
 
 /** The same, with the processor time of this process for each answer, in milliseconds. */
@@ -80,7 +112,13 @@ interface HotCase {
 
 /** One series of 6 KB, and 50 series that are 298 KB before they are compressed. */
 async function hot(load: QueryLoad, store: string): Promise<void> {
-  const limits = { memorySeconds: 60, hotTailSeconds: 60, requestsPerSecond: 1_000_000, burst: 1_000_000, maxConcurrent: 1_000 };
+  const limits = {
+    memorySeconds: 60,
+    hotTailSeconds: 60,
+    requestsPerSecond: 1_000_000,
+    burst: 1_000_000,
+    maxConcurrent: 1_000,
+  };
   const { server, origin } = await serve(store, limits, { now: Date.now });
   const authorization = `Bearer ${await tokenOf("dashboards")}`;
   const window = `filter[tenant]=brand-a&from=${iso(endMs - 3 * 3_600_000)}&to=${iso(endMs)}&step=1m`;
@@ -93,7 +131,9 @@ async function hot(load: QueryLoad, store: string): Promise<void> {
     const first = await request(`${origin}${path}`, { headers });
     const bytes = Buffer.from(await first.body.arrayBuffer());
     const bare = fastify({ logger: false });
-    bare.get("/bare", (_request, reply) => reply.header("content-type", "application/json; charset=utf-8").header("content-encoding", coding).send(bytes));
+    bare.get("/bare", (_request, reply) =>
+      reply.header("content-type", "application/json; charset=utf-8").header("content-encoding", coding).send(bytes),
+    );
     const bareOrigin = await bare.listen({ host: "127.0.0.1", port: 0 });
     console.log(`hot: ${name}, ${bytes.length} bytes, ${seconds} s at 50 connections, ${rounds} times in turn`);
     await compare(load, { origin, bareOrigin, path, headers, etag: String(first.headers["etag"]) });
@@ -110,7 +150,12 @@ interface Turn {
 
 async function compare(load: QueryLoad, { origin, bareOrigin, path, headers, etag }: HotCase): Promise<void> {
   const turn = async (from: string, client: QueryClient): Promise<Turn> => {
-    const result = await measuredLoad(load, { origin: from, seconds, perSecond: 0, clients: Array.from({ length: 50 }, () => client) });
+    const result = await measuredLoad(load, {
+      origin: from,
+      seconds,
+      perSecond: 0,
+      clients: Array.from({ length: 50 }, () => client),
+    });
     return { rate: perSecond(result), cpuMs: result.cpuMs, p99: quantile(all(result), 0.99) };
   };
   const [bare, ours, tagged]: [Turn[], Turn[], Turn[]] = [[], [], []];
@@ -123,9 +168,20 @@ async function compare(load: QueryLoad, { origin, bareOrigin, path, headers, eta
     ours.push(other);
     tagged.push(third);
   }
-  const of = (turns: readonly Turn[], what: keyof Turn): number => quantile(turns.map((own) => own[what]), 0.5);
-  for (const [name, turns] of [["bare", bare], ["ours", ours], ["304", tagged]] as const) {
-    console.log(`  ${name}: ${of(turns, "rate").toFixed(0)} requests a second, ${of(turns, "cpuMs").toFixed(3)} ms of this process's CPU each, p99 ${of(turns, "p99").toFixed(1)} ms`);
+  const of = (turns: readonly Turn[], what: keyof Turn): number =>
+    quantile(
+      turns.map((own) => own[what]),
+      0.5,
+    );
+  for (const [name, turns] of [
+    ["bare", bare],
+    ["ours", ours],
+    ["304", tagged],
+  ] as const) {
+    console.log(
+      `  ${name}: ${of(turns, "rate").toFixed(0)} requests a second, ${of(turns, "cpuMs").toFixed(3)} ms of this ` +
+        `process's CPU each, p99 ${of(turns, "p99").toFixed(1)} ms`,
+    );
   }
   judge("bare to ours (a ratio of 0.6 is 1.67)", of(bare, "rate") / of(ours, "rate"), 1 / 0.6);
   judge("bare to 304 (a ratio of 0.75 is 1.33)", of(bare, "rate") / of(tagged, "rate"), 1 / 0.75);
@@ -137,16 +193,34 @@ async function sliding(): Promise<void> {
   const store = await startScriptedStore(healthyProbe(simulated(() => ({ services: ["a", "b"] }))));
   const clock = { nowMs: endMs };
   const kept = new Map<string, Uint8Array>();
-  const sharedBytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, bytes) => void kept.set(name, bytes), state: () => "ok" };
-  const limits = { memorySeconds: 60, distributedSeconds: 300, hotTailSeconds: 15, requestsPerSecond: 1_000, burst: 1_000, maxConcurrent: 1_000 };
+  const sharedBytes: SharedBytes = {
+    get: async (name) => kept.get(name),
+    put: async (name, bytes) => void kept.set(name, bytes),
+    state: () => "ok",
+  };
+  const limits = {
+    memorySeconds: 60,
+    distributedSeconds: 300,
+    hotTailSeconds: 15,
+    requestsPerSecond: 1_000,
+    burst: 1_000,
+    maxConcurrent: 1_000,
+  };
   const { server } = await serve(store.url, limits, { now: () => clock.nowMs, sharedBytes });
   const headers = { authorization: `Bearer ${await tokenOf("dashboards")}` };
   const [panels, steps] = [20, 18];
-  const ranges = (): number => store.requests.filter(({ path, form }) => path.endsWith("query_range") && form.get("query")?.includes("lag") === true).length;
+  const ranges = (): number =>
+    store.requests.filter(
+      ({ path, form }) => path.endsWith("query_range") && form.get("query")?.includes("lag") === true,
+    ).length;
   let [hit, miss, before] = [0, 0, 0];
   for (let step = 0; step <= steps; step += 1) {
     for (let panel = 0; panel < panels; panel += 1) {
-      const answer = await server.get(`/v1/metrics/query?metric=lag&agg=max&filter[tenant]=brand-${panel}&group_by=service&from=${iso(clock.nowMs - 3 * 3_600_000)}&to=${iso(clock.nowMs)}&step=15s`, headers);
+      const answer = await server.get(
+        `/v1/metrics/query?metric=lag&agg=max&filter[tenant]=brand-${panel}&group_by=service&` +
+          `from=${iso(clock.nowMs - 3 * 3_600_000)}&to=${iso(clock.nowMs)}&step=15s`,
+        headers,
+      );
       if (answer.status !== 200) throw new Error(answer.text);
       const verdict = /hit=(?<hit>\d+).*miss=(?<miss>\d+)/u.exec(answer.headers["x-query-cache"] ?? "")?.groups ?? {};
       if (step === 0) continue;
@@ -156,7 +230,9 @@ async function sliding(): Promise<void> {
     if (step === 0) before = ranges();
     clock.nowMs += 15_000;
   }
-  console.log(`sliding: ${panels} panels of 3 h in steps of 15 s, ${steps} steps after the first load, lifetimes of class C`);
+  console.log(
+    `sliding: ${panels} panels of 3 h in steps of 15 s, ${steps} steps after the first load, lifetimes of class C`,
+  );
   judge("points from stores", (100 * miss) / (hit + miss), 5, " %");
   judge("requests to the store for each panel and step", (ranges() - before) / (panels * steps), 1);
   await server.close();
@@ -172,14 +248,21 @@ async function crowd(load: QueryLoad, store: string): Promise<void> {
   const cold = (): string => {
     turn += 1;
     const fromMs = endMs - 3 * 3_600_000 - (turn % 55) * 60_000;
-    return `${base}&filter[service]=s${String(turn % 50).padStart(2, "0")}&from=${iso(fromMs)}&to=${iso(endMs - (Math.floor(turn / 50) % 60) * 60_000)}`;
+    return (
+      `${base}&filter[service]=s${String(turn % 50).padStart(2, "0")}&from=${iso(fromMs)}&` +
+      `to=${iso(endMs - (Math.floor(turn / 50) % 60) * 60_000)}`
+    );
   };
-  const repeated = (place: number): string => `${base}&filter[service]=s${String(place % 20).padStart(2, "0")}&from=${iso(endMs - 3 * 3_600_000)}&to=${iso(endMs)}`;
+  const repeated = (place: number): string =>
+    `${base}&filter[service]=s${String(place % 20).padStart(2, "0")}&from=${iso(endMs - 3 * 3_600_000)}&` +
+    `to=${iso(endMs)}`;
   const crowdOf = async (): Promise<readonly QueryClient[]> =>
     Promise.all(
       Array.from({ length: 200 }, async (_, client) => ({
         headers: { authorization: `Bearer ${await tokenOf(`client-${client}`)}`, "accept-encoding": "gzip" },
-        paths: Array.from({ length: 20 * seconds }, (_none, place) => ((place + client) % 20 === 0 ? cold() : repeated(place * 7 + client))),
+        paths: Array.from({ length: 20 * seconds }, (_none, place) =>
+          (place + client) % 20 === 0 ? cold() : repeated(place * 7 + client),
+        ),
       })),
     );
   const heaps: number[] = [];
@@ -190,7 +273,10 @@ async function crowd(load: QueryLoad, store: string): Promise<void> {
     collect();
     heaps.push(process.memoryUsage().heapUsed / 2 ** 20);
     if (round > 1) continue;
-    const from = (isCold: boolean): readonly number[] => Object.entries(result.kinds).flatMap(([kind, times]) => (kind.includes("stores") === isCold && kind.startsWith("200") ? times : []));
+    const from = (isCold: boolean): readonly number[] =>
+      Object.entries(result.kinds).flatMap(([kind, times]) =>
+        kind.includes("stores") === isCold && kind.startsWith("200") ? times : [],
+      );
     console.log(`crowd: 200 clients at 10/s for ${seconds} s: ${kindsOf(result)}`);
     console.log(`  cached ${spread(from(false))}; cold ${spread(from(true))}`);
     judge("cached p95", quantile(from(false), 0.95), 300, " ms");
@@ -198,7 +284,11 @@ async function crowd(load: QueryLoad, store: string): Promise<void> {
   }
   console.log(`  live heap after each ${seconds} s: ${heaps.map((heap) => heap.toFixed(0)).join(", ")} MiB`);
   const half = Math.floor(heaps.length / 2);
-  judge("growth of the live heap over the second half", quantile(heaps.slice(half), 1) / quantile(heaps.slice(0, half + 1), 1), 1.1);
+  judge(
+    "growth of the live heap over the second half",
+    quantile(heaps.slice(half), 1) / quantile(heaps.slice(0, half + 1), 1),
+    1.1,
+  );
   await server.close();
 }
 

@@ -23,7 +23,9 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** The same, with the processor time that this process took meanwhile. */
-export async function timedWithCpu(work: () => Promise<unknown>): Promise<{ readonly ms: number; readonly cpuMs: number }> {
+export async function timedWithCpu(
+  work: () => Promise<unknown>,
+): Promise<{ readonly ms: number; readonly cpuMs: number }> {
   const before = process.cpuUsage();
   const ms = await timed(work);
   const { user, system } = process.cpuUsage(before);

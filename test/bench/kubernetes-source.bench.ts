@@ -11,8 +11,8 @@ import { configOf, secretOf, shardSecrets } from "../runtime/config/shard-secret
 import { waitFor } from "../support/wait.ts";
 
 /**
- * How soon an edit of one Secret is obeyed with 32 and 8 of them watched, what the watches cost in memory, and how often an
- * idle pod asks. Reference: how long the API server takes to answer the write itself.
+ * How soon an edit of one Secret is obeyed with 32 and 8 of them watched, what the watches cost in memory, and how
+ * often an idle pod asks. Reference: how long the API server takes to answer the write itself.
  */
 const partnerCount = Number(process.argv[2] ?? 2000);
 const edits = Number(process.argv[3] ?? 200);
@@ -34,7 +34,10 @@ async function measure(at: ShardCluster): Promise<void> {
   const source = await open(at, registry);
   const after = memoryMiB();
   console.log(`${partnerCount} partners in ${shardNames(counts).length} Secrets`);
-  console.log(`memory of the source and its watches: heap ${(after.heap - before.heap).toFixed(1)} MiB, resident ${(after.resident - before.resident).toFixed(1)} MiB`);
+  console.log(
+    `memory of the source and its watches: heap ${(after.heap - before.heap).toFixed(1)} MiB, resident ` +
+      `${(after.resident - before.resident).toFixed(1)} MiB`,
+  );
   await measureEdits(at, source, config);
   await measureIdle(registry);
   await source.stop();
@@ -44,7 +47,14 @@ async function open({ kube, serviceAccountFolder }: ShardCluster, registry: Regi
   const { hostname, port } = new URL(kube.url);
   const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
   const access = await openKubernetesAccess({ environment, serviceAccountFolder });
-  const common = { access, namespace: access.namespace ?? "", prefix: "heliograph", counts, userAgent: "bench", registry };
+  const common = {
+    access,
+    namespace: access.namespace ?? "",
+    prefix: "heliograph",
+    counts,
+    userAgent: "bench",
+    registry,
+  };
   return KubernetesSource.open({ ...common, log: pino({ level: "warn" }) }, new AbortController().signal);
 }
 
@@ -84,7 +94,11 @@ function edited(config: RuntimeConfig, revision: number): RuntimeConfig {
 async function measureIdle(registry: Registry): Promise<void> {
   const before = await requestCount(registry);
   const untilMs = performance.now() + idleSeconds * 1000;
-  await waitFor(() => performance.now() > untilMs, { timeoutMs: idleSeconds * 1000 + 5000, pollMs: 1000, what: "the idle time" });
+  await waitFor(() => performance.now() > untilMs, {
+    timeoutMs: idleSeconds * 1000 + 5000,
+    pollMs: 1000,
+    what: "the idle time",
+  });
   const asked = (await requestCount(registry)) - before;
   console.log(`idle: ${asked} requests in ${idleSeconds} s; ${before} since the start`);
 }

@@ -16,8 +16,14 @@ export interface BenchStore {
 export async function startRecentStore(): Promise<BenchStore> {
   const services = Array.from({ length: 50 }, (_, index) => `s${String(index).padStart(2, "0")}`);
   const series = services.flatMap((service, index) => [
-    { name: `lag{tenant="brand-a",env="prod",service="${service}"}`, value: (at: number) => 50 + ((at * 7 + index * 13) % 101) },
-    { name: `payments_total{tenant="brand-a",env="prod",service="${service}"}`, value: (at: number) => at * (index + 1) },
+    {
+      name: `lag{tenant="brand-a",env="prod",service="${service}"}`,
+      value: (at: number) => 50 + ((at * 7 + index * 13) % 101),
+    },
+    {
+      name: `payments_total{tenant="brand-a",env="prod",service="${service}"}`,
+      value: (at: number) => at * (index + 1),
+    },
   ]);
   return startStore(series, { seconds: 4 * 3_600, interval: 15 });
 }
@@ -40,14 +46,21 @@ interface BenchSeries {
   readonly value: (at: number) => number;
 }
 
-async function startStore(series: readonly BenchSeries[], length: { readonly seconds: number; readonly interval: number }): Promise<BenchStore> {
+async function startStore(
+  series: readonly BenchSeries[],
+  length: { readonly seconds: number; readonly interval: number },
+): Promise<BenchStore> {
   const server = await startPrometheus({ openMetrics: textOf(series, length) });
   return { server, samples: (series.length * length.seconds) / length.interval };
 }
 
-function* textOf(series: readonly BenchSeries[], { seconds, interval }: { readonly seconds: number; readonly interval: number }): Iterable<string> {
+function* textOf(
+  series: readonly BenchSeries[],
+  { seconds, interval }: { readonly seconds: number; readonly interval: number },
+): Iterable<string> {
   for (const { name, value } of series) {
-    for (let at = 0; at < seconds / interval; at += 1) yield `${name} ${value(at)} ${endMs / 1_000 - seconds + at * interval}\n`;
+    for (let at = 0; at < seconds / interval; at += 1)
+      yield `${name} ${value(at)} ${endMs / 1_000 - seconds + at * interval}\n`;
   }
   yield "# EOF\n";
 }

@@ -11,8 +11,8 @@ import { judge, quantile, spread, timed, timedWithCpu } from "./figures.ts";
 import { endMs, startRecentStore, startWeekStore } from "./metrics-stores.ts";
 
 /**
- * What the metrics API adds to its stores. References, measured in the same run and in turn with ours: the same questions in
- * PromQL sent straight to the store, and the same queries one by one.
+ * What the metrics API adds to its stores. References, measured in the same run and in turn with ours: the same
+ * questions in PromQL sent straight to the store, and the same queries one by one.
  */
 const rounds = Number(process.argv[2] ?? 300);
 const weekRounds = Number(process.argv[3] ?? 15);
@@ -32,7 +32,10 @@ async function serve(urls: Readonly<Record<string, string>>): Promise<Served> {
 }
 
 /** Sends and reads the whole answer. @throws Error for another status than 200 */
-async function send(url: string, options: { readonly method?: "POST"; readonly body?: string; readonly type?: string } = {}): Promise<string> {
+async function send(
+  url: string,
+  options: { readonly method?: "POST"; readonly body?: string; readonly type?: string } = {},
+): Promise<string> {
   const { method = "GET", body = null, type } = options;
   const headers = { authorization: "Bearer everyone", ...(type === undefined ? {} : { "content-type": type }) };
   const response = await request(url, { method, headers, body });
@@ -41,10 +44,24 @@ async function send(url: string, options: { readonly method?: "POST"; readonly b
   return text;
 }
 
-const direct = (store: string, query: string, grid: { readonly seconds: number; readonly step: number }): Promise<string> => {
+const direct = (
+  store: string,
+  query: string,
+  grid: { readonly seconds: number; readonly step: number },
+): Promise<string> => {
   const end = endMs / 1_000;
-  const form = { query, start: String(end - grid.seconds + grid.step), end: String(end), step: String(grid.step), nocache: "1" };
-  return send(`${store}/api/v1/query_range`, { method: "POST", body: new URLSearchParams(form).toString(), type: "application/x-www-form-urlencoded" });
+  const form = {
+    query,
+    start: String(end - grid.seconds + grid.step),
+    end: String(end),
+    step: String(grid.step),
+    nocache: "1",
+  };
+  return send(`${store}/api/v1/query_range`, {
+    method: "POST",
+    body: new URLSearchParams(form).toString(),
+    type: "application/x-www-form-urlencoded",
+  });
 };
 
 const iso = (ms: number): string => new Date(ms).toISOString();
@@ -57,7 +74,12 @@ async function addedLatency(store: string, { url }: Served): Promise<void> {
   const window = `filter[tenant]=brand-a&group_by=service&from=${iso(endMs - 3 * 3_600_000)}&to=${iso(endMs)}&step=1m`;
   const cases = [
     ["gauge, max", `lag&agg=max`, `max by(service)(max_over_time(lag{tenant="brand-a"}[1m]))`],
-    ["gauge, avg", `lag&agg=avg`, `sum by(service)(sum_over_time(lag{tenant="brand-a"}[1m]))/sum by(service)(count_over_time(lag{tenant="brand-a"}[1m]))`],
+    [
+      "gauge, avg",
+      `lag&agg=avg`,
+      `sum by(service)(sum_over_time(lag{tenant="brand-a"}[1m]))/sum ` +
+        `by(service)(count_over_time(lag{tenant="brand-a"}[1m]))`,
+    ],
     ["counter, sum", `payments&agg=sum`, `sum by(service)(increase(payments_total{tenant="brand-a"}[1m]))`],
   ] as const;
   for (const [name, metric, promql] of cases) {
@@ -88,12 +110,26 @@ async function bulk(_store: string, { url }: Served): Promise<void> {
     to: iso(endMs),
     step: "1m",
   }));
-  const dashboard = panels.map((panel, index) => ({ ...panel, filter: { tenant: "brand-a" }, agg: (["avg", "sum", "min", "max"] as const)[index % 4], group_by: index % 8 < 4 ? "service" : "environment" }));
-  for (const [name, queries] of [["50 queries that share nothing", panels], ["50 panels of one dashboard", dashboard]] as const) {
+  const dashboard = panels.map((panel, index) => ({
+    ...panel,
+    filter: { tenant: "brand-a" },
+    agg: (["avg", "sum", "min", "max"] as const)[index % 4],
+    group_by: index % 8 < 4 ? "service" : "environment",
+  }));
+  for (const [name, queries] of [
+    ["50 queries that share nothing", panels],
+    ["50 panels of one dashboard", dashboard],
+  ] as const) {
     console.log(`a bulk against the same queries one by one: ${name}, ${bulkRounds} times each, in turn`);
     const [together, apart]: [number[], number[]] = [[], []];
     for (let round = -1; round < bulkRounds; round += 1) {
-      const one = await timed(() => send(`${url}/v1/metrics/bulk-query`, { method: "POST", body: JSON.stringify({ queries }), type: "application/json" }));
+      const one = await timed(() =>
+        send(`${url}/v1/metrics/bulk-query`, {
+          method: "POST",
+          body: JSON.stringify({ queries }),
+          type: "application/json",
+        }),
+      );
       const other = await timed(async () => {
         for (const query of queries) await send(`${url}/v1/metrics/query?${queryString(query)}`);
       });
@@ -106,21 +142,32 @@ async function bulk(_store: string, { url }: Served): Promise<void> {
   }
 }
 
-function queryString({ id: _id, filter, ...query }: { readonly id: string; readonly filter: Readonly<Record<string, string>> }): string {
+function queryString({
+  id: _id,
+  filter,
+  ...query
+}: {
+  readonly id: string;
+  readonly filter: Readonly<Record<string, string>>;
+}): string {
   const filters = Object.entries(filter).map(([label, value]): [string, string] => [`filter[${label}]`, value]);
   const others = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
   return new URLSearchParams([...filters, ...others]).toString();
 }
 
 async function weekOfPercentiles(stores: readonly string[], { url }: Served): Promise<void> {
-  console.log(`p95 of 7 days over 3 regions against the same three direct queries at once, ${weekRounds} times each, in turn`);
+  console.log(
+    `p95 of 7 days over 3 regions against the same three direct queries at once, ${weekRounds} times each, in turn`,
+  );
   const grid = { seconds: 7 * 86_400, step: 300 };
   const promql = `histogram_quantile(0.95, sum by(le)(increase(latency_bucket{tenant="brand-a"}[5m])))`;
   const window = `from=${iso(endMs - grid.seconds * 1_000)}&to=${iso(endMs)}`;
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let round = -1; round < weekRounds; round += 1) {
     const one = await timed(() => Promise.all(stores.map((store) => direct(store, promql, grid))));
-    const other = await timed(() => send(`${url}/v1/metrics/query?metric=latency&agg=p95&filter[tenant]=brand-a&${window}`));
+    const other = await timed(() =>
+      send(`${url}/v1/metrics/query?metric=latency&agg=p95&filter[tenant]=brand-a&${window}`),
+    );
     if (round < 0) continue;
     theirs.push(one);
     ours.push(other);
@@ -134,7 +181,10 @@ async function memoryOfQueries(): Promise<void> {
   const queries = 12;
   const waiting: (() => void)[] = [];
   const times = Array.from({ length: 180 }, (_, index) => endMs / 1_000 - (179 - index) * 60);
-  const series = Array.from({ length: 50 }, (_, index) => ({ metric: { service: `s${index}` }, values: times.map((time) => [time, "123.456"]) }));
+  const series = Array.from({ length: 50 }, (_, index) => ({
+    metric: { service: `s${index}` },
+    values: times.map((time) => [time, "123.456"]),
+  }));
   const answer = success({ resultType: "matrix", result: series });
   const newest = success({ resultType: "vector", result: [{ metric: {}, value: [0, String(endMs / 1_000)] }] });
   const store = await startScriptedStore(
@@ -146,7 +196,9 @@ async function memoryOfQueries(): Promise<void> {
   );
   const { server } = await serve({ eu: store.url });
   // Equal queries would share their reads.
-  const url = (place: number): string => `/v1/metrics/query?metric=lag&filter[tenant]=brand-${place}&group_by=service&from=${iso(endMs - 3 * 3_600_000)}&to=${iso(endMs)}&step=1m`;
+  const url = (place: number): string =>
+    `/v1/metrics/query?metric=lag&filter[tenant]=brand-${place}&group_by=service&` +
+    `from=${iso(endMs - 3 * 3_600_000)}&to=${iso(endMs)}&step=1m`;
   const hold = async (count: number): Promise<number> => {
     const before = await settledMiB();
     const running = Array.from({ length: count }, (_, place) => server.get(url(place)));
@@ -159,7 +211,10 @@ async function memoryOfQueries(): Promise<void> {
   const helds: number[] = [];
   for (let round = 0; round < 8; round += 1) helds.push(await hold(queries));
   const held = quantile(helds, 0.5);
-  console.log(`memory of ${queries} running queries of 50 series of 180 points: ${held.toFixed(1)} MiB; what the stores may answer to one is bounded at ${queryBytesMax / 2 ** 20} MiB`);
+  console.log(
+    `memory of ${queries} running queries of 50 series of 180 points: ${held.toFixed(1)} MiB; what the stores ` +
+      `may answer to one is bounded at ${queryBytesMax / 2 ** 20} MiB`,
+  );
   judge("each", (held * 1_024) / queries, 1_024, " KiB");
   await server.close();
   await store.close();
@@ -189,7 +244,9 @@ async function recentParts(): Promise<void> {
 async function weekPart(): Promise<void> {
   const week = await Promise.all([0, 1, 2].map((region) => startWeekStore(region)));
   const urls = week.map(({ server }) => server.url);
-  const overRegions = await serve(Object.fromEntries(["eu", "latam", "apac"].map((region, index) => [region, urls[index] ?? ""])));
+  const overRegions = await serve(
+    Object.fromEntries(["eu", "latam", "apac"].map((region, index) => [region, urls[index] ?? ""])),
+  );
   console.log(`three stores of ${week[0]?.samples ?? 0} samples each`);
   await weekOfPercentiles(urls, overRegions);
   await overRegions.server.close();

@@ -20,10 +20,10 @@ import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts
 import { waitFor } from "../support/wait.ts";
 
 /**
- * How long it takes until many partners are Ready, and an edit of one is, while others are edited; what that costs the API server
- * and the operator. The operator is a process of its own, compiled as in the image and with a service account as in a pod; so
- * are the two pods of the runtime (`model`: two followers of the shards in this process instead). Reference: how long the API
- * server takes to make the objects, and to answer one edit.
+ * How long it takes until many partners are Ready, and an edit of one is, while others are edited; what that costs the
+ * API server and the operator. The operator is a process of its own, compiled as in the image and with a service
+ * account as in a pod; so are the two pods of the runtime (`model`: two followers of the shards in this process
+ * instead). Reference: how long the API server takes to make the objects, and to answer one edit.
  */
 const partnerCount = Number(process.argv[2] ?? 1_000);
 const podKind = process.argv[3] ?? "runtime";
@@ -34,7 +34,10 @@ const callsAtOnce = 8;
 const patience = { timeoutMs: 1_200_000, pollMs: 50 };
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** As docs/operator.md tells to run it. */
-const lean = { NODE_OPTIONS: `--max-semi-space-size=4 ${process.env["BENCH_NODE_OPTIONS"] ?? ""}`.trim(), MALLOC_ARENA_MAX: "1" };
+const lean = {
+  NODE_OPTIONS: `--max-semi-space-size=4 ${process.env["BENCH_NODE_OPTIONS"] ?? ""}`.trim(),
+  MALLOC_ARENA_MAX: "1",
+};
 /** As the program itself does. */
 const heapFlag = "--heap-growing-percent=15";
 const ns = "bench";
@@ -109,7 +112,10 @@ async function measureStart({ cluster, partners, metricsUrl, proxy }: Stage): Pr
   const madeMs = performance.now() - startedMs;
   await waitFor(() => partners.readyCount === partnerCount, { ...patience, what: "every partner to be Ready" });
   const readyMs = performance.now() - startedMs;
-  console.log(`${partnerCount} partners and their Secrets made in ${seconds(madeMs)} (reference), all Ready in ${seconds(readyMs)}: ratio ${(readyMs / madeMs).toFixed(2)}`);
+  console.log(
+    `${partnerCount} partners and their Secrets made in ${seconds(madeMs)} (reference), all Ready in ` +
+      `${seconds(readyMs)}: ratio ${(readyMs / madeMs).toFixed(2)}`,
+  );
   const after = await costs(metricsUrl, proxy);
   console.log(`per partner: ${perChange(before, after, partnerCount)}`);
   console.log(`operator: ${memoryText(after)}; ${(after.cpuSeconds - before.cpuSeconds).toFixed(1)} s of a processor`);
@@ -134,7 +140,10 @@ async function measureEdits({ cluster, partners, metricsUrl, proxy }: Stage): Pr
   show("edit Ready, so obeyed by every pod", obeyed);
   console.log(`ratio of the medians: ${(quantile(obeyed, 0.5) / quantile(writes, 0.5)).toFixed(1)}`);
   console.log(`per edit: ${perChange(before, after, total)}`);
-  console.log(`sent to the API server: ${((after.bytesSent - before.bytesSent) / tookSeconds / 1e6).toFixed(2)} MB/s; operator: ${memoryText(after)}`);
+  console.log(
+    `sent to the API server: ${((after.bytesSent - before.bytesSent) / tookSeconds / 1e6).toFixed(2)} MB/s; ` +
+      `operator: ${memoryText(after)}`,
+  );
 }
 
 interface Samples {
@@ -142,7 +151,12 @@ interface Samples {
   readonly obeyed: number[];
 }
 
-async function measureOne(cluster: OperatorCluster, partners: Partners, edit: number, { writes, obeyed }: Samples): Promise<void> {
+async function measureOne(
+  cluster: OperatorCluster,
+  partners: Partners,
+  edit: number,
+  { writes, obeyed }: Samples,
+): Promise<void> {
   const name = nameOf((edit * 7_919) % partnerCount);
   const startedMs = performance.now();
   const changes = { "signing.keys[0].secretRef.name": name, "delivery.maxInFlight": 1 + (edit % 1_000) };
@@ -158,7 +172,10 @@ async function measureIdle({ metricsUrl, proxy }: Stage): Promise<void> {
   const before = await costs(metricsUrl, proxy);
   await sleep(idleSeconds * 1000);
   const after = await costs(metricsUrl, proxy);
-  console.log(`idle: ${((after.requests - before.requests) / idleSeconds).toFixed(2)} requests a second, ${after.statuses - before.statuses} statuses and ${after.shards - before.shards} shards written`);
+  console.log(
+    `idle: ${((after.requests - before.requests) / idleSeconds).toFixed(2)} requests a second, ` +
+      `${after.statuses - before.statuses} statuses and ${after.shards - before.shards} shards written`,
+  );
 }
 
 interface Costs {
@@ -176,7 +193,10 @@ interface Costs {
 async function costs(metricsUrl: string, proxy: TcpProxy): Promise<Costs> {
   const text = await (await fetch(`${metricsUrl}/metrics`)).text();
   const sum = (start: string): number => {
-    return text.split("\n").filter((line) => line.startsWith(start)).reduce((total, line) => total + Number(line.split(" ").at(-1)), 0);
+    return text
+      .split("\n")
+      .filter((line) => line.startsWith(start))
+      .reduce((total, line) => total + Number(line.split(" ").at(-1)), 0);
   };
   return {
     requests: sum("rest_client_requests_total{"),
@@ -197,8 +217,12 @@ function memoryText({ residentBytes, heapBytes, externalBytes }: Costs): string 
 }
 
 function perChange(before: Costs, after: Costs, changes: number): string {
-  const per = (name: "statuses" | "shards" | "events" | "requests"): string => ((after[name] - before[name]) / changes).toFixed(2);
-  return `${per("statuses")} statuses, ${per("shards")} shards and ${per("events")} events written, ${per("requests")} requests in all`;
+  const per = (name: "statuses" | "shards" | "events" | "requests"): string =>
+    ((after[name] - before[name]) / changes).toFixed(2);
+  return (
+    `${per("statuses")} statuses, ${per("shards")} shards and ${per("events")} events written, ${per("requests")} ` +
+    "requests in all"
+  );
 }
 
 function show(what: string, values: readonly number[]): void {
@@ -225,8 +249,21 @@ async function startRuntimes(cluster: OperatorCluster): Promise<Pods> {
   const nats: NatsServerHandle = await startNatsServer();
   const ports = [await freePort(), await freePort()];
   const programs = ports.map((port, index): Program => {
-    const flags = ["--config=kubernetes", `--namespace=${ns}`, `--kubeconfig=${cluster.kube.kubeconfig}`, `--nats=${nats.url}`];
-    return startProgram(["runtime", ...flags, "--port=0", `--admin-port=${port}`, "--host=127.0.0.1", `--pod-name=rt-${index}`, "--log-level=error"]);
+    const flags = [
+      "--config=kubernetes",
+      `--namespace=${ns}`,
+      `--kubeconfig=${cluster.kube.kubeconfig}`,
+      `--nats=${nats.url}`,
+    ];
+    return startProgram([
+      "runtime",
+      ...flags,
+      "--port=0",
+      `--admin-port=${port}`,
+      "--host=127.0.0.1",
+      `--pod-name=rt-${index}`,
+      "--log-level=error",
+    ]);
   });
   return {
     urls: ports.map((port) => `http://127.0.0.1:${port}`),
@@ -243,7 +280,10 @@ async function startRuntimes(cluster: OperatorCluster): Promise<Pods> {
 async function startModels({ client }: OperatorCluster): Promise<Pods> {
   const options = { client, namespace: ns, prefix: "heliograph", counts: shardCountsDefault };
   const pods = [await TestPod.start({ ...options, name: "rt-0" }), await TestPod.start({ ...options, name: "rt-1" })];
-  return { urls: pods.map(({ url }) => url), stop: async () => void (await Promise.all(pods.map((pod) => pod.stop()))) };
+  return {
+    urls: pods.map(({ url }) => url),
+    stop: async () => void (await Promise.all(pods.map((pod) => pod.stop()))),
+  };
 }
 
 /** What Kubernetes mounts into a pod, for the API server of the test. */
@@ -263,12 +303,21 @@ function operatorScript(options: object): string {
     await startOperator({ ...${JSON.stringify(options)}, log: pino({ level: "warn" }) });`;
 }
 
-async function startOperator(cluster: OperatorCluster, pods: Pods, proxy: TcpProxy, folder: TemporaryFolder): Promise<{ operator: ServerProcess; metricsUrl: string }> {
+async function startOperator(
+  cluster: OperatorCluster,
+  pods: Pods,
+  proxy: TcpProxy,
+  folder: TemporaryFolder,
+): Promise<{ operator: ServerProcess; metricsUrl: string }> {
   await writeImageFiles(root, join(folder.path, "image"));
   const port = await freePort();
   const metricsUrl = `http://127.0.0.1:${port}`;
   const options = {
-    kubeConfig: { server: `https://127.0.0.1:${proxy.port}`, namespace: ns, folder: await serviceAccount(cluster, folder.path) },
+    kubeConfig: {
+      server: `https://127.0.0.1:${proxy.port}`,
+      namespace: ns,
+      folder: await serviceAccount(cluster, folder.path),
+    },
     namespace: ns,
     watched: [ns],
     runtime: { urls: pods.urls },
@@ -282,12 +331,21 @@ async function startOperator(cluster: OperatorCluster, pods: Pods, proxy: TcpPro
   const script = join(folder.path, "image", "app", "bench.mjs");
   await writeFile(script, operatorScript(options));
   const ready = async (): Promise<boolean> => (await fetch(`${metricsUrl}/readyz`)).status === 200;
-  const operator = await startServerProcess({ name: "heliograph-operator", command: process.execPath, args: [heapFlag, script], env: lean, ready });
+  const operator = await startServerProcess({
+    name: "heliograph-operator",
+    command: process.execPath,
+    args: [heapFlag, script],
+    env: lean,
+    ready,
+  });
   return { metricsUrl, operator };
 }
 
 const cluster = await OperatorCluster.start();
-await cluster.client.create({ group: "", version: "v1", kind: "Namespace", plural: "namespaces" }, { metadata: { name: ns } });
+await cluster.client.create(
+  { group: "", version: "v1", kind: "Namespace", plural: "namespaces" },
+  { metadata: { name: ns } },
+);
 const proxy = await startTcpProxy(cluster.kube.url);
 const partners = new Partners(cluster);
 const pods = podKind === "model" ? await startModels(cluster) : await startRuntimes(cluster);
@@ -295,7 +353,9 @@ const folder = await temporaryFolder("operator-bench");
 const { operator, metricsUrl } = await startOperator(cluster, pods, proxy, folder);
 try {
   const stage: Stage = { cluster, partners, proxy, operator, metricsUrl };
-  console.log(`two pods (${podKind}), ${shardCountsDefault.config} shards of resources and ${shardCountsDefault.keys} of keys`);
+  console.log(
+    `two pods (${podKind}), ${shardCountsDefault.config} shards of resources and ${shardCountsDefault.keys} of keys`,
+  );
   await measureStart(stage);
   await measureEdits(stage);
   await measureIdle(stage);

@@ -59,7 +59,11 @@ async function order(program: Running, changes: Partial<PublishOrder>): Promise<
 }
 
 async function arrived(count: number): Promise<void> {
-  await waitFor(async () => (await sink.count()).distinct >= count, { timeoutMs, what: `${count} arrivals`, pollMs: 20 });
+  await waitFor(async () => (await sink.count()).distinct >= count, {
+    timeoutMs,
+    what: `${count} arrivals`,
+    pollMs: 20,
+  });
 }
 
 /** Milliseconds from the first sending of an event to its first arrival, of the endpoints asked for. */
@@ -99,9 +103,17 @@ async function throughput(): Promise<void> {
   const perThousand = (cpu: number): string => ((cpu * 1_000) / eventCount).toFixed(3);
   console.log(`throughput: ${eventCount} events of ${eventBytes} B, ${publishers} publishers, 10 endpoints`);
   console.log(`  delivered ${rate.toFixed(0)}/s; doubled ${requests - distinct}`);
-  console.log(`  CPU s per 1,000: runtime ${perThousand(runtime)} + nats ${perThousand(nats)} = ${perThousand(runtime + nats)}`);
-  console.log(`  ratio to the bare loop: ${(rate / bare.rate).toFixed(2)} of ${bare.rate.toFixed(0)}/s; its CPU s per 1,000: ${bare.cpu.toFixed(3)}`);
-  console.log(`  resident: runtime ${residentMebibytes(program.pid).toFixed(0)} MiB, nats ${residentMebibytes(await natsPidOf(installation)).toFixed(0)} MiB`);
+  console.log(
+    `  CPU s per 1,000: runtime ${perThousand(runtime)} + nats ${perThousand(nats)} = ${perThousand(runtime + nats)}`,
+  );
+  console.log(
+    `  ratio to the bare loop: ${(rate / bare.rate).toFixed(2)} of ${bare.rate.toFixed(0)}/s; its CPU s per ` +
+      `1,000: ${bare.cpu.toFixed(3)}`,
+  );
+  console.log(
+    `  resident: runtime ${residentMebibytes(program.pid).toFixed(0)} MiB, nats ` +
+      `${residentMebibytes(await natsPidOf(installation)).toFixed(0)} MiB`,
+  );
   await stopped(program);
 }
 
@@ -135,14 +147,19 @@ async function latency(): Promise<void> {
   await arrived(500);
   await sink.forget();
   const count = 2_000;
-  const { sentAtMs } = await publisher.publish(await order(program, { first: 3_000_000, count, types: 10, ratePerSecond: 200 }));
+  const { sentAtMs } = await publisher.publish(
+    await order(program, { first: 3_000_000, count, types: 10, ratePerSecond: 200 }),
+  );
   await arrived(count);
   console.log(`publish → arrival at 200/s: ${quantilesText(await waitsMs(sentAtMs))}`);
   await stopped(program);
 }
 
 async function besideSlow(): Promise<void> {
-  const delaysMs = [[0, 0, 0], [0, 0, 5_000]] as const;
+  const delaysMs = [
+    [0, 0, 0],
+    [0, 0, 5_000],
+  ] as const;
   const p95s: number[][] = [[], []];
   let first = 4_000_000;
   for (let round = 0; round < rounds; round += 1) {
@@ -151,10 +168,16 @@ async function besideSlow(): Promise<void> {
       await writePartners(ports);
       const program = await installation.start();
       const count = 2_400;
-      const { sentAtMs } = await publisher.publish(await order(program, { first, count, types: 3, ratePerSecond: 400 }));
+      const { sentAtMs } = await publisher.publish(
+        await order(program, { first, count, types: 3, ratePerSecond: 400 }),
+      );
       const fastCount = (count * 2) / 3;
-      const fast = async (): Promise<number[]> => (await waitsMs(sentAtMs, [0, 1]));
-      await waitFor(async () => (await fast()).length >= fastCount, { timeoutMs, what: "the fast endpoints", pollMs: 100 });
+      const fast = async (): Promise<number[]> => await waitsMs(sentAtMs, [0, 1]);
+      await waitFor(async () => (await fast()).length >= fastCount, {
+        timeoutMs,
+        what: "the fast endpoints",
+        pollMs: 100,
+      });
       p95s[kind]?.push(quantile(await fast(), 0.95));
       first += count;
       await stopped(program);
@@ -162,10 +185,15 @@ async function besideSlow(): Promise<void> {
     }
   }
   const [alone = Number.NaN, beside = Number.NaN] = p95s.map((values) => quantile(values, 0.5));
-  console.log(`3 endpoints at 400/s, p95 of the two fast ones, median of ${rounds}: all fast ${alone.toFixed(1)} ms, one of 5 s beside them ${beside.toFixed(1)} ms`);
-  console.log(`  moved by ${(beside - alone).toFixed(1)} ms (${(((beside - alone) / alone) * 100).toFixed(0)} %); allowed: the greater of 20 % and 5 ms`);
+  console.log(
+    `3 endpoints at 400/s, p95 of the two fast ones, median of ${rounds}: all fast ${alone.toFixed(1)} ms, one ` +
+      `of 5 s beside them ${beside.toFixed(1)} ms`,
+  );
+  console.log(
+    `  moved by ${(beside - alone).toFixed(1)} ms (${(((beside - alone) / alone) * 100).toFixed(0)} %); allowed: ` +
+      "the greater of 20 % and 5 ms",
+  );
 }
-
 
 async function killedAndRestarted(): Promise<void> {
   const ports = await sink.open(Array.from({ length: 10 }, () => 0));
@@ -188,6 +216,9 @@ async function killedAndRestarted(): Promise<void> {
   const { requests, distinct } = await sink.count();
   const waits = await waitsMs(sentAtMs);
   console.log(`kill -9 and restart at 400/s: ready again after ${(readyMs / 1_000).toFixed(2)} s`);
-  console.log(`  lost ${count - distinct}, doubled ${requests - distinct}, ${repeated} publishes repeated and taken, slowest arrival ${(Math.max(...waits) / 1_000).toFixed(2)} s`);
+  console.log(
+    `  lost ${count - distinct}, doubled ${requests - distinct}, ${repeated} publishes repeated and taken, ` +
+      `slowest arrival ${(Math.max(...waits) / 1_000).toFixed(2)} s`,
+  );
   await stopped(again);
 }

@@ -39,7 +39,12 @@ const folder = await temporaryFolder("scale");
 const nats = await connectNats({ servers: [server.url] });
 const workers: ChildProcess[] = [];
 try {
-  for (const [name, part] of Object.entries({ verify: verification, partners: idlePartners, dead: deadPartner, lookup: lookUp })) {
+  for (const [name, part] of Object.entries({
+    verify: verification,
+    partners: idlePartners,
+    dead: deadPartner,
+    lookup: lookUp,
+  })) {
     if (parts?.includes(name) ?? true) {
       await part();
     }
@@ -101,26 +106,41 @@ function verification(): Promise<void> {
     if (!ok) throw new Error("a good signature was refused");
   }
   const warm = micros.slice(10_000);
-  console.log(`verifying HmacV1 over 512 B with two keys: p50 ${quantile(warm, 0.5).toFixed(1)} µs, p95 ${quantile(warm, 0.95).toFixed(1)} µs, p99 ${quantile(warm, 0.99).toFixed(1)} µs`);
+  console.log(
+    `verifying HmacV1 over 512 B with two keys: p50 ${quantile(warm, 0.5).toFixed(1)} µs, p95 ` +
+      `${quantile(warm, 0.95).toFixed(1)} µs, p99 ${quantile(warm, 0.99).toFixed(1)} µs`,
+  );
   return Promise.resolve();
 }
 
 async function idlePartners(): Promise<void> {
   const [port = 0] = await sink.open([0]);
   const url = `http://127.0.0.1:${port}/webhooks/v1/x`;
-  const some = (count: number) => configOf(...Array.from({ length: count }, (_, n) => partnerConfig(`p${n}`, url, { timeoutMs: 30_000 })));
-  for (const [prefix, count] of [["one", 1], ["many", partnerCount]] as const) {
+  const some = (count: number) =>
+    configOf(...Array.from({ length: count }, (_, n) => partnerConfig(`p${n}`, url, { timeoutMs: 30_000 })));
+  for (const [prefix, count] of [
+    ["one", 1],
+    ["many", partnerCount],
+  ] as const) {
     await sink.forget();
     const { pid, readyMs, stop } = await startWorker(prefix, some(count));
     const { deliveries } = createLayout(prefix).streams;
-    const consumers = async () => (await nats.manager.streams.info(deliveries)).state.consumer_count === Math.min(count, 800 + 64);
+    const consumers = async () =>
+      (await nats.manager.streams.info(deliveries)).state.consumer_count === Math.min(count, 800 + 64);
     const startedAt = performance.now();
-    await waitFor(async () => (await consumers()) || performance.now() - startedAt > 30_000, { timeoutMs, what: "consumers" });
+    await waitFor(async () => (await consumers()) || performance.now() - startedAt > 30_000, {
+      timeoutMs,
+      what: "consumers",
+    });
     await sleep(5_000);
     const before = { worker: cpuSeconds(pid), nats: cpuSeconds(server.pid) };
     await sleep(10_000);
     const percent = (used: number): string => (used * 10).toFixed(1);
-    console.log(`${count} partners, idle: ready after ${(readyMs / 1_000).toFixed(1)} s; resident ${residentMebibytes(pid).toFixed(0)} MiB, nats ${residentMebibytes(server.pid).toFixed(0)} MiB; CPU ${percent(cpuSeconds(pid) - before.worker)} %, nats ${percent(cpuSeconds(server.pid) - before.nats)} %`);
+    console.log(
+      `${count} partners, idle: ready after ${(readyMs / 1_000).toFixed(1)} s; resident ` +
+        `${residentMebibytes(pid).toFixed(0)} MiB, nats ${residentMebibytes(server.pid).toFixed(0)} MiB; CPU ` +
+        `${percent(cpuSeconds(pid) - before.worker)} %, nats ${percent(cpuSeconds(server.pid) - before.nats)} %`,
+    );
     await stop();
   }
 }
@@ -131,13 +151,26 @@ async function deadPartner(): Promise<void> {
   await sink.forget();
   const dead = partnerConfig("dead", "http://127.0.0.1:9/webhooks/v1/x");
   const well = partnerConfig("well", `http://127.0.0.1:${port}/webhooks/v1/x`, { timeoutMs: 30_000 });
-  const engine = await startEngine(server.url, configOf({ ...dead, state: "Paused" }, { ...well, state: "Paused" }), { settings: streamsOf(prefix) });
+  const engine = await startEngine(server.url, configOf({ ...dead, state: "Paused" }, { ...well, state: "Paused" }), {
+    settings: streamsOf(prefix),
+  });
   const stream = createDeliveriesStream(engine.nats, createLayout(prefix));
   const token = partnerToken(dead.uid);
   const body = eventBytes("e");
   await forEach(retryCount, async (n) => {
     const did = deliveryId("acme", `d-${n}`, dead.uid);
-    const item = { did, partner: token, tenant: "acme", eventId: `d-${n}`, type: "a.b", acceptedAtMs: Date.now(), generation: 0, attempt: 2, hop: 0, attemptsBefore: 0 };
+    const item = {
+      did,
+      partner: token,
+      tenant: "acme",
+      eventId: `d-${n}`,
+      type: "a.b",
+      acceptedAtMs: Date.now(),
+      generation: 0,
+      attempt: 2,
+      hop: 0,
+      attemptsBefore: 0,
+    };
     const delivery = { lane: token, partner: token, did, messageId: messageId(item), headers: itemHeaders(item), body };
     const held = { subject: `${prefix}.dlv.${token}.${token}.${did}`, seq: 0 };
     await untilAnswered(() => stream.schedule(delivery, held, Date.now() + 3_600_000));
@@ -151,14 +184,22 @@ async function deadPartner(): Promise<void> {
   const serverMs = performance.now() - startedAt;
   const { readyMs, stop } = await startWorker(prefix, configOf(dead, well));
   const waits: number[] = [];
-  const publisher = await startEngine(server.url, configOf({ ...dead, state: "Paused" }, { ...well, state: "Paused" }), { settings: streamsOf(prefix), podId: "publisher" });
+  const publisher = await startEngine(
+    server.url,
+    configOf({ ...dead, state: "Paused" }, { ...well, state: "Paused" }),
+    { settings: streamsOf(prefix), podId: "publisher" },
+  );
   for (let n = 0; n < 100; n += 1) {
     const sentAt = performance.now();
     await publisher.ingest(eventBytes(`w-${n}`));
     await waitFor(async () => (await sink.count()).distinct > n, { timeoutMs, what: "the other partner", pollMs: 1 });
     waits.push(performance.now() - sentAt);
   }
-  console.log(`${retryCount} retries of a dead partner, everything killed: nats ready after ${(serverMs / 1_000).toFixed(1)} s, worker ${(readyMs / 1_000).toFixed(1)} s later; another partner then ${quantilesText(waits)}; nats ${residentMebibytes(server.pid).toFixed(0)} MiB`);
+  console.log(
+    `${retryCount} retries of a dead partner, everything killed: nats ready after ` +
+      `${(serverMs / 1_000).toFixed(1)} s, worker ${(readyMs / 1_000).toFixed(1)} s later; another partner then ` +
+      `${quantilesText(waits)}; nats ${residentMebibytes(server.pid).toFixed(0)} MiB`,
+  );
   await publisher.stop();
   await stop();
 }
@@ -166,7 +207,10 @@ async function deadPartner(): Promise<void> {
 async function lookUp(): Promise<void> {
   const prefix = "look";
   const settings = streamsOf(prefix);
-  const large = { ...settings, streams: { ...settings.streams, events: { maxAgeSeconds: 3_600, maxBytes: 4 * 1024 ** 3 } } };
+  const large = {
+    ...settings,
+    streams: { ...settings.streams, events: { maxAgeSeconds: 3_600, maxBytes: 4 * 1024 ** 3 } },
+  };
   const engine = await startEngine(server.url, configOf(), { settings: large });
   const history = async (id: string): Promise<number> => {
     const startedAt = performance.now();
@@ -187,7 +231,10 @@ async function lookUp(): Promise<void> {
   const seconds = (performance.now() - startedAt) / 1_000;
   const waits: number[] = [];
   for (let n = 0; n < 2_000; n += 1) waits.push(await history(`e-${Math.floor(Math.random() * eventCount)}`));
-  console.log(`look-up of an event among ${eventCount} (stored in ${seconds.toFixed(0)} s): ${quantilesText(waits)}; among one: ${quantilesText(reference)}`);
+  console.log(
+    `look-up of an event among ${eventCount} (stored in ${seconds.toFixed(0)} s): ${quantilesText(waits)}; among ` +
+      `one: ${quantilesText(reference)}`,
+  );
   console.log(`  nats: ${residentMebibytes(server.pid).toFixed(0)} MiB resident, ${before.toFixed(0)} MiB before`);
   await engine.stop();
 }

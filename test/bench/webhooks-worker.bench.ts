@@ -29,7 +29,9 @@ try {
   }
   const [worker, bare] = [rates.worker, rates.bare].map((values) => quantile(values, 0.5));
   const text = (values: readonly number[]): string => values.map((value) => value.toFixed(0)).join(", ");
-  console.log(`deliveries per CPU second, ${count} a turn: worker ${text(rates.worker)}; bare loop ${text(rates.bare)}`);
+  console.log(
+    `deliveries per CPU second, ${count} a turn: worker ${text(rates.worker)}; bare loop ${text(rates.bare)}`,
+  );
   console.log(`  ratio of the medians: ${((worker ?? 0) / (bare ?? 1)).toFixed(2)}`);
 } finally {
   await sink.stop();
@@ -46,7 +48,14 @@ async function measure(file: string, turn: number): Promise<number> {
     timeoutMs: 30_000,
   });
   await fill(prefix, configOf({ ...partner, state: "Paused" }));
-  const order: WorkerOrder & BareOrder = { url: server.url, prefix, podId: "pod-1", config: configOf(partner), count, port };
+  const order: WorkerOrder & BareOrder = {
+    url: server.url,
+    prefix,
+    podId: "pod-1",
+    config: configOf(partner),
+    count,
+    port,
+  };
   const child = fork(new URL(file, import.meta.url), [JSON.stringify(order)]);
   await once(child, "message");
   const before = cpuSeconds(child.pid ?? 0);
@@ -54,7 +63,10 @@ async function measure(file: string, turn: number): Promise<number> {
   await waitFor(async () => (await sink.count()).distinct >= count, { timeoutMs, what: "every delivery", pollMs: 50 });
   const nats = await connectNats({ servers: [server.url] });
   const stream = createLayout(prefix).streams.deliveries;
-  await waitFor(async () => (await nats.manager.streams.info(stream)).state.messages === 0, { timeoutMs, what: "acks" });
+  await waitFor(async () => (await nats.manager.streams.info(stream)).state.messages === 0, {
+    timeoutMs,
+    what: "acks",
+  });
   await nats.drain();
   const rate = (count - already) / (cpuSeconds(child.pid ?? 0) - before);
   const gone = once(child, "exit");

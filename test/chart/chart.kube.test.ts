@@ -14,7 +14,8 @@ const foreign = ["ServiceMonitor", "PodMonitor", "PrometheusRule", "ScaledObject
 
 /** What kube-score would have otherwise, and why it is not. */
 const waived: Readonly<Record<string, string>> = {
-  "container-image-pull-policy": "tags are versions that never move, and a node that cannot reach the registry still starts a pod",
+  "container-image-pull-policy":
+    "tags are versions that never move, and a node that cannot reach the registry still starts a pod",
   "container-resources": "a limit on CPU throttles what a request on it already shares out; memory is limited",
   "networkpolicy-targets-pod": "policies of parts that are elsewhere or not running select no pod of the rendered ones",
 };
@@ -49,7 +50,14 @@ describe("the chart passes", () => {
     for (const [name, values] of Object.entries(variants)) {
       const file = await written(`${name.replaceAll(" ", "-")}.yaml`, await rendered("helm", values));
       const location = join(schemas, "{{.ResourceKind}}{{.KindSuffix}}.json");
-      const verdict = await judged("kubeconform", ["-summary", "-schema-location", location, "-skip", foreign.join(","), file]);
+      const verdict = await judged("kubeconform", [
+        "-summary",
+        "-schema-location",
+        location,
+        "-skip",
+        foreign.join(","),
+        file,
+      ]);
       expect({ name, verdict }).toEqual({ name, verdict: "good" });
     }
   });
@@ -58,7 +66,12 @@ describe("the chart passes", () => {
     await api.kubectl(["create", "namespace", "demo"]);
     for (const name of ["as it comes", "with a cluster of NATS and everything that only needs Kubernetes"]) {
       const file = await written("apply.yaml", await rendered("helm", variants[name] ?? []));
-      const { code, stderr } = await api.kubectl(["apply", "--dry-run=server", "--namespace=demo", `--filename=${file}`]);
+      const { code, stderr } = await api.kubectl([
+        "apply",
+        "--dry-run=server",
+        "--namespace=demo",
+        `--filename=${file}`,
+      ]);
       expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: "" });
     }
   });
@@ -71,14 +84,21 @@ describe("the chart passes", () => {
 });
 
 describe("the chart", () => {
-  test.each(["small", "production", "multi-region", "external-nats"])("takes the values of docs/recipes/values-%s.yaml", async (name) => {
-    const values = fileURLToPath(new URL(`../../docs/recipes/values-${name}.yaml`, import.meta.url));
-    expect(await judged("helm", ["lint", "--strict", "--values", values, "."])).toBe("good");
-  });
+  test.each(["small", "production", "multi-region", "external-nats"])(
+    "takes the values of docs/recipes/values-%s.yaml",
+    async (name) => {
+      const values = fileURLToPath(new URL(`../../docs/recipes/values-${name}.yaml`, import.meta.url));
+      expect(await judged("helm", ["lint", "--strict", "--values", values, "."])).toBe("good");
+    },
+  );
 
   test.each(Object.keys(variants))("keeps variables of Services out of every pod, %s", async (name) => {
-    const documents = parseAllDocuments(await rendered("helm", variants[name] ?? [])).map((document) => document.toJS() as Manifest | null);
-    const pods = documents.flatMap((manifest) => (manifest?.kind === "Pod" ? manifest.spec : manifest?.spec?.template?.spec) ?? []);
+    const documents = parseAllDocuments(await rendered("helm", variants[name] ?? [])).map(
+      (document) => document.toJS() as Manifest | null,
+    );
+    const pods = documents.flatMap(
+      (manifest) => (manifest?.kind === "Pod" ? manifest.spec : manifest?.spec?.template?.spec) ?? [],
+    );
     expect(pods.length).toBeGreaterThan(1);
     expect(pods.map(({ enableServiceLinks }) => enableServiceLinks)).toEqual(pods.map(() => false));
   });
@@ -98,7 +118,9 @@ describe("the chart", () => {
   test("has the page that helm-docs writes", async () => {
     const copy = await copiedChart(join(folder.path, "docs"));
     expect(await judged("helm-docs", ["--chart-search-root", copy])).toBe("good");
-    expect(await readFile(join(chartFolder, "README.md"), "utf8")).toBe(await readFile(join(copy, "README.md"), "utf8"));
+    expect(await readFile(join(chartFolder, "README.md"), "utf8")).toBe(
+      await readFile(join(copy, "README.md"), "utf8"),
+    );
   });
 
   test.each([
@@ -108,10 +130,18 @@ describe("the chart", () => {
     ["credentials in a URL", "externalNats.url=tls://user:secret@nats:4222", "url"],
     ["a setting that there is not", "settings.stream.prefix=hg", "stream"],
     ["no NATS at all", "nats.enabled=false", "externalNats.url has to name a NATS"],
-    ["more copies of a stream than servers", "settings.streams.replicas=3", "settings.streams.replicas is 3 and nats.replicas is 1"],
+    [
+      "more copies of a stream than servers",
+      "settings.streams.replicas=3",
+      "settings.streams.replicas is 3 and nats.replicas is 1",
+    ],
     ["every tenant for every namespace", "watch.allNamespaces=true", "policy.acceptOpenGrants=true"],
     ["every tenant for each of two namespaces", "watch.namespaces={one,two}", "policy.acceptOpenGrants=true"],
-    ["the chart's test where nobody looks", "tests.enabled=true,watch.namespaces={one}", "tests.enabled needs demo, the release's namespace, among watch.namespaces"],
+    [
+      "the chart's test where nobody looks",
+      "tests.enabled=true,watch.namespaces={one}",
+      "tests.enabled needs demo, the release's namespace, among watch.namespaces",
+    ],
   ])("refuses %s by its name", async (_what, value, named) => {
     await expect(rendered("helm", [value])).rejects.toThrow(named);
   });
@@ -135,6 +165,8 @@ async function written(name: string, text: string): Promise<string> {
 
 /** The documents without order, since the two sort kinds differently, and without passwords and certificates. */
 function sorted(manifests: string): readonly string[] {
-  const documents = manifests.split(/^---$/mu).map((document) => document.replaceAll(/^ {2}(?:\S+\.(?:crt|key)|runtime|backup|system): \S{20,}$/gmu, "").trim());
+  const documents = manifests
+    .split(/^---$/mu)
+    .map((document) => document.replaceAll(/^ {2}(?:\S+\.(?:crt|key)|runtime|backup|system): \S{20,}$/gmu, "").trim());
   return documents.filter((document) => document !== "").sort();
 }

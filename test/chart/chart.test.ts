@@ -10,7 +10,9 @@ const read = (path: string): string => readFileSync(join(chartFolder, path), "ut
 
 describe("the chart", () => {
   test("holds the definitions of crds/, byte for byte, and no other", () => {
-    const names = readdirSync(crds).filter((name) => name.endsWith(".yaml")).sort();
+    const names = readdirSync(crds)
+      .filter((name) => name.endsWith(".yaml"))
+      .sort();
     expect(readdirSync(join(chartFolder, "files", "crds")).sort()).toEqual(names);
     for (const name of names) expect(read(`files/crds/${name}`)).toBe(readFileSync(join(crds, name), "utf8"));
   });
@@ -25,9 +27,16 @@ describe("the chart", () => {
 
   test("announces every kind and its latest change", () => {
     const { annotations } = parse(read("Chart.yaml")) as { readonly annotations: Readonly<Record<string, string>> };
-    const announced = parse(annotations["artifacthub.io/crds"] ?? "") as ReadonlyArray<{ readonly kind: string; readonly name: string }>;
-    const defined = readdirSync(crds).filter((name) => name.endsWith(".yaml")).map((name) => parse(readFileSync(join(crds, name), "utf8")) as Definition);
-    expect(announced.map(({ kind, name }) => `${kind} ${name}`).sort()).toEqual(defined.map(({ metadata, spec }) => `${spec.names.kind} ${metadata.name}`).sort());
+    const announced = parse(annotations["artifacthub.io/crds"] ?? "") as ReadonlyArray<{
+      readonly kind: string;
+      readonly name: string;
+    }>;
+    const defined = readdirSync(crds)
+      .filter((name) => name.endsWith(".yaml"))
+      .map((name) => parse(readFileSync(join(crds, name), "utf8")) as Definition);
+    expect(announced.map(({ kind, name }) => `${kind} ${name}`).sort()).toEqual(
+      defined.map(({ metadata, spec }) => `${spec.names.kind} ${metadata.name}`).sort(),
+    );
   });
 });
 

@@ -23,7 +23,9 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 async function checked(kind: "single" | "cluster"): Promise<string> {
-  const { code, stderr } = await run(process.execPath, [script, join(folder.path, "jetstream"), kind], { timeoutMs: 10_000 });
+  const { code, stderr } = await run(process.execPath, [script, join(folder.path, "jetstream"), kind], {
+    timeoutMs: 10_000,
+  });
   return code === 0 ? "good" : stderr.trim();
 }
 
@@ -39,7 +41,9 @@ describe("the volume of NATS is taken", () => {
     await connection.close();
     await server.stop();
     expect(await checked("single")).toBe("good");
-    expect(await checked("cluster")).toMatch(/^This volume holds what a single server \(nats\.replicas=1\) stored, .*nothing is lost\.$/u);
+    expect(await checked("cluster")).toMatch(
+      /^This volume holds what a single server \(nats\.replicas=1\) stored, .*nothing is lost\.$/u,
+    );
   });
 
   test("by a server of a cluster alone once one started", async () => {

@@ -53,18 +53,26 @@ async function opened(): Promise<{ readonly js: JetStreamClient; readonly jsm: J
 /** The path of a probe of NATS in the chart. */
 async function probed(name: "livenessProbe" | "readinessProbe"): Promise<string> {
   const documents = parseAllDocuments(await rendered("helm", [])).map((document) => document.toJS() as Manifest | null);
-  const container = documents.find((manifest) => manifest?.kind === "StatefulSet")?.spec?.template?.spec?.containers?.[0];
+  const container = documents.find((manifest) => manifest?.kind === "StatefulSet")?.spec?.template?.spec
+    ?.containers?.[0];
   return container?.[name].httpGet.path ?? "";
 }
 
 interface Manifest {
   readonly kind: string;
   readonly spec?: {
-    readonly template?: { readonly spec?: { readonly containers?: ReadonlyArray<Readonly<Record<"livenessProbe" | "readinessProbe", { readonly httpGet: { readonly path: string } }>>> } };
+    readonly template?: {
+      readonly spec?: {
+        readonly containers?: ReadonlyArray<
+          Readonly<Record<"livenessProbe" | "readinessProbe", { readonly httpGet: { readonly path: string } }>>
+        >;
+      };
+    };
   };
 }
 
-const statusOf = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${monitorPort}${path}`)).status;
+const statusOf = async (path: string): Promise<number> =>
+  (await fetch(`http://127.0.0.1:${monitorPort}${path}`)).status;
 
 /** Publishes until the server is unwell. Answers how many were acknowledged. */
 async function fill(js: JetStreamClient, subject: string, liveness: string): Promise<number> {

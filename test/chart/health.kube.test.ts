@@ -23,8 +23,25 @@ beforeAll(async () => {
 afterAll(() => folder.remove());
 
 const refused: Verdict = { ...good, accepted: { status: false, reason: "NotPermitted", message: "no" } };
-const inForce: Facts = { generation: 4, isPaused: false, isSuspended: false, columns: {}, verdict: good, isTooLarge: false, inForce: 4, isPublished: true, rollout: { kind: "programmed" }, disabled: undefined };
-const nothing: Facts = { ...inForce, verdict: undefined, inForce: undefined, isPublished: false, rollout: { kind: "waiting", untilMs: 0 } };
+const inForce: Facts = {
+  generation: 4,
+  isPaused: false,
+  isSuspended: false,
+  columns: {},
+  verdict: good,
+  isTooLarge: false,
+  inForce: 4,
+  isPublished: true,
+  rollout: { kind: "programmed" },
+  disabled: undefined,
+};
+const nothing: Facts = {
+  ...inForce,
+  verdict: undefined,
+  inForce: undefined,
+  isPublished: false,
+  rollout: { kind: "waiting", untilMs: 0 },
+};
 
 interface Row {
   readonly when: string;
@@ -41,16 +58,50 @@ const rows: readonly Row[] = [
   { when: "nobody has seen it", facts: undefined, flux: "InProgress", argo: "Progressing" },
   { when: "it was not looked at yet", facts: nothing, flux: "InProgress", argo: "Progressing" },
   { when: "it was edited since", facts: inForce, generation: 5, flux: "InProgress", argo: "Progressing" },
-  { when: "pods are about to obey it", facts: { ...inForce, rollout: { kind: "waiting", untilMs: 0 } }, flux: "InProgress", argo: "Progressing" },
-  { when: "a pod is behind", facts: { ...inForce, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } }, flux: "InProgress", argo: "Progressing" },
-  { when: "it is refused", facts: { ...nothing, verdict: refused, isPublished: true }, flux: "Failed", argo: "Degraded" },
-  { when: "it does not fit", facts: { ...nothing, verdict: good, isTooLarge: true, isPublished: true }, flux: "Failed", argo: "Degraded" },
-  { when: "the partner is disabled", facts: { ...inForce, disabled: "it answered 410" }, flux: "Failed", argo: "Degraded" },
-  { when: "it is paused at an earlier generation", facts: { ...inForce, isPaused: true, inForce: 3 }, flux: "InProgress", argo: "Progressing" },
+  {
+    when: "pods are about to obey it",
+    facts: { ...inForce, rollout: { kind: "waiting", untilMs: 0 } },
+    flux: "InProgress",
+    argo: "Progressing",
+  },
+  {
+    when: "a pod is behind",
+    facts: { ...inForce, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } },
+    flux: "InProgress",
+    argo: "Progressing",
+  },
+  {
+    when: "it is refused",
+    facts: { ...nothing, verdict: refused, isPublished: true },
+    flux: "Failed",
+    argo: "Degraded",
+  },
+  {
+    when: "it does not fit",
+    facts: { ...nothing, verdict: good, isTooLarge: true, isPublished: true },
+    flux: "Failed",
+    argo: "Degraded",
+  },
+  {
+    when: "the partner is disabled",
+    facts: { ...inForce, disabled: "it answered 410" },
+    flux: "Failed",
+    argo: "Degraded",
+  },
+  {
+    when: "it is paused at an earlier generation",
+    facts: { ...inForce, isPaused: true, inForce: 3 },
+    flux: "InProgress",
+    argo: "Progressing",
+  },
 ];
 
 function objectOf({ facts, generation = 4 }: Row): object {
-  const head = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner", metadata: { namespace: "shop", name: "acme", generation } };
+  const head = {
+    apiVersion: "heliograph.dev/v1alpha1",
+    kind: "WebhookPartner",
+    metadata: { namespace: "shop", name: "acme", generation },
+  };
   if (facts === undefined) return { ...head, status: unseen };
   const conditions = withTimes(decideConditions(facts), [], now);
   const observedGeneration = conditions.find(({ type }) => type === "Ready")?.observedGeneration;
@@ -59,7 +110,9 @@ function objectOf({ facts, generation = 4 }: Row): object {
 
 /** The Lua of each kind, by the name of its setting. */
 async function healthChecks(): Promise<ReadonlyMap<string, string>> {
-  const documents = parseAllDocuments(await readFile(recipe, "utf8")).map((document) => document.toJS() as { readonly kind: string; readonly data?: Readonly<Record<string, string>> });
+  const documents = parseAllDocuments(await readFile(recipe, "utf8")).map(
+    (document) => document.toJS() as { readonly kind: string; readonly data?: Readonly<Record<string, string>> },
+  );
   return new Map(documents.filter(({ kind }) => kind === "ConfigMap").flatMap(({ data = {} }) => Object.entries(data)));
 }
 
@@ -73,21 +126,32 @@ async function judged(lua: string, objects: readonly object[]): Promise<readonly
   await writeFile(file, JSON.stringify({ lua, objects }));
   const { code, stdout, stderr } = await run(await resolveTool("resource-health"), [file], { timeoutMs: judgeMsMax });
   if (code !== 0) throw new Error(stderr);
-  return stdout.trim().split("\n").map((line) => JSON.parse(line) as Judged);
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Judged);
 }
 
 describe("what a resource says is understood", () => {
   test("by Flux's kstatus and by Argo CD, with the Lua of the recipe, whatever has become of it", async () => {
     const [lua = ""] = (await healthChecks()).values();
     const verdicts = await judged(lua, rows.map(objectOf));
-    const said = rows.map(({ when }, index) => ({ when, flux: verdicts[index]?.flux.status, argo: verdicts[index]?.argo.status }));
+    const said = rows.map(({ when }, index) => ({
+      when,
+      flux: verdicts[index]?.flux.status,
+      argo: verdicts[index]?.argo.status,
+    }));
     expect(said).toEqual(rows.map(({ when, flux, argo }) => ({ when, flux, argo })));
     expect(verdicts[rows.findIndex(({ when }) => when === "it is refused")]?.argo.message).toBe("NotPermitted: no");
   });
 
   test("for each of the three kinds alike", async () => {
     const checks = await healthChecks();
-    expect([...checks.keys()].toSorted()).toEqual(["MetricCatalog", "QueryClassQuota", "WebhookPartner"].map((kind) => `resource.customizations.health.heliograph.dev_${kind}`));
+    expect([...checks.keys()].toSorted()).toEqual(
+      ["MetricCatalog", "QueryClassQuota", "WebhookPartner"].map(
+        (kind) => `resource.customizations.health.heliograph.dev_${kind}`,
+      ),
+    );
     expect(new Set(checks.values()).size).toBe(1);
   });
 });

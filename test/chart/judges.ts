@@ -9,7 +9,11 @@ const judgeMsMax = 60_000;
 
 /** Lets a program look at something; answers `good`, or what it said against it. */
 export async function judged(tool: ToolName, args: readonly string[], cwd = chartFolder): Promise<string> {
-  const { code, stdout, stderr } = await run(await resolveTool(tool), args, { cwd, timeoutMs: judgeMsMax, env: { NO_COLOR: "1" } });
+  const { code, stdout, stderr } = await run(await resolveTool(tool), args, {
+    cwd,
+    timeoutMs: judgeMsMax,
+    env: { NO_COLOR: "1" },
+  });
   return code === 0 ? "good" : `${stdout}\n${stderr}`.trim();
 }
 
@@ -58,7 +62,11 @@ export const variants: Readonly<Record<string, readonly string[]>> = {
 /** The manifests of a variant. @throws Error with what helm said */
 export async function rendered(tool: "helm" | "helm4", values: readonly string[]): Promise<string> {
   const flags = values.flatMap((value) => ["--set", value]);
-  const { code, stdout, stderr } = await run(await resolveTool(tool), ["template", "hg", chartFolder, "--namespace", "demo", ...flags], { timeoutMs: judgeMsMax });
+  const { code, stdout, stderr } = await run(
+    await resolveTool(tool),
+    ["template", "hg", chartFolder, "--namespace", "demo", ...flags],
+    { timeoutMs: judgeMsMax },
+  );
   if (code !== 0) throw new Error(stderr);
   return stdout;
 }

@@ -8,7 +8,11 @@ export interface Swagger {
 
 interface Definition {
   readonly properties?: Readonly<Record<string, object>>;
-  readonly "x-kubernetes-group-version-kind"?: ReadonlyArray<{ readonly group: string; readonly version: string; readonly kind: string }>;
+  readonly "x-kubernetes-group-version-kind"?: ReadonlyArray<{
+    readonly group: string;
+    readonly version: string;
+    readonly kind: string;
+  }>;
 }
 
 /**
@@ -17,13 +21,18 @@ interface Definition {
  */
 export async function writeSchemas({ definitions }: Swagger, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const closed = Object.entries(definitions).map(([name, definition]) => [name, withoutMore(name, definition)] as const);
+  const closed = Object.entries(definitions).map(
+    ([name, definition]) => [name, withoutMore(name, definition)] as const,
+  );
   await writeFile(join(folder, "definitions.json"), JSON.stringify({ definitions: Object.fromEntries(closed) }));
   for (const [key, definition] of Object.entries(definitions)) {
     for (const { group, version, kind } of definition["x-kubernetes-group-version-kind"] ?? []) {
       const schema = { $ref: `definitions.json#/definitions/${key}` };
       const [shortGroup = ""] = group.split(".");
-      const name = [kind, shortGroup, version].filter((part) => part !== "").join("-").toLowerCase();
+      const name = [kind, shortGroup, version]
+        .filter((part) => part !== "")
+        .join("-")
+        .toLowerCase();
       await writeFile(join(folder, `${name}.json`), JSON.stringify(schema));
     }
   }

@@ -17,11 +17,23 @@ afterAll(async () => {
   await api?.stop();
 });
 
-/** Runs helm on the release `heliograph`, as documented; answers what it printed. @throws Error with what it complained about */
+/**
+ * Runs helm on the release `heliograph`, as documented; answers what it printed. @throws Error with what it complained
+ * about
+ */
 async function helm(command: "install" | "upgrade" | "uninstall", namespace: string, set = ""): Promise<string> {
-  const chart = command === "uninstall" ? [] : [chartFolder, "--set", `crds.install=false${set === "" ? "" : `,${set}`}`];
-  const where = ["--kubeconfig", api.kubeconfig, "--namespace", namespace, ...(command === "install" ? ["--create-namespace"] : [])];
-  const { code, stdout, stderr } = await run(await resolveTool("helm"), [command, "heliograph", ...chart, ...where], { timeoutMs: helmMsMax });
+  const chart =
+    command === "uninstall" ? [] : [chartFolder, "--set", `crds.install=false${set === "" ? "" : `,${set}`}`];
+  const where = [
+    "--kubeconfig",
+    api.kubeconfig,
+    "--namespace",
+    namespace,
+    ...(command === "install" ? ["--create-namespace"] : []),
+  ];
+  const { code, stdout, stderr } = await run(await resolveTool("helm"), [command, "heliograph", ...chart, ...where], {
+    timeoutMs: helmMsMax,
+  });
   if (code !== 0) throw new Error(stderr);
   return stdout;
 }
@@ -29,8 +41,16 @@ async function helm(command: "install" | "upgrade" | "uninstall", namespace: str
 /** As the StatefulSet's controller makes it, which does not run here. */
 async function volume(namespace: string, index: number): Promise<void> {
   const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
-  const claim = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: `data-heliograph-nats-${index}` }, spec };
-  const { code, stderr } = await api.kubectl(["--namespace", namespace, "create", "--filename=-"], JSON.stringify(claim));
+  const claim = {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: `data-heliograph-nats-${index}` },
+    spec,
+  };
+  const { code, stderr } = await api.kubectl(
+    ["--namespace", namespace, "create", "--filename=-"],
+    JSON.stringify(claim),
+  );
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
 }
 
@@ -39,7 +59,13 @@ describe("the number of NATS servers", () => {
     await helm("install", "single");
     await expect(helm("upgrade", "single", three)).rejects.toThrow("nats.replicas cannot change from 1 to 3");
     await helm("upgrade", "single", "runtime.replicas=3");
-    const { stdout } = await api.kubectl(["--namespace", "single", "get", "statefulset/heliograph-nats", "--output=jsonpath={.spec.replicas}"]);
+    const { stdout } = await api.kubectl([
+      "--namespace",
+      "single",
+      "get",
+      "statefulset/heliograph-nats",
+      "--output=jsonpath={.spec.replicas}",
+    ]);
     expect(stdout).toBe("1");
 
     await helm("install", "cluster", three);
@@ -55,7 +81,9 @@ describe("the number of NATS servers", () => {
   test("counts for as long as its volumes are there, also after an uninstall", async () => {
     await api.kubectl(["create", "namespace", "kept"]);
     await volume("kept", 0);
-    await expect(helm("install", "kept", three)).rejects.toThrow("delete the PersistentVolumeClaims data-heliograph-nats-0 and so on");
+    await expect(helm("install", "kept", three)).rejects.toThrow(
+      "delete the PersistentVolumeClaims data-heliograph-nats-0 and so on",
+    );
     await volume("kept", 1);
     await expect(helm("install", "kept", one)).rejects.toThrow("nats.replicas cannot change from 3 to 1");
     await helm("install", "kept", three);

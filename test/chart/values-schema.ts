@@ -15,7 +15,10 @@ const logLevel = { enum: ["debug", "info", "warn", "error"] };
 const seconds = (minimum: number): Schema => ({ type: "integer", minimum, maximum: 3600 });
 const count = (minimum: number): Schema => ({ type: "integer", minimum, maximum: 1000 });
 const quantity = { type: "string", pattern: "^[0-9]+(?:\\.[0-9]+)?(?:[kMGTPE]i?)?$" };
-const kubernetesNames = { type: "array", items: { type: "string", pattern: "^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$" } };
+const kubernetesNames = {
+  type: "array",
+  items: { type: "string", pattern: "^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$" },
+};
 /** What Kubernetes itself checks when it is applied. */
 const kubernetesObject = { type: "object" };
 const kubernetesObjects = { type: "array", items: { type: "object" } };
@@ -83,7 +86,11 @@ const known: Readonly<Record<string, Schema>> = {
 
 /** Schema of the chart's values: what the defaults hold and nothing else. */
 export function valuesSchema(values: unknown): Schema {
-  return { $schema: "http://json-schema.org/draft-07/schema#", title: "Values of the Heliograph chart", ...schemaOf(values, []) };
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "Values of the Heliograph chart",
+    ...schemaOf(values, []),
+  };
 }
 
 function schemaOf(value: unknown, path: readonly string[]): Schema {

@@ -49,7 +49,10 @@ async function unpack(request: DebianTreeRequest, target: string, progress: Prog
   try {
     const [archives, tree] = [join(making, "archives"), join(making, "tree")];
     await Promise.all([mkdir(archives), mkdir(tree)]);
-    succeeded("apt-get download", await run("apt-get", ["download", ...names], { cwd: archives, timeoutMs: downloadMsMax }));
+    succeeded(
+      "apt-get download",
+      await run("apt-get", ["download", ...names], { cwd: archives, timeoutMs: downloadMsMax }),
+    );
     for (const archive of await readdir(archives)) {
       succeeded("dpkg -x", await run("dpkg", ["-x", join(archives, archive), tree], { timeoutMs: downloadMsMax }));
     }

@@ -9,5 +9,8 @@ export const nodeMissing = nodeProblems(machineFacts(nodeLayout()));
 /** `describe` for what needs a node of this machine: counted as skipped where there can be none. */
 export const describeOnNode = nodeMissing.length > 0 ? describe.skip : describe;
 
-/** `describe` for what runs on the cluster that `CLUSTER` chooses: counted as skipped where that is a node and there can be none. */
+/**
+ * `describe` for what runs on the cluster that `CLUSTER` chooses: counted as skipped where that is a node and there can
+ * be none.
+ */
 export const describeOnCluster = (await providerName()) === "node" ? describeOnNode : describe;

@@ -36,13 +36,17 @@ export async function buildWithBuildah(request: BuildRequest, progress: Progress
 /** The archive of `pauseImage`, built once. */
 export async function pauseArchive(progress: Progress): Promise<string> {
   const busybox = join(await nodePackages(progress), "usr", "bin");
-  const text = 'FROM scratch\nCOPY --from=busybox busybox /bin/busybox\nENTRYPOINT ["/bin/busybox", "sleep", "2147483647"]\n';
+  const text =
+    'FROM scratch\nCOPY --from=busybox busybox /bin/busybox\nENTRYPOINT ["/bin/busybox", "sleep", "2147483647"]\n';
   return builtOnce(pauseImage, "pause-image", text, { busybox }, progress);
 }
 
 /** The archive of an image with Node 24 and what it needs, built once. */
 async function baseArchive(progress: Progress): Promise<string> {
-  const rootfs = await debianTree({ name: "base-image-files", packages: libraries, withDependencies: false, finish, revision: 2 }, progress);
+  const rootfs = await debianTree(
+    { name: "base-image-files", packages: libraries, withDependencies: false, finish, revision: 2 },
+    progress,
+  );
   const text = [
     "FROM scratch",
     "COPY --from=rootfs / /",
@@ -55,7 +59,9 @@ async function baseArchive(progress: Progress): Promise<string> {
 }
 
 async function finish(tree: string): Promise<void> {
-  await Promise.all(["tmp", "etc", "root", "proc", "sys", "dev"].map((folder) => mkdir(join(tree, folder), { recursive: true })));
+  await Promise.all(
+    ["tmp", "etc", "root", "proc", "sys", "dev"].map((folder) => mkdir(join(tree, folder), { recursive: true })),
+  );
   await chmod(join(tree, "tmp"), 0o1777);
   await linkApplets(join(tree, "bin"));
   await writeFile(join(tree, "etc", "passwd"), "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/tmp:/bin/sh\n");
@@ -66,11 +72,20 @@ async function finish(tree: string): Promise<void> {
 /** Gives busybox the names of the programs that it can be. */
 async function linkApplets(bin: string): Promise<void> {
   const { stdout } = await run(join(bin, "busybox"), ["--list"], { timeoutMs: listMsMax });
-  const applets = stdout.trim().split("\n").filter((name) => name !== "busybox");
+  const applets = stdout
+    .trim()
+    .split("\n")
+    .filter((name) => name !== "busybox");
   await Promise.all(applets.map((name) => symlink("busybox", join(bin, name))));
 }
 
-async function builtOnce(tag: string, name: string, text: string, contexts: Contexts, progress: Progress): Promise<string> {
+async function builtOnce(
+  tag: string,
+  name: string,
+  text: string,
+  contexts: Contexts,
+  progress: Progress,
+): Promise<string> {
   const parts = [tag, text, contexts, process.version];
   const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, hashLength);
   const archive = join(cacheRoot(), `${name}-${hash}.tar`);
@@ -111,12 +126,14 @@ function buildahScript(request: BuildRequest, contexts: Contexts, work: string):
     [...bud, "--file", request.dockerfile, "--tag", request.tag, request.context],
     ["rm", "-f", request.archive],
     [...buildah, "push", "--quiet", request.tag, `docker-archive:${request.archive}:${request.tag}`],
-  ].map((command) => command.map(quoted).join(" ")).join("\n");
+  ]
+    .map((command) => command.map(quoted).join(" "))
+    .join("\n");
 }
 
 /**
- * On the cache's disk, because a temporary folder in memory would hold every layer of an image there. Folders of builders
- * that were killed go first.
+ * On the cache's disk, because a temporary folder in memory would hold every layer of an image there. Folders of
+ * builders that were killed go first.
  */
 async function inWorkFolder(work: (folder: string) => Promise<void>): Promise<void> {
   await mkdir(cacheRoot(), { recursive: true });

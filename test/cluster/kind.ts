@@ -14,8 +14,8 @@ const commandMsMax = 15 * 60_000;
 const outputLinesShown = 15;
 
 /**
- * A cluster of kind in Docker, for machines that have it. It was written from kind's documentation and has never been run,
- * for want of a machine with Docker.
+ * A cluster of kind in Docker, for machines that have it. It was written from kind's documentation and has never been
+ * run, for want of a machine with Docker.
  */
 export function kindProvider(env: Readonly<Record<string, string | undefined>> = process.env): ClusterProvider {
   const state = env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state");
@@ -34,7 +34,14 @@ export function kindProvider(env: Readonly<Record<string, string | undefined>> =
     },
     down: async (progress) => {
       progress("ending kind's cluster");
-      await succeed(await resolveTool("kind"), ["delete", "cluster", "--name", clusterName, "--kubeconfig", kubeconfig]);
+      await succeed(await resolveTool("kind"), [
+        "delete",
+        "cluster",
+        "--name",
+        clusterName,
+        "--kubeconfig",
+        kubeconfig,
+      ]);
       await rm(dirname(kubeconfig), { recursive: true, force: true });
     },
   };
@@ -50,7 +57,9 @@ async function kindCluster(kind: string, kubeconfig: string): Promise<Cluster> {
   };
 }
 
-/** Builds an image with Docker, from the base that kind uses unless another is named. @throws Error with its last lines */
+/**
+ * Builds an image with Docker, from the base that kind uses unless another is named. @throws Error with its last lines
+ */
 export async function buildWithDocker(request: BuildRequest): Promise<void> {
   const values = Object.entries({ BASE_IMAGE: baseImage, ...request.buildArgs });
   const args = values.flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]);

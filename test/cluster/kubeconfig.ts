@@ -3,7 +3,8 @@ import { resolveTool } from "../tools/resolve.ts";
 import type { Cluster, ClusterProvider } from "./cluster.ts";
 import { portForward } from "./port-forward.ts";
 
-const noImages = "The cluster of KUBECONFIG pulls its images itself: build and push them to a registry that it reaches.";
+const noImages =
+  "The cluster of KUBECONFIG pulls its images itself: build and push them to a registry that it reaches.";
 
 /**
  * A cluster that is there already and stays: `up` only asks whether it answers, `down` does nothing.

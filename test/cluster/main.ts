@@ -1,8 +1,8 @@
 import { clusterProvider } from "./provider.ts";
 
 /**
- * Starts or ends the cluster that `CLUSTER` chooses. Progress goes to standard error; the last line of `up`, and the only
- * one on standard output, is the path of the kubeconfig. A first Ctrl-C takes down what was started so far.
+ * Starts or ends the cluster that `CLUSTER` chooses. Progress goes to standard error; the last line of `up`, and the
+ * only one on standard output, is the path of the kubeconfig. A first Ctrl-C takes down what was started so far.
  */
 async function main(command: string | undefined): Promise<void> {
   const startMs = performance.now();

@@ -15,8 +15,8 @@ const packages = [
 ];
 
 /**
- * Debian's programs that the node and the image builder run, unpacked once into the tools' cache; answers the folder. They
- * run where `packagesScript` has been run, which makes them look installed.
+ * Debian's programs that the node and the image builder run, unpacked once into the tools' cache; answers the folder.
+ * They run where `packagesScript` has been run, which makes them look installed.
  */
 export function nodePackages(progress: Progress): Promise<string> {
   return debianTree({ name: "node-packages", packages, withDependencies: true, finish, revision: 1 }, progress);
@@ -42,15 +42,16 @@ export interface VarLib {
 }
 
 /**
- * What gives a mount namespace the packages and a `/run` and `/var/lib` of its own, as a shell script. This machine's files
- * stay as they are: the mounts are seen in that namespace only and end with it.
+ * What gives a mount namespace the packages and a `/run` and `/var/lib` of its own, as a shell script. This machine's
+ * files stay as they are: the mounts are seen in that namespace only and end with it.
  */
 export function packagesScript(tree: string, varLib: VarLib): string {
   const lower = (folder: string): string => quoted(`ro,lowerdir=${join(tree, folder)}:/${folder}`);
   return [
     `mount -t overlay -o ${lower("usr")} overlay /usr`,
     `mount -t overlay -o ${lower("etc")} overlay /etc`,
-    `mount -t overlay -o ${quoted(`lowerdir=/var/lib,upperdir=${varLib.upper},workdir=${varLib.work}`)} overlay /var/lib`,
+    `mount -t overlay -o ${quoted(`lowerdir=/var/lib,upperdir=${varLib.upper},workdir=${varLib.work}`)} overlay ` +
+      "/var/lib",
     "mount -t tmpfs -o mode=755 tmpfs /run",
     "",
   ].join("\n");

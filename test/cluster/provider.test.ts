@@ -13,6 +13,8 @@ describe("chooseProvider", () => {
   });
 
   test("refuses a name that it does not know, and says which it knows", () => {
-    expect(() => chooseProvider("minikube", true)).toThrow("CLUSTER=minikube is not known: use one of kind, node, kubeconfig.");
+    expect(() => chooseProvider("minikube", true)).toThrow(
+      "CLUSTER=minikube is not known: use one of kind, node, kubeconfig.",
+    );
   });
 });

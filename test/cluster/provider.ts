@@ -5,7 +5,9 @@ import { kubeconfigProvider } from "./kubeconfig.ts";
 import { nodeLayout } from "./node/layout.ts";
 import { nodeProvider } from "./node/node-cluster.ts";
 
-/** The ways to come by a cluster: kind in Docker, a node in namespaces of this machine, or one that is there already. */
+/**
+ * The ways to come by a cluster: kind in Docker, a node in namespaces of this machine, or one that is there already.
+ */
 export const providerNames = ["kind", "node", "kubeconfig"] as const;
 
 /** The name of a way to come by a cluster. */

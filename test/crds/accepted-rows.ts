@@ -7,13 +7,26 @@ export const acceptedRows: readonly Row[] = [
     { says: "has only what is required", set: {} },
     {
       says: "sends over plain http and says so",
-      set: { "endpoint.url": "http://127.0.0.1:8080", "networks.allowPlaintext": true, "networks.allowCidrs": ["127.0.0.1/32"] },
+      set: {
+        "endpoint.url": "http://127.0.0.1:8080",
+        "networks.allowPlaintext": true,
+        "networks.allowCidrs": ["127.0.0.1/32"],
+      },
     },
-    { says: "has an IPv6 address, a port and a placeholder", set: { "endpoint.url": "https://[2001:db8::1]:8443/v1/{domain}" } },
+    {
+      says: "has an IPv6 address, a port and a placeholder",
+      set: { "endpoint.url": "https://[2001:db8::1]:8443/v1/{domain}" },
+    },
     { says: "has the highest port", set: { "endpoint.url": "https://partner.example:65535/webhooks/v1" } },
     {
       says: "rotates its key",
-      set: { "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" }, notAfter: "2028-02-29T00:00:00.5Z" } },
+      set: {
+        "signing.keys[1]": {
+          id: "old",
+          secretRef: { name: "partner", key: "old" },
+          notAfter: "2028-02-29T00:00:00.5Z",
+        },
+      },
     },
     {
       says: "signs with two keys side by side",
@@ -23,12 +36,24 @@ export const acceptedRows: readonly Row[] = [
         "signing.keys[1]": { id: "old", secretRef: { name: "partner", key: "old" } },
       },
     },
-    { says: "subscribes to everything of events without a tenant", set: { "subscriptions[0].types": ["**"], "subscriptions[0].tenants": ["-"] } },
+    {
+      says: "subscribes to everything of events without a tenant",
+      set: { "subscriptions[0].types": ["**"], "subscriptions[0].tenants": ["-"] },
+    },
     { says: "waits equally long every time", set: { "retry.scheduleSeconds": [60, 60] } },
-    { says: "has a rate of one a second and a burst of another", set: { "delivery.ratePerSecond": 1, "delivery.burst": 10_000 } },
-    { says: "rests equally long every time", set: { circuitBreaker: { failures: 1, openSeconds: 3600, maxOpenSeconds: 3600 } } },
+    {
+      says: "has a rate of one a second and a burst of another",
+      set: { "delivery.ratePerSecond": 1, "delivery.burst": 10_000 },
+    },
+    {
+      says: "rests equally long every time",
+      set: { circuitBreaker: { failures: 1, openSeconds: 3600, maxOpenSeconds: 3600 } },
+    },
     { says: "keeps dead letters for a minute", set: { "deadLetter.retainSeconds": 60 } },
-    { says: "allows blocks with bits beyond the prefix", set: { "networks.allowCidrs": ["10.1.2.3/8", "2001:DB8::1/32", "::1.2.3.4/128"] } },
+    {
+      says: "allows blocks with bits beyond the prefix",
+      set: { "networks.allowCidrs": ["10.1.2.3/8", "2001:DB8::1/32", "::1.2.3.4/128"] },
+    },
     { says: "has members that are null", set: { networks: null, "endpoint.headers": null } },
   ]),
   ...rowsOf<Row>("MetricCatalog", [
@@ -47,7 +72,10 @@ export const acceptedRows: readonly Row[] = [
     { says: "has a step of one interval for a gauge", set: { "metrics[0].minStepSeconds": 15 } },
     { says: "has a step of two intervals for a counter", set: { ...counter, "metrics[0].minStepSeconds": 30 } },
     { says: "has a ratio", set: ratio },
-    { says: "has the percentiles and the sum of a histogram", set: { ...histogram, "metrics[0].aggregations": ["avg", "sum", "p50", "p95", "p99"] } },
+    {
+      says: "has the percentiles and the sum of a histogram",
+      set: { ...histogram, "metrics[0].aggregations": ["avg", "sum", "p50", "p95", "p99"] },
+    },
     {
       says: "has a native histogram",
       set: {
@@ -80,7 +108,10 @@ export const acceptedRows: readonly Row[] = [
     },
     {
       says: "has one tenant of a Mimir for all series",
-      set: { "stores[0].prometheus.flavour": "Mimir", "stores[0].prometheus.headers": [{ name: "X-Scope-OrgID", value: "platform" }] },
+      set: {
+        "stores[0].prometheus.flavour": "Mimir",
+        "stores[0].prometheus.headers": [{ name: "X-Scope-OrgID", value: "platform" }],
+      },
     },
     {
       says: "has a tenant header of its own and a token",
@@ -101,7 +132,11 @@ export const acceptedRows: readonly Row[] = [
             timeoutSeconds: 2,
             increases: "Plain",
             auth: { bearer: { secretRef: { name: "peer", key: "access" } } },
-            tls: { caSecretRef: { name: "ca", key: "root.crt" }, clientSecretRef: { name: "client" }, serverName: "latam.internal" },
+            tls: {
+              caSecretRef: { name: "ca", key: "root.crt" },
+              clientSecretRef: { name: "client" },
+              serverName: "latam.internal",
+            },
           },
         },
       },
@@ -110,14 +145,37 @@ export const acceptedRows: readonly Row[] = [
       says: "lets a Thanos answer from downsampled data",
       set: { "stores[0].prometheus.flavour": "Thanos", "stores[0].prometheus.maxSourceResolution": "1h" },
     },
-    { says: "has a sunset exactly when the grace period ends", set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-30T00:00:00Z" } },
-    { says: "has a sensitive metric with a role", set: { "metrics[0].sensitivity": "responsible-gaming", "metrics[0].requiredRole": "rg" } },
+    {
+      says: "has a sunset exactly when the grace period ends",
+      set: { ...deprecated, "metrics[0].sunsetAt": "2026-06-30T00:00:00Z" },
+    },
+    {
+      says: "has a sensitive metric with a role",
+      set: { "metrics[0].sensitivity": "responsible-gaming", "metrics[0].requiredRole": "rg" },
+    },
     { says: "has an SLO with the least that is said of one", set: { ...ratio, slos: [slo] } },
-    { says: "has an SLO over the bad events of a histogram", set: { ...histogram, slos: [{ ...slo, threshold: -0.5, counts: "Bad" }] } },
-    { says: "has an SLO with burn rates that its objective allows", set: { ...ratio, slos: [{ ...slo, objective: 0.9, burnRates: [9.99, 6, 3, 1] }] } },
-    { says: "has a public SLO of one tenant", set: { ...ratio, slos: [{ ...slo, public: true, publicTenants: ["lumen"] }] } },
-    { says: "changes a unit and its schemaVersion", replaces: {}, set: { "metrics[0].unit": "percent", schemaVersion: "2026-02" } },
-    { says: "changes a series and keeps its schemaVersion", replaces: {}, set: { "metrics[0].source.gauge.name": "cpu" } },
+    {
+      says: "has an SLO over the bad events of a histogram",
+      set: { ...histogram, slos: [{ ...slo, threshold: -0.5, counts: "Bad" }] },
+    },
+    {
+      says: "has an SLO with burn rates that its objective allows",
+      set: { ...ratio, slos: [{ ...slo, objective: 0.9, burnRates: [9.99, 6, 3, 1] }] },
+    },
+    {
+      says: "has a public SLO of one tenant",
+      set: { ...ratio, slos: [{ ...slo, public: true, publicTenants: ["lumen"] }] },
+    },
+    {
+      says: "changes a unit and its schemaVersion",
+      replaces: {},
+      set: { "metrics[0].unit": "percent", schemaVersion: "2026-02" },
+    },
+    {
+      says: "changes a series and keeps its schemaVersion",
+      replaces: {},
+      set: { "metrics[0].source.gauge.name": "cpu" },
+    },
   ]),
   ...rowsOf<Row>("QueryClassQuota", [
     { says: "has only what is required", set: { clients: undefined } },

@@ -115,7 +115,10 @@ describe("the API server", () => {
     const objects = rows.map((row) => plainObject(row.kind, row.set, nameOf(row)));
     const onlySpecs = ["-o", String.raw`jsonpath={.spec}{"\n"}`];
     const output = await mustRun(["create", "--dry-run=server", ...onlySpecs, "-f", "-"], listOf(objects));
-    const specs = output.trim().split("\n").map((line) => JSON.parse(line) as unknown);
+    const specs = output
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown);
     expect(specs).toEqual(objects.map((object) => validateResource(object).resource?.spec));
   });
 
@@ -133,6 +136,8 @@ describe("the API server", () => {
       expect(await mustRun(["explain", field])).toContain("DESCRIPTION");
     }
     await mustRun(["create", "-f", "-"], JSON.stringify(plainObject("WebhookPartner")));
-    expect(await mustRun(["get", "heliograph", "-o", "wide"])).toMatch(/NAME +READY +REASON +HOST +STATE +PROGRAMMED +SCHEME +AGE/u);
+    expect(await mustRun(["get", "heliograph", "-o", "wide"])).toMatch(
+      /NAME +READY +REASON +HOST +STATE +PROGRAMMED +SCHEME +AGE/u,
+    );
   });
 });

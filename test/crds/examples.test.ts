@@ -18,7 +18,10 @@ interface Secret {
 }
 
 const documents = readdirSync(folder).flatMap((file) =>
-  parseAllDocuments(readFileSync(`${folder}/${file}`, "utf8")).map((document) => ({ file, value: document.toJS() as unknown })),
+  parseAllDocuments(readFileSync(`${folder}/${file}`, "utf8")).map((document) => ({
+    file,
+    value: document.toJS() as unknown,
+  })),
 );
 const isSecret = (value: unknown): value is Secret => Reflect.get(Object(value), "kind") === "Secret";
 const objects = documents.filter(({ value }) => !isSecret(value));
@@ -65,7 +68,9 @@ describe("the examples", () => {
   });
 
   test("subscribe two partners to created and processed payouts (Webhook Event Delivery §2.1)", () => {
-    const types = config.partners.map(({ subscriptions }) => subscriptions.flatMap((subscription) => subscription.types));
+    const types = config.partners.map(({ subscriptions }) =>
+      subscriptions.flatMap((subscription) => subscription.types),
+    );
     expect(types).toEqual([
       ["payout.created", "payout.processed"],
       ["payout.created", "payout.processed"],
@@ -85,7 +90,10 @@ describe("the examples", () => {
     expect(metric.labels.toSorted()).toEqual(["region", "tenant", "environment", ...entry.labels].sort());
     const series = seriesOf(metric.source);
     expect(new Set(series.map(({ name }) => name))).toEqual(new Set([entry.series]));
-    const expected = entry.kind === "ratio" ? [matchersOf(entry.matchers, entry.numerator), matchersOf(entry.matchers)] : [matchersOf(entry.matchers)];
+    const expected =
+      entry.kind === "ratio"
+        ? [matchersOf(entry.matchers, entry.numerator), matchersOf(entry.matchers)]
+        : [matchersOf(entry.matchers)];
     expect(series.map(({ matchers }) => matchers.map(({ label, value }) => `${label}=${value}`))).toEqual(expected);
   });
 
@@ -93,7 +101,9 @@ describe("the examples", () => {
     const described = catalog.stores.map(({ name, region, labelMap }) => [name, { region, labelMap }]);
     const stores = Object.entries(demoStores).map(([name, { region, labelMap }]) => [name, { region, labelMap }]);
     expect(Object.fromEntries(described)).toEqual(Object.fromEntries(stores));
-    const intervals = Object.fromEntries(Object.entries(demoStores).map(([name, store]) => [name, store.intervalSeconds]));
+    const intervals = Object.fromEntries(
+      Object.entries(demoStores).map(([name, store]) => [name, store.intervalSeconds]),
+    );
     for (const { intervalSeconds } of catalog.metrics) expect(intervalSeconds).toEqual(intervals);
   });
 

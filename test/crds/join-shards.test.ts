@@ -8,19 +8,24 @@ import { compiled, first, keyOf, resourceOf } from "./compile/resources.ts";
 
 const counts: ShardCounts = { config: 4, keys: 2 };
 
-const secretsWith = (rotation: number) => new Map(["a", "b"].map((name, index) => [`default/${name}`, { hmac: keyOf(10 * rotation + index) }]));
+const secretsWith = (rotation: number) =>
+  new Map(["a", "b"].map((name, index) => [`default/${name}`, { hmac: keyOf(10 * rotation + index) }]));
 
 function partnerOf(name: string, maxInFlight: number): Resource {
-  return resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": name, "delivery.maxInFlight": maxInFlight }, { name });
+  return resourceOf(
+    "WebhookPartner",
+    { "signing.keys[0].secretRef.name": name, "delivery.maxInFlight": maxInFlight },
+    { name },
+  );
 }
 
-const shardsOf = (config: RuntimeConfig): readonly Shard[] => [...splitIntoShards(config, counts).values()].map(({ shard }) => shard);
+const shardsOf = (config: RuntimeConfig): readonly Shard[] =>
+  [...splitIntoShards(config, counts).values()].map(({ shard }) => shard);
 
 describe("joining", () => {
   const one = compiled([partnerOf("a", 1)], secretsWith(0)).config;
   const two = compiled([partnerOf("a", 2)], secretsWith(1)).config;
-  const only = (part: string, config: RuntimeConfig) =>
-    shardsOf(config).filter(({ shard }) => shard.startsWith(part));
+  const only = (part: string, config: RuntimeConfig) => shardsOf(config).filter(({ shard }) => shard.startsWith(part));
   const missing = {
     kind: "WebhookPartner",
     namespace: "default",
@@ -68,7 +73,10 @@ describe("joining", () => {
 });
 
 describe("a resource of a shape that this version cannot read", () => {
-  const good = compiled([partnerOf("a", 1), partnerOf("b", 1), resourceOf("QueryClassQuota", {}, { name: "q" })], secretsWith(0)).config;
+  const good = compiled(
+    [partnerOf("a", 1), partnerOf("b", 1), resourceOf("QueryClassQuota", {}, { name: "q" })],
+    secretsWith(0),
+  ).config;
   const [a] = good.partners;
 
   /** The shards with another value in the place of the partner `a`. */
@@ -94,7 +102,13 @@ describe("a resource of a shape that this version cannot read", () => {
     const { config, faults } = joinShards(withInstead(value));
     expect(config.partners.map(({ name }) => name)).toEqual(["b"]);
     expect(config.quotas).toEqual(good.quotas);
-    expect(faults).toMatchObject([{ kind: "WebhookPartner", reason: "NotObeyable", message: expect.stringMatching(/^this version cannot read it: ./u) }]);
+    expect(faults).toMatchObject([
+      {
+        kind: "WebhookPartner",
+        reason: "NotObeyable",
+        message: expect.stringMatching(/^this version cannot read it: ./u),
+      },
+    ]);
     expect(isReadable(value as ConfigShard["partners"][number])).toBe(false);
   });
 
@@ -105,7 +119,14 @@ describe("a resource of a shape that this version cannot read", () => {
   });
 
   test("is nothing special in the other kinds", () => {
-    const broken = shardsOf(good).map((shard) => ("partners" in shard ? { ...shard, quotas: shard.quotas.map(() => null) as unknown as ConfigShard["quotas"] } : shard));
-    expect(joinShards(broken)).toMatchObject({ config: { partners: good.partners, quotas: [] }, faults: [{ kind: "QueryClassQuota", name: "" }] });
+    const broken = shardsOf(good).map((shard) =>
+      "partners" in shard
+        ? { ...shard, quotas: shard.quotas.map(() => null) as unknown as ConfigShard["quotas"] }
+        : shard,
+    );
+    expect(joinShards(broken)).toMatchObject({
+      config: { partners: good.partners, quotas: [] },
+      faults: [{ kind: "QueryClassQuota", name: "" }],
+    });
   });
 });

@@ -6,8 +6,8 @@ function longNames(count: number, prefix: string, length: number): readonly stri
 }
 
 /**
- * A catalog with as many metrics, stores, references and SLOs as its lists hold, so far as etcd stores it: an object has
- * at most 1.5 MiB there.
+ * A catalog with as many metrics, stores, references and SLOs as its lists hold, so far as etcd stores it: an object
+ * has at most 1.5 MiB there.
  */
 export function largestCatalog(): PlainObject {
   const names = longNames(32, "store-", 63);
@@ -61,6 +61,11 @@ export function largestPartner(): PlainObject {
   const subscriptions = longNames(64, "subscription-", 63).map((name) => ({ name, types, tenants }));
   const headers = longNames(16, "x-header-", 64).map((name) => ({ name, value: "value" }));
   const allowCidrs = Array.from({ length: 32 }, (_, index) => `2001:db8:1111:2222:3333:4444:5555:${index}/128`);
-  const changes = { "signing.keys": keys, subscriptions, "endpoint.headers": headers, "networks.allowCidrs": allowCidrs };
+  const changes = {
+    "signing.keys": keys,
+    subscriptions,
+    "endpoint.headers": headers,
+    "networks.allowCidrs": allowCidrs,
+  };
   return plainObject("WebhookPartner", changes, "largest");
 }

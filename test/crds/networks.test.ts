@@ -47,7 +47,10 @@ describe("a block", () => {
     },
   );
 
-  test.each(["0.0.0.0/0", "169.0.0.0/8", "100.64.0.0/10", "::/0", "10.0.0.0/8"])("%s holds more than metadata", (text) => {
-    expect(isMetadata(cidr(text))).toBe(false);
-  });
+  test.each(["0.0.0.0/0", "169.0.0.0/8", "100.64.0.0/10", "::/0", "10.0.0.0/8"])(
+    "%s holds more than metadata",
+    (text) => {
+      expect(isMetadata(cidr(text))).toBe(false);
+    },
+  );
 });

@@ -25,18 +25,58 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     message: "the endpoint's URL is https, unless networks.allowPlaintext is true",
   },
   { says: "has a path for a URL", set: { "endpoint.url": "/webhooks/v1" }, field: url, message: absolute },
-  { says: "speaks something else than HTTP", set: { "endpoint.url": "ftp://partner.example/" }, field: url, message: absolute },
+  {
+    says: "speaks something else than HTTP",
+    set: { "endpoint.url": "ftp://partner.example/" },
+    field: url,
+    message: absolute,
+  },
   { says: "has a URL in capitals", set: { "endpoint.url": "HTTPS://partner.example/" }, field: url, message: absolute },
   { says: "has a URL without a host", set: { "endpoint.url": "https:///v1" }, field: url, message: absolute },
-  { says: "has a host in octal digits", set: { "endpoint.url": "https://0177.0.0.1/v1" }, field: url, message: authority },
-  { says: "has a host in hexadecimal digits", set: { "endpoint.url": "https://0x7f.1/v1" }, field: url, message: authority },
+  {
+    says: "has a host in octal digits",
+    set: { "endpoint.url": "https://0177.0.0.1/v1" },
+    field: url,
+    message: authority,
+  },
+  {
+    says: "has a host in hexadecimal digits",
+    set: { "endpoint.url": "https://0x7f.1/v1" },
+    field: url,
+    message: authority,
+  },
   { says: "has a number for a host", set: { "endpoint.url": "https://2130706433/v1" }, field: url, message: authority },
   { says: "has an octet above 255", set: { "endpoint.url": "https://10.0.0.256/v1" }, field: url, message: authority },
-  { says: "has a port above 65535", set: { "endpoint.url": "https://partner.example:65536/v1" }, field: url, message: authority },
-  { says: "has a placeholder in the host", set: { "endpoint.url": "https://{domain}.example/v1" }, field: url, message: authority },
-  { says: "has an IPv6 address with two gaps", set: { "endpoint.url": "https://[1::2::3]/v1" }, field: url, message: brackets },
-  { says: "has an IPv4 address in brackets", set: { "endpoint.url": "https://[10.0.0.1]/v1" }, field: url, message: brackets },
-  { says: "has a mapped IPv4 address in brackets", set: { "endpoint.url": "https://[::ffff:10.0.0.1]/v1" }, field: url, message: brackets },
+  {
+    says: "has a port above 65535",
+    set: { "endpoint.url": "https://partner.example:65536/v1" },
+    field: url,
+    message: authority,
+  },
+  {
+    says: "has a placeholder in the host",
+    set: { "endpoint.url": "https://{domain}.example/v1" },
+    field: url,
+    message: authority,
+  },
+  {
+    says: "has an IPv6 address with two gaps",
+    set: { "endpoint.url": "https://[1::2::3]/v1" },
+    field: url,
+    message: brackets,
+  },
+  {
+    says: "has an IPv4 address in brackets",
+    set: { "endpoint.url": "https://[10.0.0.1]/v1" },
+    field: url,
+    message: brackets,
+  },
+  {
+    says: "has a mapped IPv4 address in brackets",
+    set: { "endpoint.url": "https://[::ffff:10.0.0.1]/v1" },
+    field: url,
+    message: brackets,
+  },
   {
     says: "has a password in the URL",
     set: { "endpoint.url": "https://user:word@partner.example/v1" },
@@ -61,7 +101,12 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     field: url,
     message: "the only placeholder in the URL is {domain}",
   },
-  { says: "has a space in the URL", set: { "endpoint.url": "https://partner.example/v1/a b" }, field: url, message: characters },
+  {
+    says: "has a space in the URL",
+    set: { "endpoint.url": "https://partner.example/v1/a b" },
+    field: url,
+    message: characters,
+  },
   {
     says: "has two headers of one name",
     set: {
@@ -127,14 +172,22 @@ const partnerRules = rowsOf<RuleRow>("WebhookPartner", [
     field: "spec.retry.scheduleSeconds",
     message: "no wait is shorter than the one before it",
   },
-  ...["10.0.0.0", "10.0.0.0/33", "10.0.0.0/08", "010.0.0.0/8", "1.2.3/8", "::/129", "1::2::3/64", "::ffff:10.0.0.0/104", "fe80::1%eth0/64"].map(
-    (text) => ({
-      says: `allows ${text}`,
-      set: { "networks.allowCidrs": [text] },
-      field: "spec.networks.allowCidrs[0]",
-      message: cidr,
-    }),
-  ),
+  ...[
+    "10.0.0.0",
+    "10.0.0.0/33",
+    "10.0.0.0/08",
+    "010.0.0.0/8",
+    "1.2.3/8",
+    "::/129",
+    "1::2::3/64",
+    "::ffff:10.0.0.0/104",
+    "fe80::1%eth0/64",
+  ].map((text) => ({
+    says: `allows ${text}`,
+    set: { "networks.allowCidrs": [text] },
+    field: "spec.networks.allowCidrs[0]",
+    message: cidr,
+  })),
 ]);
 
 const oneKind = "a source is exactly one of gauge, counter, ratio and histogram";
@@ -285,31 +338,65 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
   },
   {
     says: "has an anchored counter in VictoriaMetrics",
-    set: { ...counter, "metrics[0].source.counter.increase": "Anchored", "stores[1].prometheus.flavour": "VictoriaMetrics" },
+    set: {
+      ...counter,
+      "metrics[0].source.counter.increase": "Anchored",
+      "stores[1].prometheus.flavour": "VictoriaMetrics",
+    },
     field: "spec.metrics[0].source",
     message: onlyPrometheus,
   },
   {
     says: "has a native histogram in VictoriaMetrics",
-    set: { ...histogram, ...p95, "metrics[0].source.histogram.type": "Native", "stores[1].prometheus.flavour": "VictoriaMetrics" },
+    set: {
+      ...histogram,
+      ...p95,
+      "metrics[0].source.histogram.type": "Native",
+      "stores[1].prometheus.flavour": "VictoriaMetrics",
+    },
     field: "spec.metrics[0].source",
     message: onlyPrometheus,
   },
   {
     says: "has an anchored ratio in VictoriaMetrics",
-    set: { ...ratio, "metrics[0].source.ratio.increase": "Anchored", "metrics[0].stores": ["latam"], "stores[1].prometheus.flavour": "VictoriaMetrics" },
+    set: {
+      ...ratio,
+      "metrics[0].source.ratio.increase": "Anchored",
+      "metrics[0].stores": ["latam"],
+      "stores[1].prometheus.flavour": "VictoriaMetrics",
+    },
     field: "spec.metrics[0].source",
     message: onlyPrometheus,
   },
   {
     says: "has a native histogram that is anchored",
-    set: { ...histogram, ...p95, "metrics[0].source.histogram.type": "Native", "metrics[0].source.histogram.increase": "Anchored" },
+    set: {
+      ...histogram,
+      ...p95,
+      "metrics[0].source.histogram.type": "Native",
+      "metrics[0].source.histogram.increase": "Anchored",
+    },
     field: "spec.metrics[0].source.histogram.increase",
     message: "the increase of a native histogram is Extrapolated",
   },
-  { says: "has a store without a scheme", set: { "stores[0].prometheus.url": "eu:9090" }, field: storeUrl, message: absolute },
-  { says: "has a store without a port after the colon", set: { "stores[0].prometheus.url": "http://eu:" }, field: storeUrl, message: authority },
-  { says: "has a store with a broken IPv6 address", set: { "stores[0].prometheus.url": "http://[:::]" }, field: storeUrl, message: brackets },
+  {
+    says: "has a store without a scheme",
+    set: { "stores[0].prometheus.url": "eu:9090" },
+    field: storeUrl,
+    message: absolute,
+  },
+  {
+    says: "has a store without a port after the colon",
+    set: { "stores[0].prometheus.url": "http://eu:" },
+    field: storeUrl,
+    message: authority,
+  },
+  {
+    says: "has a store with a broken IPv6 address",
+    set: { "stores[0].prometheus.url": "http://[:::]" },
+    field: storeUrl,
+    message: brackets,
+  },
   {
     says: "has a store with a password in its URL",
     set: { "stores[0].prometheus.url": "http://a:b@eu:9090" },
@@ -494,4 +581,11 @@ const quotaRules = rowsOf<RuleRow>("QueryClassQuota", [
 ]);
 
 /** Objects that break one rule each. Every rule of every kind has a row here, which a test asserts. */
-export const ruleRows: readonly RuleRow[] = [...partnerRules, ...catalogRules, ...storeRuleRows, ...sloRuleRows, ...peerRuleRows, ...quotaRules];
+export const ruleRows: readonly RuleRow[] = [
+  ...partnerRules,
+  ...catalogRules,
+  ...storeRuleRows,
+  ...sloRuleRows,
+  ...peerRuleRows,
+  ...quotaRules,
+];

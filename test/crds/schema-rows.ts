@@ -94,7 +94,8 @@ export const schemaRows: readonly SchemaRow[] = [
       set: { "metrics[0].labels": ["sessionId"] },
       field: "spec.metrics[0].labels[0]",
       reason: "NotSupported",
-      message: "labels[0] must be region, tenant, environment, service, psp, bank_group, geo, device, version or component",
+      message:
+        "labels[0] must be region, tenant, environment, service, psp, bank_group, geo, device, version or component",
     },
     {
       says: "has a step below 10 s (Operational Metrics API §8)",

@@ -31,7 +31,11 @@ function secretsWith(rotation: number): ReadonlyMap<string, Readonly<Record<stri
 }
 
 function partnerOf(name: string, secret: string, maxInFlight = 64): Resource {
-  return resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": secret, "delivery.maxInFlight": maxInFlight }, { name });
+  return resourceOf(
+    "WebhookPartner",
+    { "signing.keys[0].secretRef.name": secret, "delivery.maxInFlight": maxInFlight },
+    { name },
+  );
 }
 
 function quotaOf(name: string): Resource {
@@ -51,7 +55,11 @@ const configs: fc.Arbitrary<RuntimeConfig> = fc
     fc.integer({ min: 1, max: 3 }),
   )
   .map(([partners, quotas, catalogs, rotation, maxInFlight]) => {
-    const resources = [...partners.map((name) => partnerOf(name, name, maxInFlight)), ...quotas.map(quotaOf), ...catalogs.map(catalogOf)];
+    const resources = [
+      ...partners.map((name) => partnerOf(name, name, maxInFlight)),
+      ...quotas.map(quotaOf),
+      ...catalogs.map(catalogOf),
+    ];
     return compiled(resources, secretsWith(rotation)).config;
   });
 
@@ -72,7 +80,8 @@ describe("splitting", () => {
     fc.assert(
       fc.property(configs, fc.integer(), (config, seed) => {
         const shards = shardsOf(splitIntoShards(config, counts, "token"));
-        const shuffled = fc.sample(fc.shuffledSubarray([...shards], { minLength: shards.length }), { seed, numRuns: 1 })[0] ?? [];
+        const shuffled =
+          fc.sample(fc.shuffledSubarray([...shards], { minLength: shards.length }), { seed, numRuns: 1 })[0] ?? [];
         const joined = joinShards(shuffled);
         expect(canonicalJson(joined.config)).toBe(canonicalJson(config));
         expect(joined).toMatchObject({ faults: [], configzToken: "token" });
@@ -124,7 +133,8 @@ describe("splitting", () => {
 
   test("keeps key bytes and token out of the shards of resources", () => {
     const encoded = splitIntoShards(compiled([partnerOf("a", "a")], secretsWith(3)).config, counts, "the token");
-    const holding = (text: string) => [...encoded.values()].filter(({ bytes }) => gunzipSync(bytes).includes(text)).map(({ name }) => name);
+    const holding = (text: string) =>
+      [...encoded.values()].filter(({ bytes }) => gunzipSync(bytes).includes(text)).map(({ name }) => name);
     expect(holding(keyOf(30))).toEqual([shardOfMaterial(materialOf("default/a/hmac", keyOf(30)), counts)]);
     expect(holding("the token")).toEqual(["keys-00"]);
   });
@@ -136,7 +146,8 @@ describe("splitting", () => {
       expect(json).toBe(canonicalJson(JSON.parse(json)));
       expect(shard).toEqual(JSON.parse(json));
       expect(shard.shard).toBe(name);
-      for (const digest of Object.values("digests" in shard ? shard.digests : {})) expect(digest).toMatch(/^1:[0-9a-f]{16}$/u);
+      for (const digest of Object.values("digests" in shard ? shard.digests : {}))
+        expect(digest).toMatch(/^1:[0-9a-f]{16}$/u);
     }
   });
 
@@ -189,7 +200,11 @@ describe("a Secret of a shard", () => {
     ["no data", secretOf({ data: {} }), "there is no entry shard.json.gz"],
     ["another hash", secretOf({ sha256: "00" }), `the content's sha256 is ${sha256}, not 00`],
     ["no gzip", secretOf({ data: { [shardEntry]: "AAAA" } }), "the content cannot be read: "],
-    ["half of its bytes", secretOf({ data: { [shardEntry]: Buffer.from(bytes.slice(0, 40)).toString("base64") } }), "the content cannot be read: "],
+    [
+      "half of its bytes",
+      secretOf({ data: { [shardEntry]: Buffer.from(bytes.slice(0, 40)).toString("base64") } }),
+      "the content cannot be read: ",
+    ],
   ])("with %s is not obeyed", (_what, secret, error) => {
     expect(readShardSecret(secret, "config-00", counts).error?.startsWith(error)).toBe(true);
   });

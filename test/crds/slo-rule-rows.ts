@@ -2,7 +2,8 @@ import { counter, histogram, ratio, slo } from "./catalog-changes.ts";
 import { rowsOf, type RuleRow } from "./rows.ts";
 
 const uncounted = "an SLO's metric is a ratio or a classic histogram, since only those count events exactly";
-const unreachable = "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds";
+const unreachable =
+  "every burn rate is below 1 / (1 - objective), since errors burn no faster even when nothing succeeds";
 
 /** Catalogs whose objectives break one rule each. */
 export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", [
@@ -50,7 +51,12 @@ export const sloRuleRows: readonly RuleRow[] = rowsOf<RuleRow>("MetricCatalog", 
   },
   {
     says: "shows a sensitive metric to everybody (Operational Metrics API §5)",
-    set: { ...ratio, "metrics[0].sensitivity": "finance", "metrics[0].requiredRole": "finance", slos: [{ ...slo, public: true }] },
+    set: {
+      ...ratio,
+      "metrics[0].sensitivity": "finance",
+      "metrics[0].requiredRole": "finance",
+      slos: [{ ...slo, public: true }],
+    },
     field: "spec.slos[0].public",
     message: "a public SLO's metric is not sensitive",
   },

@@ -12,7 +12,9 @@ export function statusDefault(name: string): unknown {
 interface Definition {
   readonly spec: {
     readonly versions: ReadonlyArray<{
-      readonly schema: { readonly openAPIV3Schema: { readonly properties: { readonly status: { readonly default: unknown } } } };
+      readonly schema: {
+        readonly openAPIV3Schema: { readonly properties: { readonly status: { readonly default: unknown } } };
+      };
     }>;
   };
 }

@@ -13,7 +13,10 @@ const versions = readdirSync(folder);
 /** The specs that a released schema stored, defaults included. */
 function storedSpecs(version: string, kind: string): readonly object[] {
   const text = readFileSync(`${folder}/${version}/${kind}.jsonl`, "utf8");
-  return text.trimEnd().split("\n").map((line) => JSON.parse(line) as object);
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as object);
 }
 
 describe.each(versions)("what %s stored", (version) => {

@@ -32,8 +32,18 @@ describe("validateResource", () => {
 
   test("fills every default, the seed's retry schedule among them (Webhook Event Delivery §8)", () => {
     expect(validateResource(plainObject("WebhookPartner")).resource?.spec).toEqual({
-      endpoint: { url: "https://partner.example/webhooks/v1/payments", timeoutSeconds: 10, headers: [], idempotencySeconds: 259_200, verification: "None" },
-      signing: { scheme: "HmacV1", sideBySide: false, keys: [{ id: "current", secretRef: { name: "partner", key: "hmac" } }] },
+      endpoint: {
+        url: "https://partner.example/webhooks/v1/payments",
+        timeoutSeconds: 10,
+        headers: [],
+        idempotencySeconds: 259_200,
+        verification: "None",
+      },
+      signing: {
+        scheme: "HmacV1",
+        sideBySide: false,
+        keys: [{ id: "current", secretRef: { name: "partner", key: "hmac" } }],
+      },
       subscriptions: [{ name: "payouts", types: ["payout.*"], tenants: ["lumen"], producers: [] }],
       delivery: { maxInFlight: 64, maxBacklog: { messages: 200_000, bytes: 268_435_456 } },
       retry: {

@@ -16,7 +16,11 @@ const turnMsMax = 300_000;
 let turn: Server | undefined;
 
 beforeAll(async () => {
-  turn = await waitFor(() => listenOn(turnPort), { timeoutMs: turnMsMax, pollMs: 200, what: "the demo of another checkout to end" });
+  turn = await waitFor(() => listenOn(turnPort), {
+    timeoutMs: turnMsMax,
+    pollMs: 200,
+    what: "the demo of another checkout to end",
+  });
   await waitFor(allPortsFree, { timeoutMs: turnMsMax, pollMs: 200, what: "the ports of the demo to be free" });
 }, 2 * turnMsMax);
 afterAll(() => turn?.close());
@@ -28,7 +32,8 @@ function startDemo(...flags: readonly string[]): ChildProcessByStdio<null, Reada
 async function runDemoOnce(): Promise<{ readonly code: number | null; readonly text: string }> {
   const child = startDemo("--once");
   let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part: string) => (text += part));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (part: string) => (text += part));
   await once(child, "close");
   return { code: child.exitCode, text };
 }
@@ -48,21 +53,28 @@ async function allPortsFree(): Promise<boolean> {
   return true;
 }
 
-test("the demo shows deliveries, a retry, a dead letter and metrics, and leaves no port open", { timeout: demoMsMax }, async () => {
-  const { code, text } = await runDemoOnce();
-  expect(text).toContain("default/acme-payments: delivered");
-  expect(text).toContain("default/north-ledger: rejected, status_422");
-  expect(text).toContain("x-query-shards: asked=2, answered=2");
-  expect(code).toBe(0);
-  expect(await allPortsFree()).toBe(true);
-});
+test(
+  "the demo shows deliveries, a retry, a dead letter and metrics, and leaves no port open",
+  { timeout: demoMsMax },
+  async () => {
+    const { code, text } = await runDemoOnce();
+    expect(text).toContain("default/acme-payments: delivered");
+    expect(text).toContain("default/north-ledger: rejected, status_422");
+    expect(text).toContain("x-query-shards: asked=2, answered=2");
+    expect(code).toBe(0);
+    expect(await allPortsFree()).toBe(true);
+  },
+);
 
 test("a demo that stays up leaves no port open when its reader goes away", { timeout: demoMsMax }, async () => {
   const child = startDemo();
   let text = "";
   child.stderr.setEncoding("utf8").on("data", (part: string) => (text += part));
   child.stdout.setEncoding("utf8").on("data", (part: string) => (text += part));
-  await waitFor(() => text.includes("Heliograph obeys") || child.exitCode !== null, { timeoutMs: demoMsMax, what: "the demo to be up" });
+  await waitFor(() => text.includes("Heliograph obeys") || child.exitCode !== null, {
+    timeoutMs: demoMsMax,
+    what: "the demo to be up",
+  });
   expect(text).toContain("Heliograph obeys");
   child.stdout.destroy();
   await once(child, "close");

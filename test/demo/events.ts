@@ -16,7 +16,9 @@ export interface DemoEvent {
   readonly body: string;
 }
 
-/** The payout events of one tenant, each payout created and then processed. Source: seed "Webhook Event Delivery" §2.1. */
+/**
+ * The payout events of one tenant, each payout created and then processed. Source: seed "Webhook Event Delivery" §2.1.
+ */
 export function payoutEvents(nowMs: number): readonly DemoEvent[] {
   return payouts.flatMap(({ id, amountMinor, currency }, index) =>
     (["created", "processed"] as const).map((status, step) =>

@@ -4,7 +4,10 @@ import { runDemo } from "./run-demo.ts";
 
 const usage = "Usage: make demo [ARGS='--once --port PORT']";
 
-/** `make demo`: everything on this machine, until Ctrl-C; `--once` ends by itself with 0, or 1 when something was not so. */
+/**
+ * `make demo`: everything on this machine, until Ctrl-C; `--once` ends by itself with 0, or 1 when something was not
+ * so.
+ */
 async function main(): Promise<number> {
   const options = { once: { type: "boolean", default: false }, port: { type: "string", default: "18080" } } as const;
   const { values } = parseArgs({ options });
@@ -31,6 +34,8 @@ try {
   process.exitCode = await main();
 } catch (error) {
   const isUsage = error instanceof TypeError && "code" in error;
-  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n${isUsage ? `${usage}\n` : ""}`);
+  process.stderr.write(
+    `demo: ${error instanceof Error ? error.message : String(error)}\n${isUsage ? `${usage}\n` : ""}`,
+  );
   process.exitCode = isUsage ? 2 : 1;
 }

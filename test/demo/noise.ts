@@ -1,4 +1,6 @@
-/** A number in [0, 1) that depends on nothing but its arguments: the same noise on every machine and in every window. */
+/**
+ * A number in [0, 1) that depends on nothing but its arguments: the same noise on every machine and in every window.
+ */
 export function noise(seed: number, index: number): number {
   let bits = (seed ^ Math.imul(index, 0x9e3779b1)) >>> 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);

@@ -79,6 +79,8 @@ async function listen(server: Server, { name, port }: PartnerRole): Promise<void
   try {
     await once(server, "listening");
   } catch (error) {
-    throw new Error(`The partner ${name} cannot listen on port ${port}: end what uses it and try again.`, { cause: error });
+    throw new Error(`The partner ${name} cannot listen on port ${port}: end what uses it and try again.`, {
+      cause: error,
+    });
   }
 }

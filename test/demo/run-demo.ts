@@ -116,14 +116,17 @@ async function mintToken(folder: string): Promise<string> {
 
 async function stayUp({ signal, write }: DemoOptions, url: string, adminUrl: string, token: string): Promise<void> {
   const authorized = `-H "Authorization: Bearer $TOKEN"`;
-  const envelope = `{"event_id":"evt-mine-1","type":"payout.created","version":"2026-01-01","ts":"'$(date -u +%FT%T.000Z)'","tenant":"${tenant}","data":{"payout_id":"mine"}}`;
+  const envelope =
+    `{"event_id":"evt-mine-1","type":"payout.created","version":"2026-01-01","ts":"'$(date -u ` +
+    `+%FT%T.000Z)'","tenant":"${tenant}","data":{"payout_id":"mine"}}`;
   const lines = [
     "\n== It stays up until Ctrl-C. Try:",
     `TOKEN=${token}`,
     `curl -s ${authorized} -H 'Content-Type: application/json' -d '${envelope}' ${url}/events`,
     `curl -s ${authorized} ${url}/webhooks/events/evt-mine-1`,
     `curl -sgi ${authorized} "${url}/v1/metrics/query?metric=deposits_success_pct&group_by=psp&filter[region]=eu"`,
-    `curl -sg ${authorized} "${url}/v1/metrics/instant?metric=queue_consumer_lag&group_by=component&filter[region]=latam"`,
+    `curl -sg ${authorized} "${url}/v1/metrics/instant?metric=queue_consumer_lag&group_by=component&` +
+      `filter[region]=latam"`,
     `curl -s ${authorized} ${url}/v1/metrics/catalog`,
     `curl -s ${adminUrl}/metrics`,
   ];

@@ -50,8 +50,20 @@ export const seriesCatalog: readonly SeriesCatalogEntry[] = [
     unit: "ratio",
     labels: ["service", "component"],
   },
-  { metric: "queue_consumer_lag", kind: "gauge", series: "queue_consumer_lag", unit: "messages", labels: ["component"] },
-  { metric: "db_replication_lag", kind: "gauge", series: "db_replication_lag_seconds", unit: "s", labels: ["component"] },
+  {
+    metric: "queue_consumer_lag",
+    kind: "gauge",
+    series: "queue_consumer_lag",
+    unit: "messages",
+    labels: ["component"],
+  },
+  {
+    metric: "db_replication_lag",
+    kind: "gauge",
+    series: "db_replication_lag_seconds",
+    unit: "s",
+    labels: ["component"],
+  },
   {
     metric: "psp_soft_decline_rate",
     kind: "ratio",

@@ -23,13 +23,18 @@ async function ask(query: string): Promise<number> {
 
 test("Prometheus holds every sample of the demo's series", async () => {
   const lines = [...openMetrics({ store: "eu", startMs, endMs })].join("").split("\n");
-  const written = Map.groupBy(lines.filter((line) => /^\w+\{/u.test(line)), (line) => line.split("{", 1)[0] ?? "");
+  const written = Map.groupBy(
+    lines.filter((line) => /^\w+\{/u.test(line)),
+    (line) => line.split("{", 1)[0] ?? "",
+  );
   expect(written.size).toBeGreaterThan(15);
   for (const [name, samples] of written) expect(await ask(`sum(count_over_time(${name}[2h]))`)).toBe(samples.length);
 });
 
 test("Prometheus reads the demo's histograms as histograms", async () => {
-  const p99 = await ask("histogram_quantile(0.99, sum by (le) (increase(bet_settle_duration_milliseconds_bucket[30m])))");
+  const p99 = await ask(
+    "histogram_quantile(0.99, sum by (le) (increase(bet_settle_duration_milliseconds_bucket[30m])))",
+  );
   expect(p99).toBeGreaterThan(200);
   expect(p99).toBeLessThan(6_400);
 });

@@ -50,19 +50,24 @@ describe.each(stores)("the store %s", (store) => {
     expect(declared).toEqual([...new Set(declared)]);
   });
 
-  test.each(seriesCatalog)("holds $metric as the catalog says", ({ kind, series, labels, matchers = {}, numerator = {} }) => {
-    const names = kind === "histogram" ? [`${series}_bucket`, `${series}_sum`, `${series}_count`] : [series];
-    for (const name of names) {
-      const members = all.filter((one) => one.name === name && matches(one, matchers));
-      expect(members.length).toBeGreaterThan(0);
-      expect(members.some((one) => matches(one, numerator))).toBe(true);
-      const carried = ["region", "tenant", "environment", ...labels].map(inStore);
-      for (const one of members) expect(Object.keys(one.labels)).toEqual(expect.arrayContaining(carried));
-    }
-  });
+  test.each(seriesCatalog)(
+    "holds $metric as the catalog says",
+    ({ kind, series, labels, matchers = {}, numerator = {} }) => {
+      const names = kind === "histogram" ? [`${series}_bucket`, `${series}_sum`, `${series}_count`] : [series];
+      for (const name of names) {
+        const members = all.filter((one) => one.name === name && matches(one, matchers));
+        expect(members.length).toBeGreaterThan(0);
+        expect(members.some((one) => matches(one, numerator))).toBe(true);
+        const carried = ["region", "tenant", "environment", ...labels].map(inStore);
+        for (const one of members) expect(Object.keys(one.labels)).toEqual(expect.arrayContaining(carried));
+      }
+    },
+  );
 
   test("carries only governed labels and those that the catalog matches on", () => {
-    const matched = seriesCatalog.flatMap(({ matchers = {}, numerator = {} }) => Object.keys({ ...matchers, ...numerator }));
+    const matched = seriesCatalog.flatMap(({ matchers = {}, numerator = {} }) =>
+      Object.keys({ ...matchers, ...numerator }),
+    );
     const known = new Set([...labelNames.map(inStore), ...matched, "le"]);
     const unknown = all.flatMap(({ labels }) => Object.keys(labels).filter((label) => !known.has(label)));
     expect(unknown).toEqual([]);
@@ -109,7 +114,11 @@ describe.each(stores)("the store %s", (store) => {
 test("two windows agree on what happens where they overlap", () => {
   const late = { store: "eu" as const, startMs: startMs + 3_600_000, endMs: startMs + 2 * 3_600_000 };
   const short = increases(read([...openMetrics(late)].join("")), late.startMs + 60_000, late.endMs);
-  const long = increases(read([...openMetrics({ store: "eu", startMs, endMs })].join("")), late.startMs + 60_000, late.endMs);
+  const long = increases(
+    read([...openMetrics({ store: "eu", startMs, endMs })].join("")),
+    late.startMs + 60_000,
+    late.endMs,
+  );
   const both = [...short].filter(([key]) => long.has(key));
   expect(both.length).toBeGreaterThan(100);
   expect(both.filter(([key, increase]) => Math.abs(increase - (long.get(key) ?? 0)) > 1)).toEqual([]);
@@ -117,7 +126,8 @@ test("two windows agree on what happens where they overlap", () => {
 
 test("one payment provider of latam joins late", () => {
   const series = read([...openMetrics({ store: "latam", startMs, endMs })].join(""));
-  const first = (psp: string): number => Math.min(...series.filter(({ labels }) => labels["psp"] === psp).map(({ points }) => points[0]?.[0] ?? 0));
+  const first = (psp: string): number =>
+    Math.min(...series.filter(({ labels }) => labels["psp"] === psp).map(({ points }) => points[0]?.[0] ?? 0));
   expect(first("pixora")).toBeLessThan(startMs / 1_000 + 60);
   expect(first("globalpay")).toBeGreaterThan(startMs / 1_000 + 3_600);
 });
@@ -126,15 +136,20 @@ test("the first payment provider declines more while it is in trouble", () => {
   const declines = (fromHour: number): number => {
     const from = Date.UTC(2026, 2, 10, 14, fromHour);
     const series = read([...openMetrics({ store: "eu", startMs: from, endMs: from + 1_800_000 })].join(""));
-    const authorizations = series.filter(({ name, labels }) => name === "psp_authorizations_total" && labels["psp"] === "nordpay");
-    const total = (members: readonly Series[]): number => members.reduce((sum, { points }) => sum + (points.at(-1)?.[1] ?? 0), 0);
+    const authorizations = series.filter(
+      ({ name, labels }) => name === "psp_authorizations_total" && labels["psp"] === "nordpay",
+    );
+    const total = (members: readonly Series[]): number =>
+      members.reduce((sum, { points }) => sum + (points.at(-1)?.[1] ?? 0), 0);
     return total(authorizations.filter(({ labels }) => labels["result"] === "soft_decline")) / total(authorizations);
   };
   expect(declines(15)).toBeGreaterThan(5 * declines(-45));
 });
 
 function matches({ labels }: Series, patterns: Readonly<Record<string, string>>): boolean {
-  return Object.entries(patterns).every(([label, pattern]) => new RegExp(`^(?:${pattern})$`, "u").test(labels[label] ?? ""));
+  return Object.entries(patterns).every(([label, pattern]) =>
+    new RegExp(`^(?:${pattern})$`, "u").test(labels[label] ?? ""),
+  );
 }
 
 function matchesExactly(labels: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean {

@@ -1,6 +1,13 @@
 import { noise, normalShareBelow, seedOf } from "./noise.ts";
 import { type DemoStore, type DemoStoreName, demoStores, demoTenants } from "./series-catalog.ts";
-import { type CounterFamily, type Dimensions, type Family, families, type GaugeFamily, type HistogramFamily } from "./series-families.ts";
+import {
+  type CounterFamily,
+  type Dimensions,
+  type Family,
+  families,
+  type GaugeFamily,
+  type HistogramFamily,
+} from "./series-families.ts";
 
 /** Which part of time to write, and of which store. */
 export interface SeriesWindow {
@@ -43,10 +50,10 @@ const slowFactor = 8;
 const lateStarter = { region: "latam", psp: "globalpay", windowShare: 0.4 };
 
 /**
- * The series of one store as OpenMetrics text, in pieces, family by family and each series in order of time. What happens
- * at an instant depends on the series and the instant alone, so that two windows agree on every increase where they
- * overlap, but for a rounded event; counters start with the window. Processes restart (counters go back to 0), some
- * scrapes fail for minutes, one provider joins late, and the first provider is in trouble from 14:10 to 14:50 UTC.
+ * The series of one store as OpenMetrics text, in pieces, family by family and each series in order of time. What
+ * happens at an instant depends on the series and the instant alone, so that two windows agree on every increase where
+ * they overlap, but for a rounded event; counters start with the window. Processes restart (counters go back to 0),
+ * some scrapes fail for minutes, one provider joins late, and the first provider is in trouble from 14:10 to 14:50 UTC.
  */
 export function* openMetrics(window: SeriesWindow): Generator<string> {
   const store = demoStores[window.store];
@@ -156,7 +163,9 @@ function* gaugeLines(family: GaugeFamily, target: Target, window: SeriesWindow):
 }
 
 function* histogramLines(family: HistogramFamily, target: Target, window: SeriesWindow): Generator<string> {
-  const bucketStarts = [...family.bounds.map(boundText), "+Inf"].map((le) => `${family.name}_bucket{${target.labels},le="${le}"} `);
+  const bucketStarts = [...family.bounds.map(boundText), "+Inf"].map(
+    (le) => `${family.name}_bucket{${target.labels},le="${le}"} `,
+  );
   const counts = new CarriedCounts(bucketStarts.length);
   const typical = typicalValues(family.bounds);
   let text = "";

@@ -44,7 +44,9 @@ export function createStage(baseUrl: string, write: (text: string) => void): Sta
 function reasonOf(body: unknown): string {
   const { code, detail = "", errors = [] } = body as ProblemBody;
   if (code === undefined) return "";
-  const fields = errors.filter((error) => error.detail !== detail).map((error) => `\n          ${error.field}: ${error.detail}`);
+  const fields = errors
+    .filter((error) => error.detail !== detail)
+    .map((error) => `\n          ${error.field}: ${error.detail}`);
   return `: ${code}: ${detail}${fields.join("")}`;
 }
 

@@ -18,7 +18,12 @@ interface Delivery {
   readonly partner: string;
   readonly state: string;
   readonly reason: string | null;
-  readonly attempts: readonly { readonly attempt: number; readonly at: string; readonly status: number | null; readonly duration_ms: number }[];
+  readonly attempts: readonly {
+    readonly attempt: number;
+    readonly at: string;
+    readonly status: number | null;
+    readonly duration_ms: number;
+  }[];
 }
 
 /** Refusals first, then events that arrive, one after a retry, and one that a partner rejects for good. */

@@ -12,7 +12,8 @@ import { Registry } from "prom-client";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 
 const program = fileURLToPath(new URL("main.ts", import.meta.url));
-const run = async (command: string, state: string) => await promisify(execFile)(process.execPath, [program, command, state]);
+const run = async (command: string, state: string) =>
+  await promisify(execFile)(process.execPath, [program, command, state]);
 
 let folder: TemporaryFolder | undefined;
 afterEach(async () => {
@@ -27,7 +28,11 @@ test("an API server for development serves the three kinds until it is ended, an
   const { stdout } = await run("up", state);
   expect(stdout).toMatch(/^\/.*kubeconfig\n$/u);
   const kubeconfig = stdout.trim();
-  const client = createKubeClient({ kubeConfig: loadKubeConfig({ path: kubeconfig }), userAgent: "test", metrics: createKubeMetrics(new Registry()) });
+  const client = createKubeClient({
+    kubeConfig: loadKubeConfig({ path: kubeconfig }),
+    userAgent: "test",
+    metrics: createKubeMetrics(new Registry()),
+  });
   for (const kind of kindsInOrder) expect((await client.list(resourceTypes[kind])).items).toEqual([]);
   await client.close();
   expect((await run("up", state)).stdout).toBe(stdout);

@@ -21,9 +21,9 @@ const upMsMax = 120_000;
 const downMsMax = 30_000;
 
 /**
- * Starts or ends an etcd and an API server with the three kinds, for development. They outlive the command: a process in the
- * background holds them. Progress goes to standard error; the last line of `up`, and the only one on standard output, is
- * the path of the kubeconfig.
+ * Starts or ends an etcd and an API server with the three kinds, for development. They outlive the command: a process
+ * in the background holds them. Progress goes to standard error; the last line of `up`, and the only one on standard
+ * output, is the path of the kubeconfig.
  */
 async function main([command, state = stateDefault]: readonly string[]): Promise<void> {
   if (command === "up") process.stdout.write(`${await up(state)}\n`);
@@ -62,7 +62,10 @@ async function down(state: string): Promise<void> {
   const held = await heldIn(state);
   if (held !== undefined) {
     process.kill(held.pid, "SIGTERM");
-    await waitFor(() => !isAlive(held.pid) && !existsSync(held.kubeconfig), { timeoutMs: downMsMax, what: "both servers to end" });
+    await waitFor(() => !isAlive(held.pid) && !existsSync(held.kubeconfig), {
+      timeoutMs: downMsMax,
+      what: "both servers to end",
+    });
   }
   await rm(state, { recursive: true, force: true });
   say("nothing is left");
@@ -76,10 +79,18 @@ async function hold(state: string): Promise<void> {
   const kube = await startKubeApi();
   try {
     for (const file of definitionFiles) {
-      const { code, stderr } = await kube.kubectl(["apply", "--server-side", "-f", join(definitionsFolder, `${file}.yaml`)]);
+      const { code, stderr } = await kube.kubectl([
+        "apply",
+        "--server-side",
+        "-f",
+        join(definitionsFolder, `${file}.yaml`),
+      ]);
       if (code !== 0) throw new Error(stderr);
     }
-    await waitFor(async () => (await kube.kubectl(["get", "heliograph"])).code === 0, { timeoutMs: downMsMax, what: "the three kinds to be served" });
+    await waitFor(async () => (await kube.kubectl(["get", "heliograph"])).code === 0, {
+      timeoutMs: downMsMax,
+      what: "the three kinds to be served",
+    });
     const held: Held = { pid: process.pid, kubeconfig: kube.kubeconfig };
     await writeFile(`${stateFile(state)}.new`, JSON.stringify(held));
     await rename(`${stateFile(state)}.new`, stateFile(state));

@@ -8,7 +8,17 @@ import { leftBehind, type MachineSnapshot, machineSnapshot } from "../cluster/no
 import { providerName } from "../cluster/provider.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { backupOf } from "./backup.ts";
-import { chart, endInstallation, type Installation, memberOf, previousChart, setJson, startInstallation, suiteEnv, suiteValues } from "./installation.ts";
+import {
+  chart,
+  endInstallation,
+  type Installation,
+  memberOf,
+  previousChart,
+  setJson,
+  startInstallation,
+  suiteEnv,
+  suiteValues,
+} from "./installation.ts";
 import type { LoadReport } from "./image/load.ts";
 import { fateOf, startLoad } from "./load.ts";
 import { metric, neighbours, partner, resources, signingSecret } from "./manifests.ts";
@@ -31,7 +41,8 @@ const keys = { first: secret(), second: secret(), third: secret() };
 const firstKey = { id: "first", secret: keys.first };
 
 /** Everything that the chart makes and labels. */
-const ownedKinds = "all,configmaps,secrets,serviceaccounts,roles,rolebindings,persistentvolumeclaims,poddisruptionbudgets,networkpolicies,leases";
+const ownedKinds =
+  "all,configmaps,secrets,serviceaccounts,roles,rolebindings,persistentvolumeclaims,poddisruptionbudgets,networkpolicies,leases";
 const isNode = (await providerName(suiteEnv)) === "node";
 
 let machineBefore: MachineSnapshot;
@@ -50,7 +61,8 @@ afterAll(async () => {
   if (isNode) await expectNothingLeft(machineBefore);
 });
 
-const allArrived = (ids: readonly string[], { events }: Received): boolean => ids.every((id) => events[id] !== undefined);
+const allArrived = (ids: readonly string[], { events }: Received): boolean =>
+  ids.every((id) => events[id] !== undefined);
 
 /** Ended processes stay in the list until the machine's first process has taken note of them. */
 async function expectNothingLeft(earlier: MachineSnapshot): Promise<void> {
@@ -62,7 +74,17 @@ async function expectNothingLeft(earlier: MachineSnapshot): Promise<void> {
 }
 
 function upgrade(values: Readonly<Record<string, unknown>>): Promise<string> {
-  return installation.helm(["upgrade", release, chart, "--namespace", namespace, "--reuse-values", "--wait", "--timeout=4m", ...setJson(values)]);
+  return installation.helm([
+    "upgrade",
+    release,
+    chart,
+    "--namespace",
+    namespace,
+    "--reuse-values",
+    "--wait",
+    "--timeout=4m",
+    ...setJson(values),
+  ]);
 }
 
 describeOnCluster("helm install", () => {
@@ -70,12 +92,24 @@ describeOnCluster("helm install", () => {
     const { kubectl, helm } = installation;
     await kubectl(["create", "namespace", namespace]);
     await kubectl(["label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"]);
-    for (const account of ["caller", "narrow"]) await kubectl(["--namespace", namespace, "create", "serviceaccount", account]);
+    for (const account of ["caller", "narrow"])
+      await kubectl(["--namespace", namespace, "create", "serviceaccount", account]);
     await kubectl(["--namespace", namespace, "apply", "--filename=-"], neighbours(keys));
     await kubectl(["--namespace", namespace, "rollout", "status", "deployment/partner", "--timeout=60s"]);
     await kubectl(["--namespace", namespace, "rollout", "status", "deployment/store", "--timeout=60s"]);
     const startMs = performance.now();
-    await helm(["install", release, chart, "--namespace", namespace, "--wait", "--timeout=2m", ...setJson(suiteValues(namespace)), "--set", "tests.enabled=true"]);
+    await helm([
+      "install",
+      release,
+      chart,
+      "--namespace",
+      namespace,
+      "--wait",
+      "--timeout=2m",
+      ...setJson(suiteValues(namespace)),
+      "--set",
+      "tests.enabled=true",
+    ]);
     const tookMs = performance.now() - startMs;
     console.log(`everything was ready ${Math.round(tookMs)} ms after helm install`);
     expect(tookMs).toBeLessThan(readyMsMax);
@@ -91,8 +125,16 @@ describeOnCluster("helm install", () => {
 
   test("delivers an event, signed", async () => {
     expect(await user.send("first-event")).toBe(202);
-    await waitFor(async () => (await user.received()).events["first-event"], { timeoutMs: arriveMsMax, pollMs: 100, what: "the event at the partner" });
-    expect(await user.received()).toMatchObject({ events: { "first-event": 1 }, byKey: { first: 1 }, badSignatures: 0 });
+    await waitFor(async () => (await user.received()).events["first-event"], {
+      timeoutMs: arriveMsMax,
+      pollMs: 100,
+      what: "the event at the partner",
+    });
+    expect(await user.received()).toMatchObject({
+      events: { "first-event": 1 },
+      byKey: { first: 1 },
+      badSignatures: 0,
+    });
   });
 
   test("shows its history to a token of the tenant, and not to one of another partner", async () => {
@@ -100,7 +142,10 @@ describeOnCluster("helm install", () => {
       async () => [await user.history("first-event")].find(({ body }) => body.deliveries?.[0]?.state === "delivered"),
       { timeoutMs: arriveMsMax, pollMs: 200, what: "the delivery in the history" },
     );
-    expect(seen).toMatchObject({ status: 200, body: { deliveries: [{ partner: `${namespace}/partner`, state: "delivered" }] } });
+    expect(seen).toMatchObject({
+      status: 200,
+      body: { deliveries: [{ partner: `${namespace}/partner`, state: "delivered" }] },
+    });
     expect((await user.history("first-event", "narrow")).status).toBe(404);
   });
 
@@ -115,7 +160,9 @@ describeOnCluster("the chart's own test", () => {
   test("passes and cleans up", async () => {
     const said = await installation.helm(["test", release, "--namespace", namespace, "--timeout=2m"]);
     expect(said).toMatch(/Phase: +Succeeded/u);
-    expect(await user.kubectl(["get", "webhookpartners,metriccatalogs,queryclassquotas", "--output=name"])).not.toContain("heliograph-test");
+    expect(
+      await user.kubectl(["get", "webhookpartners,metriccatalogs,queryclassquotas", "--output=name"]),
+    ).not.toContain("heliograph-test");
   });
 });
 
@@ -128,7 +175,11 @@ describeOnCluster("an edit", () => {
     }
     console.log(`edits were programmed after ${tookMs.join(", ")} ms`);
     expect(await user.send("edited-event")).toBe(202);
-    await waitFor(async () => (await user.received()).events["edited-event"], { timeoutMs: arriveMsMax, pollMs: 100, what: "the event at the partner" });
+    await waitFor(async () => (await user.received()).events["edited-event"], {
+      timeoutMs: arriveMsMax,
+      pollMs: 100,
+      what: "the event at the partner",
+    });
     expect((await user.received()).byPath["/webhooks/v6/payout"]).toBe(1);
   });
 
@@ -137,7 +188,11 @@ describeOnCluster("an edit", () => {
     await user.kubectl(["apply", "--filename=-"], partner(namespace, ["second", "first"]));
     await user.programmed(["webhookpartner/partner"]);
     expect(await user.send("rotated-event")).toBe(202);
-    await waitFor(async () => (await user.received()).events["rotated-event"], { timeoutMs: arriveMsMax, pollMs: 100, what: "the event at the partner" });
+    await waitFor(async () => (await user.received()).events["rotated-event"], {
+      timeoutMs: arriveMsMax,
+      pollMs: 100,
+      what: "the event at the partner",
+    });
     expect(await user.received()).toMatchObject({ byKey: { second: 1 }, badSignatures: 0 });
   });
 
@@ -154,15 +209,36 @@ describeOnCluster("an edit", () => {
 });
 
 describeOnCluster("a reference that cannot be read", () => {
-  const readyReason = (): Promise<string> => user.kubectl(["get", "webhookpartner/partner", "--output=jsonpath={.status.conditions[?(@.type=='Ready')].reason}"]);
-  const becomes = (reason: string): Promise<boolean> => waitFor(async () => (await readyReason()) === reason, { timeoutMs: arriveMsMax, pollMs: 100, what: `Ready to say ${reason}` });
+  const readyReason = (): Promise<string> =>
+    user.kubectl([
+      "get",
+      "webhookpartner/partner",
+      "--output=jsonpath={.status.conditions[?(@.type=='Ready')].reason}",
+    ]);
+  const becomes = (reason: string): Promise<boolean> =>
+    waitFor(async () => (await readyReason()) === reason, {
+      timeoutMs: arriveMsMax,
+      pollMs: 100,
+      what: `Ready to say ${reason}`,
+    });
   const rename = (name: string): Promise<string> =>
-    user.kubectl(["patch", "webhookpartner/partner", "--type=json", "--patch", JSON.stringify([{ op: "replace", path: "/spec/signing/keys/0/secretRef/name", value: name }])]);
+    user.kubectl([
+      "patch",
+      "webhookpartner/partner",
+      "--type=json",
+      "--patch",
+      JSON.stringify([{ op: "replace", path: "/spec/signing/keys/0/secretRef/name", value: name }]),
+    ]);
 
   test(
     "loses no event: a Secret that is deleted and made again, and a name that is misspelt",
     async () => {
-      const load = await startLoad(user, service, { prefix: "reference", eventsPerSecond: 20, queriesPerSecond: 1, seconds: 25 });
+      const load = await startLoad(user, service, {
+        prefix: "reference",
+        eventsPerSecond: 20,
+        queriesPerSecond: 1,
+        seconds: 25,
+      });
       await user.kubectl(["delete", "secret", "signing-second"]);
       await becomes("UsingLastGood");
       await user.kubectl(["apply", "--filename=-"], signingSecret({ id: "second", secret: keys.third }));
@@ -174,7 +250,12 @@ describeOnCluster("a reference that cannot be read", () => {
       const { accepted, events } = await load.report();
       const fate = await fateOf(user, "reference", accepted);
       console.log(`a reference away twice: ${JSON.stringify({ events, accepted, ...fate })}`);
-      expect({ accepted, ...fate, badSignatures: (await user.received()).badSignatures }).toEqual({ accepted: events, arrived: events, doubled: 0, badSignatures: 0 });
+      expect({ accepted, ...fate, badSignatures: (await user.received()).badSignatures }).toEqual({
+        accepted: events,
+        arrived: events,
+        doubled: 0,
+        badSignatures: 0,
+      });
     },
     longMs,
   );
@@ -195,7 +276,12 @@ describeOnCluster("under load", () => {
   test(
     "a rolling upgrade loses no event and fails no query",
     async () => {
-      const load = await startLoad(user, service, { prefix: "upgrade", eventsPerSecond: 100, queriesPerSecond: 50, seconds: 75 });
+      const load = await startLoad(user, service, {
+        prefix: "upgrade",
+        eventsPerSecond: 100,
+        queriesPerSecond: 50,
+        seconds: 75,
+      });
       const startMs = performance.now();
       await upgrade({ runtime: { podAnnotations: { rolled: "once" } } });
       console.log(`the upgrade took ${Math.round(performance.now() - startMs)} ms`);
@@ -207,7 +293,12 @@ describeOnCluster("under load", () => {
   test(
     "pods that are killed lose no accepted event",
     async () => {
-      const load = await startLoad(user, service, { prefix: "kill", eventsPerSecond: 20, queriesPerSecond: 5, seconds: 60 });
+      const load = await startLoad(user, service, {
+        prefix: "kill",
+        eventsPerSecond: 20,
+        queriesPerSecond: 5,
+        seconds: 60,
+      });
       await kill("runtime");
       await user.kubectl(["rollout", "status", `deployment/${service}-runtime`, "--timeout=60s"]);
       await kill("nats");
@@ -230,7 +321,12 @@ describeOnCluster("under load", () => {
         await user.kubectl(["rollout", "status", `deployment/${service}-runtime`, "--timeout=60s"]);
       };
       await scale(1);
-      const load = await startLoad(user, service, { prefix: "scale", eventsPerSecond: 20, queriesPerSecond: 5, seconds: 60 });
+      const load = await startLoad(user, service, {
+        prefix: "scale",
+        eventsPerSecond: 20,
+        queriesPerSecond: 5,
+        seconds: 60,
+      });
       await scale(3);
       await scale(1);
       expect(await brokenPromises("scale", await load.report())).toEqual(kept);
@@ -240,32 +336,44 @@ describeOnCluster("under load", () => {
   );
 
   /**
-   * How often which promise was broken. An event arrives twice when its attempt outlasts the time after which JetStream takes its
-   * pod for dead, which a starved machine brings about: one in a thousand may.
+   * How often which promise was broken. An event arrives twice when its attempt outlasts the time after which JetStream
+   * takes its pod for dead, which a starved machine brings about: one in a thousand may.
    */
   async function brokenPromises(prefix: string, report: LoadReport): Promise<object> {
     const fate = await fateOf(user, prefix, report.accepted);
     console.log(`${prefix}: ${JSON.stringify({ ...report, ...fate })}`);
     const { events, queries, accepted, answered, failures } = report;
     const doubled = fate.doubled > events * doubledShareMax ? fate.doubled : 0;
-    return { refused: events - accepted, lost: events - fate.arrived, unanswered: queries - answered, doubled, failures };
+    return {
+      refused: events - accepted,
+      lost: events - fate.arrived,
+      unanswered: queries - answered,
+      doubled,
+      failures,
+    };
   }
 
   /** Ends a part's first pod as a crash does: without a signal that it could obey. */
   async function kill(part: string): Promise<void> {
-    const [pod = ""] = (await user.kubectl(["get", "pods", `--selector=app.kubernetes.io/component=${part}`, "--output=name"])).split("\n");
+    const [pod = ""] = (
+      await user.kubectl(["get", "pods", `--selector=app.kubernetes.io/component=${part}`, "--output=name"])
+    ).split("\n");
     await user.kubectl(["delete", pod, "--grace-period=0", "--force", "--wait=false"]);
   }
 });
 
 describeOnCluster("operators", () => {
   test("hand over: another one takes the lead when the leader is killed, and obeys edits", async () => {
-    const holder = (): Promise<string> => user.kubectl(["get", "lease", `${service}-operator`, "--output=jsonpath={.spec.holderIdentity}"]);
+    const holder = (): Promise<string> =>
+      user.kubectl(["get", "lease", `${service}-operator`, "--output=jsonpath={.spec.holderIdentity}"]);
     const before = await holder();
     const [leader = ""] = before.split("_");
     await user.kubectl(["delete", "pod", leader, "--grace-period=0", "--force", "--wait=false"]);
     await user.kubectl(["apply", "--filename=-"], partner(namespace, ["second", "first"], "/webhooks/v9/payout"));
-    console.log(`an edit was programmed ${Math.round(await user.programmed(["webhookpartner/partner"]))} ms after the leader was killed`);
+    console.log(
+      `an edit was programmed ${Math.round(await user.programmed(["webhookpartner/partner"]))} ms after the ` +
+        "leader was killed",
+    );
     expect(await holder()).not.toBe(before);
   });
 });
@@ -274,8 +382,8 @@ describeOnCluster("rights", () => {
   const roles = { operator: [`${service}-operator`, `${service}-resources`], runtime: [`${service}-runtime`] } as const;
 
   /**
-   * The first is used only after somebody changed the shards by hand, or their number. The second is asked for when an apply makes
-   * what is not there, which the audit calls a patch.
+   * The first is used only after somebody changed the shards by hand, or their number. The second is asked for when an
+   * apply makes what is not there, which the audit calls a patch.
    */
   const unseen: readonly Right[] = ["delete secrets", "create events.k8s.io/events"];
 
@@ -283,7 +391,10 @@ describeOnCluster("rights", () => {
     for (const [part, names] of Object.entries(roles)) {
       const granted = await grantedRights(installation, namespace, names);
       const { used, refused } = usageOf(nodeLayout(suiteEnv).audit, namespace, `${service}-${part}`);
-      expect({ part, unused: granted.filter((right) => !used.includes(right) && !unseen.includes(right)) }).toEqual({ part, unused: [] });
+      expect({ part, unused: granted.filter((right) => !used.includes(right) && !unseen.includes(right)) }).toEqual({
+        part,
+        unused: [],
+      });
       expect({ part, refused }).toEqual({ part, refused: [] });
     }
   });
@@ -308,7 +419,8 @@ describeOnCluster("rights", () => {
     "nats may not get secrets",
     "nats may not list pods",
   ])("of the %s", async (sentence) => {
-    const [, part, not, verb = "", what = "", elsewhere = namespace] = /^(\w+) may (not )?(\w+) (\S+)(?: in (\S+))?$/u.exec(sentence) ?? [];
+    const [, part, not, verb = "", what = "", elsewhere = namespace] =
+      /^(\w+) may (not )?(\w+) (\S+)(?: in (\S+))?$/u.exec(sentence) ?? [];
     const may = await mayDo(installation, namespace, `${service}-${part}`, [verb, what, `--namespace=${elsewhere}`]);
     expect(may).toBe(not === undefined);
   });
@@ -321,12 +433,25 @@ describeOnCluster("a backup of JetStream", () => {
       const folder = await temporaryFolder("backup");
       const runtime = `deployment/${service}-runtime`;
       const nats = `statefulset/${service}-nats`;
-      const setPaused = (state: "Active" | "Paused"): Promise<string> => user.kubectl(["patch", "webhookpartner/partner", "--type=merge", "--patch", JSON.stringify({ spec: { state } })]);
+      const setPaused = (state: "Active" | "Paused"): Promise<string> =>
+        user.kubectl([
+          "patch",
+          "webhookpartner/partner",
+          "--type=merge",
+          "--patch",
+          JSON.stringify({ spec: { state } }),
+        ]);
       await setPaused("Paused");
       await user.programmed(["webhookpartner/partner"]);
       expect(await user.send("backed-up-event")).toBe(202);
       await user.kubectl(["scale", runtime, "--replicas=0"]);
-      await user.kubectl(["wait", "--for=delete", "pod", "--selector=app.kubernetes.io/component=runtime", "--timeout=60s"]);
+      await user.kubectl([
+        "wait",
+        "--for=delete",
+        "pod",
+        "--selector=app.kubernetes.io/component=runtime",
+        "--timeout=60s",
+      ]);
       const streams = await backupOf("backup", installation, user, service, folder.path);
       expect(streams).toEqual(expect.arrayContaining(["HG_EVENTS", "HG_DELIVERIES", "HG_DLQ", "HG_ATTEMPTS"]));
 
@@ -340,7 +465,11 @@ describeOnCluster("a backup of JetStream", () => {
       await user.kubectl(["rollout", "status", runtime, "--timeout=60s"]);
       expect((await user.received()).events["backed-up-event"]).toBeUndefined();
       await setPaused("Active");
-      await waitFor(async () => (await user.received()).events["backed-up-event"], { timeoutMs: arriveMsMax, pollMs: 100, what: "the event of the backup" });
+      await waitFor(async () => (await user.received()).events["backed-up-event"], {
+        timeoutMs: arriveMsMax,
+        pollMs: 100,
+        what: "the event of the backup",
+      });
       await folder.remove();
     },
     longMs,
@@ -351,7 +480,8 @@ describeOnCluster("uninstall and install again", () => {
   test("leaves definitions, resources, what NATS keeps, and the configuration", async () => {
     await installation.helm(["uninstall", release, "--namespace", namespace, "--wait"]);
     for (const name of resourceNames) expect(await user.kubectl(["get", name, "--output=name"])).not.toBe("");
-    const left = (): Promise<string> => user.kubectl(["get", ownedKinds, `--selector=app.kubernetes.io/instance=${release}`, "--output=name"]);
+    const left = (): Promise<string> =>
+      user.kubectl(["get", ownedKinds, `--selector=app.kubernetes.io/instance=${release}`, "--output=name"]);
     const isGone = async (): Promise<boolean> => !(await left()).includes("pod/");
     await waitFor(isGone, { timeoutMs: readyMsMax, pollMs: 500, what: "the end of the pods" });
     expect((await left()).trim().split("\n")).toEqual([`persistentvolumeclaim/data-${service}-nats-0`]);
@@ -361,7 +491,16 @@ describeOnCluster("uninstall and install again", () => {
   test(
     "of the chart before this one obeys what is there, and an upgrade keeps it",
     async () => {
-      const previous = ["install", release, previousChart, "--namespace", namespace, "--wait", "--timeout=3m", ...setJson(suiteValues(namespace))];
+      const previous = [
+        "install",
+        release,
+        previousChart,
+        "--namespace",
+        namespace,
+        "--wait",
+        "--timeout=3m",
+        ...setJson(suiteValues(namespace)),
+      ];
       await installation.helm(previous);
       await user.programmed();
       expect(await user.send("before-upgrade")).toBe(202);
@@ -369,7 +508,11 @@ describeOnCluster("uninstall and install again", () => {
       await user.programmed();
       expect(await user.send("after-upgrade")).toBe(202);
       for (const id of ["before-upgrade", "after-upgrade"]) {
-        await waitFor(async () => (await user.received()).events[id], { timeoutMs: arriveMsMax, pollMs: 100, what: `${id} at the partner` });
+        await waitFor(async () => (await user.received()).events[id], {
+          timeoutMs: arriveMsMax,
+          pollMs: 100,
+          what: `${id} at the partner`,
+        });
       }
       expect((await user.received()).badSignatures).toBe(0);
     },
@@ -388,26 +531,49 @@ describeOnCluster("in a namespace of one's own", () => {
     member = await memberOf(installation, own);
   });
 
-  test("somebody with the rights of that namespace only installs with helm 4, with three servers of NATS, and delivers while one of them is gone", { timeout: longMs }, async () => {
-    await member.kubectl(["--namespace", own, "create", "serviceaccount", "caller"]);
-    await member.kubectl(["--namespace", own, "apply", "--filename=-"], neighbours(keys));
-    await member.kubectl(["--namespace", own, "rollout", "status", "deployment/partner", "--timeout=60s"]);
-    await member.helm4(["install", ownRelease, chart, "--namespace", own, "--wait", "--timeout=3m", ...setJson(threeServers(suiteValues(own))), "--set", "crds.install=false"]);
-    const theirs = await userOf(member, own, ownService);
-    try {
-      await theirs.kubectl(["apply", "--filename=-"], resources(own, firstKey));
-      await theirs.programmed();
-      expect(await theirs.send("team-event")).toBe(202);
-      await waitFor(async () => (await theirs.received()).events["team-event"], { timeoutMs: arriveMsMax, pollMs: 100, what: "the event at the partner" });
-      await theirs.kubectl(["delete", "pod", `${ownService}-nats-1`, "--grace-period=0", "--force", "--wait=false"]);
-      const sent = await sentUntilBack(theirs, `${ownService}-nats-1`);
-      await waitFor(async () => allArrived(sent, await theirs.received()), { timeoutMs: arriveMsMax, pollMs: 100, what: "every accepted event at the partner" });
-      console.log(`${sent.length} events were accepted while a server of three was away`);
-      expect(sent.length).toBeGreaterThan(0);
-    } finally {
-      await theirs.close();
-    }
-  });
+  test(
+    "somebody with the rights of that namespace only installs with helm 4, with three servers of NATS, and delivers while one of them is gone",
+    { timeout: longMs },
+    async () => {
+      await member.kubectl(["--namespace", own, "create", "serviceaccount", "caller"]);
+      await member.kubectl(["--namespace", own, "apply", "--filename=-"], neighbours(keys));
+      await member.kubectl(["--namespace", own, "rollout", "status", "deployment/partner", "--timeout=60s"]);
+      await member.helm4([
+        "install",
+        ownRelease,
+        chart,
+        "--namespace",
+        own,
+        "--wait",
+        "--timeout=3m",
+        ...setJson(threeServers(suiteValues(own))),
+        "--set",
+        "crds.install=false",
+      ]);
+      const theirs = await userOf(member, own, ownService);
+      try {
+        await theirs.kubectl(["apply", "--filename=-"], resources(own, firstKey));
+        await theirs.programmed();
+        expect(await theirs.send("team-event")).toBe(202);
+        await waitFor(async () => (await theirs.received()).events["team-event"], {
+          timeoutMs: arriveMsMax,
+          pollMs: 100,
+          what: "the event at the partner",
+        });
+        await theirs.kubectl(["delete", "pod", `${ownService}-nats-1`, "--grace-period=0", "--force", "--wait=false"]);
+        const sent = await sentUntilBack(theirs, `${ownService}-nats-1`);
+        await waitFor(async () => allArrived(sent, await theirs.received()), {
+          timeoutMs: arriveMsMax,
+          pollMs: 100,
+          what: "every accepted event at the partner",
+        });
+        console.log(`${sent.length} events were accepted while a server of three was away`);
+        expect(sent.length).toBeGreaterThan(0);
+      } finally {
+        await theirs.close();
+      }
+    },
+  );
 
   /** The values of an installation with a cluster of NATS. */
   function threeServers(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -415,7 +581,10 @@ describeOnCluster("in a namespace of one's own", () => {
     return { ...values, nats: { ...nats, replicas: 3 }, settings: { streams: { ...settings.streams, replicas: 3 } } };
   }
 
-  /** Sends events one after the other until a pod is ready again after its end. Answers the ids of those that were accepted. */
+  /**
+   * Sends events one after the other until a pod is ready again after its end. Answers the ids of those that were
+   * accepted.
+   */
   async function sentUntilBack(sender: User, pod: string): Promise<readonly string[]> {
     const isReady = async (): Promise<boolean> => {
       const output = '--output=jsonpath={.metadata.deletionTimestamp}/{.status.conditions[?(@.type=="Ready")].status}';
@@ -441,6 +610,16 @@ describeOnCluster("in a namespace of one's own", () => {
   test("they can do nothing elsewhere", async () => {
     await expect(member.kubectl(["--namespace", namespace, "get", "secrets"])).rejects.toThrow("forbidden");
     await expect(member.kubectl(["get", "nodes"])).rejects.toThrow("forbidden");
-    await expect(member.helm(["install", "x", chart, "--namespace", own, "--set", "watch.allNamespaces=true,policy.acceptOpenGrants=true,crds.install=false"])).rejects.toThrow("forbidden");
+    await expect(
+      member.helm([
+        "install",
+        "x",
+        chart,
+        "--namespace",
+        own,
+        "--set",
+        "watch.allNamespaces=true,policy.acceptOpenGrants=true,crds.install=false",
+      ]),
+    ).rejects.toThrow("forbidden");
   });
 });

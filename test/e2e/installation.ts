@@ -46,19 +46,31 @@ export async function startInstallation(progress: Progress): Promise<Installatio
 /** @param identity the cluster's administrator when undefined */
 async function installationOf(cluster: Cluster, identity: Identity | undefined): Promise<Installation> {
   const [helm, helm4] = await Promise.all([resolveTool("helm"), resolveTool("helm4")]);
-  const runHelm = (command: string) => async (args: readonly string[]): Promise<string> => {
-    const flags = ["--kubeconfig", cluster.kubeconfig, ...(identity === undefined ? [] : [`--kube-as-user=${identity.user}`, ...identity.groups.map((group) => `--kube-as-group=${group}`)])];
-    const { code, stdout, stderr } = await run(command, [...args, ...flags], { timeoutMs: helmMsMax });
-    if (code !== 0) throw new Error(`helm ${args.slice(0, 2).join(" ")}: ${stderr.trim()}`);
-    return stdout;
-  };
-  const flags = identity === undefined ? [] : [`--as=${identity.user}`, ...identity.groups.map((group) => `--as-group=${group}`)];
+  const runHelm =
+    (command: string) =>
+    async (args: readonly string[]): Promise<string> => {
+      const flags = [
+        "--kubeconfig",
+        cluster.kubeconfig,
+        ...(identity === undefined
+          ? []
+          : [`--kube-as-user=${identity.user}`, ...identity.groups.map((group) => `--kube-as-group=${group}`)]),
+      ];
+      const { code, stdout, stderr } = await run(command, [...args, ...flags], { timeoutMs: helmMsMax });
+      if (code !== 0) throw new Error(`helm ${args.slice(0, 2).join(" ")}: ${stderr.trim()}`);
+      return stdout;
+    };
+  const flags =
+    identity === undefined ? [] : [`--as=${identity.user}`, ...identity.groups.map((group) => `--as-group=${group}`)];
   return {
     cluster,
     helm: runHelm(helm),
     helm4: runHelm(helm4),
     kubectl: async (args, stdin) => {
-      const { code, stdout, stderr } = await cluster.kubectl([...flags, ...args], stdin === undefined ? "" : JSON.stringify(stdin));
+      const { code, stdout, stderr } = await cluster.kubectl(
+        [...flags, ...args],
+        stdin === undefined ? "" : JSON.stringify(stdin),
+      );
       if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr.trim()}`);
       return stdout;
     },
@@ -72,8 +84,8 @@ interface Identity {
 }
 
 /**
- * Makes a namespace and somebody who may do in it what its administrators do, and with the product's resources what its operator
- * does, and nothing elsewhere.
+ * Makes a namespace and somebody who may do in it what its administrators do, and with the product's resources what its
+ * operator does, and nothing elsewhere.
  */
 export async function memberOf({ cluster, kubectl }: Installation, namespace: string): Promise<Installation> {
   const user = `member-of-${namespace}`;
@@ -88,7 +100,12 @@ export async function memberOf({ cluster, kubectl }: Installation, namespace: st
     { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create", "get", "update"] },
     { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["get", "list", "watch"] },
   ];
-  await kubectl([...inNamespace, "apply", "--filename=-"], { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name: "members" }, rules });
+  await kubectl([...inNamespace, "apply", "--filename=-"], {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "Role",
+    metadata: { name: "members" },
+    rules,
+  });
   await kubectl([...inNamespace, "create", "rolebinding", "members", "--role=members", `--user=${user}`]);
   return installationOf(cluster, { user, groups: ["system:authenticated"] });
 }
@@ -103,10 +120,19 @@ async function loadImages(cluster: Cluster, progress: Progress): Promise<void> {
   try {
     const product = join(folder.path, "product.tar");
     const context = join(folder.path, "product");
-    await buildProductImage({ root, tag: productTag, context, archive: product }, (request) => cluster.buildImage(request), progress);
+    await buildProductImage(
+      { root, tag: productTag, context, archive: product },
+      (request) => cluster.buildImage(request),
+      progress,
+    );
     await cluster.loadImage(product);
     const archive = join(folder.path, "tools.tar");
-    await cluster.buildImage({ dockerfile: join(import.meta.dirname, "image", "Dockerfile"), context: await toolsContext(folder.path), tag: toolsTag, archive });
+    await cluster.buildImage({
+      dockerfile: join(import.meta.dirname, "image", "Dockerfile"),
+      context: await toolsContext(folder.path),
+      tag: toolsTag,
+      archive,
+    });
     await cluster.loadImage(archive);
   } finally {
     await folder.remove();
@@ -116,26 +142,48 @@ async function loadImages(cluster: Cluster, progress: Progress): Promise<void> {
 async function toolsContext(folder: string): Promise<string> {
   const context = join(folder, "tools");
   await mkdir(context);
-  for (const name of ["nats-server", "prometheus"] as const) await copyFile(await resolveTool(name), join(context, name));
-  for (const name of ["partner.ts", "load.ts"]) await copyFile(join(import.meta.dirname, "image", name), join(context, name));
+  for (const name of ["nats-server", "prometheus"] as const)
+    await copyFile(await resolveTool(name), join(context, name));
+  for (const name of ["partner.ts", "load.ts"])
+    await copyFile(join(import.meta.dirname, "image", name), join(context, name));
   return context;
 }
 
-/** Values of every installation of the suite: the images that the cluster has, and names for what runs beside the product. */
+/**
+ * Values of every installation of the suite: the images that the cluster has, and names for what runs beside the
+ * product.
+ */
 export function suiteValues(namespace: string): Readonly<Record<string, unknown>> {
   const [repository, tag] = productTag.split(":e");
   const [natsRepository, natsTag] = toolsTag.split(":");
-  const everything = { tenants: ["*"], producers: ["*"], storeHosts: ["*"], clients: ["*"], cidrs: ["10.0.0.0/8"], plaintext: true };
+  const everything = {
+    tenants: ["*"],
+    producers: ["*"],
+    storeHosts: ["*"],
+    clients: ["*"],
+    cidrs: ["10.0.0.0/8"],
+    plaintext: true,
+  };
   const scopes = ["events:write", "webhooks:read", "metrics:read"];
   return {
     image: { repository, tag: `e${tag}`, pullPolicy: "Never" },
-    nats: { resources, image: { repository: natsRepository, tag: natsTag, pullPolicy: "Never" }, persistence: { size: "1Gi" }, maxFileStore: "1Gi" },
+    nats: {
+      resources,
+      image: { repository: natsRepository, tag: natsTag, pullPolicy: "Never" },
+      persistence: { size: "1Gi" },
+      maxFileStore: "1Gi",
+    },
     settings: { streams: smallStreams },
     policy: { grants: [{ namespaces: [namespace], ...everything }] },
     clusterIssuer: {
       grants: [
         { subject: `system:serviceaccount:${namespace}:caller`, scopes, tenants: ["lumen"] },
-        { subject: `system:serviceaccount:${namespace}:narrow`, scopes, tenants: ["lumen"], partners: [`${namespace}/other`] },
+        {
+          subject: `system:serviceaccount:${namespace}:narrow`,
+          scopes,
+          tenants: ["lumen"],
+          partners: [`${namespace}/other`],
+        },
       ],
     },
     runtime: { resources },
@@ -148,7 +196,11 @@ export function suiteValues(namespace: string): Readonly<Record<string, unknown>
 const resources = { requests: { "ephemeral-storage": null }, limits: { "ephemeral-storage": null } };
 
 const mebibyte = 1024 * 1024;
-const smallStreams = { events: { maxBytes: 200 * mebibyte }, attempts: { maxBytes: 100 * mebibyte }, deadLetters: { maxBytes: 100 * mebibyte } };
+const smallStreams = {
+  events: { maxBytes: 200 * mebibyte },
+  attempts: { maxBytes: 100 * mebibyte },
+  deadLetters: { maxBytes: 100 * mebibyte },
+};
 
 /** Arguments that give helm these values, types kept. */
 export function setJson(values: Readonly<Record<string, unknown>>): readonly string[] {

@@ -30,7 +30,8 @@ export async function startLoad(user: User, service: string, request: LoadReques
   await user.kubectl(["wait", "--for=condition=Ready", "pod", `--selector=job-name=${name}`, "--timeout=60s"]);
   return {
     report: async () => {
-      const ended = async (): Promise<boolean> => (await user.kubectl(["get", `job/${name}`, "--output=jsonpath={.status.succeeded}"])) === "1";
+      const ended = async (): Promise<boolean> =>
+        (await user.kubectl(["get", `job/${name}`, "--output=jsonpath={.status.succeeded}"])) === "1";
       await waitFor(ended, { timeoutMs: request.seconds * 1000 + graceMs, pollMs: 500, what: `the end of ${name}` });
       const logs = await user.kubectl(["logs", `job/${name}`]);
       return JSON.parse(logs.trim().split("\n").at(-1) ?? "") as LoadReport;
@@ -38,9 +39,22 @@ export async function startLoad(user: User, service: string, request: LoadReques
   };
 }
 
-async function jobOf(user: User, name: string, service: string, { prefix, eventsPerSecond, queriesPerSecond, seconds }: LoadRequest): Promise<object> {
+async function jobOf(
+  user: User,
+  name: string,
+  service: string,
+  { prefix, eventsPerSecond, queriesPerSecond, seconds }: LoadRequest,
+): Promise<object> {
   const token = (await user.kubectl(["create", "token", "caller", "--audience=heliograph"])).trim();
-  const env = { API: `http://${service}`, TOKEN: token, PREFIX: prefix, METRIC: metric.id, EVENTS: eventsPerSecond, QUERIES: queriesPerSecond, SECONDS: seconds };
+  const env = {
+    API: `http://${service}`,
+    TOKEN: token,
+    PREFIX: prefix,
+    METRIC: metric.id,
+    EVENTS: eventsPerSecond,
+    QUERIES: queriesPerSecond,
+    SECONDS: seconds,
+  };
   const container = {
     name: "load",
     image: toolsTag,

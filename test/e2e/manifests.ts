@@ -3,7 +3,11 @@ import { toolsTag } from "./installation.ts";
 /** The metric that the suite asks for, and what its store says of it. */
 export const metric = { id: "e2e_temperature", value: 21.5 } as const;
 
-const securityContext = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
+const securityContext = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ["ALL"] },
+};
 const podSecurity = { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } };
 
 interface Program {
@@ -16,11 +20,25 @@ interface Program {
 
 /** A partner that knows these keys, and a Prometheus that scrapes it. */
 export function neighbours(keys: Readonly<Record<string, string>>): object {
-  const scrape = { job_name: "e2e", scrape_interval: "1s", honor_labels: true, static_configs: [{ targets: ["partner:8080"] }] };
-  const env = { KEYS: Object.entries(keys).map((pair) => pair.join("=")).join(",") };
+  const scrape = {
+    job_name: "e2e",
+    scrape_interval: "1s",
+    honor_labels: true,
+    static_configs: [{ targets: ["partner:8080"] }],
+  };
+  const env = {
+    KEYS: Object.entries(keys)
+      .map((pair) => pair.join("="))
+      .join(","),
+  };
   return list([
     ...served({ name: "partner", command: ["node", "/e2e/partner.ts"], env, port: 8080, readyPath: "/ready" }),
-    { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "store" }, data: { "prometheus.yaml": JSON.stringify({ scrape_configs: [scrape] }) } },
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "store" },
+      data: { "prometheus.yaml": JSON.stringify({ scrape_configs: [scrape] }) },
+    },
     ...served({
       name: "store",
       command: ["prometheus", "--config.file=/config/prometheus.yaml", "--storage.tsdb.path=/data"],
@@ -41,7 +59,10 @@ function served({ name, command, env = {}, port, readyPath }: Program): readonly
     env: Object.entries(env).map(([key, value]) => ({ name: key, value })),
     readinessProbe: { httpGet: { path: readyPath, port }, periodSeconds: 1 },
     securityContext,
-    volumeMounts: [{ name: "data", mountPath: "/data" }, ...config.map((volume) => ({ name: volume.name, mountPath: "/config" }))],
+    volumeMounts: [
+      { name: "data", mountPath: "/data" },
+      ...config.map((volume) => ({ name: volume.name, mountPath: "/config" })),
+    ],
   };
   const volumes = [{ name: "data", emptyDir: {} }, ...config];
   const spec = { securityContext: podSecurity, terminationGracePeriodSeconds: 1, containers: [container], volumes };
@@ -51,9 +72,18 @@ function served({ name, command, env = {}, port, readyPath }: Program): readonly
       kind: "Deployment",
       metadata: { name },
       // Two partners at once would each tell half of what was received.
-      spec: { strategy: { type: "Recreate" }, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+      spec: {
+        strategy: { type: "Recreate" },
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec },
+      },
     },
-    { apiVersion: "v1", kind: "Service", metadata: { name }, spec: { selector: labels, ports: [{ port, targetPort: port }] } },
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name },
+      spec: { selector: labels, ports: [{ port, targetPort: port }] },
+    },
   ];
 }
 
@@ -88,7 +118,9 @@ const catalog = {
   metadata: { name: "catalog" },
   spec: {
     schemaVersion: "2026-01",
-    stores: [{ name: "eu", region: "eu", settleSeconds: 30, prometheus: { url: "http://store:9090", timeoutSeconds: 10 } }],
+    stores: [
+      { name: "eu", region: "eu", settleSeconds: 30, prometheus: { url: "http://store:9090", timeoutSeconds: 10 } },
+    ],
     metrics: [
       {
         id: metric.id,
@@ -109,7 +141,17 @@ const quota = {
   apiVersion: "heliograph.dev/v1alpha1",
   kind: "QueryClassQuota",
   metadata: { name: "quota" },
-  spec: { class: "A", limits: { requestsPerSecond: 500, burst: 1000, costUnitsPerMinute: 10_000_000, burstCostUnits: 10_000_000, maxConcurrent: 100 }, clients: [{ scope: "metrics:read" }] },
+  spec: {
+    class: "A",
+    limits: {
+      requestsPerSecond: 500,
+      burst: 1000,
+      costUnitsPerMinute: 10_000_000,
+      burstCostUnits: 10_000_000,
+      maxConcurrent: 100,
+    },
+    clients: [{ scope: "metrics:read" }],
+  },
 };
 
 /** Objects as one. */

@@ -42,8 +42,10 @@ const programmedMsMax = 60_000;
 
 /** A user of the release in a namespace, with the rights of the service account `caller` there. */
 export async function userOf({ cluster, kubectl }: Installation, namespace: string, service: string): Promise<User> {
-  const inNamespace = (args: readonly string[], stdin?: object): Promise<string> => kubectl(["--namespace", namespace, ...args], stdin);
-  const tokenOf = async (account: string): Promise<string> => (await inNamespace(["create", "token", account, "--audience=heliograph"])).trim();
+  const inNamespace = (args: readonly string[], stdin?: object): Promise<string> =>
+    kubectl(["--namespace", namespace, ...args], stdin);
+  const tokenOf = async (account: string): Promise<string> =>
+    (await inNamespace(["create", "token", account, "--audience=heliograph"])).trim();
   const token = await tokenOf("caller");
   const api = await cluster.forward({ namespace, service, port: 80 });
   const partner = await cluster.forward({ namespace, service: "partner", port: 8080 });
@@ -57,18 +59,30 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
     kubectl: inNamespace,
     send: async (eventId) => (await request(api, "/events", posted(eventId))).status,
     ask: async () => {
-      const answer = await request(api, `/v1/metrics/instant?metric=${metric.id}&filter[tenant]=lumen&filter[region]=eu`);
+      const answer = await request(
+        api,
+        `/v1/metrics/instant?metric=${metric.id}&filter[tenant]=lumen&filter[region]=eu`,
+      );
       const { data } = (await answer.json()) as { readonly data?: ReadonlyArray<{ readonly value: number }> };
       return { status: answer.status, value: data?.[0]?.value };
     },
     history: async (eventId, account) => {
-      const answer = await request(api, `/webhooks/events/${eventId}`, {}, account === undefined ? token : await tokenOf(account));
+      const answer = await request(
+        api,
+        `/webhooks/events/${eventId}`,
+        {},
+        account === undefined ? token : await tokenOf(account),
+      );
       return { status: answer.status, body: (await answer.json()) as EventHistory };
     },
     received: async () => (await (await request(partner, "/received")).json()) as Received,
     programmed: async (names = resourceNames) => {
       const startMs = performance.now();
-      await waitFor(() => areProgrammed(inNamespace, names), { timeoutMs: programmedMsMax, pollMs: 100, what: `${names.join(", ")} to be programmed` });
+      await waitFor(() => areProgrammed(inNamespace, names), {
+        timeoutMs: programmedMsMax,
+        pollMs: 100,
+        what: `${names.join(", ")} to be programmed`,
+      });
       return performance.now() - startMs;
     },
     close: async () => {
@@ -79,17 +93,33 @@ export async function userOf({ cluster, kubectl }: Installation, namespace: stri
 
 function posted(eventId: string): RequestInit {
   const data = { payout_id: "p-1", status: "paid", amount_minor: 100, currency: "EUR" };
-  const event = { event_id: eventId, type: "payout.processed", version: "2026-01-01", ts: new Date().toISOString(), tenant: "lumen", data };
+  const event = {
+    event_id: eventId,
+    type: "payout.processed",
+    version: "2026-01-01",
+    ts: new Date().toISOString(),
+    tenant: "lumen",
+    data,
+  };
   return { method: "POST", body: JSON.stringify(event) };
 }
 
 interface Programmable {
   readonly metadata: { readonly generation: number };
-  readonly status?: { readonly conditions?: ReadonlyArray<{ readonly type: string; readonly status: string; readonly observedGeneration: number; readonly message: string }> };
+  readonly status?: {
+    readonly conditions?: ReadonlyArray<{
+      readonly type: string;
+      readonly status: string;
+      readonly observedGeneration: number;
+      readonly message: string;
+    }>;
+  };
 }
 
 async function areProgrammed(kubectl: User["kubectl"], names: readonly string[]): Promise<boolean> {
-  const objects = await Promise.all(names.map(async (name) => JSON.parse(await kubectl(["get", name, "--output=json"])) as Programmable));
+  const objects = await Promise.all(
+    names.map(async (name) => JSON.parse(await kubectl(["get", name, "--output=json"])) as Programmable),
+  );
   for (const [index, { metadata, status }] of objects.entries()) {
     const condition = status?.conditions?.find(({ type }) => type === "Programmed");
     const isProgrammed = condition?.status === "True" && condition.observedGeneration === metadata.generation;

@@ -22,22 +22,46 @@ export interface Component {
 }
 
 /**
- * Packages with version, licence and checksum, as CycloneDX. It names no moment and no machine: equal inputs give equal bytes.
- * `npm sbom --omit=dev` is no help, since it leaves out packages that the product and work on it both need.
+ * Packages with version, licence and checksum, as CycloneDX. It names no moment and no machine: equal inputs give equal
+ * bytes. `npm sbom --omit=dev` is no help, since it leaves out packages that the product and work on it both need.
  *
  * @param paths of the packages in the lock file
  */
-export function billOfMaterials(product: { readonly name: string; readonly version: string; readonly license: string }, { packages }: LockFile, paths: readonly string[]): BillOfMaterials {
-  const libraries = paths.map((path) => component("library", path.split("node_modules/").at(-1) ?? path, packages[path] ?? {}));
+export function billOfMaterials(
+  product: { readonly name: string; readonly version: string; readonly license: string },
+  { packages }: LockFile,
+  paths: readonly string[],
+): BillOfMaterials {
+  const libraries = paths.map((path) =>
+    component("library", path.split("node_modules/").at(-1) ?? path, packages[path] ?? {}),
+  );
   const byPurl = new Map(libraries.map((library) => [library.purl, library]));
   const components = [...byPurl.keys()].sort().flatMap((purl) => byPurl.get(purl) ?? []);
-  return { bomFormat: "CycloneDX", specVersion: "1.5", version: 1, metadata: { component: component("application", product.name, product) }, components };
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.5",
+    version: 1,
+    metadata: { component: component("application", product.name, product) },
+    components,
+  };
 }
 
-function component(type: Component["type"], name: string, { version = "", license, integrity = "" }: LockedPackage): Component {
+function component(
+  type: Component["type"],
+  name: string,
+  { version = "", license, integrity = "" }: LockedPackage,
+): Component {
   const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
   const licenses = license === undefined ? [] : [{ license: { name: license } }];
   const [, sha512] = /^sha512-(\S+)/u.exec(integrity) ?? [];
   const content = sha512 === undefined ? undefined : Buffer.from(sha512, "base64").toString("hex");
-  return { type, "bom-ref": purl, name, version, purl, licenses, ...(content === undefined ? {} : { hashes: [{ alg: "SHA-512", content }] }) };
+  return {
+    type,
+    "bom-ref": purl,
+    name,
+    version,
+    purl,
+    licenses,
+    ...(content === undefined ? {} : { hashes: [{ alg: "SHA-512", content }] }),
+  };
 }

@@ -28,11 +28,19 @@ const gitMsMax = 10_000;
  *
  * @throws Error with the compiler's or the builder's last lines
  */
-export async function buildProductImage(image: ProductImage, buildImage: BuildImage, progress: Progress): Promise<void> {
+export async function buildProductImage(
+  image: ProductImage,
+  buildImage: BuildImage,
+  progress: Progress,
+): Promise<void> {
   const { root, tag, context, archive, base } = image;
   progress("compiling the product");
   await writeImageFiles(root, context);
-  const buildArgs = { VERSION: version, REVISION: await revisionOf(root), ...(base === undefined ? {} : { BASE_IMAGE: base }) };
+  const buildArgs = {
+    VERSION: version,
+    REVISION: await revisionOf(root),
+    ...(base === undefined ? {} : { BASE_IMAGE: base }),
+  };
   await buildImage({ dockerfile: join(root, "Dockerfile"), context, tag, archive, buildArgs });
 }
 

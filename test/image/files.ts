@@ -8,9 +8,9 @@ const compileMsMax = 5 * 60_000;
 const [fileMode, folderMode] = [0o644, 0o755];
 
 /**
- * Puts everything that the image adds to its base into a folder: the compiled product, the packages that it needs, its licence
- * and its bill of materials, all below `app`. Times, modes and order depend on nothing but the checkout, so that equal inputs
- * make an equal layer.
+ * Puts everything that the image adds to its base into a folder: the compiled product, the packages that it needs, its
+ * licence and its bill of materials, all below `app`. Times, modes and order depend on nothing but the checkout, so
+ * that equal inputs make an equal layer.
  *
  * @param root of the checkout, with its packages installed
  * @param target is emptied first
@@ -33,7 +33,9 @@ export async function writeImageFiles(root: string, target: string): Promise<voi
 
 async function compile(root: string, app: string): Promise<void> {
   const args = ["--project", join(root, "test", "image", "tsconfig.json"), "--outDir", app];
-  const { code, stdout, stderr } = await run(join(root, "node_modules", ".bin", "tsc"), args, { timeoutMs: compileMsMax });
+  const { code, stdout, stderr } = await run(join(root, "node_modules", ".bin", "tsc"), args, {
+    timeoutMs: compileMsMax,
+  });
   if (code !== 0) throw new Error(`tsc ended with ${code}: ${(stdout || stderr).trim()}`);
 }
 
@@ -59,7 +61,9 @@ interface Manifest {
 
 /** The least that Node needs to know: these are modules, and what they are. */
 async function manifestOf(root: string): Promise<Manifest> {
-  const { name, version, description, license, type } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as Manifest;
+  const { name, version, description, license, type } = JSON.parse(
+    await readFile(join(root, "package.json"), "utf8"),
+  ) as Manifest;
   return { name, version, description, license, type };
 }
 

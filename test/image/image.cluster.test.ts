@@ -37,7 +37,11 @@ afterAll(async () => {
 async function built(name: string): Promise<string> {
   const archive = join(folder.path, `${name}.tar`);
   const image = { root, tag: "localhost/heliograph:test", context: join(folder.path, `${name}-files`), archive };
-  await buildProductImage(image, (request) => buildWithBuildah(request, () => undefined), () => undefined);
+  await buildProductImage(
+    image,
+    (request) => buildWithBuildah(request, () => undefined),
+    () => undefined,
+  );
   return archive;
 }
 
@@ -87,12 +91,19 @@ describeOnNode("the image", () => {
     const app = join(folder.path, "first-files", "app");
     const bill = JSON.parse(await readFile(join(app, "sbom.cdx.json"), "utf8")) as BillOfMaterials;
     const manifests = globSync("node_modules/**/package.json", { cwd: app });
-    const held = manifests.filter((path) => isPackage(path)).map(async (path) => {
-      const { name, version: its } = JSON.parse(await readFile(join(app, path), "utf8")) as { readonly name: string; readonly version: string };
-      return `${name}@${its}`;
-    });
+    const held = manifests
+      .filter((path) => isPackage(path))
+      .map(async (path) => {
+        const { name, version: its } = JSON.parse(await readFile(join(app, path), "utf8")) as {
+          readonly name: string;
+          readonly version: string;
+        };
+        return `${name}@${its}`;
+      });
     expect(bill.metadata.component).toMatchObject({ type: "application", name: "heliograph", version });
-    expect(bill.components.map((component) => `${component.name}@${component.version}`).sort()).toEqual([...new Set(await Promise.all(held))].sort());
+    expect(bill.components.map((component) => `${component.name}@${component.version}`).sort()).toEqual(
+      [...new Set(await Promise.all(held))].sort(),
+    );
     expect(bill.components.filter(({ licenses, hashes }) => licenses.length !== 1 || hashes?.length !== 1)).toEqual([]);
   });
 

@@ -15,7 +15,11 @@ async function main(args: readonly string[]): Promise<void> {
   const progress = (line: string): void => void process.stderr.write(`image: ${line}\n`);
   const withDocker = await dockerAnswers();
   const image = { root, tag, context: join(root, "dist", "image"), archive, ...(base === undefined ? {} : { base }) };
-  await buildProductImage(image, withDocker ? buildWithDocker : (request) => buildWithBuildah(request, progress), progress);
+  await buildProductImage(
+    image,
+    withDocker ? buildWithDocker : (request) => buildWithBuildah(request, progress),
+    progress,
+  );
   process.stdout.write(`${relative(process.cwd(), archive)}\n`);
 }
 

@@ -14,11 +14,17 @@ test("productionPackages leaves out the project itself, what only work on it nee
 });
 
 describe("isShipped", () => {
-  test.each(["index.js", "lib/a.cjs", "lib/b.mjs", "package.json", "LICENSE", "lib/schema.json"])("keeps %s", (path) => {
-    expect(isShipped(path)).toBe(true);
-  });
+  test.each(["index.js", "lib/a.cjs", "lib/b.mjs", "package.json", "LICENSE", "lib/schema.json"])(
+    "keeps %s",
+    (path) => {
+      expect(isShipped(path)).toBe(true);
+    },
+  );
 
-  test.each(["index.d.ts", "lib/a.d.cts", "lib/a.js.map", "lib/a.ts", "index.mts", "tsconfig.tsbuildinfo"])("leaves out %s", (path) => {
-    expect(isShipped(path)).toBe(false);
-  });
+  test.each(["index.d.ts", "lib/a.d.cts", "lib/a.js.map", "lib/a.ts", "index.mts", "tsconfig.tsbuildinfo"])(
+    "leaves out %s",
+    (path) => {
+      expect(isShipped(path)).toBe(false);
+    },
+  );
 });

@@ -41,141 +41,341 @@ interface Row {
 }
 
 const rows: readonly Row[] = [
-  { when: "every pod obeys it", facts: inForce, say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=True/Ready@4"] },
+  {
+    when: "every pod obeys it",
+    facts: inForce,
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+    ],
+  },
   {
     when: "it was not looked at yet",
     facts: { ...outOfForce, verdict: undefined, isPublished: false },
-    say: ["Accepted=Unknown/Pending@4", "ResolvedRefs=Unknown/Pending@4", "Programmed=Unknown/Pending@4", "Ready=Unknown/Pending@4", "Reconciling=True/Pending@4"],
+    say: [
+      "Accepted=Unknown/Pending@4",
+      "ResolvedRefs=Unknown/Pending@4",
+      "Programmed=Unknown/Pending@4",
+      "Ready=Unknown/Pending@4",
+      "Reconciling=True/Pending@4",
+    ],
   },
   ...(["Invalid", "NotPermitted", "Conflicted", "SharedSigningKey"] as const).map((reason) => ({
     when: `it is ${reason}`,
     facts: { ...outOfForce, verdict: refused(reason) },
-    say: [`Accepted=False/${reason}@4`, "ResolvedRefs=False/NotChecked@4", "Programmed=False/NotInForce@4", `Ready=False/${reason}@4`, `Stalled=True/${reason}@4`],
+    say: [
+      `Accepted=False/${reason}@4`,
+      "ResolvedRefs=False/NotChecked@4",
+      "Programmed=False/NotInForce@4",
+      `Ready=False/${reason}@4`,
+      `Stalled=True/${reason}@4`,
+    ],
   })),
   {
     when: "it is refused and the shards still hold it",
     facts: { ...outOfForce, verdict: refused("Invalid"), isPublished: false },
-    say: ["Accepted=False/Invalid@4", "ResolvedRefs=False/NotChecked@4", "Programmed=Unknown/Pending@4", "Ready=False/Invalid@4", "Stalled=True/Invalid@4"],
+    say: [
+      "Accepted=False/Invalid@4",
+      "ResolvedRefs=False/NotChecked@4",
+      "Programmed=Unknown/Pending@4",
+      "Ready=False/Invalid@4",
+      "Stalled=True/Invalid@4",
+    ],
   },
-  ...(["SecretNotFound", "SecretKeyMissing", "KeyTooShort", "KeyUnusable", "CredentialInvalid", "CertificateInvalid"] as const).map((reason) => ({
+  ...(
+    [
+      "SecretNotFound",
+      "SecretKeyMissing",
+      "KeyTooShort",
+      "KeyUnusable",
+      "CredentialInvalid",
+      "CertificateInvalid",
+    ] as const
+  ).map((reason) => ({
     when: `its reference is ${reason}`,
     facts: { ...outOfForce, verdict: unresolved(reason) },
-    say: ["Accepted=True/Accepted@4", `ResolvedRefs=False/${reason}@4`, "Programmed=False/NotInForce@4", `Ready=False/${reason}@4`, `Stalled=True/${reason}@4`],
+    say: [
+      "Accepted=True/Accepted@4",
+      `ResolvedRefs=False/${reason}@4`,
+      "Programmed=False/NotInForce@4",
+      `Ready=False/${reason}@4`,
+      `Stalled=True/${reason}@4`,
+    ],
   })),
   {
     when: "its Secret cannot be read and generation 3 stays in force",
     facts: { ...inForce, inForce: 3, verdict: unresolved("SecretNotReadable") },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotReadable@4", "Programmed=True/Programmed@3", "Ready=False/SecretNotReadable@4", "Reconciling=True/SecretNotReadable@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=False/SecretNotReadable@4",
+      "Programmed=True/Programmed@3",
+      "Ready=False/SecretNotReadable@4",
+      "Reconciling=True/SecretNotReadable@4",
+    ],
   },
   {
     when: "its Secret is gone and generation 3 is the last good version",
-    facts: { ...inForce, inForce: 3, verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=True/Programmed@3", "Ready=False/UsingLastGood@4", "Stalled=True/UsingLastGood@4"],
+    facts: {
+      ...inForce,
+      inForce: 3,
+      verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
+    },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=False/SecretNotFound@4",
+      "Programmed=True/Programmed@3",
+      "Ready=False/UsingLastGood@4",
+      "Stalled=True/UsingLastGood@4",
+    ],
   },
   {
     when: "its Secret cannot be read and generation 3 is the last good version",
-    facts: { ...inForce, inForce: 3, verdict: { ...unresolved("SecretNotReadable"), lastGood: { sinceMs: 0, untilMs: 1_000 } } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotReadable@4", "Programmed=True/Programmed@3", "Ready=False/UsingLastGood@4", "Reconciling=True/UsingLastGood@4"],
+    facts: {
+      ...inForce,
+      inForce: 3,
+      verdict: { ...unresolved("SecretNotReadable"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
+    },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=False/SecretNotReadable@4",
+      "Programmed=True/Programmed@3",
+      "Ready=False/UsingLastGood@4",
+      "Reconciling=True/UsingLastGood@4",
+    ],
   },
   {
     when: "its last good version is about to be published",
-    facts: { ...inForce, isPublished: false, rollout: { kind: "waiting", untilMs: 0 }, verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=Unknown/Pending@4", "Ready=False/UsingLastGood@4", "Stalled=True/UsingLastGood@4"],
+    facts: {
+      ...inForce,
+      isPublished: false,
+      rollout: { kind: "waiting", untilMs: 0 },
+      verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
+    },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=False/SecretNotFound@4",
+      "Programmed=Unknown/Pending@4",
+      "Ready=False/UsingLastGood@4",
+      "Stalled=True/UsingLastGood@4",
+    ],
   },
   {
     when: "its events wait for a Secret that never was there",
     facts: { ...inForce, verdict: { ...unresolved("SecretNotFound"), held: "unresolved" } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=False/Held@4", "Ready=False/SecretNotFound@4", "Stalled=True/SecretNotFound@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=False/SecretNotFound@4",
+      "Programmed=False/Held@4",
+      "Ready=False/SecretNotFound@4",
+      "Stalled=True/SecretNotFound@4",
+    ],
   },
   {
     when: "its events wait and a pod does not know that yet",
-    facts: { ...inForce, verdict: { ...unresolved("SecretNotFound"), held: "unresolved" }, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=False/SecretNotFound@4", "Programmed=False/PartiallyApplied@4", "Ready=False/SecretNotFound@4", "Stalled=True/SecretNotFound@4"],
+    facts: {
+      ...inForce,
+      verdict: { ...unresolved("SecretNotFound"), held: "unresolved" },
+      rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" },
+    },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=False/SecretNotFound@4",
+      "Programmed=False/PartiallyApplied@4",
+      "Ready=False/SecretNotFound@4",
+      "Stalled=True/SecretNotFound@4",
+    ],
   },
   {
     when: "it is paused and the policy withdrew what it names",
     facts: { ...inForce, isPaused: true, inForce: 3, verdict: { ...refused("NotPermitted"), held: "not_permitted" } },
-    say: ["Accepted=False/NotPermitted@4", "ResolvedRefs=False/NotChecked@4", "Programmed=False/Held@3", "Ready=False/NotPermitted@4", "Stalled=True/NotPermitted@4"],
+    say: [
+      "Accepted=False/NotPermitted@4",
+      "ResolvedRefs=False/NotChecked@4",
+      "Programmed=False/Held@3",
+      "Ready=False/NotPermitted@4",
+      "Stalled=True/NotPermitted@4",
+    ],
   },
   {
     when: "its shard is full",
     facts: { ...outOfForce, isTooLarge: true },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=False/ConfigTooLarge@4", "Ready=False/ConfigTooLarge@4", "Stalled=True/ConfigTooLarge@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=False/ConfigTooLarge@4",
+      "Ready=False/ConfigTooLarge@4",
+      "Stalled=True/ConfigTooLarge@4",
+    ],
   },
   {
     when: "it is about to be published",
     facts: { ...inForce, isPublished: false, rollout: { kind: "waiting", untilMs: 0 } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=Unknown/Pending@4", "Ready=Unknown/Pending@4", "Reconciling=True/Pending@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=Unknown/Pending@4",
+      "Ready=Unknown/Pending@4",
+      "Reconciling=True/Pending@4",
+    ],
   },
   {
     when: "pods are about to obey it",
     facts: { ...inForce, rollout: { kind: "waiting", untilMs: 0 } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=Unknown/Pending@4", "Ready=Unknown/Pending@4", "Reconciling=True/Pending@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=Unknown/Pending@4",
+      "Ready=Unknown/Pending@4",
+      "Reconciling=True/Pending@4",
+    ],
   },
   {
     when: "a pod is behind",
     facts: { ...inForce, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=False/PartiallyApplied@4", "Ready=False/PartiallyApplied@4", "Reconciling=True/PartiallyApplied@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=False/PartiallyApplied@4",
+      "Ready=False/PartiallyApplied@4",
+      "Reconciling=True/PartiallyApplied@4",
+    ],
   },
   {
     when: "a pod cannot obey it",
-    facts: { ...inForce, rollout: { kind: "failed", pod: "rt-1", reason: "MaterialMissing", message: "it has not arrived" } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=False/RuntimeError@4", "Ready=False/RuntimeError@4", "Reconciling=True/RuntimeError@4"],
+    facts: {
+      ...inForce,
+      rollout: { kind: "failed", pod: "rt-1", reason: "MaterialMissing", message: "it has not arrived" },
+    },
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=False/RuntimeError@4",
+      "Ready=False/RuntimeError@4",
+      "Reconciling=True/RuntimeError@4",
+    ],
   },
   {
     when: "there is no pod",
     facts: { ...inForce, rollout: { kind: "noPods" } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=False/NoReadyPods@4", "Ready=False/NoReadyPods@4", "Reconciling=True/NoReadyPods@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=False/NoReadyPods@4",
+      "Ready=False/NoReadyPods@4",
+      "Reconciling=True/NoReadyPods@4",
+    ],
   },
   {
     when: "the partner answered 410 (Webhook Event Delivery §7)",
     facts: { ...inForce, disabled: "it answered 410" },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=False/PartnerDisabled@4", "Stalled=True/PartnerDisabled@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=False/PartnerDisabled@4",
+      "Stalled=True/PartnerDisabled@4",
+    ],
   },
-  ...([["Verified", "True"], ["ConsentRefused", "False"], ["ConsentUnanswered", "False"]] as const).map(([reason, status]) => ({
+  ...(
+    [
+      ["Verified", "True"],
+      ["ConsentRefused", "False"],
+      ["ConsentUnanswered", "False"],
+    ] as const
+  ).map(([reason, status]) => ({
     when: `its endpoint was asked for its consent: ${reason}`,
     facts: { ...inForce, consent: { reason, message: "it said so" } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=True/Ready@4", `EndpointVerified=${status}/${reason}@4`],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Ready@4",
+      `EndpointVerified=${status}/${reason}@4`,
+    ],
   })),
   {
     when: "its spec is paused and every pod obeys that",
     facts: { ...inForce, isSuspended: true },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=True/Paused@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=True/Paused@4",
+    ],
   },
   {
     when: "its spec is paused and some pod does not obey that yet",
     facts: { ...inForce, isSuspended: true, rollout: { kind: "lagging", pods: "rt-1 of 1 ready pod" } },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=False/PartiallyApplied@4", "Ready=False/PartiallyApplied@4", "Reconciling=True/PartiallyApplied@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=False/PartiallyApplied@4",
+      "Ready=False/PartiallyApplied@4",
+      "Reconciling=True/PartiallyApplied@4",
+    ],
   },
   {
     when: "its spec is paused and its partner answered 410 before",
     facts: { ...inForce, isSuspended: true, disabled: "it answered 410" },
-    say: ["Accepted=True/Accepted@4", "ResolvedRefs=True/ResolvedRefs@4", "Programmed=True/Programmed@4", "Ready=False/PartnerDisabled@4", "Stalled=True/PartnerDisabled@4"],
+    say: [
+      "Accepted=True/Accepted@4",
+      "ResolvedRefs=True/ResolvedRefs@4",
+      "Programmed=True/Programmed@4",
+      "Ready=False/PartnerDisabled@4",
+      "Stalled=True/PartnerDisabled@4",
+    ],
   },
   {
     when: "it is paused by its annotation and generation 3 is in force",
     facts: { ...inForce, isPaused: true, inForce: 3, verdict: refused("Invalid") },
-    say: ["Accepted=True/Accepted@3", "ResolvedRefs=True/ResolvedRefs@3", "Programmed=True/Programmed@3", "Ready=True/ReconcilePaused@3"],
+    say: [
+      "Accepted=True/Accepted@3",
+      "ResolvedRefs=True/ResolvedRefs@3",
+      "Programmed=True/Programmed@3",
+      "Ready=True/ReconcilePaused@3",
+    ],
   },
   {
     when: "it is paused and a pod does not obey what is in force",
     facts: { ...inForce, isPaused: true, inForce: 3, rollout: { kind: "lagging", pods: "rt-1 of 1 ready pod" } },
-    say: ["Accepted=True/Accepted@3", "ResolvedRefs=True/ResolvedRefs@3", "Programmed=False/PartiallyApplied@3", "Ready=False/PartiallyApplied@3", "Reconciling=True/PartiallyApplied@3"],
+    say: [
+      "Accepted=True/Accepted@3",
+      "ResolvedRefs=True/ResolvedRefs@3",
+      "Programmed=False/PartiallyApplied@3",
+      "Ready=False/PartiallyApplied@3",
+      "Reconciling=True/PartiallyApplied@3",
+    ],
   },
   {
     when: "it is paused and nothing was ever published",
     facts: { ...outOfForce, isPaused: true, verdict: undefined },
-    say: ["Accepted=Unknown/Pending@4", "ResolvedRefs=Unknown/Pending@4", "Programmed=Unknown/Pending@4", "Ready=False/NothingPublished@4", "Stalled=True/NothingPublished@4"],
+    say: [
+      "Accepted=Unknown/Pending@4",
+      "ResolvedRefs=Unknown/Pending@4",
+      "Programmed=Unknown/Pending@4",
+      "Ready=False/NothingPublished@4",
+      "Stalled=True/NothingPublished@4",
+    ],
   },
   {
     when: "it is paused and an older object drove it out",
     facts: { ...outOfForce, isPaused: true, verdict: refused("Conflicted") },
-    say: ["Accepted=False/Conflicted@4", "ResolvedRefs=False/NotChecked@4", "Programmed=False/NotInForce@4", "Ready=False/Conflicted@4", "Stalled=True/Conflicted@4"],
+    say: [
+      "Accepted=False/Conflicted@4",
+      "ResolvedRefs=False/NotChecked@4",
+      "Programmed=False/NotInForce@4",
+      "Ready=False/Conflicted@4",
+      "Stalled=True/Conflicted@4",
+    ],
   },
 ];
 
 const said = (facts: Facts): readonly string[] =>
-  decideConditions(facts).map(({ type, status, reason, observedGeneration }) => `${type}=${status}/${reason}@${observedGeneration}`);
+  decideConditions(facts).map(
+    ({ type, status, reason, observedGeneration }) => `${type}=${status}/${reason}@${observedGeneration}`,
+  );
 
 describe("conditions", () => {
   test.each(rows)("when $when", ({ facts, say }) => {
@@ -183,8 +383,12 @@ describe("conditions", () => {
   });
 
   test("reach every reason of the table", () => {
-    const reached = new Set(rows.flatMap(({ facts }) => decideConditions(facts).map(({ type, reason }) => `${type} ${reason}`)));
-    const table = Object.entries(reasons).flatMap(([type, byReason]) => Object.keys(byReason).map((reason) => `${type} ${reason}`));
+    const reached = new Set(
+      rows.flatMap(({ facts }) => decideConditions(facts).map(({ type, reason }) => `${type} ${reason}`)),
+    );
+    const table = Object.entries(reasons).flatMap(([type, byReason]) =>
+      Object.keys(byReason).map((reason) => `${type} ${reason}`),
+    );
     // That one the API server says.
     expect(table.filter((reason) => !reached.has(reason))).toEqual(["Ready NoOperator"]);
   });
@@ -193,21 +397,34 @@ describe("conditions", () => {
     const drafts = rows.flatMap(({ facts }) => decideConditions(facts));
     for (const { type, status, reason } of drafts) {
       const row = Object.entries(reasons).find(([condition]) => condition === type)?.[1];
-      const listed = Object.entries(row ?? {}).find(([name]) => name === reason)?.[1] as { readonly status: string } | undefined;
+      const listed = Object.entries(row ?? {}).find(([name]) => name === reason)?.[1] as
+        | { readonly status: string }
+        | undefined;
       expect(listed?.status ?? status, `${type} ${reason}`).toBe(status);
     }
   });
 
   test("say who is behind, which pod failed and why, and which generation a pause holds", () => {
-    const messageOf = (facts: Facts, type: string) => decideConditions(facts).find((draft) => draft.type === type)?.message;
-    const failed: Facts["rollout"] = { kind: "failed", pod: "rt-1", reason: "MaterialMissing", message: "the key has not arrived" };
-    expect(messageOf({ ...inForce, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } }, "Ready")).toBe("Generation 4 is not obeyed by rt-1 of 2 ready pods.");
-    expect(messageOf({ ...inForce, rollout: failed }, "Ready")).toBe("The pod rt-1 does not obey generation 4: MaterialMissing: the key has not arrived");
+    const messageOf = (facts: Facts, type: string) =>
+      decideConditions(facts).find((draft) => draft.type === type)?.message;
+    const failed: Facts["rollout"] = {
+      kind: "failed",
+      pod: "rt-1",
+      reason: "MaterialMissing",
+      message: "the key has not arrived",
+    };
+    expect(messageOf({ ...inForce, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } }, "Ready")).toBe(
+      "Generation 4 is not obeyed by rt-1 of 2 ready pods.",
+    );
+    expect(messageOf({ ...inForce, rollout: failed }, "Ready")).toBe(
+      "The pod rt-1 does not obey generation 4: MaterialMissing: the key has not arrived",
+    );
     expect(messageOf({ ...inForce, isPaused: true, inForce: 3 }, "Ready")).toMatch(/That is generation 3\.$/u);
     expect(messageOf({ ...inForce, disabled: "it answered 410" }, "Ready")).toBe("it answered 410");
     const lastGood = { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 86_400_000 } };
     expect(messageOf({ ...inForce, inForce: 3, verdict: lastGood }, "Ready")).toBe(
-      "A reference cannot be read, so the last good version stays in force. That is generation 3, since 1970-01-01T00:00:00Z and until 1970-01-02T00:00:00Z at the latest. it is missing",
+      "A reference cannot be read, so the last good version stays in force. That is generation 3, since " +
+        "1970-01-01T00:00:00Z and until 1970-01-02T00:00:00Z at the latest. it is missing",
     );
   });
 
@@ -225,11 +442,22 @@ describe("conditions", () => {
     isPaused: fc.boolean(),
     isSuspended: fc.boolean(),
     columns: fc.constant({}),
-    verdict: fc.constantFrom(undefined, good, refused("Invalid"), unresolved("SecretNotFound"), unresolved("SecretNotReadable")),
+    verdict: fc.constantFrom(
+      undefined,
+      good,
+      refused("Invalid"),
+      unresolved("SecretNotFound"),
+      unresolved("SecretNotReadable"),
+    ),
     isTooLarge: fc.boolean(),
     inForce: fc.constantFrom(undefined, 3, 4),
     isPublished: fc.boolean(),
-    rollout: fc.constantFrom<Facts["rollout"]>({ kind: "programmed" }, { kind: "waiting", untilMs: 1 }, { kind: "noPods" }, { kind: "lagging", pods: "rt" }),
+    rollout: fc.constantFrom<Facts["rollout"]>(
+      { kind: "programmed" },
+      { kind: "waiting", untilMs: 1 },
+      { kind: "noPods" },
+      { kind: "lagging", pods: "rt" },
+    ),
     disabled: fc.constantFrom(undefined, "it answered 410"),
   });
 
@@ -242,7 +470,8 @@ describe("conditions", () => {
         const ready = drafts.find(({ type }) => type === "Ready");
         const passing = drafts.filter(({ type }) => ["Reconciling", "Stalled"].includes(type));
         expect(passing).toHaveLength(ready?.status === "True" ? 0 : 1);
-        for (const draft of passing) expect(draft).toMatchObject({ status: "True", reason: ready?.reason, message: ready?.message });
+        for (const draft of passing)
+          expect(draft).toMatchObject({ status: "True", reason: ready?.reason, message: ready?.message });
       }),
     );
   });
@@ -262,10 +491,23 @@ describe("conditions", () => {
 
 describe("the time of a condition", () => {
   const [now, earlier] = ["2026-11-21T12:00:00Z", "2026-11-20T12:00:00Z"];
-  const before = [{ type: "Ready", status: "True" as const, reason: "Ready", message: "", lastTransitionTime: earlier, observedGeneration: 3 }];
+  const before = [
+    {
+      type: "Ready",
+      status: "True" as const,
+      reason: "Ready",
+      message: "",
+      lastTransitionTime: earlier,
+      observedGeneration: 3,
+    },
+  ];
 
   test("stays while the status does, whatever the reason and the generation", () => {
-    const [ready] = withTimes([{ type: "Ready", status: "True", reason: "Paused", message: "", observedGeneration: 4 }], before, now);
+    const [ready] = withTimes(
+      [{ type: "Ready", status: "True", reason: "Paused", message: "", observedGeneration: 4 }],
+      before,
+      now,
+    );
     expect(ready).toMatchObject({ lastTransitionTime: earlier, reason: "Paused", observedGeneration: 4 });
   });
 
@@ -279,8 +521,17 @@ describe("the time of a condition", () => {
 });
 
 test("conditions of others in a status are not ours, nor what the API server puts into a new object", () => {
-  const condition = (type: string) => ({ type, status: "True" as const, reason: "R", message: "", lastTransitionTime: "", observedGeneration: 1 });
-  expect(ownConditions({ conditions: ["Ready", "Audited", "Stalled"].map(condition) }).map(({ type }) => type)).toEqual(["Ready", "Stalled"]);
+  const condition = (type: string) => ({
+    type,
+    status: "True" as const,
+    reason: "R",
+    message: "",
+    lastTransitionTime: "",
+    observedGeneration: 1,
+  });
+  expect(ownConditions({ conditions: ["Ready", "Audited", "Stalled"].map(condition) }).map(({ type }) => type)).toEqual(
+    ["Ready", "Stalled"],
+  );
   expect(ownConditions(undefined)).toEqual([]);
   expect(ownConditions(statusDefault("webhook-partner") as ResourceStatus)).toEqual([]);
 });

@@ -34,7 +34,16 @@ type Step =
 const kinds = fc.constantFrom<Kind>("WebhookPartner", "WebhookPartner", "MetricCatalog", "QueryClassQuota");
 const which = fc.nat({ max: 1_000 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 60, arbitrary: fc.record({ do: fc.constant("put"), kind: kinds, which, of: which, size: fc.integer({ min: 1, max: 64 }) }) },
+  {
+    weight: 60,
+    arbitrary: fc.record({
+      do: fc.constant("put"),
+      kind: kinds,
+      which,
+      of: which,
+      size: fc.integer({ min: 1, max: 64 }),
+    }),
+  },
   { weight: 25, arbitrary: fc.record({ do: fc.constant("delete"), kind: kinds, which }) },
   { weight: 12, arbitrary: fc.record({ do: fc.constant("secret"), which, byte: fc.integer({ min: 0, max: 255 }) }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("deleteSecret"), which }) },
@@ -46,12 +55,20 @@ const secretOf = (number: number): string => `secret-${number % secretCount}`;
 
 async function put(ns: string, { kind, which: number, of, size }: Extract<Step, { do: "put" }>): Promise<void> {
   const name = nameOf(kind, number);
-  if (kind === "WebhookPartner") await cluster.put(ns, kind, name, { "signing.keys[0].secretRef.name": secretOf(of), "delivery.maxInFlight": size });
-  else if (kind === "QueryClassQuota") await cluster.quota(ns, name, { clients: [{ clientId: `client-${of % clientCount}` }], limits: { maxSeries: Math.min(50, size) } });
+  if (kind === "WebhookPartner")
+    await cluster.put(ns, kind, name, { "signing.keys[0].secretRef.name": secretOf(of), "delivery.maxInFlight": size });
+  else if (kind === "QueryClassQuota")
+    await cluster.quota(ns, name, {
+      clients: [{ clientId: `client-${of % clientCount}` }],
+      limits: { maxSeries: Math.min(50, size) },
+    });
   else {
     // A catalog that changes what a metric means names another version; to be made anew is another matter.
     await remove(ns, kind, number);
-    await cluster.put(ns, kind, name, { "metrics[0].id": `metric_${of % metricCount}`, "metrics[0].maxGroupBy": 1 + (size % 4) });
+    await cluster.put(ns, kind, name, {
+      "metrics[0].id": `metric_${of % metricCount}`,
+      "metrics[0].maxGroupBy": 1 + (size % 4),
+    });
   }
 }
 
@@ -121,16 +138,31 @@ test(
         const scene = new Scene(ns, pod.url);
         const first: readonly Step[] = [
           ...Array.from({ length: secretCount }, (_, index): Step => ({ do: "secret", which: index, byte: index })),
-          ...(Object.keys(sizes) as Kind[]).flatMap((kind) => Array.from({ length: sizes[kind] }, (_, index): Step => ({ do: "put", kind, which: index, of: index, size: 8 }))),
+          ...(Object.keys(sizes) as Kind[]).flatMap((kind) =>
+            Array.from({ length: sizes[kind] }, (_, index): Step => ({
+              do: "put",
+              kind,
+              which: index,
+              of: index,
+              size: 8,
+            })),
+          ),
         ];
         await scene.start();
         const waiting = [...first, ...steps];
-        await Promise.all(Array.from({ length: callsAtOnce }, async () => {
-          for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await scene.take(one);
-        }));
+        await Promise.all(
+          Array.from({ length: callsAtOnce }, async () => {
+            for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await scene.take(one);
+          }),
+        );
         const { statuses } = await settledState(cluster, ns, settleMs);
-        const partners = Object.entries(statuses).filter(([key, text]) => key.startsWith("WebhookPartner/") && /Programmed=(?:True|False\/Held)/u.test(text)).length;
-        await waitFor(() => pod.config?.partners.length === partners, { timeoutMs: settleMs, what: "the pod to obey it" });
+        const partners = Object.entries(statuses).filter(
+          ([key, text]) => key.startsWith("WebhookPartner/") && /Programmed=(?:True|False\/Held)/u.test(text),
+        ).length;
+        await waitFor(() => pod.config?.partners.length === partners, {
+          timeoutMs: settleMs,
+          what: "the pod to obey it",
+        });
         expect(pod.faultsSeen).toEqual([]);
         await scene.stop();
         await pod.stop();

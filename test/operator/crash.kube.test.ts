@@ -79,7 +79,10 @@ async function run({ before, change }: Story, death: Death): Promise<Run> {
   await first.stop();
   await change(ns);
   const victim = await cluster.replica(ns, options, death);
-  await waitFor(async () => victim.client.isDead || (await isSettled(ns)), { timeoutMs: patienceMs, what: "the replica to die or to finish" });
+  await waitFor(async () => victim.client.isDead || (await isSettled(ns)), {
+    timeoutMs: patienceMs,
+    what: "the replica to die or to finish",
+  });
   const died = victim.client.isDead;
   const writes = victim.client.writes().length;
   await victim.stop();
@@ -103,29 +106,32 @@ function obeysAll(pod: TestPod): boolean {
   return partners.length > 0 && named.every((id) => material[id] !== undefined);
 }
 
-describe.each(stories.map((story): readonly [string, Story] => [story.says, story]))("a replica that %s", (_says, story) => {
-  test(
-    "may die between any two of its writes: the next one ends at the same bytes, and no pod ever lacks a key",
-    async () => {
-      // The answer to the last write is lost every other time, and in a soak each time once.
-      const deaths = Array.from({ length: writesMax }, (_, index): readonly Death[] => {
-        const both = [true, false].map((hearsTheLast) => ({ afterWrites: index, hearsTheLast }));
-        return isSoak ? both : both.slice(index % 2).slice(0, 1);
-      }).flat();
-      let finished: Run | undefined;
-      let runs = 0;
-      const work = async (): Promise<void> => {
-        for (let death = deaths.shift(); death !== undefined && finished === undefined; death = deaths.shift()) {
-          const outcome = await run(story, death);
-          runs += 1;
-          if (!outcome.died) finished = outcome;
-        }
-      };
-      await Promise.all(Array.from({ length: atOnce }, work));
-      // Every number of writes was tried up to that of a run that nobody cut short.
-      expect(finished?.writes).toBeGreaterThan(10);
-      expect(runs).toBeGreaterThan(10);
-    },
-    isSoak ? 600_000 : 240_000,
-  );
-});
+describe.each(stories.map((story): readonly [string, Story] => [story.says, story]))(
+  "a replica that %s",
+  (_says, story) => {
+    test(
+      "may die between any two of its writes: the next one ends at the same bytes, and no pod ever lacks a key",
+      async () => {
+        // The answer to the last write is lost every other time, and in a soak each time once.
+        const deaths = Array.from({ length: writesMax }, (_, index): readonly Death[] => {
+          const both = [true, false].map((hearsTheLast) => ({ afterWrites: index, hearsTheLast }));
+          return isSoak ? both : both.slice(index % 2).slice(0, 1);
+        }).flat();
+        let finished: Run | undefined;
+        let runs = 0;
+        const work = async (): Promise<void> => {
+          for (let death = deaths.shift(); death !== undefined && finished === undefined; death = deaths.shift()) {
+            const outcome = await run(story, death);
+            runs += 1;
+            if (!outcome.died) finished = outcome;
+          }
+        };
+        await Promise.all(Array.from({ length: atOnce }, work));
+        // Every number of writes was tried up to that of a run that nobody cut short.
+        expect(finished?.writes).toBeGreaterThan(10);
+        expect(runs).toBeGreaterThan(10);
+      },
+      isSoak ? 600_000 : 240_000,
+    );
+  },
+);

@@ -33,7 +33,9 @@ function throughProxy(): KubeConfig {
   return config;
 }
 
-async function installation(options: Parameters<OperatorCluster["replica"]>[1] = {}): Promise<{ ns: string; pod: TestPod; replica: Replica }> {
+async function installation(
+  options: Parameters<OperatorCluster["replica"]>[1] = {},
+): Promise<{ ns: string; pod: TestPod; replica: Replica }> {
   const ns = await cluster.namespace();
   const pod = await cluster.pod(ns, "rt-0");
   for (const [index, name] of ["a", "b", "c"].entries()) await cluster.partner(ns, name, index + 1);
@@ -64,7 +66,10 @@ describe("two replicas with the usual times", () => {
     async () => {
       const { ns, pod, replica } = await installation({ lease: usualLease });
       const standby = await cluster.replica(ns, { runtime: { urls: [pod.url] }, lease: usualLease });
-      await waitFor(async () => (await cluster.events(ns, "c")).length > 0, { timeoutMs: settleMs, what: "the last event" });
+      await waitFor(async () => (await cluster.events(ns, "c")).length > 0, {
+        timeoutMs: settleMs,
+        what: "the last event",
+      });
       const calls = () => [replica, standby].map(({ client }) => client.calls.length);
       const before = calls();
       const idleMs = lastsMs(600_000, 12_000);
@@ -111,8 +116,11 @@ describe("no edit is missed", () => {
       await cluster.kube.startServer();
       await editAll(ns, 2);
       await settledState(cluster, ns, settleMs);
-      expect(await metric(replica, 'heliograph_informer_watch_ends_total{')).toBeGreaterThan(0);
-      await waitFor(() => pod.config?.partners.find(({ name }) => name === "a")?.delivery.maxInFlight === 3, { timeoutMs: settleMs, what: "the pod to obey" });
+      expect(await metric(replica, "heliograph_informer_watch_ends_total{")).toBeGreaterThan(0);
+      await waitFor(() => pod.config?.partners.find(({ name }) => name === "a")?.delivery.maxInFlight === 3, {
+        timeoutMs: settleMs,
+        what: "the pod to obey",
+      });
     },
     testMs,
   );

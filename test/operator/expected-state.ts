@@ -9,7 +9,13 @@ import type { RuntimeConfig } from "../../crds/config.ts";
 import { joinShards } from "../../crds/join-shards.ts";
 import { splitIntoShards } from "../../crds/shard-splitter.ts";
 import { readShardSecret, resourceKey, type Shard, shardNames, shardSecretType } from "../../crds/shards.ts";
-import { kindsInOrder, resourceTypes, secretType, type ResourceObject, type SecretObject } from "../../operator/resource-types.ts";
+import {
+  kindsInOrder,
+  resourceTypes,
+  secretType,
+  type ResourceObject,
+  type SecretObject,
+} from "../../operator/resource-types.ts";
 import { waitFor } from "../support/wait.ts";
 import { counts, type OperatorCluster } from "./operator-cluster.ts";
 
@@ -22,22 +28,39 @@ export interface State {
 }
 
 /**
- * What `compile` says of the objects that are there now, and of what is in force, all of it without the operator's own code:
- * published again it stays the same.
+ * What `compile` says of the objects that are there now, and of what is in force, all of it without the operator's own
+ * code: published again it stays the same.
  */
 export async function expectedState(cluster: OperatorCluster, namespace: string): Promise<State> {
   const objects = await objectsOf(cluster, namespace);
   const secrets = await secretsOf(cluster, namespace);
-  const entries = new Map(secrets.filter(({ type }) => type !== shardSecretType).map(({ metadata, data }) => [`${namespace}/${metadata.name}`, data ?? {}]));
-  const resources = objects.map(({ kind, apiVersion, metadata, spec }) => ({ kind, apiVersion, metadata, spec })) as unknown as Resource[];
+  const entries = new Map(
+    secrets
+      .filter(({ type }) => type !== shardSecretType)
+      .map(({ metadata, data }) => [`${namespace}/${metadata.name}`, data ?? {}]),
+  );
+  const resources = objects.map(({ kind, apiVersion, metadata, spec }) => ({
+    kind,
+    apiVersion,
+    metadata,
+    spec,
+  })) as unknown as Resource[];
   const parts = partsIn(secrets);
-  const before = { partOf: (resource: Resource) => parts.get(uidOf(resource)), nowMs: Date.now(), lastGoodMs: lastGoodMsDefault };
+  const before = {
+    partOf: (resource: Resource) => parts.get(uidOf(resource)),
+    nowMs: Date.now(),
+    lastGoodMs: lastGoodMsDefault,
+  };
   const { config, verdicts } = compile({ resources, secrets: entries, policy: allowAll, before });
   const shards = splitIntoShards(config, counts, tokenOf(secrets));
   const verdictOf = new Map(verdicts.map((verdict) => [resourceKey(verdict.kind, verdict), verdict]));
   return {
-    shards: Object.fromEntries([...shards].map(([name, { bytes }]) => [`heliograph-${name}`, Buffer.from(bytes).toString("base64")])),
-    statuses: Object.fromEntries(objects.map((object) => [keyOf(object), expectedStatus(object, verdictOf.get(keyOf(object)), config)])),
+    shards: Object.fromEntries(
+      [...shards].map(([name, { bytes }]) => [`heliograph-${name}`, Buffer.from(bytes).toString("base64")]),
+    ),
+    statuses: Object.fromEntries(
+      objects.map((object) => [keyOf(object), expectedStatus(object, verdictOf.get(keyOf(object)), config)]),
+    ),
   };
 }
 
@@ -45,8 +68,12 @@ export async function expectedState(cluster: OperatorCluster, namespace: string)
 export async function actualState(cluster: OperatorCluster, namespace: string): Promise<State> {
   const secrets = (await secretsOf(cluster, namespace)).filter(({ type }) => type === shardSecretType);
   return {
-    shards: Object.fromEntries(secrets.map(({ metadata, data }) => [metadata.name ?? "", data?.["shard.json.gz"] ?? ""])),
-    statuses: Object.fromEntries((await objectsOf(cluster, namespace)).map((object) => [keyOf(object), statusText(object)])),
+    shards: Object.fromEntries(
+      secrets.map(({ metadata, data }) => [metadata.name ?? "", data?.["shard.json.gz"] ?? ""]),
+    ),
+    statuses: Object.fromEntries(
+      (await objectsOf(cluster, namespace)).map((object) => [keyOf(object), statusText(object)]),
+    ),
   };
 }
 
@@ -68,11 +95,17 @@ function differences(expected: State, actual: State): readonly string[] {
   return parts.flatMap((part) => {
     const names = new Set([...Object.keys(expected[part]), ...Object.keys(actual[part])]);
     const wrong = [...names].filter((name) => expected[part][name] !== actual[part][name]);
-    return wrong.map((name) => (part === "shards" ? `${name} has other bytes` : `${name} is ${actual[part][name]}, not ${expected[part][name]}`));
+    return wrong.map((name) =>
+      part === "shards" ? `${name} has other bytes` : `${name} is ${actual[part][name]}, not ${expected[part][name]}`,
+    );
   });
 }
 
-function expectedStatus({ metadata: { generation, uid }, spec }: ResourceObject, verdict: Verdict | undefined, config: RuntimeConfig): string {
+function expectedStatus(
+  { metadata: { generation, uid }, spec }: ResourceObject,
+  verdict: Verdict | undefined,
+  config: RuntimeConfig,
+): string {
   if (verdict === undefined) return "no verdict";
   const { accepted, resolvedRefs, lastGood } = verdict;
   const inForce = [...config.partners, ...config.catalogs, ...config.quotas].find((one) => one.uid === uid)?.generation;
@@ -86,7 +119,9 @@ function expectedStatus({ metadata: { generation, uid }, spec }: ResourceObject,
   const reason = accepted.status && lastGood !== undefined ? "UsingLastGood" : fault;
   const ready = ["Ready", fault === undefined, reason ?? goodReason(spec), generation] as const;
   const stalled = reason === undefined ? [] : [["Stalled", true, reason, generation] as const];
-  const texts = [...conditions, ready, ...stalled].map(([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`);
+  const texts = [...conditions, ready, ...stalled].map(
+    ([type, status, why, of]) => `${type}=${status ? "True" : "False"}/${why}@${of}`,
+  );
   return [generation, ...texts].join(" ");
 }
 
@@ -101,7 +136,9 @@ function programmedReason({ held }: Verdict, inForce: number | undefined): strin
 }
 
 function statusText({ status }: ResourceObject): string {
-  const texts = (status?.conditions ?? []).map((one) => `${one.type}=${one.status}/${one.reason}@${one.observedGeneration}`);
+  const texts = (status?.conditions ?? []).map(
+    (one) => `${one.type}=${one.status}/${one.reason}@${one.observedGeneration}`,
+  );
   return [status?.observedGeneration, ...texts].join(" ");
 }
 
@@ -133,7 +170,11 @@ function shardIn(secrets: readonly SecretObject[], name: string): Shard | undefi
   const secret = secrets.find(({ metadata }) => metadata.name === `heliograph-${name}`);
   if (secret === undefined) return undefined;
   const { annotations = {} } = secret.metadata;
-  const reading = readShardSecret({ metadata: { annotations: { ...annotations } }, ...(secret.data === undefined ? {} : { data: secret.data }) }, name, counts);
+  const reading = readShardSecret(
+    { metadata: { annotations: { ...annotations } }, ...(secret.data === undefined ? {} : { data: secret.data }) },
+    name,
+    counts,
+  );
   return reading.error === undefined ? reading.shard : undefined;
 }
 

@@ -22,14 +22,18 @@ const { edges } = allFieldEdges();
 /** Claims nothing that another claims: metric ids, clients and keys are the object's own. */
 function ownObject({ spec }: PlainObject, index: number): object {
   const own = JSON.stringify(spec).replaceAll('"cpu_util"', `"m_${index}"`).replaceAll('"other"', `"other_${index}"`);
-  return JSON.parse(own.replaceAll('"dashboards"', `"client-${index}"`).replaceAll('"name":"partner"', `"name":"partner-${index}"`));
+  return JSON.parse(
+    own.replaceAll('"dashboards"', `"client-${index}"`).replaceAll('"name":"partner"', `"name":"partner-${index}"`),
+  );
 }
 
 async function each<T>(items: readonly T[], call: (item: T, index: number) => Promise<unknown>): Promise<void> {
   const waiting = [...items.entries()];
-  await Promise.all(Array.from({ length: callsAtOnce }, async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await call(next[1], next[0]);
-  }));
+  await Promise.all(
+    Array.from({ length: callsAtOnce }, async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await call(next[1], next[0]);
+    }),
+  );
 }
 
 async function makeSecrets(ns: string): Promise<void> {
@@ -42,8 +46,15 @@ async function makeSecrets(ns: string): Promise<void> {
   await cluster.secret(ns, "peer", { token: "token", "client-secret": "secret" });
   await each(edges, async ({ kind }, index) => {
     if (kind !== "WebhookPartner") return;
-    const entries = Array.from({ length: keysPerSecret }, (_, entry) => [`n${entry}`, `${index}/${entry}`.padEnd(32, "x")] as const);
-    await cluster.secret(ns, `partner-${index}`, { ...Object.fromEntries(entries), hmac: `${index}/hmac`.padEnd(32, "x"), old: `${index}/old`.padEnd(32, "x") });
+    const entries = Array.from(
+      { length: keysPerSecret },
+      (_, entry) => [`n${entry}`, `${index}/${entry}`.padEnd(32, "x")] as const,
+    );
+    await cluster.secret(ns, `partner-${index}`, {
+      ...Object.fromEntries(entries),
+      hmac: `${index}/hmac`.padEnd(32, "x"),
+      old: `${index}/old`.padEnd(32, "x"),
+    });
   });
 }
 
@@ -53,37 +64,36 @@ function textsOf({ shards }: State): readonly string[] {
   return texts.map((text) => text.replace(/"generation":\d+/gu, "").replace(/"\d+:[0-9a-f]{16}"/gu, ""));
 }
 
-test(
-  "the published bytes return after every field was at every edge of its schema and came back",
-  async () => {
-    const ns = await cluster.namespace();
-    const pod = await cluster.pod(ns, "rt-0");
-    await makeSecrets(ns);
-    const wanted = (one: FieldEdge, which: "base" | "edge", index: number) => ({ metadata: { namespace: ns, name: `edge-${index}` }, spec: ownObject(one[which], index) });
-    const put = (which: "base" | "edge") =>
-      each(edges, async (one, index) => {
-        const present = await cluster.object(ns, one.kind, `edge-${index}`);
-        const object = { ...present, spec: wanted(one, which, index).spec } as ResourceObject;
-        await cluster.client.replace(resourceTypes[one.kind], object).catch((cause: unknown) => {
-          throw new Error(`${one.kind} ${one.place} = ${one.says} (${which})`, { cause });
-        });
+test("the published bytes return after every field was at every edge of its schema and came back", async () => {
+  const ns = await cluster.namespace();
+  const pod = await cluster.pod(ns, "rt-0");
+  await makeSecrets(ns);
+  const wanted = (one: FieldEdge, which: "base" | "edge", index: number) => ({
+    metadata: { namespace: ns, name: `edge-${index}` },
+    spec: ownObject(one[which], index),
+  });
+  const put = (which: "base" | "edge") =>
+    each(edges, async (one, index) => {
+      const present = await cluster.object(ns, one.kind, `edge-${index}`);
+      const object = { ...present, spec: wanted(one, which, index).spec } as ResourceObject;
+      await cluster.client.replace(resourceTypes[one.kind], object).catch((cause: unknown) => {
+        throw new Error(`${one.kind} ${one.place} = ${one.says} (${which})`, { cause });
       });
-    await each(edges, async (one, index) => {
-      await cluster.client.create(resourceTypes[one.kind], wanted(one, "base", index) as unknown as ResourceObject);
     });
-    await cluster.replica(ns, { runtime: { urls: [pod.url] } });
-    const before = await settledState(cluster, ns, settleMs);
-    await put("edge");
-    const between = await settledState(cluster, ns, settleMs);
-    await put("base");
-    const after = await settledState(cluster, ns, settleMs);
-    expect(textsOf(between)).not.toEqual(textsOf(before));
-    expect(textsOf(after)).toEqual(textsOf(before));
-    expect(pod.faultsSeen).toEqual([]);
-    const inForce = (state: State) => Object.values(state.statuses).filter((text) => text.includes("Ready=True")).length;
-    expect(inForce(after)).toBe(inForce(before));
-    // Those that are not share the default of a class with an older one.
-    expect(inForce(before)).toBeGreaterThan(edges.length * 0.9);
-  },
-  240_000,
-);
+  await each(edges, async (one, index) => {
+    await cluster.client.create(resourceTypes[one.kind], wanted(one, "base", index) as unknown as ResourceObject);
+  });
+  await cluster.replica(ns, { runtime: { urls: [pod.url] } });
+  const before = await settledState(cluster, ns, settleMs);
+  await put("edge");
+  const between = await settledState(cluster, ns, settleMs);
+  await put("base");
+  const after = await settledState(cluster, ns, settleMs);
+  expect(textsOf(between)).not.toEqual(textsOf(before));
+  expect(textsOf(after)).toEqual(textsOf(before));
+  expect(pod.faultsSeen).toEqual([]);
+  const inForce = (state: State) => Object.values(state.statuses).filter((text) => text.includes("Ready=True")).length;
+  expect(inForce(after)).toBe(inForce(before));
+  // Those that are not share the default of a class with an older one.
+  expect(inForce(before)).toBeGreaterThan(edges.length * 0.9);
+}, 240_000);

@@ -40,7 +40,12 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
     {
       "endpoint.caBundleRef": { name: "ca" },
       "endpoint.clientCertificateRef": { name: "client" },
-      "endpoint.oauth2": { tokenUrl: "https://id.example/token", clientId: "heliograph", clientSecretRef: { name: "store", key: "token" }, scopes: ["hooks"] },
+      "endpoint.oauth2": {
+        tokenUrl: "https://id.example/token",
+        clientId: "heliograph",
+        clientSecretRef: { name: "store", key: "token" },
+        scopes: ["hooks"],
+      },
     },
   ],
   MetricCatalog: [
@@ -67,24 +72,48 @@ const richer: Readonly<Record<Kind, readonly Changes[]>> = {
       [prometheus]: undefined,
       "stores[0].peer": {
         url: "https://eu.example",
-        auth: { oauth2: { tokenUrl: "https://id.example/token", clientId: "eu", secretRef: { name: "peer" }, resource: "urn:peers" } },
+        auth: {
+          oauth2: {
+            tokenUrl: "https://id.example/token",
+            clientId: "eu",
+            secretRef: { name: "peer" },
+            resource: "urn:peers",
+          },
+        },
         tls: { clientSecretRef: { name: "client" } },
       },
     },
-    { [`${prometheus}.auth`]: { basic: { secretRef: { name: "store" } } }, [`${prometheus}.url`]: "https://eu.example" },
+    {
+      [`${prometheus}.auth`]: { basic: { secretRef: { name: "store" } } },
+      [`${prometheus}.url`]: "https://eu.example",
+    },
     { ...counter, "metrics[0].source.counter": { name: "n_total", matchers, increase: "Anchored" } },
     {
       ...ratio,
-      "metrics[0].source.ratio": { numerator: { name: "good_total", matchers }, denominator: { name: "all_total", matchers } },
+      "metrics[0].source.ratio": {
+        numerator: { name: "good_total", matchers },
+        denominator: { name: "all_total", matchers },
+      },
       slos: [{ ...slo, windowDays: 30, minimumEvents: 100, burnRates: [14.4, 6, 3, 1], counts: "Good" }],
     },
     { ...histogram, "metrics[0].source.histogram": { name: "h", matchers }, slos: [{ ...slo, threshold: 100 }] },
     { "metrics[0].complianceScope": { regions: ["eu", "latam"] } },
-    { "metrics[1]": replacement("other"), "metrics[0].state": "Deprecated", "metrics[0].deprecatedAt": "2026-01-01T00:00:00Z", "metrics[0].replacedBy": "other" },
+    {
+      "metrics[1]": replacement("other"),
+      "metrics[0].state": "Deprecated",
+      "metrics[0].deprecatedAt": "2026-01-01T00:00:00Z",
+      "metrics[0].replacedBy": "other",
+    },
   ],
   QueryClassQuota: [
     {
-      "clients[0]": { clientId: "dashboards", tenants: ["lumen"], regions: ["eu"], environments: ["prod"], metrics: ["cpu_util"] },
+      "clients[0]": {
+        clientId: "dashboards",
+        tenants: ["lumen"],
+        regions: ["eu"],
+        environments: ["prod"],
+        metrics: ["cpu_util"],
+      },
       limits: { maxSeries: 10, maxWindowSeconds: 3600, minStepSeconds: 60, maxGroupBy: 2 },
     },
     { clients: [{ scope: "dashboards" }] },
@@ -114,14 +143,22 @@ const companions: Readonly<Record<string, (value: unknown) => readonly Changes[]
   "spec.metrics[].aggregations[]": (name) => [{ "metrics[0].defaultAggregation": name }],
   "spec.metrics[].defaultAggregation": (name) => [{ "metrics[0].aggregations": [name] }],
   "spec.metrics[].sensitivity": () => [{ "metrics[0].requiredRole": "role" }, { "metrics[0].requiredRole": undefined }],
-  "spec.metrics[].source.intervalSeconds": () => [{ "metrics[0].minStepSeconds": 14_400, "metrics[0].source.storeIntervals": [] }],
+  "spec.metrics[].source.intervalSeconds": () => [
+    { "metrics[0].minStepSeconds": 14_400, "metrics[0].source.storeIntervals": [] },
+  ],
   "spec.metrics[].source.storeIntervals[].intervalSeconds": () => [{ "metrics[0].minStepSeconds": 14_400 }],
-  "spec.metrics[].minStepSeconds": () => [{ "metrics[0].source.intervalSeconds": 1, "metrics[0].source.storeIntervals": [] }],
+  "spec.metrics[].minStepSeconds": () => [
+    { "metrics[0].source.intervalSeconds": 1, "metrics[0].source.storeIntervals": [] },
+  ],
   "spec.slos[].objective": () => [{ "slos[0].burnRates": [0.4, 0.3, 0.2, 0.1] }],
-  "spec.slos[].burnRates[]": (rate) => [{ "slos[0].burnRates": [rate, rate, rate, rate], "slos[0].objective": 0.999_9 }],
+  "spec.slos[].burnRates[]": (rate) => [
+    { "slos[0].burnRates": [rate, rate, rate, rate], "slos[0].objective": 0.999_9 },
+  ],
   "spec.slos[].publicTenants": () => [{ "slos[0].public": true }],
   "spec.slos[].publicTenants[]": () => [{ "slos[0].public": true }],
-  "spec.metrics[].source.storeIntervals": (list) => [{ "metrics[0].stores": undefined, stores: storesOf(list, "store") }],
+  "spec.metrics[].source.storeIntervals": (list) => [
+    { "metrics[0].stores": undefined, stores: storesOf(list, "store") },
+  ],
   "spec.metrics[].stores": (names) => [{ stores: storesOf(names), "metrics[0].source.storeIntervals": [] }],
   "spec.metrics[].complianceScope.regions": (regions) => [{ stores: storesOf(regions) }],
   "spec.metrics[].complianceScope.regions[]": (region) => [{ "stores[0].region": region }],
@@ -168,11 +205,18 @@ function edgeLists({ place, schema }: PlacedSchema, present: unknown): readonly 
   return [minItems, maxItems].map((count) => Array.from({ length: count }, (_, index) => item(index)));
 }
 
-function itemLike(place: string, items: Schema, { like, keys }: { readonly like: unknown; readonly keys: readonly string[] }, index: number): unknown {
+function itemLike(
+  place: string,
+  items: Schema,
+  { like, keys }: { readonly like: unknown; readonly keys: readonly string[] },
+  index: number,
+): unknown {
   if (items.type === "object") {
     if (index === 0) return like;
     const names = keys.filter((name) => Object.hasOwn(Object(like), name));
-    const key = Object.hasOwn(Object(like), "secretRef") ? { secretRef: { ...Reflect.get(Object(like), "secretRef"), key: `n${index}` } } : {};
+    const key = Object.hasOwn(Object(like), "secretRef")
+      ? { secretRef: { ...Reflect.get(Object(like), "secretRef"), key: `n${index}` } }
+      : {};
     return { ...Object(like), ...Object.fromEntries(names.map((name) => [name, `n${index}`])), ...key };
   }
   if (items.type !== "string") return items.minimum;
@@ -182,11 +226,17 @@ function itemLike(place: string, items: Schema, { like, keys }: { readonly like:
 /** `spec.metrics[].id` → `metrics[0].id`; the first key signs and never expires. */
 function pathOf(place: string): string {
   if (place === "spec.signing.keys[].notAfter") return "signing.keys[1].notAfter";
-  return place.replace(/^spec\.?/u, "").replaceAll("[]", "[0]").replace("labelMap.*", "labelMap.region");
+  return place
+    .replace(/^spec\.?/u, "")
+    .replaceAll("[]", "[0]")
+    .replace("labelMap.*", "labelMap.region");
 }
 
 function valueAt(spec: unknown, path: string): unknown {
-  return path.split(/[.[\]]+/u).filter(Boolean).reduce<unknown>((value, segment) => (value === undefined ? undefined : Object(value)[segment]), spec);
+  return path
+    .split(/[.[\]]+/u)
+    .filter(Boolean)
+    .reduce<unknown>((value, segment) => (value === undefined ? undefined : Object(value)[segment]), spec);
 }
 
 function basesOf(kind: Kind): readonly Changes[] {
@@ -200,7 +250,12 @@ function isValid(object: PlainObject, old?: PlainObject): boolean {
 }
 
 /** The first object that can have the field at that edge, and become so by an edit; undefined when there is none. */
-function edgeAt(kind: Kind, { place }: PlacedSchema, value: unknown, bases: readonly Changes[]): Pick<FieldEdge, "base" | "edge"> | undefined {
+function edgeAt(
+  kind: Kind,
+  { place }: PlacedSchema,
+  value: unknown,
+  bases: readonly Changes[],
+): Pick<FieldEdge, "base" | "edge"> | undefined {
   const path = pathOf(place);
   const more = [{}, ...(companions[place]?.(value) ?? [])];
   for (const changes of bases) {
@@ -217,13 +272,20 @@ function edgeAt(kind: Kind, { place }: PlacedSchema, value: unknown, bases: read
 /** Bases whose object has what the field is part of. */
 function holders(kind: Kind, place: string): readonly Changes[] {
   const parent = pathOf(place).replace(/[.]?[^.[\]]+$|\[0\]$/u, "");
-  return basesOf(kind).filter((changes) => parent === "" || valueAt(plainObject(kind, changes).spec, parent) !== undefined);
+  return basesOf(kind).filter(
+    (changes) => parent === "" || valueAt(plainObject(kind, changes).spec, parent) !== undefined,
+  );
 }
 
-function edgesAt(kind: Kind, placed: PlacedSchema): { readonly edges: readonly FieldEdge[]; readonly impossible: readonly string[] } {
+function edgesAt(
+  kind: Kind,
+  placed: PlacedSchema,
+): { readonly edges: readonly FieldEdge[]; readonly impossible: readonly string[] } {
   const { place } = placed;
   const bases = holders(kind, place);
-  const present = bases.map((changes) => valueAt(plainObject(kind, changes).spec, pathOf(place))).find((value) => value !== undefined);
+  const present = bases
+    .map((changes) => valueAt(plainObject(kind, changes).spec, pathOf(place)))
+    .find((value) => value !== undefined);
   const values = [...edgeValues(placed), ...edgeLists(placed, present)];
   const found = values.map((value) => ({ says: saysOf(value), made: edgeAt(kind, placed, value, bases) }));
   return {
@@ -238,8 +300,13 @@ function saysOf(value: unknown): string {
 }
 
 /** Every edge of every field that an object can have, and those that none can. */
-export function allFieldEdges(): { readonly edges: readonly FieldEdge[]; readonly impossible: readonly string[]; readonly places: readonly string[] } {
-  const fields = (kind: Kind) => placedSchemas(specSchemas[kind], "spec").filter(({ schema }) => schema.type !== "object");
+export function allFieldEdges(): {
+  readonly edges: readonly FieldEdge[];
+  readonly impossible: readonly string[];
+  readonly places: readonly string[];
+} {
+  const fields = (kind: Kind) =>
+    placedSchemas(specSchemas[kind], "spec").filter(({ schema }) => schema.type !== "object");
   const placed = kinds.flatMap((kind) => fields(kind).map((one) => ({ kind, one })));
   const all = placed.map(({ kind, one }) => edgesAt(kind, one));
   return {

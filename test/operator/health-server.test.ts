@@ -13,7 +13,11 @@ beforeEach(async () => {
   isReady = true;
   const registry = new Registry();
   new Gauge({ registers: [registry], name: "one", help: "one" }).set(1);
-  server = await startHealthServer({ registry, watches: () => watches, isReady: () => isReady, isLeader: () => false }, 0, "127.0.0.1");
+  server = await startHealthServer(
+    { registry, watches: () => watches, isReady: () => isReady, isLeader: () => false },
+    0,
+    "127.0.0.1",
+  );
 });
 afterEach(() => server.stop());
 
@@ -27,7 +31,10 @@ describe("the port of probes and metrics", () => {
     expect(await get("/healthz")).toMatchObject({ status: 200, body: '{"status":"ok","leader":false,"dead":[]}\n' });
     watches.set("secrets", { ...well, live: false, lastError: "KubeError: refused" });
     const { status, body } = await get("/healthz");
-    expect([status, JSON.parse(body)]).toEqual([500, { status: "down", leader: false, dead: [{ watch: "secrets", error: "KubeError: refused" }] }]);
+    expect([status, JSON.parse(body)]).toEqual([
+      500,
+      { status: "down", leader: false, dead: [{ watch: "secrets", error: "KubeError: refused" }] },
+    ]);
   });
 
   test("is ready when the replica is, and says what it waits for", async () => {
@@ -39,7 +46,12 @@ describe("the port of probes and metrics", () => {
   });
 
   test("answers 500 when an answer fails, and goes on", async () => {
-    const broken = { ...well, get live(): boolean { throw new Error("broken"); } };
+    const broken = {
+      ...well,
+      get live(): boolean {
+        throw new Error("broken");
+      },
+    };
     watches.set("secrets", broken);
     expect((await get("/healthz")).status).toBe(500);
     watches.set("secrets", well);
@@ -47,16 +59,29 @@ describe("the port of probes and metrics", () => {
   });
 
   test("shows metrics as Prometheus reads them", async () => {
-    expect(await get("/metrics")).toMatchObject({ status: 200, body: expect.stringContaining("one 1"), type: expect.stringContaining("text/plain") });
+    expect(await get("/metrics")).toMatchObject({
+      status: 200,
+      body: expect.stringContaining("one 1"),
+      type: expect.stringContaining("text/plain"),
+    });
   });
 
-  test.each([["/", "GET"], ["/configz", "GET"], ["/metrics", "POST"], ["//", "GET"]])("knows nothing of %s %s", async (path, method) => {
+  test.each([
+    ["/", "GET"],
+    ["/configz", "GET"],
+    ["/metrics", "POST"],
+    ["//", "GET"],
+  ])("knows nothing of %s %s", async (path, method) => {
     expect((await get(path, method)).status).toBe(404);
   });
 
   test("cannot be opened twice", async () => {
     const port = Number(new URL(server.url).port);
-    const again = startHealthServer({ registry: new Registry(), watches: () => watches, isReady: () => true, isLeader: () => false }, port, "127.0.0.1");
+    const again = startHealthServer(
+      { registry: new Registry(), watches: () => watches, isReady: () => true, isLeader: () => false },
+      port,
+      "127.0.0.1",
+    );
     await expect(again).rejects.toThrow(/EADDRINUSE/u);
   });
 });

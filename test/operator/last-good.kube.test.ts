@@ -67,7 +67,8 @@ class Scene {
 
   /** Versions of the configuration in which the partner could not be sent to. */
   gaps(): number {
-    const isSent = ({ name, state, held }: PartnerConfig): boolean => name === "acme" && state === "Active" && held === undefined;
+    const isSent = ({ name, state, held }: PartnerConfig): boolean =>
+      name === "acme" && state === "Active" && held === undefined;
     return (this.pod.configsSeen ?? []).filter(({ partners }) => !partners.some(isSent)).length;
   }
 
@@ -87,7 +88,10 @@ describe("a partner in force", () => {
     await scene.is("Accepted", "Accepted");
     await scene.is("ResolvedRefs", "SecretNotFound");
     expect(scene.bytes()).toEqual([keyOf(1)]);
-    await waitFor(async () => (await cluster.events(scene.ns, "acme")).includes("Warning UsingLastGood"), { ...patience, what: "the event" });
+    await waitFor(async () => (await cluster.events(scene.ns, "acme")).includes("Warning UsingLastGood"), {
+      ...patience,
+      what: "the event",
+    });
     await cluster.secret(scene.ns, "acme", { hmac: 2 });
     await scene.is("Ready", "Ready");
     await waitFor(() => scene.bytes().join() === keyOf(2), { ...patience, what: "the new key alone" });
@@ -154,7 +158,10 @@ describe("a partner in force", () => {
 
   test("never signs with a key that its spec took out while the Secret is away", async () => {
     const scene = await Scene.open();
-    const keys = [{ id: "current", secretRef: { name: "acme", key: "hmac" } }, { id: "old", secretRef: { name: "acme", key: "old" } }];
+    const keys = [
+      { id: "current", secretRef: { name: "acme", key: "hmac" } },
+      { id: "old", secretRef: { name: "acme", key: "old" } },
+    ];
     await cluster.secret(scene.ns, "acme", { hmac: 1, old: 2 });
     await scene.partner({ "signing.keys": keys });
     await waitFor(() => scene.bytes().length === 2, { ...patience, what: "both keys" });
@@ -171,13 +178,19 @@ describe("a partner whose right is withdrawn", () => {
   test("is held, says what for, and is in force again when the right comes back", async () => {
     const folder = await temporaryFolder("policy");
     const policyFile = join(folder.path, "policy.yaml");
-    const grant = (tenant: string) => writeFile(policyFile, JSON.stringify({ grants: [{ namespaces: ["*"], tenants: [tenant], producers: ["*"] }] }));
+    const grant = (tenant: string) =>
+      writeFile(policyFile, JSON.stringify({ grants: [{ namespaces: ["*"], tenants: [tenant], producers: ["*"] }] }));
     await grant("lumen");
     const scene = await Scene.open({ policyFile });
     await grant("nova");
     await scene.is("Ready", "NotPermitted");
     await scene.is("Programmed", "Held");
-    expect(scene.acme()).toMatchObject({ held: "not_permitted", state: "Paused", subscriptions: [], withdrawn: [{ tenants: ["lumen"] }] });
+    expect(scene.acme()).toMatchObject({
+      held: "not_permitted",
+      state: "Paused",
+      subscriptions: [],
+      withdrawn: [{ tenants: ["lumen"] }],
+    });
     await grant("lumen");
     await scene.is("Ready", "Ready");
     expect(scene.acme()).toMatchObject({ state: "Active", subscriptions: [{ tenants: ["lumen"] }] });
@@ -188,13 +201,17 @@ describe("a partner whose right is withdrawn", () => {
 describe("a catalog in force", () => {
   test("whose store's Secret goes stays as it was", async () => {
     const scene = await Scene.open();
-    const store = { "stores[0].prometheus": { url: "https://eu.example", auth: { bearer: { secretRef: { name: "store" } } } } };
+    const store = {
+      "stores[0].prometheus": { url: "https://eu.example", auth: { bearer: { secretRef: { name: "store" } } } },
+    };
     await cluster.secret(scene.ns, "store", { token: "hush" });
     await cluster.put(scene.ns, "MetricCatalog", "metrics", store);
     await cluster.reason(scene.ns, "MetricCatalog", "metrics", "Ready", "Ready");
     await cluster.client.delete(secretType, { namespace: scene.ns, name: "store" });
     await cluster.reason(scene.ns, "MetricCatalog", "metrics", "Ready", "UsingLastGood");
-    expect(scene.pod.config?.catalogs).toMatchObject([{ name: "metrics", stores: [{ prometheus: { auth: { kind: "bearer" } } }, {}] }]);
+    expect(scene.pod.config?.catalogs).toMatchObject([
+      { name: "metrics", stores: [{ prometheus: { auth: { kind: "bearer" } } }, {}] },
+    ]);
     expect(scene.bytes()).toContain(Buffer.from("hush").toString("base64"));
   });
 });

@@ -52,7 +52,9 @@ describe("of two replicas", () => {
     await cluster.reason(ns, "WebhookPartner", "beta", "Ready", "Ready");
     expect(pod.config?.partners.map(({ name }) => name)).toEqual(["acme", "beta"]);
     expect(writesOf(standby).filter(({ name }) => name === "acme")).toEqual([]);
-    expect((await cluster.shards(ns)).get("keys-00")?.revision).toBeLessThanOrEqual((before.get("keys-00")?.revision ?? 0) + 1);
+    expect((await cluster.shards(ns)).get("keys-00")?.revision).toBeLessThanOrEqual(
+      (before.get("keys-00")?.revision ?? 0) + 1,
+    );
   });
 
   test("the other takes over at once when the leader hands over", async () => {
@@ -71,7 +73,10 @@ describe("of two replicas", () => {
     await standby.stop();
     const take = async (): Promise<Lease> => {
       const lease = await cluster.client.get<Lease>(leaseType, { namespace: ns, name: "heliograph-operator" });
-      return await cluster.client.replace<Lease>(leaseType, { ...lease, spec: { ...lease.spec, holderIdentity: "a stranger", leaseDurationSeconds: 3_600 } });
+      return await cluster.client.replace<Lease>(leaseType, {
+        ...lease,
+        spec: { ...lease.spec, holderIdentity: "a stranger", leaseDurationSeconds: 3_600 },
+      });
     };
     // The leader may renew it between the two.
     await waitFor(take, { ...patience, what: "the lease to be taken" });

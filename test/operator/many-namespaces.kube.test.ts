@@ -52,7 +52,10 @@ test("300 listed namespaces keep nobody from leading, and the Lease from being r
   if (client === undefined) throw new Error("the replica has no client");
   const tookMs = (await leaseGets(client, ns)).toSorted((one, other) => one - other);
   const p99Ms = tookMs[Math.floor(tookMs.length * 0.99)] ?? Number.NaN;
-  console.info(`${namespaceCount} namespaces: leader after ${Math.round(leaderMs)} ms, GET of the Lease p99 ${p99Ms.toFixed(1)} ms`);
+  console.info(
+    `${namespaceCount} namespaces: leader after ${Math.round(leaderMs)} ms, GET of the Lease p99 ` +
+      `${p99Ms.toFixed(1)} ms`,
+  );
   expect(leaderMs).toBeLessThan(leaderMsMax);
   expect(p99Ms).toBeLessThan(getMsMax);
 }, 300_000);

@@ -46,8 +46,12 @@ describe("the metrics", () => {
   test("are bounded: of too many resources those that are not Ready come first, and all are counted", async () => {
     const ready = Array.from({ length: resourcesShownMax + 5 }, (_, index) => objectOf(`r-${index}`, "True"));
     const text = await scrape([...ready, objectOf("z-broken", "False")]);
-    expect(text.split("\n").filter((line) => line.startsWith("heliograph_resource_condition{"))).toHaveLength(resourcesShownMax);
+    expect(text.split("\n").filter((line) => line.startsWith("heliograph_resource_condition{"))).toHaveLength(
+      resourcesShownMax,
+    );
     expect(text).toContain('name="z-broken",type="Ready",status="False"} 1');
-    expect(text).toContain(`heliograph_resources{kind="QueryClassQuota",type="Ready",status="True"} ${resourcesShownMax + 5}`);
+    expect(text).toContain(
+      `heliograph_resources{kind="QueryClassQuota",type="Ready",status="True"} ${resourcesShownMax + 5}`,
+    );
   });
 });

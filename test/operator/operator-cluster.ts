@@ -14,7 +14,13 @@ import { createKubeMetrics } from "../../operator/kube/metrics.ts";
 import type { KubeObject } from "../../operator/kube/resource.ts";
 import { type Operator, startOperator } from "../../operator/main.ts";
 import type { OperatorOptions } from "../../operator/options.ts";
-import { type Condition, resourceTypes, type ResourceObject, secretType, type SecretObject } from "../../operator/resource-types.ts";
+import {
+  type Condition,
+  resourceTypes,
+  type ResourceObject,
+  secretType,
+  type SecretObject,
+} from "../../operator/resource-types.ts";
 import { plainObject, type Changes } from "../crds/valid-objects.ts";
 import { type KubeApiHandle, type KubeApiOptions, startKubeApi } from "../support/kube-api.ts";
 import { waitFor } from "../support/wait.ts";
@@ -71,7 +77,8 @@ export class OperatorCluster {
 
   static async start(options: KubeApiOptions = {}): Promise<OperatorCluster> {
     const cluster = new OperatorCluster(await startKubeApi(options));
-    for (const file of definitionFiles) await cluster.run(["apply", "--server-side", "-f", `${definitionsFolder}/${file}.yaml`]);
+    for (const file of definitionFiles)
+      await cluster.run(["apply", "--server-side", "-f", `${definitionsFolder}/${file}.yaml`]);
     await waitFor(() => Promise.all(Object.values(resourceTypes).map((type) => cluster.client.list(type))), {
       timeoutMs: patienceMs,
       what: "the three kinds to be served",
@@ -110,7 +117,10 @@ export class OperatorCluster {
   async namespace(): Promise<string> {
     this.#namespaces += 1;
     const name = `test-${this.#namespaces}`;
-    await this.client.create({ group: "", version: "v1", kind: "Namespace", plural: "namespaces" }, { metadata: { name } });
+    await this.client.create(
+      { group: "", version: "v1", kind: "Namespace", plural: "namespaces" },
+      { metadata: { name } },
+    );
     return name;
   }
 
@@ -140,7 +150,15 @@ export class OperatorCluster {
 
   /** Starts a pod that obeys the shards of the namespace. */
   async pod(namespace: string, name: string, options: { readonly host?: string } = {}): Promise<TestPod> {
-    const pod = await TestPod.start({ client: this.client, outage: this.outage, namespace, name, prefix, counts, ...options });
+    const pod = await TestPod.start({
+      client: this.client,
+      outage: this.outage,
+      namespace,
+      name,
+      prefix,
+      counts,
+      ...options,
+    });
     const stop = async (): Promise<void> => {
       this.#running.delete(stop);
       await pod.stop();
@@ -150,7 +168,13 @@ export class OperatorCluster {
   }
 
   /** Makes or changes an object of the three kinds. */
-  async put(namespace: string, kind: Kind, name: string, changes: Changes = {}, metadata: Partial<KubeObject["metadata"]> = {}): Promise<ResourceObject> {
+  async put(
+    namespace: string,
+    kind: Kind,
+    name: string,
+    changes: Changes = {},
+    metadata: Partial<KubeObject["metadata"]> = {},
+  ): Promise<ResourceObject> {
     const object = plainObject(kind, changes, name);
     const wanted = { ...object, metadata: { ...metadata, namespace, name } } as unknown as ResourceObject;
     return await this.client.apply(resourceTypes[kind], wanted, { fieldManager: "test", force: true });
@@ -162,8 +186,14 @@ export class OperatorCluster {
 
   /** Makes or changes a Secret; a number is an entry of 32 bytes that repeat it. */
   async secret(namespace: string, name: string, entries: Readonly<Record<string, number | string>>): Promise<void> {
-    const data = Object.fromEntries(Object.entries(entries).map(([key, value]) => [key, bytesOf(value).toString("base64")]));
-    await this.client.apply<SecretObject>(secretType, { metadata: { namespace, name }, data }, { fieldManager: "test", force: true });
+    const data = Object.fromEntries(
+      Object.entries(entries).map(([key, value]) => [key, bytesOf(value).toString("base64")]),
+    );
+    await this.client.apply<SecretObject>(
+      secretType,
+      { metadata: { namespace, name }, data },
+      { fieldManager: "test", force: true },
+    );
   }
 
   async object(namespace: string, kind: Kind, name: string): Promise<ResourceObject> {
@@ -177,7 +207,9 @@ export class OperatorCluster {
         const { metadata, status } = await this.object(namespace, kind, name);
         const condition = status?.conditions?.find((one) => one.type === type);
         if (condition?.reason !== reason) throw new Error(`${type} is ${JSON.stringify(condition)}`);
-        return reason === "ReconcilePaused" || condition.observedGeneration === metadata.generation ? condition : undefined;
+        return reason === "ReconcilePaused" || condition.observedGeneration === metadata.generation
+          ? condition
+          : undefined;
       },
       { timeoutMs: patienceMs, what: `${kind} ${name} to be ${type} ${reason}` },
     );
@@ -190,24 +222,40 @@ export class OperatorCluster {
   }
 
   /** A quota for one client, in conflict with no other. */
-  async quota(namespace: string, name: string, changes: Changes = {}, metadata: Partial<KubeObject["metadata"]> = {}): Promise<void> {
+  async quota(
+    namespace: string,
+    name: string,
+    changes: Changes = {},
+    metadata: Partial<KubeObject["metadata"]> = {},
+  ): Promise<void> {
     await this.put(namespace, "QueryClassQuota", name, { clients: [{ clientId: name }], ...changes }, metadata);
   }
 
   /** Events about an object: `Type Reason`, oldest first. */
   async events(namespace: string, name: string): Promise<readonly string[]> {
     const { items } = await this.client.list<KubeEvent>(eventType, { namespace });
-    const about = items.filter(({ regarding }) => regarding.name === name).sort((one, other) => (one.eventTime < other.eventTime ? -1 : 1));
+    const about = items
+      .filter(({ regarding }) => regarding.name === name)
+      .sort((one, other) => (one.eventTime < other.eventTime ? -1 : 1));
     return about.map(({ type, reason }) => `${type} ${reason}`);
   }
 
   /** The published shards by name: annotations and bytes; a Secret that is not there is absent. */
-  async shards(namespace: string): Promise<ReadonlyMap<string, { readonly revision: number; readonly sha256: string; readonly bytes: string }>> {
+  async shards(
+    namespace: string,
+  ): Promise<ReadonlyMap<string, { readonly revision: number; readonly sha256: string; readonly bytes: string }>> {
     const found = await Promise.all(
       shardNames(counts).map(async (name) => {
         const secret = await this.#secretOrNone(namespace, shardSecretName(prefix, name));
         if (secret === undefined) return [];
-        const reading = readShardSecret({ metadata: { annotations: { ...secret.metadata.annotations } }, ...(secret.data === undefined ? {} : { data: secret.data }) }, name, counts);
+        const reading = readShardSecret(
+          {
+            metadata: { annotations: { ...secret.metadata.annotations } },
+            ...(secret.data === undefined ? {} : { data: secret.data }),
+          },
+          name,
+          counts,
+        );
         if (reading.error !== undefined) throw new Error(`${name}: ${reading.error}`);
         const { revision, sha256 } = reading;
         return [[name, { revision, sha256, bytes: secret.data?.["shard.json.gz"] ?? "" }] as const];

@@ -26,15 +26,21 @@ const triesMax = 5;
 const patientTimes = { graceMs: 60_000, emptyGraceMs: 60_000, messageMs: 500 };
 
 /** A namespace with one pod and a replica that observes it. */
-async function installation(options: Parameters<OperatorCluster["replica"]>[1] = {}): Promise<{ ns: string; pod: TestPod; replica: Replica }> {
+async function installation(
+  options: Parameters<OperatorCluster["replica"]>[1] = {},
+): Promise<{ ns: string; pod: TestPod; replica: Replica }> {
   const ns = await cluster.namespace();
   const pod = await cluster.pod(ns, "rt-0");
   return { ns, pod, replica: await cluster.replica(ns, { runtime: { urls: [pod.url] }, ...options }) };
 }
 
-const statusWrites = (replica: Replica) => replica.client.writes().filter(({ resource }) => resource.endsWith("/status")).length;
+const statusWrites = (replica: Replica) =>
+  replica.client.writes().filter(({ resource }) => resource.endsWith("/status")).length;
 
-/** The time of the quickest of a few tries in milliseconds: what the product takes, without what else the machine does now and then. */
+/**
+ * The time of the quickest of a few tries in milliseconds: what the product takes, without what else the machine does
+ * now and then.
+ */
 async function quickestMs(attempt: (index: number) => Promise<void>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
   for (let index = 0; index < triesMax && bestMs >= obeyedMsMax; index += 1) {
@@ -58,9 +64,17 @@ describe("an object", () => {
     for (const pod of [one, two]) expect(published(pod, "acme")).toMatchObject({ generation: 1 });
     const { status } = await cluster.object(ns, "WebhookPartner", "acme");
     expect(status?.observedGeneration).toBe(1);
-    expect(status?.conditions?.map(({ type, status: held }) => `${type} ${held}`).toSorted()).toEqual(["Accepted True", "Programmed True", "Ready True", "ResolvedRefs True"]);
+    expect(status?.conditions?.map(({ type, status: held }) => `${type} ${held}`).toSorted()).toEqual([
+      "Accepted True",
+      "Programmed True",
+      "Ready True",
+      "ResolvedRefs True",
+    ]);
     expect(statusWrites(replica)).toBeLessThanOrEqual(2);
-    await waitFor(async () => (await cluster.events(ns, "acme")).includes("Normal Ready"), { ...patience, what: "the event" });
+    await waitFor(async () => (await cluster.events(ns, "acme")).includes("Normal Ready"), {
+      ...patience,
+      what: "the event",
+    });
   });
 
   test("that is edited is obeyed by every pod within three seconds, after one write of its status", async () => {
@@ -72,8 +86,14 @@ describe("an object", () => {
     const obeyedMs = await quickestMs(async (index) => {
       if (index > 0) await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
       edits += 1;
-      await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme", "delivery.maxInFlight": 7 + index });
-      await waitFor(() => published(pod, "acme")?.delivery.maxInFlight === 7 + index, { ...patience, what: "the pod to obey" });
+      await cluster.put(ns, "WebhookPartner", "acme", {
+        "signing.keys[0].secretRef.name": "acme",
+        "delivery.maxInFlight": 7 + index,
+      });
+      await waitFor(() => published(pod, "acme")?.delivery.maxInFlight === 7 + index, {
+        ...patience,
+        what: "the pod to obey",
+      });
     });
     expect(obeyedMs).toBeLessThan(obeyedMsMax);
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
@@ -85,7 +105,10 @@ describe("an object", () => {
     await cluster.partner(ns, "acme", 1);
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
     await cluster.remove(ns, "WebhookPartner", "acme");
-    await waitFor(() => pod.config?.partners.length === 0 && Object.keys(pod.config.material).length === 0, { ...patience, what: "the pod to forget it" });
+    await waitFor(() => pod.config?.partners.length === 0 && Object.keys(pod.config.material).length === 0, {
+      ...patience,
+      what: "the pod to forget it",
+    });
     const { items } = await cluster.client.list<ResourceObject>(resourceTypes.WebhookPartner, { namespace: ns });
     expect(items).toEqual([]);
   });
@@ -103,10 +126,19 @@ describe("an object", () => {
     const { ns } = await installation();
     await cluster.quota(ns, "desk");
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
-    const wrong = { type: "Ready", status: "False", reason: "Edited", message: "by hand", lastTransitionTime: "2026-01-01T00:00:00Z" };
+    const wrong = {
+      type: "Ready",
+      status: "False",
+      reason: "Edited",
+      message: "by hand",
+      lastTransitionTime: "2026-01-01T00:00:00Z",
+    };
     const conditions = [wrong, { ...wrong, type: "Audited" }];
     const { metadata } = await cluster.object(ns, "QueryClassQuota", "desk");
-    const edited = { metadata: { namespace: ns, name: "desk", uid: metadata.uid }, status: { conditions } } as unknown as ResourceObject;
+    const edited = {
+      metadata: { namespace: ns, name: "desk", uid: metadata.uid },
+      status: { conditions },
+    } as unknown as ResourceObject;
     await cluster.client.applyStatus(resourceTypes.QueryClassQuota, edited, { fieldManager: "somebody", force: true });
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
     const { status } = await cluster.object(ns, "QueryClassQuota", "desk");
@@ -136,7 +168,10 @@ describe("an object", () => {
     const before = others().length;
     // Not a wait for something to happen: that nothing does can only be seen by letting time pass.
     const [leases, polls] = [replica.client.writes().length, pod.polls];
-    await waitFor(() => replica.client.writes().length >= leases + 15, { ...patience, what: "fifteen renewals of the lease" });
+    await waitFor(() => replica.client.writes().length >= leases + 15, {
+      ...patience,
+      what: "fifteen renewals of the lease",
+    });
     expect(others().slice(before)).toEqual([]);
     expect(pod.polls - polls).toBeLessThanOrEqual(1);
   });
@@ -160,12 +195,18 @@ describe("a Secret", () => {
     const obeyedMs = await quickestMs(async (index) => {
       await cluster.secret(ns, "acme", { hmac: 6 + index });
       const key = Buffer.alloc(32, 6 + index).toString("base64");
-      await waitFor(() => Object.values(pod.config?.material ?? {}).includes(key), { ...patience, what: "the new key" });
+      await waitFor(() => Object.values(pod.config?.material ?? {}).includes(key), {
+        ...patience,
+        what: "the new key",
+      });
     });
     expect(obeyedMs).toBeLessThan(obeyedMsMax);
     await is("Ready", "Ready");
     expect(published(pod, "acme")?.generation).toBe(1);
-    await waitFor(() => Object.keys(pod.config?.material ?? {}).length === 1, { ...patience, what: "the old key to go" });
+    await waitFor(() => Object.keys(pod.config?.material ?? {}).length === 1, {
+      ...patience,
+      what: "the old key to go",
+    });
 
     await cluster.client.delete(secretType, { namespace: ns, name: "acme" });
     await is("Ready", "UsingLastGood");
@@ -180,7 +221,8 @@ describe("a Secret", () => {
     const pod = await cluster.pod(ns, "rt-0");
     const wrapClient: NonNullable<Parameters<OperatorCluster["replica"]>[1]>["wrapClient"] = (client) => ({
       ...passThrough(client),
-      get: (type, ref, options) => (ref.name === forbidden ? Promise.reject(new KubeError("forbidden", "no")) : client.get(type, ref, options)),
+      get: (type, ref, options) =>
+        ref.name === forbidden ? Promise.reject(new KubeError("forbidden", "no")) : client.get(type, ref, options),
     });
     const first = await cluster.replica(ns, { runtime: { urls: [pod.url] } });
     await cluster.partner(ns, "acme", 1);
@@ -216,7 +258,10 @@ describe("two objects that claim one thing", () => {
     await cluster.reason(ns, "MetricCatalog", "b-younger", "Ready", "Conflicted");
     await cluster.remove(ns, "MetricCatalog", "a-elder");
     await cluster.reason(ns, "MetricCatalog", "b-younger", "Ready", "Ready");
-    await waitFor(() => pod.config?.catalogs.map(({ name }) => name).join() === "b-younger", { ...patience, what: "the pod to take it back" });
+    await waitFor(() => pod.config?.catalogs.map(({ name }) => name).join() === "b-younger", {
+      ...patience,
+      what: "the pod to take it back",
+    });
   });
 
   test("do so with the bytes of a signing key (Webhook Event Delivery §5.4)", async () => {
@@ -269,7 +314,18 @@ describe("pods", () => {
 
   test("that cannot obey an object say why", async () => {
     const { ns, pod } = await installation();
-    pod.report({ errors: [{ kind: "QueryClassQuota", namespace: ns, name: "desk", generation: 1, reason: "Broken", message: "it does not compile" }] });
+    pod.report({
+      errors: [
+        {
+          kind: "QueryClassQuota",
+          namespace: ns,
+          name: "desk",
+          generation: 1,
+          reason: "Broken",
+          message: "it does not compile",
+        },
+      ],
+    });
     await cluster.quota(ns, "desk");
     const { message } = await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "RuntimeError");
     expect(message).toMatch(/does not obey generation 1: Broken: it does not compile$/u);
@@ -282,8 +338,23 @@ describe("pods", () => {
     await cluster.partner(ns, "acme", 1);
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
     const { uid } = (await cluster.object(ns, "WebhookPartner", "acme")).metadata;
-    pod.report({ marks: [{ kind: "WebhookPartner", namespace: ns, name: "acme", uid, generation: 1, reason: "PartnerDisabled", message: "it answered 410", since: "2026-01-01T00:00:00Z" }] });
-    expect((await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "PartnerDisabled")).message).toBe("it answered 410");
+    pod.report({
+      marks: [
+        {
+          kind: "WebhookPartner",
+          namespace: ns,
+          name: "acme",
+          uid,
+          generation: 1,
+          reason: "PartnerDisabled",
+          message: "it answered 410",
+          since: "2026-01-01T00:00:00Z",
+        },
+      ],
+    });
+    expect((await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "PartnerDisabled")).message).toBe(
+      "it answered 410",
+    );
     await cluster.reason(ns, "WebhookPartner", "acme", "Programmed", "Programmed");
     await cluster.partner(ns, "acme", 1, { "delivery.maxInFlight": 2 });
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
@@ -294,7 +365,8 @@ describe("a shard that is full", () => {
   test("leaves out the youngest, marks it, and holds the others", async () => {
     const { ns, pod } = await installation({ counts: { config: 3, keys: 2 }, shardBytesMax: 900 });
     const names = Array.from({ length: 9 }, (_, index) => `q-${index}`);
-    for (const name of names) await cluster.quota(ns, name, { clients: [{ clientId: randomBytes(60).toString("hex") }] });
+    for (const name of names)
+      await cluster.quota(ns, name, { clients: [{ clientId: randomBytes(60).toString("hex") }] });
     const readies = await waitFor(
       async () => {
         const objects = await Promise.all(names.map((name) => cluster.object(ns, "QueryClassQuota", name)));
@@ -331,17 +403,26 @@ describe("a partner whose state is Paused", () => {
     const { ns, pod } = await installation();
     await cluster.partner(ns, "acme", 1, { "endpoint.url": "https://partner.example:8443/v1" });
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
-    await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme", "endpoint.url": "https://partner.example:8443/v1", state: "Paused" });
+    await cluster.put(ns, "WebhookPartner", "acme", {
+      "signing.keys[0].secretRef.name": "acme",
+      "endpoint.url": "https://partner.example:8443/v1",
+      state: "Paused",
+    });
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Paused");
     expect(published(pod, "acme")).toMatchObject({ state: "Paused" });
     await cluster.quota(ns, "desk");
     await cluster.put(ns, "MetricCatalog", "shop");
     await cluster.reason(ns, "MetricCatalog", "shop", "Ready", "Ready");
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
-    const shown = async (kinds: string, ...args: readonly string[]) => (await cluster.run(["get", kinds, "-n", ns, ...args])).replaceAll(/ {2,}/gu, "|");
-    expect(await shown("wp")).toMatch(/^NAME\|READY\|REASON\|HOST\|STATE\|AGE\nacme\|True\|Paused\|partner\.example:8443\|Paused\|/u);
+    const shown = async (kinds: string, ...args: readonly string[]) =>
+      (await cluster.run(["get", kinds, "-n", ns, ...args])).replaceAll(/ {2,}/gu, "|");
+    expect(await shown("wp")).toMatch(
+      /^NAME\|READY\|REASON\|HOST\|STATE\|AGE\nacme\|True\|Paused\|partner\.example:8443\|Paused\|/u,
+    );
     expect(await shown("wp", "-o", "wide")).toMatch(/\|PROGRAMMED\|SCHEME\|AGE\n.*\|True\|HmacV1\|/u);
-    expect(await shown("mcat")).toMatch(/^NAME\|READY\|REASON\|METRICS\|STORES\|AGE\nshop\|True\|Ready\|[1-9]\d*\|[1-9]\d*\|/u);
+    expect(await shown("mcat")).toMatch(
+      /^NAME\|READY\|REASON\|METRICS\|STORES\|AGE\nshop\|True\|Ready\|[1-9]\d*\|[1-9]\d*\|/u,
+    );
     expect(await shown("qcq")).toMatch(/^NAME\|READY\|REASON\|CLASS\|CLIENTS\|AGE\ndesk\|True\|Ready\|A\|1\|/u);
   });
 });
@@ -355,7 +436,9 @@ describe("an object that is paused", () => {
     await cluster.quota(ns, "desk");
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
     await cluster.quota(ns, "desk", { class: "C" }, paused);
-    expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "ReconcilePaused")).message).toContain("That is generation 1.");
+    expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "ReconcilePaused")).message).toContain(
+      "That is generation 1.",
+    );
     await replica.stop();
     await cluster.replica(ns, { runtime: { urls: [pod.url] } });
     await cluster.quota(ns, "other");

@@ -21,8 +21,10 @@ test("an edit at the end of a long outage is Ready within five seconds of the AP
   await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
 
   await cluster.kube.stopServer();
-  const failed = /heliograph_informer_watch_ends_total\{informer="queryclassquotas[^}]*reason="transient"\} (?<times>\d+)/u;
-  const failures = async (): Promise<number> => Number(failed.exec(await (await fetch(`${operator.metricsUrl}/metrics`)).text())?.groups?.["times"] ?? 0);
+  const failed =
+    /heliograph_informer_watch_ends_total\{informer="queryclassquotas[^}]*reason="transient"\} (?<times>\d+)/u;
+  const failures = async (): Promise<number> =>
+    Number(failed.exec(await (await fetch(`${operator.metricsUrl}/metrics`)).text())?.groups?.["times"] ?? 0);
   await waitFor(async () => (await failures()) >= failuresMin, { timeoutMs: 90_000, what: "the watch to wait long" });
 
   await cluster.kube.startServer();

@@ -38,17 +38,20 @@ interface Row {
 
 const far = { graceMs: 60_000, emptyGraceMs: 60_000, messageMs: 500 };
 const definition = "customresourcedefinition/queryclassquotas.heliograph.dev";
-const boundPath = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/limits/properties/maxSeries/maximum";
+const boundPath =
+  "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/limits/properties/maxSeries/maximum";
 
 const store = (auth: object) => ({ "stores[0].prometheus": { url: "https://eu.example", ...auth } });
-const patchBound = (value: number) => cluster.run(["patch", definition, "--type=json", "-p", JSON.stringify([{ op: "replace", path: boundPath, value }])]);
+const patchBound = (value: number) =>
+  cluster.run(["patch", definition, "--type=json", "-p", JSON.stringify([{ op: "replace", path: boundPath, value }])]);
 
 /** Refuses to read one Secret. */
 function forbidding(name: string): NonNullable<ReplicaOptions> {
   return {
     wrapClient: (client) => ({
       ...passThrough(client),
-      get: (type, ref, options) => (ref.name === name ? Promise.reject(new KubeError("forbidden", "no")) : client.get(type, ref, options)),
+      get: (type, ref, options) =>
+        ref.name === name ? Promise.reject(new KubeError("forbidden", "no")) : client.get(type, ref, options),
     }),
   };
 }
@@ -56,7 +59,10 @@ function forbidding(name: string): NonNullable<ReplicaOptions> {
 /** Stores an object that the schema of today refuses, as an earlier, wider one would have let it in. */
 async function storeBeyondTheSchema(ns: string): Promise<void> {
   await patchBound(500);
-  await waitFor(() => cluster.quota(ns, "it", { limits: { maxSeries: 60 } }).then(() => true), { timeoutMs: 60_000, what: "the wider schema" });
+  await waitFor(() => cluster.quota(ns, "it", { limits: { maxSeries: 60 } }).then(() => true), {
+    timeoutMs: 60_000,
+    what: "the wider schema",
+  });
   await patchBound(50);
 }
 
@@ -71,7 +77,13 @@ const rows: readonly Row[] = [
   },
   {
     says: "it was stored under a schema that was wider",
-    reaches: { Accepted: "Invalid", ResolvedRefs: "NotChecked", Programmed: "NotInForce", Ready: "Invalid", Stalled: "Invalid" },
+    reaches: {
+      Accepted: "Invalid",
+      ResolvedRefs: "NotChecked",
+      Programmed: "NotInForce",
+      Ready: "Invalid",
+      Stalled: "Invalid",
+    },
     come: async ({ ns, start }) => {
       await storeBeyondTheSchema(ns);
       await start();
@@ -79,7 +91,13 @@ const rows: readonly Row[] = [
   },
   {
     says: "the policy grants its namespace nothing",
-    reaches: { Accepted: "NotPermitted", ResolvedRefs: "NotChecked", Programmed: "NotInForce", Ready: "NotPermitted", Stalled: "NotPermitted" },
+    reaches: {
+      Accepted: "NotPermitted",
+      ResolvedRefs: "NotChecked",
+      Programmed: "NotInForce",
+      Ready: "NotPermitted",
+      Stalled: "NotPermitted",
+    },
     come: async ({ ns, start }) => {
       const folder = await temporaryFolder("policy");
       const policyFile = join(folder.path, "policy.yaml");
@@ -121,7 +139,12 @@ const rows: readonly Row[] = [
   {
     says: "its Secret was there and is gone",
     kind: "WebhookPartner",
-    reaches: { ResolvedRefs: "SecretNotFound", Ready: "UsingLastGood", Programmed: "Programmed", Stalled: "UsingLastGood" },
+    reaches: {
+      ResolvedRefs: "SecretNotFound",
+      Ready: "UsingLastGood",
+      Programmed: "Programmed",
+      Stalled: "UsingLastGood",
+    },
     come: async ({ ns, start }) => {
       await start();
       await cluster.partner(ns, "it", 1);
@@ -218,13 +241,30 @@ const rows: readonly Row[] = [
     reaches: { Programmed: "RuntimeError", Ready: "RuntimeError", Reconciling: "RuntimeError" },
     come: async ({ ns, pod, start }) => {
       await start();
-      pod.report({ errors: [{ kind: "QueryClassQuota", namespace: ns, name: "it", generation: 1, reason: "NotObeyable", message: "it is new" }] });
+      pod.report({
+        errors: [
+          {
+            kind: "QueryClassQuota",
+            namespace: ns,
+            name: "it",
+            generation: 1,
+            reason: "NotObeyable",
+            message: "it is new",
+          },
+        ],
+      });
       await cluster.quota(ns, "it");
     },
   },
   {
     says: "it is new and waits for its pods",
-    reaches: { Accepted: "Pending", ResolvedRefs: "Pending", Programmed: "Pending", Ready: "Pending", Reconciling: "Pending" },
+    reaches: {
+      Accepted: "Pending",
+      ResolvedRefs: "Pending",
+      Programmed: "Pending",
+      Ready: "Pending",
+      Reconciling: "Pending",
+    },
     come: async ({ ns, pod, start }) => {
       await start({ times: far });
       await waitFor(() => pod.config, { timeoutMs: 60_000, what: "the pod to have all shards" });
@@ -267,7 +307,14 @@ const rows: readonly Row[] = [
       await start();
       await cluster.partner(ns, "it", 1);
       const { uid } = (await cluster.object(ns, "WebhookPartner", "it")).metadata;
-      const mark = { kind: "WebhookPartner", namespace: ns, name: "it", uid, generation: 1, since: "2026-01-01T00:00:00Z" } as const;
+      const mark = {
+        kind: "WebhookPartner",
+        namespace: ns,
+        name: "it",
+        uid,
+        generation: 1,
+        since: "2026-01-01T00:00:00Z",
+      } as const;
       pod.report({ marks: [{ ...mark, reason: "PartnerDisabled", message: "it answered 410" }] });
     },
   },
@@ -279,20 +326,36 @@ const rows: readonly Row[] = [
       await start();
       await cluster.partner(ns, "it", 1);
       const { uid } = (await cluster.object(ns, "WebhookPartner", "it")).metadata;
-      pod.report({ marks: [{ kind: "WebhookPartner", namespace: ns, name: "it", uid, generation: 1, since: "2026-01-01T00:00:00Z", reason, message: "it said so" }] });
+      pod.report({
+        marks: [
+          {
+            kind: "WebhookPartner",
+            namespace: ns,
+            name: "it",
+            uid,
+            generation: 1,
+            since: "2026-01-01T00:00:00Z",
+            reason,
+            message: "it said so",
+          },
+        ],
+      });
     },
   })),
 ];
 
-test.each(rows.map((row): readonly [string, Row] => [row.says, row]))("the conditions say so when %s", async (_says, { kind = "QueryClassQuota", reaches, come }) => {
-  const ns = await cluster.namespace();
-  const pod = await cluster.pod(ns, "rt-0");
-  await come({ ns, pod, start: (options) => cluster.replica(ns, { runtime: { urls: [pod.url] }, ...options }) });
-  for (const [condition, reason] of Object.entries(reaches)) {
-    const { status } = await cluster.reason(ns, kind, "it", condition, reason);
-    expect(`${condition} ${status} ${reason}`).toBe(`${condition} ${statusOf(condition, reason)} ${reason}`);
-  }
-});
+test.each(rows.map((row): readonly [string, Row] => [row.says, row]))(
+  "the conditions say so when %s",
+  async (_says, { kind = "QueryClassQuota", reaches, come }) => {
+    const ns = await cluster.namespace();
+    const pod = await cluster.pod(ns, "rt-0");
+    await come({ ns, pod, start: (options) => cluster.replica(ns, { runtime: { urls: [pod.url] }, ...options }) });
+    for (const [condition, reason] of Object.entries(reaches)) {
+      const { status } = await cluster.reason(ns, kind, "it", condition, reason);
+      expect(`${condition} ${status} ${reason}`).toBe(`${condition} ${statusOf(condition, reason)} ${reason}`);
+    }
+  },
+);
 
 /** As the table of reasons has it. */
 function statusOf(condition: string, reason: string): string {
@@ -304,8 +367,12 @@ function statusOf(condition: string, reason: string): string {
 }
 
 test("every reason of the table is reached by a row", () => {
-  const reached = new Set(rows.flatMap(({ reaches }) => Object.entries(reaches).map(([condition, reason]) => `${condition} ${reason}`)));
-  const all = Object.entries(reasons).flatMap(([condition, byReason]) => Object.keys(byReason).map((reason) => `${condition} ${reason}`));
+  const reached = new Set(
+    rows.flatMap(({ reaches }) => Object.entries(reaches).map(([condition, reason]) => `${condition} ${reason}`)),
+  );
+  const all = Object.entries(reasons).flatMap(([condition, byReason]) =>
+    Object.keys(byReason).map((reason) => `${condition} ${reason}`),
+  );
   // That one the API server says: rights.kube.test.ts.
   expect(all.filter((one) => !reached.has(one))).toEqual(["Ready NoOperator"]);
 });

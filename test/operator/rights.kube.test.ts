@@ -27,7 +27,11 @@ interface Right {
 }
 
 /** The table of rights: where, API group, resource, verbs. */
-const rights: readonly Right[] = [...page.matchAll(/^\| (?<place>installation|watched) \| (?<group>[^|]+) \| `(?<resource>[a-z/]+)` \| (?<verbs>[a-z, ]+) \|/gmu)].map(({ groups = {} }) => ({
+const rights: readonly Right[] = [
+  ...page.matchAll(
+    /^\| (?<place>installation|watched) \| (?<group>[^|]+) \| `(?<resource>[a-z/]+)` \| (?<verbs>[a-z, ]+) \|/gmu,
+  ),
+].map(({ groups = {} }) => ({
   place: groups["place"] ?? "",
   group: (groups["group"] ?? "").replaceAll("`", "").replace("core", "").trim(),
   resource: groups["resource"] ?? "",
@@ -39,11 +43,17 @@ const bindingType: ResourceType = { ...roleType, kind: "RoleBinding", plural: "r
 const user = "heliograph-operator";
 
 async function grant(namespace: string, place: string): Promise<void> {
-  const rules = rights.filter((right) => right.place === place).map(({ group, resource, verbs }) => ({ apiGroups: [group], resources: [resource], verbs }));
+  const rules = rights
+    .filter((right) => right.place === place)
+    .map(({ group, resource, verbs }) => ({ apiGroups: [group], resources: [resource], verbs }));
   const metadata = { namespace, name: `heliograph-${place}` };
   await cluster.client.create(roleType, { metadata, rules } as KubeObject);
   const roleRef = { apiGroup: roleType.group, kind: "Role", name: metadata.name };
-  await cluster.client.create(bindingType, { metadata, roleRef, subjects: [{ kind: "User", name: user, apiGroup: roleType.group }] } as KubeObject);
+  await cluster.client.create(bindingType, {
+    metadata,
+    roleRef,
+    subjects: [{ kind: "User", name: user, apiGroup: roleType.group }],
+  } as KubeObject);
 }
 
 /** The cluster as the operator sees it when it has no other rights than it was granted. */
@@ -59,16 +69,29 @@ async function unlabel(namespace: string, shard: string): Promise<void> {
   await cluster.client.replace(secretType, { ...secret, metadata: { ...secret.metadata, labels: {} } });
 }
 
-const slice = (namespace: string, addresses: readonly (readonly [name: string, address: string, port: number])[]): KubeObject =>
+const slice = (
+  namespace: string,
+  addresses: readonly (readonly [name: string, address: string, port: number])[],
+): KubeObject =>
   ({
-    metadata: { namespace, name: "heliograph-runtime-1", labels: { "kubernetes.io/service-name": "heliograph-runtime" } },
+    metadata: {
+      namespace,
+      name: "heliograph-runtime-1",
+      labels: { "kubernetes.io/service-name": "heliograph-runtime" },
+    },
     addressType: "IPv4",
     ports: [{ name: "admin", port: addresses[0]?.[2] ?? 1 }],
-    endpoints: addresses.map(([name, address]) => ({ addresses: [address], conditions: { ready: true }, targetRef: { kind: "Pod", name, namespace, uid: `uid-${name}` } })),
+    endpoints: addresses.map(([name, address]) => ({
+      addresses: [address],
+      conditions: { ready: true },
+      targetRef: { kind: "Pod", name, namespace, uid: `uid-${name}` },
+    })),
   }) as KubeObject;
 
 /** An address of this machine that may stand in an EndpointSlice: loopback may not. */
-const address = Object.values(networkInterfaces()).flatMap((all = []) => all).find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+const address = Object.values(networkInterfaces())
+  .flatMap((all = []) => all)
+  .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
 function used(replicas: readonly Replica[], core: string): ReadonlyMap<string, ReadonlySet<string>> {
   const calls = replicas.flatMap(({ client }) => client.calls);
@@ -77,7 +100,9 @@ function used(replicas: readonly Replica[], core: string): ReadonlyMap<string, R
     return [`${isInstallation ? "installation" : "watched"} ${resource}`, verb] as const;
   });
   const names = new Set(byPlace.map(([name]) => name));
-  return new Map([...names].map((name) => [name, new Set(byPlace.filter(([one]) => one === name).map(([, verb]) => verb))]));
+  return new Map(
+    [...names].map((name) => [name, new Set(byPlace.filter(([one]) => one === name).map(([, verb]) => verb))]),
+  );
 }
 
 describe("the rights of the page", () => {
@@ -90,9 +115,19 @@ describe("the rights of the page", () => {
     await cluster.client.create(endpointSliceType, slice(core, [["rt-0", address ?? "192.0.2.1", pod.port]]));
     const service = { service: "heliograph-runtime", portName: "admin" };
     const runtime = address === undefined ? { urls: [pod.url] } : service;
-    const first = await cluster.replica(core, { kubeConfig, watched: [shop, other], runtime, counts: { config: 4, keys: 2 } });
+    const first = await cluster.replica(core, {
+      kubeConfig,
+      watched: [shop, other],
+      runtime,
+      counts: { config: 4, keys: 2 },
+    });
     await waitFor(() => first.operator.isLeader(), { ...patience, what: "the replica to lead" });
-    await waitFor(async () => (await cluster.client.list(secretType, { namespace: core, labelSelector: shardSelector(prefix) })).items.length === 6, { ...patience, what: "all shards to be there" });
+    await waitFor(
+      async () =>
+        (await cluster.client.list(secretType, { namespace: core, labelSelector: shardSelector(prefix) })).items
+          .length === 6,
+      { ...patience, what: "all shards to be there" },
+    );
     await first.stop();
     await unlabel(core, "config-00");
     const replica = await cluster.replica(core, { kubeConfig, watched: [shop, other], runtime });
@@ -103,11 +138,21 @@ describe("the rights of the page", () => {
     await cluster.reason(other, "QueryClassQuota", "desk", "Ready", "Ready");
     await cluster.reason(other, "MetricCatalog", "metrics", "Ready", "Ready");
     await waitFor(async () => (await cluster.events(shop, "acme")).length > 0, { ...patience, what: "an event" });
-    await waitFor(() => replica.client.calls.some(({ verb, resource }) => verb === "delete" && resource === "secrets"), { ...patience, what: "the surplus shard to go" });
+    await waitFor(
+      () => replica.client.calls.some(({ verb, resource }) => verb === "delete" && resource === "secrets"),
+      { ...patience, what: "the surplus shard to go" },
+    );
 
     const seen = used([first, replica], core);
-    const listed = new Map(rights.map(({ place, group, resource, verbs }) => [`${place} ${group === "" ? "" : `${group}/`}${resource}`, new Set(verbs)]));
-    const withoutImplied = new Map([...listed].map(([name, verbs]) => [name, name.endsWith("events.k8s.io/events") ? new Set(["patch"]) : verbs]));
+    const listed = new Map(
+      rights.map(({ place, group, resource, verbs }) => [
+        `${place} ${group === "" ? "" : `${group}/`}${resource}`,
+        new Set(verbs),
+      ]),
+    );
+    const withoutImplied = new Map(
+      [...listed].map(([name, verbs]) => [name, name.endsWith("events.k8s.io/events") ? new Set(["patch"]) : verbs]),
+    );
     if (address === undefined) withoutImplied.delete("installation discovery.k8s.io/endpointslices");
     expect(seen).toEqual(withoutImplied);
   });
@@ -116,12 +161,19 @@ describe("the rights of the page", () => {
 describe.runIf(address !== undefined)("the pods of the runtime's Service", () => {
   test("are found by its ready endpoints, and one that goes is waited for no longer", async () => {
     const ns = await cluster.namespace();
-    const [one, two] = [await cluster.pod(ns, "one", { host: "0.0.0.0" }), await cluster.pod(ns, "two", { host: "0.0.0.0" })];
+    const [one, two] = [
+      await cluster.pod(ns, "one", { host: "0.0.0.0" }),
+      await cluster.pod(ns, "two", { host: "0.0.0.0" }),
+    ];
     const slices = (pods: readonly (typeof one)[]) =>
       Promise.all(
         [one, two].map(async (pod) => {
           const wanted = slice(ns, pods.includes(pod) ? [[pod.name, address ?? "", pod.port]] : []);
-          await cluster.client.apply(endpointSliceType, { ...wanted, metadata: { ...wanted.metadata, name: pod.name } }, { fieldManager: "test", force: true });
+          await cluster.client.apply(
+            endpointSliceType,
+            { ...wanted, metadata: { ...wanted.metadata, name: pod.name } },
+            { fieldManager: "test", force: true },
+          );
         }),
       );
     await slices([one, two]);
@@ -130,7 +182,9 @@ describe.runIf(address !== undefined)("the pods of the runtime's Service", () =>
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
     two.freeze();
     await cluster.quota(ns, "desk", { class: "B" });
-    expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "PartiallyApplied")).message).toBe("Generation 2 is not obeyed by two of 2 ready pods.");
+    expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "PartiallyApplied")).message).toBe(
+      "Generation 2 is not obeyed by two of 2 ready pods.",
+    );
     await slices([one]);
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
     await slices([]);
@@ -150,7 +204,8 @@ describe("what is obeyed", () => {
     const pod = await cluster.pod(core, "rt-0");
     await cluster.replica(core, { watched: [core, shop], runtime: { urls: [pod.url] } });
     for (const namespace of [core, shop, stranger]) await cluster.quota(namespace, `desk-of-${namespace}`);
-    for (const namespace of [core, shop]) await cluster.reason(namespace, "QueryClassQuota", `desk-of-${namespace}`, "Ready", "Ready");
+    for (const namespace of [core, shop])
+      await cluster.reason(namespace, "QueryClassQuota", `desk-of-${namespace}`, "Ready", "Ready");
     expect(pod.config?.quotas.map(({ namespace }) => namespace)).toEqual([core, shop].toSorted());
     expect((await cluster.object(stranger, "QueryClassQuota", `desk-of-${stranger}`)).status).toMatchObject(unseen);
   });
@@ -168,6 +223,9 @@ describe("what is obeyed", () => {
     expect(pod.config?.quotas.map(({ name }) => name).toSorted()).toEqual(["a-desk", "b-desk"]);
     expect((await cluster.object(shop, "QueryClassQuota", "c-desk")).status).toMatchObject(unseen);
     await cluster.quota(shop, "b-desk", {}, { labels: { team: "theirs" } });
-    await waitFor(() => pod.config?.quotas.length === 1, { ...patience, what: "the desk that went over to be forgotten" });
+    await waitFor(() => pod.config?.quotas.length === 1, {
+      ...patience,
+      what: "the desk that went over to be forgotten",
+    });
   });
 });

@@ -134,7 +134,14 @@ export class TestPod {
     const { counts, prefix } = this.#options;
     const name = shardNames(counts).find((candidate) => shardSecretName(prefix, candidate) === secret.metadata.name);
     if (name === undefined) return;
-    const reading = readShardSecret({ metadata: { annotations: { ...secret.metadata.annotations } }, ...(secret.data === undefined ? {} : { data: secret.data }) }, name, counts);
+    const reading = readShardSecret(
+      {
+        metadata: { annotations: { ...secret.metadata.annotations } },
+        ...(secret.data === undefined ? {} : { data: secret.data }),
+      },
+      name,
+      counts,
+    );
     const known = this.#shards.get(name);
     if (reading.error === undefined) {
       const { shard, revision, sha256 } = reading;
@@ -148,7 +155,10 @@ export class TestPod {
 
   #join(): void {
     if (this.#shards.size < shardNames(this.#options.counts).length) return;
-    const { config, faults, configzToken } = joinShards([...this.#shards.values()].map(({ shard }) => shard), this.#config);
+    const { config, faults, configzToken } = joinShards(
+      [...this.#shards.values()].map(({ shard }) => shard),
+      this.#config,
+    );
     this.#config = config;
     this.configsSeen?.push(config);
     this.#faults = faults;

@@ -9,7 +9,8 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 /** Writes of statuses so far. */
-const statusWrites = ({ client }: Replica): number => client.writes().filter(({ resource }) => resource.endsWith("/status")).length;
+const statusWrites = ({ client }: Replica): number =>
+  client.writes().filter(({ resource }) => resource.endsWith("/status")).length;
 
 test("a second installation over one object names the first, says Conflict, and leaves the status alone", async () => {
   const [shop, ops] = [await cluster.namespace(), await cluster.namespace()];
@@ -28,10 +29,13 @@ test("a second installation over one object names the first, says Conflict, and 
   );
   expect(message).toContain(`${shop}/heliograph`);
   expect(message).toContain(`${ops}/heliograph`);
-  await waitFor(async () => (await cluster.events(shop, "desk")).filter((event) => event === "Warning Conflict").length >= 2, {
-    timeoutMs: 60_000,
-    what: "both to tell of it",
-  });
+  await waitFor(
+    async () => (await cluster.events(shop, "desk")).filter((event) => event === "Warning Conflict").length >= 2,
+    {
+      timeoutMs: 60_000,
+      what: "both to tell of it",
+    },
+  );
 
   await cluster.quota(shop, "desk", { class: "C" });
   await cluster.reason(shop, "QueryClassQuota", "desk", "Ready", "Ready");

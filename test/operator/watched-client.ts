@@ -49,16 +49,25 @@ export class WatchedClient implements KubeClient {
     return this.calls.filter(({ verb }) => writingVerbs.has(verb));
   }
 
-  readonly get: KubeClient["get"] = (type, ref, options) => this.#call("get", type, ref, () => this.#client.get(type, ref, options));
-  readonly list: KubeClient["list"] = (type, options) => this.#call("list", type, { namespace: options?.namespace }, () => this.#client.list(type, options));
-  readonly create: KubeClient["create"] = (type, object, options) => this.#call("create", type, object.metadata, () => this.#client.create(type, object, options));
-  readonly replace: KubeClient["replace"] = (type, object, options) => this.#call("update", type, object.metadata, () => this.#client.replace(type, object, options));
-  readonly apply: KubeClient["apply"] = (type, object, options) => this.#call("patch", type, object.metadata, () => this.#client.apply(type, object, options));
+  readonly get: KubeClient["get"] = (type, ref, options) =>
+    this.#call("get", type, ref, () => this.#client.get(type, ref, options));
+  readonly list: KubeClient["list"] = (type, options) =>
+    this.#call("list", type, { namespace: options?.namespace }, () => this.#client.list(type, options));
+  readonly create: KubeClient["create"] = (type, object, options) =>
+    this.#call("create", type, object.metadata, () => this.#client.create(type, object, options));
+  readonly replace: KubeClient["replace"] = (type, object, options) =>
+    this.#call("update", type, object.metadata, () => this.#client.replace(type, object, options));
+  readonly apply: KubeClient["apply"] = (type, object, options) =>
+    this.#call("patch", type, object.metadata, () => this.#client.apply(type, object, options));
   readonly applyStatus: KubeClient["applyStatus"] = (type, object, options) =>
     this.#call("patch", type, object.metadata, () => this.#client.applyStatus(type, object, options), "/status");
-  readonly delete: KubeClient["delete"] = (type, ref, options) => this.#call("delete", type, ref, () => this.#client.delete(type, ref, options));
+  readonly delete: KubeClient["delete"] = (type, ref, options) =>
+    this.#call("delete", type, ref, () => this.#client.delete(type, ref, options));
 
-  async *watch<T extends KubeObject>(type: ResourceType, options: Parameters<KubeClient["watch"]>[1]): AsyncGenerator<WatchEvent<T>, void> {
+  async *watch<T extends KubeObject>(
+    type: ResourceType,
+    options: Parameters<KubeClient["watch"]>[1],
+  ): AsyncGenerator<WatchEvent<T>, void> {
     this.#see("watch", type, { namespace: options.namespace });
     for await (const event of this.#client.watch<T>(type, options)) {
       if (this.#isDead) throw dead();
@@ -93,7 +102,12 @@ export class WatchedClient implements KubeClient {
     throw dead();
   }
 
-  #see(verb: SeenCall["verb"], type: ResourceType, { namespace, name }: { readonly namespace?: string | undefined; readonly name?: string | undefined }, subresource = ""): void {
+  #see(
+    verb: SeenCall["verb"],
+    type: ResourceType,
+    { namespace, name }: { readonly namespace?: string | undefined; readonly name?: string | undefined },
+    subresource = "",
+  ): void {
     const group = type.group === "" ? "" : `${type.group}/`;
     this.calls.push({ verb, resource: `${group}${type.plural}${subresource}`, namespace, name });
   }

@@ -3,7 +3,11 @@ import type { Resource } from "../../crds/resource.ts";
 import type { ResourceObject } from "../../operator/resource-types.ts";
 import { withoutCopies } from "../../operator/watches.ts";
 
-const object = (generation: number, annotations: Readonly<Record<string, string>> = {}, uid = "u-1"): ResourceObject => ({
+const object = (
+  generation: number,
+  annotations: Readonly<Record<string, string>> = {},
+  uid = "u-1",
+): ResourceObject => ({
   kind: "QueryClassQuota",
   metadata: { name: "desk", namespace: "shop", uid, generation, annotations },
   spec: { class: "A" } as Resource["spec"],

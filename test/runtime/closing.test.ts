@@ -25,7 +25,9 @@ describe("closing", () => {
 
   test("goes on past a part that fails, and logs it", async () => {
     const lines: Record<string, unknown>[] = [];
-    const closing = new Closing(pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) }));
+    const closing = new Closing(
+      pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) }),
+    );
     let isClosed = false;
     closing.add("first", () => {
       isClosed = true;

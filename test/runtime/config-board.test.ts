@@ -56,7 +56,15 @@ describe("the health of a program", () => {
 
 describe("the report", () => {
   test("of a program that starts holds nothing and is not ready", () => {
-    expect(reportOf(status)).toMatchObject({ pod: "pod-a", ready: false, hash: null, shards: {}, errors: [], marks: [], applied_at: null });
+    expect(reportOf(status)).toMatchObject({
+      pod: "pod-a",
+      ready: false,
+      hash: null,
+      shards: {},
+      errors: [],
+      marks: [],
+      applied_at: null,
+    });
   });
 
   test("holds shards, hash and figures of what is obeyed", () => {
@@ -113,16 +121,30 @@ describe("the report", () => {
     start();
     const [partner] = acme.config.partners;
     if (partner === undefined) throw new Error("no partner");
-    const failing = (reason: "consent" | "tls") => ({ kind: "failure", reason, detail: "why", timings: { totalMs: 1 } }) as const;
+    const failing = (reason: "consent" | "tls") =>
+      ({ kind: "failure", reason, detail: "why", timings: { totalMs: 1 } }) as const;
     const marksWith = (failure?: ReturnType<typeof failing>) => {
       const verdict = { partner, sinceMs: 0, ...(failure === undefined ? {} : { failure }) };
       status.engine = { health: () => ({ ok: true }), endpointVerdicts: () => [verdict] };
       return reportOf(status).marks;
     };
-    const common = { kind: "WebhookPartner", namespace: "default", name: "acme", uid: "uid-acme", generation: 1, since: "1970-01-01T00:00:00.000Z" };
-    expect(marksWith()).toEqual([{ ...common, reason: "Verified", message: "The endpoint was asked and takes deliveries." }]);
-    expect(marksWith(failing("consent"))).toEqual([{ ...common, reason: "ConsentRefused", message: "Nothing is sent: why." }]);
-    expect(marksWith(failing("tls"))).toEqual([{ ...common, reason: "ConsentUnanswered", message: "Nothing is sent: tls, why." }]);
+    const common = {
+      kind: "WebhookPartner",
+      namespace: "default",
+      name: "acme",
+      uid: "uid-acme",
+      generation: 1,
+      since: "1970-01-01T00:00:00.000Z",
+    };
+    expect(marksWith()).toEqual([
+      { ...common, reason: "Verified", message: "The endpoint was asked and takes deliveries." },
+    ]);
+    expect(marksWith(failing("consent"))).toEqual([
+      { ...common, reason: "ConsentRefused", message: "Nothing is sent: why." },
+    ]);
+    expect(marksWith(failing("tls"))).toEqual([
+      { ...common, reason: "ConsentUnanswered", message: "Nothing is sent: tls, why." },
+    ]);
   });
 
   test("marks a partner that a 410 disabled until its specification changes (Webhook Event Delivery §7)", () => {

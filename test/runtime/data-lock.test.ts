@@ -39,7 +39,9 @@ describe("the lock of a data folder", () => {
       "process.stdout.write(String(lock !== undefined));",
       "setInterval(() => lock, 1000);",
     ].join("\n");
-    const holder = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: ["ignore", "pipe", "inherit"] });
+    const holder = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const [said] = (await once(holder.stdout, "data")) as [Buffer];
     expect(said.toString()).toBe("true");
     expect(await lockDataFolder(folder.path)).toBeUndefined();

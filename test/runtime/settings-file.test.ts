@@ -20,15 +20,28 @@ describe("the settings file", () => {
 
   test("places relative key files beside itself and leaves absolute ones alone", async () => {
     const file = join(folder.path, "settings.yaml");
-    const issuers = ["keys.json", "/etc/keys.json"].map((jwksFile, index) => ({ issuer: `i${index}`, audiences: ["a"], jwksFile }));
+    const issuers = ["keys.json", "/etc/keys.json"].map((jwksFile, index) => ({
+      issuer: `i${index}`,
+      audiences: ["a"],
+      jwksFile,
+    }));
     await writeFile(file, JSON.stringify({ issuers }));
     const settings = await readSettingsFile(file);
-    expect(settings.issuers.map(({ jwksFile }) => jwksFile)).toEqual([join(folder.path, "keys.json"), "/etc/keys.json"]);
+    expect(settings.issuers.map(({ jwksFile }) => jwksFile)).toEqual([
+      join(folder.path, "keys.json"),
+      "/etc/keys.json",
+    ]);
   });
 
   test("places the files beside a URL of keys too", async () => {
     const file = join(folder.path, "settings.yaml");
-    const issuer = { issuer: "i", audiences: ["a"], jwksUrl: "https://id.example/keys", jwksCaFile: "ca.crt", jwksTokenFile: "/run/token" };
+    const issuer = {
+      issuer: "i",
+      audiences: ["a"],
+      jwksUrl: "https://id.example/keys",
+      jwksCaFile: "ca.crt",
+      jwksTokenFile: "/run/token",
+    };
     await writeFile(file, JSON.stringify({ issuers: [issuer] }));
     const settings = await readSettingsFile(file);
     expect(settings.issuers[0]).toMatchObject({ jwksCaFile: join(folder.path, "ca.crt"), jwksTokenFile: "/run/token" });
@@ -37,7 +50,10 @@ describe("the settings file", () => {
   test("places the files of TLS too", async () => {
     const file = join(folder.path, "settings.yaml");
     await writeFile(file, JSON.stringify({ tls: { certFile: "tls.crt", keyFile: "/run/tls.key" } }));
-    expect((await readSettingsFile(file)).tls).toEqual({ certFile: join(folder.path, "tls.crt"), keyFile: "/run/tls.key" });
+    expect((await readSettingsFile(file)).tls).toEqual({
+      certFile: join(folder.path, "tls.crt"),
+      keyFile: "/run/tls.key",
+    });
   });
 
   test("that is not there keeps the program from starting", async () => {

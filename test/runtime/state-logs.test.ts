@@ -9,11 +9,28 @@ let lines: Record<string, unknown>[] = [];
 const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) });
 const logState = shardLog(log, defaultSettings.streams);
 
-const shard = (revision: number, error?: string) => ({ revision, sha256: `sha-${revision}`, ...(error === undefined ? {} : { error }) });
-const fault = { kind: "WebhookPartner", namespace: "default", name: "acme", generation: 2, reason: "MaterialMissing", message: "m" } as const;
+const shard = (revision: number, error?: string) => ({
+  revision,
+  sha256: `sha-${revision}`,
+  ...(error === undefined ? {} : { error }),
+});
+const fault = {
+  kind: "WebhookPartner",
+  namespace: "default",
+  name: "acme",
+  generation: 2,
+  reason: "MaterialMissing",
+  message: "m",
+} as const;
 
 function stateOf(more: Partial<ConfigState> = {}): ConfigState {
-  return { config: configOf({ acme: {} }), hash: "ab", shards: { "config-00": shard(1), "keys-00": shard(1) }, errors: [], ...more };
+  return {
+    config: configOf({ acme: {} }),
+    hash: "ab",
+    shards: { "config-00": shard(1), "keys-00": shard(1) },
+    errors: [],
+    ...more,
+  };
 }
 
 const messages = () => lines.map(({ msg }) => msg);
@@ -25,7 +42,9 @@ beforeEach(() => {
 describe("the log of shards", () => {
   test("sums up what is obeyed at first, without a line for each shard", () => {
     logState(undefined, stateOf());
-    expect(lines).toMatchObject([{ msg: "configuration", configHash: "ab", partners: 1, catalogs: 0, quotas: 0, errors: 0 }]);
+    expect(lines).toMatchObject([
+      { msg: "configuration", configHash: "ab", partners: 1, catalogs: 0, quotas: 0, errors: 0 },
+    ]);
   });
 
   test("names the shards that changed", () => {
@@ -37,7 +56,11 @@ describe("the log of shards", () => {
   test("says once what is kept as it was and which resource is not obeyed", () => {
     const broken = stateOf({ shards: { "config-00": shard(1, "corrupt"), "keys-00": shard(1) }, errors: [fault] });
     logState(stateOf(), broken);
-    expect(lines).toMatchObject([{ level: 50, shard: "config-00", error: "corrupt" }, { level: 50, ...fault }, { errors: 1 }]);
+    expect(lines).toMatchObject([
+      { level: 50, shard: "config-00", error: "corrupt" },
+      { level: 50, ...fault },
+      { errors: 1 },
+    ]);
     lines = [];
     logState(broken, broken);
     expect(messages()).toEqual(["configuration"]);

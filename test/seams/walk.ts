@@ -54,7 +54,12 @@ type SlotVerb =
   | "rotate"
   | "retire";
 type ServerVerb =
-  "kill_pod" | "restart_pod" | "kill_operator" | "restart_operator" | "kill_nats" | "restart_api_server";
+  | "kill_pod"
+  | "restart_pod"
+  | "kill_operator"
+  | "restart_operator"
+  | "kill_nats"
+  | "restart_api_server";
 
 /** One step of the walk, with all that it needs to be done again. */
 export type Step =

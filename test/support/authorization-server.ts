@@ -50,7 +50,11 @@ const tokenSeconds = 3600;
 /** Starts one that signs with an algorithm, and puts the tenant `acme` into every token. */
 export async function startAuthorizationServer(algorithm: "ES256" | "RS256"): Promise<AuthorizationServer> {
   const authority = createCertificateAuthority("authorization server");
-  const server = createServer({ ...authority.issue({ commonName: "id", names: ["localhost"] }), requestCert: true, rejectUnauthorized: false });
+  const server = createServer({
+    ...authority.issue({ commonName: "id", names: ["localhost"] }),
+    requestCert: true,
+    rejectUnauthorized: false,
+  });
   const place = await listenOnLoopback(server);
   const issuer = `https://localhost:${place.port}`;
   let keys = 0;
@@ -116,7 +120,12 @@ function getCertificate({ socket }: { readonly socket: unknown }): string | unde
   return socket instanceof TLSSocket ? socket.getPeerX509Certificate()?.toString() : undefined;
 }
 
-async function requestToken(url: string, ca: string, client: ClientName, { scope = "metrics:read", resource, certificate, proof }: TokenRequest): Promise<string> {
+async function requestToken(
+  url: string,
+  ca: string,
+  client: ClientName,
+  { scope = "metrics:read", resource, certificate, proof }: TokenRequest,
+): Promise<string> {
   const { status, body } = await askHttps(url, {
     method: "POST",
     ca,

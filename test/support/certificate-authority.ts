@@ -22,7 +22,12 @@ const validMs = 365 * 24 * hourMs;
 export function createCertificateAuthority(commonName: string, nowMs = Date.now()): CertificateAuthority {
   const root = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const issuer = { commonName };
-  const certify = (subject: DistinguishedName, names: readonly string[], publicKey: KeyObject, isAuthority: boolean): string => {
+  const certify = (
+    subject: DistinguishedName,
+    names: readonly string[],
+    publicKey: KeyObject,
+    isAuthority: boolean,
+  ): string => {
     const validity = { notBeforeMs: nowMs - hourMs, notAfterMs: nowMs - hourMs + validMs };
     return signCertificate({ subject, issuer, names, publicKey, isAuthority, ...validity }, root.privateKey);
   };

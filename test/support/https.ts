@@ -19,7 +19,10 @@ export interface HttpsAnswer {
 }
 
 /** Asks a server on this machine that serves as `localhost`, over a connection of its own. */
-export async function askHttps(url: string, { method = "GET", headers = {}, body, ca, client }: HttpsRequest): Promise<HttpsAnswer> {
+export async function askHttps(
+  url: string,
+  { method = "GET", headers = {}, body, ca, client }: HttpsRequest,
+): Promise<HttpsAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
   const shown = client === undefined ? {} : { cert: client.cert, key: client.key };
   const sent = request(url, { method, headers, ca, agent: false, servername: "localhost", ...shown });
@@ -28,7 +31,11 @@ export async function askHttps(url: string, { method = "GET", headers = {}, body
     response.on("data", (chunk: Buffer) => chunks.push(chunk));
     response.on("end", () => {
       const text = Buffer.concat(chunks).toString();
-      resolve({ status: response.statusCode, headers: response.headers, body: (text === "" ? {} : JSON.parse(text)) as Readonly<Record<string, unknown>> });
+      resolve({
+        status: response.statusCode,
+        headers: response.headers,
+        body: (text === "" ? {} : JSON.parse(text)) as Readonly<Record<string, unknown>>,
+      });
     });
   });
   sent.end(body);

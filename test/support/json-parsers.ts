@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { run } from "../tools/run.ts";
 
 /**
- * What a parser reads in `event.data.values` of one text, one line per value: `integer` with its digits, `double` with its
- * bits, `text` with its UTF-8; `refused` alone when it does not take the text.
+ * What a parser reads in `event.data.values` of one text, one line per value: `integer` with its digits, `double` with
+ * its bits, `text` with its UTF-8; `refused` alone when it does not take the text.
  */
 export type ParsedValues = readonly string[];
 
@@ -23,13 +23,19 @@ export const jsonParsers: Readonly<Record<string, JsonParser>> = {
   Go: (texts) => ask("go", ["run", fileOf("parse.go")], texts),
 };
 
-/** Why not every parser can run here; undefined when all can. Go is what the other servers of the tests are built with. */
+/**
+ * Why not every parser can run here; undefined when all can. Go is what the other servers of the tests are built with.
+ */
 export async function missingParser(): Promise<string | undefined> {
   const { code } = await run(programNeeded, ["--version"], { timeoutMs });
   return code === 0 ? undefined : `there is no ${programNeeded} on PATH`;
 }
 
-async function ask(command: string, args: readonly string[], texts: readonly string[]): Promise<readonly ParsedValues[]> {
+async function ask(
+  command: string,
+  args: readonly string[],
+  texts: readonly string[],
+): Promise<readonly ParsedValues[]> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"], timeout: timeoutMs });
   const failed = new Promise<never>((_, reject) => child.on("error", reject));
   child.stdin.end(JSON.stringify(texts));

@@ -41,9 +41,9 @@ const tokenBytes = 16;
 const keyBits = 2048;
 
 /**
- * Starts etcd and kube-apiserver on 127.0.0.1 and resolves when `/readyz` is 200. Authorization is RBAC, service accounts
- * have an issuer, and the admin proves itself by a token. The API server makes its own serving certificate; the file it
- * writes holds the issuing certificate too, so that clients verify it as they would any other.
+ * Starts etcd and kube-apiserver on 127.0.0.1 and resolves when `/readyz` is 200. Authorization is RBAC, service
+ * accounts have an issuer, and the admin proves itself by a token. The API server makes its own serving certificate;
+ * the file it writes holds the issuing certificate too, so that clients verify it as they would any other.
  *
  * @throws Error with the last lines of the log of whichever server does not come up
  */
@@ -62,7 +62,11 @@ export async function startKubeApi(options: KubeApiOptions = {}): Promise<KubeAp
     running.push(etcd.server);
     const access = await writeAccess(folder.path);
     const start = (port: number): Promise<Listening> => {
-      return startApiServer(apiServerPath, { folder: folder.path, etcdUrl: etcd.url, access, flags: options.flags ?? [] }, port);
+      return startApiServer(
+        apiServerPath,
+        { folder: folder.path, etcdUrl: etcd.url, access, flags: options.flags ?? [] },
+        port,
+      );
     };
     let api = await retriedOnTakenPort(start);
     running.push(api.server);

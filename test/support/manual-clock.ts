@@ -56,7 +56,9 @@ export class ManualClock implements Clock {
     this.#nowMs = endMs;
   }
 
-  /** The same, in steps, letting promises settle between them, so that what a timer started may set timers of its own. */
+  /**
+   * The same, in steps, letting promises settle between them, so that what a timer started may set timers of its own.
+   */
   async advanceInSteps(byMs: number, stepMs: number): Promise<void> {
     for (let restMs = byMs; restMs > 0; restMs -= stepMs) {
       this.advance(Math.min(stepMs, restMs));

@@ -30,14 +30,22 @@ async function start(size: number): Promise<NatsCluster> {
   const ports = await Promise.all(Array.from({ length: size }, () => freePort()));
   const routes = ports.map((port) => `nats://127.0.0.1:${port}`).join(", ");
   const started = await Promise.allSettled(
-    ports.map((port, index) => startNatsServer({ config: `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }` })),
+    ports.map((port, index) =>
+      startNatsServer({
+        config: `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }`,
+      }),
+    ),
   );
   const nodes = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const stop = async (): Promise<void> => void (await Promise.all(nodes.map((node) => node.stop())));
   const failed = started.find((result) => result.status === "rejected");
   try {
     if (failed !== undefined) throw failed.reason;
-    await Promise.all(nodes.map(({ url }) => waitFor(() => hasJetStream(url), { timeoutMs: leaderTimeoutMs, what: `JetStream at ${url}` })));
+    await Promise.all(
+      nodes.map(({ url }) =>
+        waitFor(() => hasJetStream(url), { timeoutMs: leaderTimeoutMs, what: `JetStream at ${url}` }),
+      ),
+    );
     return { nodes, stop };
   } catch (error) {
     await stop();

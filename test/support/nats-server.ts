@@ -10,7 +10,10 @@ export interface NatsServerOptions {
   readonly storeDir?: string;
   /** @default one that the server picks */
   readonly port?: number;
-  /** How long JetStream may keep writes from the disk, as nats-server spells it: `always`, `1s`. @default nats-server's own, 2 minutes */
+  /**
+   * How long JetStream may keep writes from the disk, as nats-server spells it: `always`, `1s`. @default nats-server's
+   * own, 2 minutes
+   */
   readonly syncInterval?: string;
   /** More lines for the server's configuration file (accounts, users, limits). */
   readonly config?: string;

@@ -39,7 +39,9 @@ describe("startPrometheus", () => {
   });
 
   test("reports what promtool says of text that it does not take", async () => {
-    await expect(startPrometheus({ openMetrics: "bets_total five\n" })).rejects.toThrow("promtool did not take the samples");
+    await expect(startPrometheus({ openMetrics: "bets_total five\n" })).rejects.toThrow(
+      "promtool did not take the samples",
+    );
   });
 });
 
@@ -53,6 +55,10 @@ function exponentialHistogram(atMs: number): object {
     zeroCount: "0",
     positive: { offset: 0, bucketCounts: ["2", "4"] },
   };
-  const metric = { name: "wait", unit: "s", exponentialHistogram: { aggregationTemporality: 2, dataPoints: [dataPoint] } };
+  const metric = {
+    name: "wait",
+    unit: "s",
+    exponentialHistogram: { aggregationTemporality: 2, dataPoints: [dataPoint] },
+  };
   return { resourceMetrics: [{ resource: { attributes: [] }, scopeMetrics: [{ metrics: [metric] }] }] };
 }

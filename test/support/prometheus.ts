@@ -71,7 +71,7 @@ export async function startPrometheus(options: PrometheusOptions = {}): Promise<
       `--storage.tsdb.path=${dataDir}`,
       "--storage.tsdb.retention.time=100y",
       "--web.enable-remote-write-receiver",
-      ...(await takesOtlp(command) ? ["--web.enable-otlp-receiver"] : []),
+      ...((await takesOtlp(command)) ? ["--web.enable-otlp-receiver"] : []),
       ...(options.flags ?? []),
     ];
     let { server, url } = await launch(command, flags, options.port);
@@ -126,7 +126,12 @@ async function takesOtlp(command: string): Promise<boolean> {
   return `${stdout}${stderr}`.includes("web.enable-otlp-receiver");
 }
 
-async function backfill(promtool: string, text: string | Iterable<string>, folder: string, dataDir: string): Promise<void> {
+async function backfill(
+  promtool: string,
+  text: string | Iterable<string>,
+  folder: string,
+  dataDir: string,
+): Promise<void> {
   const input = join(folder, "backfill.om");
   await pipeline(Readable.from(typeof text === "string" ? [text] : text), createWriteStream(input));
   const args = ["tsdb", "create-blocks-from", "openmetrics", `--max-block-duration=${blockDuration}`, "--quiet"];

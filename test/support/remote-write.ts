@@ -49,7 +49,15 @@ export async function remoteWrite(url: string, series: readonly WrittenSeries[])
     .sort((a, b) => a.sample.ms - b.sample.ms);
   for (let from = 0; from < rows.length; from += samplesPerRequest) {
     const bySeries = Map.groupBy(rows.slice(from, from + samplesPerRequest), ({ one }) => one);
-    const message = [...bySeries].map(([one, own]) => field(1, timeSeries(one, own.map(({ sample }) => sample))));
+    const message = [...bySeries].map(([one, own]) =>
+      field(
+        1,
+        timeSeries(
+          one,
+          own.map(({ sample }) => sample),
+        ),
+      ),
+    );
     await send(url, Buffer.concat(message));
   }
 }
@@ -57,7 +65,11 @@ export async function remoteWrite(url: string, series: readonly WrittenSeries[])
 async function send(url: string, message: Buffer): Promise<void> {
   const response = await fetch(`${url}/api/v1/write`, {
     method: "POST",
-    headers: { "content-type": "application/x-protobuf", "content-encoding": "snappy", "x-prometheus-remote-write-version": "0.1.0" },
+    headers: {
+      "content-type": "application/x-protobuf",
+      "content-encoding": "snappy",
+      "x-prometheus-remote-write-version": "0.1.0",
+    },
     body: new Uint8Array(snappyLiterals(message)),
   });
   if (!response.ok) throw new Error(`remote write was answered ${response.status}: ${await response.text()}`);
@@ -68,7 +80,9 @@ async function send(url: string, message: Buffer): Promise<void> {
 function timeSeries({ name, labels }: WrittenSeries, samples: readonly WrittenSample[]): Buffer {
   const pairs = Object.entries({ ...labels, __name__: name }).sort(([a], [b]) => (a < b ? -1 : 1));
   return Buffer.concat([
-    ...pairs.map(([label, value]) => field(1, Buffer.concat([field(1, Buffer.from(label)), field(2, Buffer.from(value))]))),
+    ...pairs.map(([label, value]) =>
+      field(1, Buffer.concat([field(1, Buffer.from(label)), field(2, Buffer.from(value))])),
+    ),
     ...samples.map(({ ms, value }) =>
       typeof value === "object"
         ? field(4, histogram(value, ms))

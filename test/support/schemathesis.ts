@@ -16,8 +16,9 @@ const lockWaitMs = 300_000;
 export type Schemathesis = { readonly command: string } | { readonly missing: string };
 
 /**
- * Schemathesis (https://schemathesis.io, MIT), which makes requests of an OpenAPI document. It is installed once from the
- * Python package index into a folder of its own beside the other tools; a machine without Python 3 or the index has none.
+ * Schemathesis (https://schemathesis.io, MIT), which makes requests of an OpenAPI document. It is installed once from
+ * the Python package index into a folder of its own beside the other tools; a machine without Python 3 or the index has
+ * none.
  */
 export async function findSchemathesis(): Promise<Schemathesis> {
   const digest = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 12);

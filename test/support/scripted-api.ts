@@ -89,8 +89,14 @@ export async function startScriptedApi(options: { readonly tls?: Certificate } =
 
 function kubeConfigFor(url: string, tls: Certificate | undefined): KubeConfig {
   const config = new KubeConfig();
-  const trust = tls === undefined ? { skipTLSVerify: true } : { skipTLSVerify: false, caData: Buffer.from(tls.cert).toString("base64") };
-  config.loadFromClusterAndUser({ name: "scripted", server: url, ...trust }, { name: "tester", token: "scripted-token" });
+  const trust =
+    tls === undefined
+      ? { skipTLSVerify: true }
+      : { skipTLSVerify: false, caData: Buffer.from(tls.cert).toString("base64") };
+  config.loadFromClusterAndUser(
+    { name: "scripted", server: url, ...trust },
+    { name: "tester", token: "scripted-token" },
+  );
   return config;
 }
 
@@ -117,7 +123,8 @@ export function answer(code: number, body: unknown, headers: Readonly<Record<str
 
 /** An error as the API server words it. */
 export function status(code: number, reason: string, retryAfterSeconds?: number): Reply {
-  const headers: Record<string, string> = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
+  const headers: Record<string, string> =
+    retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
   return answer(code, statusObject(code, reason), headers);
 }
 
@@ -128,7 +135,12 @@ export function statusObject(code: number, reason: string): object {
 
 /** One page of a list. */
 export function list(resourceVersion: string, items: readonly unknown[], next?: string): Reply {
-  return answer(200, { kind: "List", apiVersion: "v1", metadata: { resourceVersion, ...(next === undefined ? {} : { continue: next }) }, items });
+  return answer(200, {
+    kind: "List",
+    apiVersion: "v1",
+    metadata: { resourceVersion, ...(next === undefined ? {} : { continue: next }) },
+    items,
+  });
 }
 
 /** How the server leaves a watch after its last frame. */

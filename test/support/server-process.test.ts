@@ -19,7 +19,9 @@ test("a server that ends early is reported with the last lines of its log", asyn
     args: ["-c", "echo first; echo no such config >&2; exit 3"],
     ready: async () => false,
   });
-  await expect(started).rejects.toThrow(/doomed ended with 3 before it was ready\. The last lines of its log:\n[^]*no such config/u);
+  await expect(started).rejects.toThrow(
+    /doomed ended with 3 before it was ready\. The last lines of its log:\n[^]*no such config/u,
+  );
 });
 
 test("a server that stays silent is ended and reported", async () => {
@@ -39,7 +41,12 @@ test("a server that stays silent is ended and reported", async () => {
 });
 
 test("a program that does not exist is named", async () => {
-  const started = startServerProcess({ name: "absent", command: "/no/such/program", args: [], ready: async () => true });
+  const started = startServerProcess({
+    name: "absent",
+    command: "/no/such/program",
+    args: [],
+    ready: async () => true,
+  });
   await expect(started).rejects.toThrow("absent could not be started from /no/such/program");
 });
 
@@ -47,10 +54,13 @@ test("a server ends when the process that started it is killed", async () => {
   const module = new URL("./server-process.ts", import.meta.url).href;
   const script = [
     `const { startServerProcess } = await import(${JSON.stringify(module)});`,
-    `const server = await startServerProcess({ name: "s", command: "/bin/sleep", args: ["60"], ready: async () => true });`,
+    `const server = await startServerProcess({ name: "s", command: "/bin/sleep", args: ["60"], ready: async () ` +
+      "=> true });",
     "console.log(server.pid);",
   ].join("\n");
-  const parent = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+  const parent = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [line] = (await once(parent.stdout, "data")) as [Buffer];
   const pid = Number(line.toString());
   expect(isAlive(pid)).toBe(true);

@@ -75,7 +75,9 @@ async function started(child: ChildProcess, options: ServerProcessOptions): Prom
   try {
     await once(child, "spawn");
   } catch (error) {
-    throw new Error(`${options.name} could not be started from ${options.command}: ${messageOf(error)}`, { cause: error });
+    throw new Error(`${options.name} could not be started from ${options.command}: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 

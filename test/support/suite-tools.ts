@@ -8,13 +8,24 @@ import type { ToolName } from "../tools/tool-table.ts";
 const toolsBySuite: Readonly<Record<string, readonly ToolName[]>> = {
   nats: ["nats-server"],
   store: ["nats-server", "prometheus", "promtool", "victoria-metrics"],
-  kube: ["etcd", "kube-apiserver", "helm", "helm4", "helm-unittest", "helm-docs", "kubeconform", "kube-score", "promtool", "resource-health"],
+  kube: [
+    "etcd",
+    "kube-apiserver",
+    "helm",
+    "helm4",
+    "helm-unittest",
+    "helm-docs",
+    "kubeconform",
+    "kube-score",
+    "promtool",
+    "resource-health",
+  ],
   cluster: ["kubelet", "kubectl", "coredns", "helm", "helm4", "nats-server", "nats-backup", "prometheus"],
 };
 
 /**
- * Vitest runs this before a suite's first test: a build takes minutes when nothing is cached yet, which no test's own time
- * limit allows for, and its progress is seen here.
+ * Vitest runs this before a suite's first test: a build takes minutes when nothing is cached yet, which no test's own
+ * time limit allows for, and its progress is seen here.
  */
 export async function setup(project: TestProject): Promise<void> {
   if (project.name === "cluster" && !(await canRunClusters())) return;
@@ -25,6 +36,8 @@ export async function setup(project: TestProject): Promise<void> {
 async function canRunClusters(): Promise<boolean> {
   const missing = (await providerName()) === "node" ? nodeProblems(machineFacts(nodeLayout())) : [];
   if (missing.length === 0) return true;
-  process.stderr.write(["", "SKIPPED: every test that needs a cluster.", ...missing.map((sentence) => `  ${sentence}`), "", ""].join("\n"));
+  process.stderr.write(
+    ["", "SKIPPED: every test that needs a cluster.", ...missing.map((sentence) => `  ${sentence}`), "", ""].join("\n"),
+  );
   return false;
 }

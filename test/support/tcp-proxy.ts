@@ -38,7 +38,10 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     near.on("data", (bytes) => {
       bytesSent += bytes.length;
     });
-    for (const [one, other] of [[near, far], [far, near]] as const) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       const line = [one, other] as const;
       sockets.add(one);
       lines.add(line);

@@ -16,8 +16,16 @@ export async function makeIssuer(issuer: string, kid = "k1", algorithm = "ES256"
   return { issuer, kid, algorithm, privateKey, publicJwk };
 }
 
-/** Signs exactly these claims; a claim that is undefined is left out. Times are Unix seconds. @param typ default none */
-export async function signToken(from: TestIssuer, claims: Readonly<Record<string, unknown>>, typ?: string): Promise<string> {
+/**
+ * Signs exactly these claims; a claim that is undefined is left out. Times are Unix seconds. @param typ default none
+ */
+export async function signToken(
+  from: TestIssuer,
+  claims: Readonly<Record<string, unknown>>,
+  typ?: string,
+): Promise<string> {
   const present = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined));
-  return new SignJWT(present).setProtectedHeader({ alg: from.algorithm, kid: from.kid, ...(typ === undefined ? {} : { typ }) }).sign(from.privateKey);
+  return new SignJWT(present)
+    .setProtectedHeader({ alg: from.algorithm, kid: from.kid, ...(typ === undefined ? {} : { typ }) })
+    .sign(from.privateKey);
 }

@@ -25,7 +25,8 @@ export async function startVictoriaMetrics(flags: readonly string[] = []): Promi
   try {
     const address = `127.0.0.1:${await freePort()}`;
     const url = `http://${address}`;
-    const get = (path: string): Promise<Response> => fetch(`${url}${path}`, { signal: AbortSignal.timeout(fetchMsMax) });
+    const get = (path: string): Promise<Response> =>
+      fetch(`${url}${path}`, { signal: AbortSignal.timeout(fetchMsMax) });
     const server = await startServerProcess({
       name: "victoria-metrics",
       command: await resolveTool("victoria-metrics"),

@@ -62,7 +62,9 @@ function extensions(fields: CertificateFields): readonly Buffer[] {
   const yes = der(0x01, Buffer.from([0xff]));
   const all = [
     ...(fields.isAuthority ? [der(sequenceTag, objectId("2.5.29.19"), yes, der(0x04, der(sequenceTag, yes)))] : []),
-    ...(fields.names.length > 0 ? [der(sequenceTag, objectId("2.5.29.17"), der(0x04, alternativeNames(fields.names)))] : []),
+    ...(fields.names.length > 0
+      ? [der(sequenceTag, objectId("2.5.29.17"), der(0x04, alternativeNames(fields.names)))]
+      : []),
   ];
   return all.length === 0 ? [] : [der(0xa3, der(sequenceTag, ...all))];
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { auditVerdict } from "./audit.ts";
 
-const report = (vulnerabilities: object): string => JSON.stringify({ auditReportVersion: 2, vulnerabilities, metadata: {} });
+const report = (vulnerabilities: object): string =>
+  JSON.stringify({ auditReportVersion: 2, vulnerabilities, metadata: {} });
 
 describe("the audit of dependencies", () => {
   test("is clean when nothing is known", () => {
@@ -18,8 +19,16 @@ describe("the audit of dependencies", () => {
   });
 
   test.each([
-    ["there is no network", JSON.stringify({ message: "request to https://registry failed, reason: ENOTFOUND" }), /ENOTFOUND/u],
-    ["the registry has no audit", JSON.stringify({ error: { code: "ENOAUDIT", summary: "405 Method Not Allowed" } }), /405/u],
+    [
+      "there is no network",
+      JSON.stringify({ message: "request to https://registry failed, reason: ENOTFOUND" }),
+      /ENOTFOUND/u,
+    ],
+    [
+      "the registry has no audit",
+      JSON.stringify({ error: { code: "ENOAUDIT", summary: "405 Method Not Allowed" } }),
+      /405/u,
+    ],
     ["nothing came in time", "", /no report/u],
     ["what came is no report", "[]", /no report/u],
   ])("is skipped, and says so, when %s", (_name, stdout, reason) => {

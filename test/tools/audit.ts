@@ -21,7 +21,11 @@ interface AuditReport {
 export function auditVerdict(stdout: string): AuditVerdict {
   const report = parsed(stdout);
   const { vulnerabilities } = report;
-  if (vulnerabilities === undefined) return { kind: "skipped", reason: report.message ?? report.error?.summary ?? report.error?.code ?? "the registry gave no report" };
+  if (vulnerabilities === undefined)
+    return {
+      kind: "skipped",
+      reason: report.message ?? report.error?.summary ?? report.error?.code ?? "the registry gave no report",
+    };
   const found = Object.entries(vulnerabilities);
   const lines = found.map(([name, { severity, range }]) => `${severity}: ${name} ${range}`);
   return { kind: found.some(([, { severity }]) => failing.includes(severity)) ? "vulnerable" : "clean", lines };
@@ -38,13 +42,20 @@ function parsed(text: string): AuditReport {
 
 async function main(): Promise<number> {
   const root = fileURLToPath(new URL("../..", import.meta.url));
-  const { stdout } = await run("npm", ["audit", "--omit=dev", "--json", "--fetch-retries=0"], { cwd: root, timeoutMs: auditMsMax });
+  const { stdout } = await run("npm", ["audit", "--omit=dev", "--json", "--fetch-retries=0"], {
+    cwd: root,
+    timeoutMs: auditMsMax,
+  });
   const verdict = auditVerdict(stdout);
   if (verdict.kind === "skipped") {
-    console.log(`SKIPPED: the audit of dependencies, since the package registry does not offer one here (${verdict.reason}).`);
+    console.log(
+      `SKIPPED: the audit of dependencies, since the package registry does not offer one here (${verdict.reason}).`,
+    );
     return 0;
   }
-  console.log([`${verdict.lines.length} known vulnerabilities in the packages of the product`, ...verdict.lines].join("\n"));
+  console.log(
+    [`${verdict.lines.length} known vulnerabilities in the packages of the product`, ...verdict.lines].join("\n"),
+  );
   return verdict.kind === "vulnerable" ? 1 : 0;
 }
 

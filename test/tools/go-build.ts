@@ -14,11 +14,13 @@ const hashLength = 16;
 export type Progress = (line: string) => void;
 
 /**
- * The name of the cache folder for a source: it changes with the pinned modules, the source, the flags and the platform,
- * so that a cached program is always the one that a build would give.
+ * The name of the cache folder for a source: it changes with the pinned modules, the source, the flags and the
+ * platform, so that a cached program is always the one that a build would give.
  */
 export function cacheFolderName(source: ToolSource, toolsFolder: string): string {
-  const hash = createHash("sha256").update(JSON.stringify([buildArgs(source, toolsFolder), process.platform, process.arch]));
+  const hash = createHash("sha256").update(
+    JSON.stringify([buildArgs(source, toolsFolder), process.platform, process.arch]),
+  );
   for (const name of ["go.mod", "go.sum", "main.go"]) {
     const path = join(toolsFolder, source.folder, name);
     if (existsSync(path)) hash.update(readFileSync(path));
@@ -82,7 +84,12 @@ function buildArgs(source: ToolSource, toolsFolder: string): readonly string[] {
 
 /** The version that a go.mod requires of a module, or "" when it requires none. */
 export function moduleVersion(goMod: string, module: string): string {
-  const line = goMod.split("\n").map((text) => text.trim().replace(/^require /u, "").split(" "));
+  const line = goMod.split("\n").map((text) =>
+    text
+      .trim()
+      .replace(/^require /u, "")
+      .split(" "),
+  );
   return line.find(([name, version]) => name === module && version?.startsWith("v"))?.[1] ?? "";
 }
 

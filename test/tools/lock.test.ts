@@ -66,7 +66,9 @@ describe("withLock", () => {
     await writeFile(path, String(process.pid));
     const waits: number[] = [];
     const impatient = { waitMs: 50, onWait: (pid: number) => waits.push(pid) };
-    await expect(withLock(path, impatient, async () => "never")).rejects.toThrow(`process ${process.pid} still holds ${path}`);
+    await expect(withLock(path, impatient, async () => "never")).rejects.toThrow(
+      `process ${process.pid} still holds ${path}`,
+    );
     expect(waits).toContain(process.pid);
   });
 

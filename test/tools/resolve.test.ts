@@ -73,8 +73,10 @@ describe("resolveProgram", { timeout: coldBuildMs }, () => {
     const toolsFolder = await writeTinyModule();
     const script = [
       `const { resolveProgram } = await import(${JSON.stringify(new URL("./resolve.ts", import.meta.url).href)});`,
-      `const tool = { ...${JSON.stringify(tiny)}, source: { ...${JSON.stringify(tiny.source)}, linkerFlags: () => "" } };`,
-      `const options = { toolsFolder: ${JSON.stringify(toolsFolder)}, env: { XDG_CACHE_HOME: ${JSON.stringify(folder.path)} } };`,
+      `const tool = { ...${JSON.stringify(tiny)}, source: { ...${JSON.stringify(tiny.source)}, linkerFlags: () ` +
+        `=> "" } };`,
+      `const options = { toolsFolder: ${JSON.stringify(toolsFolder)}, env: { XDG_CACHE_HOME: ` +
+        `${JSON.stringify(folder.path)} } };`,
       `console.log(await resolveProgram("tiny", tool, options));`,
     ].join("\n");
     const both = await Promise.all([runNode(script), runNode(script)]);
@@ -84,7 +86,11 @@ describe("resolveProgram", { timeout: coldBuildMs }, () => {
   });
 
   test("removes what a build that was killed left behind", async () => {
-    const options = { toolsFolder: await writeTinyModule(), env: { XDG_CACHE_HOME: folder.path }, progress: () => undefined };
+    const options = {
+      toolsFolder: await writeTinyModule(),
+      env: { XDG_CACHE_HOME: folder.path },
+      progress: () => undefined,
+    };
     const cache = join(folder.path, "heliograph", "tools");
     const name = cacheFolderName(tiny.source, options.toolsFolder);
     await mkdir(join(cache, `${name}.making.1`), { recursive: true });

@@ -28,8 +28,8 @@ export interface ResolveOptions {
 }
 
 /**
- * The path of a program: one named by the environment, found on PATH or in `KUBEBUILDER_ASSETS`, cached, unpacked from a
- * Debian package, or built from the Go modules pinned beside this file, whichever comes first.
+ * The path of a program: one named by the environment, found on PATH or in `KUBEBUILDER_ASSETS`, cached, unpacked from
+ * a Debian package, or built from the Go modules pinned beside this file, whichever comes first.
  *
  * @throws Error with a sentence about what to install when there is no way to come by it
  */
@@ -151,7 +151,10 @@ export function cacheRoot(env: Readonly<Record<string, string | undefined>> = pr
 }
 
 async function problemOf(path: string, search: Search): Promise<string | undefined> {
-  const executable = await access(path, constants.X_OK).then(() => true, () => false);
+  const executable = await access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
   if (!executable) return `${path} is not an executable file`;
   const { code, stdout, stderr } = await run(path, search.tool.versionArgs, { timeoutMs: versionMsMax });
   if (code !== 0) return `${path} ${search.tool.versionArgs.join(" ")} ended with ${code}`;

@@ -60,13 +60,15 @@ function schemasText(): string {
     'import type { Schema } from "../schema.ts";\n',
     `/** Kinds of resources. */\nexport const kinds = ${JSON.stringify(entries.map(([kind]) => kind))} as const;\n`,
     "/** The schema of each kind's `spec`. */",
-    `export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = ${JSON.stringify(Object.fromEntries(entries), null, 2)};\n`,
+    "export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = " +
+      `${JSON.stringify(Object.fromEntries(entries), null, 2)};\n`,
   ].join("\n");
 }
 
 /**
- * One interface for each object of a spec, named by kind and path with lists in the singular. Schemas that are equal share
- * the first one's interface. The types describe objects after defaulting: a property with a default is always there.
+ * One interface for each object of a spec, named by kind and path with lists in the singular. Schemas that are equal
+ * share the first one's interface. The types describe objects after defaulting: a property with a default is always
+ * there.
  */
 function typesText(kind: string, spec: Schema): string {
   const interfaces = new Map<string, { readonly name: string; readonly text: string }>();

@@ -14,7 +14,11 @@ export type Route =
  * The ways to come by a program, fastest first. Whoever names a path gets that or an error; what merely lies in
  * `KUBEBUILDER_ASSETS` or on PATH is passed over when it is missing or too old.
  */
-export function routesTo(name: string, tool: Tool, env: Readonly<Record<string, string | undefined>>): readonly Route[] {
+export function routesTo(
+  name: string,
+  tool: Tool,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly Route[] {
   const variable = tool.pathVariable;
   const path = variable === undefined ? undefined : env[variable];
   if (variable !== undefined && path) return [{ kind: "named", path, variable }];
@@ -22,7 +26,9 @@ export function routesTo(name: string, tool: Tool, env: Readonly<Record<string, 
   return [
     ...looks.map((folder) => ({ kind: "found" as const, path: join(folder, name) })),
     { kind: "cache" },
-    ...(tool.source.debianPackage === undefined ? [] : [{ kind: "debian" as const, package: tool.source.debianPackage }]),
+    ...(tool.source.debianPackage === undefined
+      ? []
+      : [{ kind: "debian" as const, package: tool.source.debianPackage }]),
     { kind: "build" },
   ];
 }

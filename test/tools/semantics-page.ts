@@ -12,7 +12,12 @@ const sources: Readonly<Record<string, SourceConfig>> = {
   Gauge: { kind: "gauge", ...series },
   Counter: { kind: "counter", increase: "Extrapolated", ...series },
   "Counter, anchored": { kind: "counter", increase: "Anchored", ...series },
-  Ratio: { kind: "ratio", increase: "Extrapolated", numerator: { name: "numerator", matchers: [] }, denominator: { name: "denominator", matchers: [] } },
+  Ratio: {
+    kind: "ratio",
+    increase: "Extrapolated",
+    numerator: { name: "numerator", matchers: [] },
+    denominator: { name: "denominator", matchers: [] },
+  },
   "Classic histogram": { kind: "histogram", type: "Classic", increase: "Extrapolated", ...series },
   "Native histogram": { kind: "histogram", type: "Native", increase: "Extrapolated", ...series },
 };
@@ -36,18 +41,37 @@ own, and none is shorter than the smallest step of the metric (${minStepSeconds}
 
 /** The text of the page. */
 export function semanticsText(): string {
-  return [intro, ...Object.entries(sources).map(([title, source]) => section(title, source)), sloIntro, ...tierTable()].join("\n");
+  return [
+    intro,
+    ...Object.entries(sources).map(([title, source]) => section(title, source)),
+    sloIntro,
+    ...tierTable(),
+  ].join("\n");
 }
 
 function section(title: string, source: SourceConfig): string {
   const allowed = aggregations.filter((aggregation) => isAllowed(source, aggregation));
   const meanings = Object.entries(meaningsOf({ id: "m", source, aggregations: allowed } as unknown as MetricConfig));
-  const rows = meanings.map(([aggregation, meaning]) => `| \`${aggregation}\` | ${meaning.value} | ${meaning.partials.map(partial).join("<br>")} |`);
+  const rows = meanings.map(
+    ([aggregation, meaning]) =>
+      `| \`${aggregation}\` | ${meaning.value} | ${meaning.partials.map(partial).join("<br>")} |`,
+  );
   const notes = [...new Set(meanings.flatMap(([, meaning]) => meaning.notes))].map((note) => {
-    const own = meanings.filter(([, meaning]) => meaning.notes.includes(note)).map(([aggregation]) => `\`${aggregation}\``);
+    const own = meanings
+      .filter(([, meaning]) => meaning.notes.includes(note))
+      .map(([aggregation]) => `\`${aggregation}\``);
     return `- ${own.length === meanings.length ? "" : `${own.join(", ")}: `}${note}`;
   });
-  return [`## ${title}`, "", "| Aggregation | Value of a point | Asked of each store, and over stores |", "| --- | --- | --- |", ...rows, "", ...notes, ""].join("\n");
+  return [
+    `## ${title}`,
+    "",
+    "| Aggregation | Value of a point | Asked of each store, and over stores |",
+    "| --- | --- | --- |",
+    ...rows,
+    "",
+    ...notes,
+    "",
+  ].join("\n");
 }
 
 function isAllowed(source: SourceConfig, aggregation: (typeof aggregations)[number]): boolean {
@@ -66,9 +90,17 @@ function partial({ of_store: asked, over_stores: merged }: Meaning["partials"][n
 function tierTable(): readonly string[] {
   const rows = days.flatMap((windowDays) => {
     const slo = { windowDays, burnRates: [14.4, 6, 3, 1] } as unknown as SloConfig;
-    return burnTiers(slo, minStepSeconds).map(({ longSeconds, shortSeconds, factor, severity }) => `| ${windowDays} d | ${severity} | ${longSeconds} s | ${shortSeconds} s | ${factor} |`);
+    return burnTiers(slo, minStepSeconds).map(
+      ({ longSeconds, shortSeconds, factor, severity }) =>
+        `| ${windowDays} d | ${severity} | ${longSeconds} s | ${shortSeconds} s | ${factor} |`,
+    );
   });
-  return ["| Objective over | Severity | Long window | Short window | Factor |", "| --- | --- | --- | --- | --- |", ...rows, ""];
+  return [
+    "| Objective over | Severity | Long window | Short window | Factor |",
+    "| --- | --- | --- | --- | --- |",
+    ...rows,
+    "",
+  ];
 }
 
 if (import.meta.main) writeFileSync(semanticsPage, semanticsText());

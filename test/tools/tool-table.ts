@@ -60,7 +60,8 @@ const victoriaMetrics: ToolSource = {
   packages: ["github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics"],
   versionModule: "github.com/VictoriaMetrics/VictoriaMetrics",
   tags: "",
-  linkerFlags: (version) => `-X github.com/VictoriaMetrics/VictoriaMetrics/lib/buildinfo.Version=victoria-metrics-${version}`,
+  linkerFlags: (version) =>
+    `-X github.com/VictoriaMetrics/VictoriaMetrics/lib/buildinfo.Version=victoria-metrics-${version}`,
   links: [],
   debianPackage: "victoria-metrics",
   isMuteInDebian: true,
@@ -119,7 +120,15 @@ const kind: ToolSource = {
 
 /** A program that looks at the chart; each is only ever built, so that everybody's verdict is the same. */
 function judge(folder: string, module: string, cost: string): ToolSource {
-  return { folder, packages: [`${module}/cmd/${folder}`], versionModule: module, tags: "", linkerFlags: () => "", links: [], cost };
+  return {
+    folder,
+    packages: [`${module}/cmd/${folder}`],
+    versionModule: module,
+    tags: "",
+    linkerFlags: () => "",
+    links: [],
+    cost,
+  };
 }
 
 const helmUnittest = judge("helm-unittest", "github.com/helm-unittest/helm-unittest", "about two minutes, once");

@@ -15,7 +15,9 @@ export function csvOf(body: QueryBody): string {
     row.timestamp,
     String(row.value),
   ]);
-  return [["metric", ...labels, "timestamp", "value"], ...rows].map((row) => `${row.map(field).join(",")}\r\n`).join("");
+  return [["metric", ...labels, "timestamp", "value"], ...rows]
+    .map((row) => `${row.map(field).join(",")}\r\n`)
+    .join("");
 }
 
 function field(text: string): string {

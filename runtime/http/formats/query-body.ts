@@ -1,4 +1,7 @@
-/** The body of a query or an instant, as far as other formats than JSON need it. Source: wire, "Query answer", "Instant". */
+/**
+ * The body of a query or an instant, as far as other formats than JSON need it. Source: wire, "Query answer",
+ * "Instant".
+ */
 export interface QueryBody {
   readonly data: readonly (RangeItem | InstantItem)[];
   readonly meta: { readonly group_by: readonly string[] };
@@ -30,7 +33,8 @@ export interface PointRow {
 /** The points of a body in the order of its series, then of time. */
 export function pointRows({ data }: QueryBody): readonly PointRow[] {
   return data.flatMap((item): readonly PointRow[] => {
-    if (!("points" in item)) return [{ metric: item.metric_id, labels: item.labels, timestamp: item.timestamp, value: item.value }];
+    if (!("points" in item))
+      return [{ metric: item.metric_id, labels: item.labels, timestamp: item.timestamp, value: item.value }];
     return item.points.map(([timestamp, value]) => ({ metric: item.metric, labels: item.labels, timestamp, value }));
   });
 }

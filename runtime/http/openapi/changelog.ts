@@ -13,41 +13,121 @@ export interface ChangelogEntry {
 }
 
 /**
- * The machine-readable changelog. A test holds that the schemas do not change without an entry. Source: seed "Webhook Event
- * Delivery" §9.3, seed "Operational Metrics API" §9.
+ * The machine-readable changelog. A test holds that the schemas do not change without an entry. Source: seed "Webhook
+ * Event Delivery" §9.3, seed "Operational Metrics API" §9.
  */
 export const changelog: readonly [ChangelogEntry, ...ChangelogEntry[]] = [
   {
     version: "2026-11-22",
     changes: [
-      { kind: "changed", surface: "webhooks", what: "an event id is unique in the installation: 409 event_id_reused for one that another tenant has" },
-      { kind: "changed", surface: "webhooks", what: "history holds the bytes of an event as they were sent; numbers beyond every double and halves of surrogate pairs are refused" },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what: "an event id is unique in the installation: 409 event_id_reused for one that another tenant has",
+      },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what:
+          "history holds the bytes of an event as they were sent; numbers beyond every double and halves of " +
+          "surrogate pairs are refused",
+      },
       { kind: "added", surface: "webhooks", what: "GET /webhooks/event-ids/:id, for administrators" },
-      { kind: "added", surface: "metrics", what: "hit_ratio of each cache in the health view; the state and fallback of a cache are words of a closed list" },
+      {
+        kind: "added",
+        surface: "metrics",
+        what:
+          "hit_ratio of each cache in the health view; the state and fallback of a cache are words of a " +
+          "closed list",
+      },
       { kind: "added", surface: "webhooks", what: "detail of a replay: why it failed or does not go on" },
-      { kind: "added", surface: "webhooks", what: "states held and not_routed of a delivery, and routed_at of an event that not every partner gets" },
-      { kind: "added", surface: "webhooks", what: "a claim of partners narrows every webhook route; partners_required where the installation asks for it" },
-      { kind: "added", surface: "webhooks", what: "with the scope admin:debug, the pod of an attempt and its failure in full" },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "states held and not_routed of a delivery, and routed_at of an event that not every partner gets",
+      },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "a claim of partners narrows every webhook route; partners_required where the installation asks for it",
+      },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "with the scope admin:debug, the pod of an attempt and its failure in full",
+      },
       { kind: "changed", surface: "webhooks", what: "next_attempt_at is never in the past" },
-      { kind: "changed", surface: "webhooks", what: "the detail of a failed attempt is a sentence and a code, without hosts and addresses" },
-      { kind: "changed", surface: "webhooks", what: "times, counts and texts of lists are read as strictly as those of queries for metrics" },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what: "the detail of a failed attempt is a sentence and a code, without hosts and addresses",
+      },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what: "times, counts and texts of lists are read as strictly as those of queries for metrics",
+      },
       { kind: "added", surface: "metrics", what: "semantics of each aggregation in a catalog entry" },
       { kind: "added", surface: "metrics", what: "exemplars_hidden: how many exemplars carry no trace id" },
-      { kind: "changed", surface: "webhooks", what: "a replay that names an unknown partner is refused with 404, as a list is" },
-      { kind: "added", surface: "metrics", what: "errors beside data for a metric of several whose stores cannot be merged; X-Data-Freshness is absent where no sample was seen; error of a read that a store refused, with explain" },
-      { kind: "changed", surface: "metrics", what: "correlation_id in the body of a query, instant, catalog or slo is a digest of its content; the header X-Correlation-Id names the request" },
-      { kind: "changed", surface: "webhooks", what: "schemas say what requests are refused: attempt in an event, unknown members, forms of ids, names, types and times" },
-      { kind: "changed", surface: "metrics", what: "schemas say that labels to group by differ, and that a filter of a peer's question is not empty" },
-      { kind: "changed", surface: "webhooks", what: "from and to of a replay are times with hours, as in every query; an after_id or before_id of no event is 404" },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what: "a replay that names an unknown partner is refused with 404, as a list is",
+      },
+      {
+        kind: "added",
+        surface: "metrics",
+        what:
+          "errors beside data for a metric of several whose stores cannot be merged; X-Data-Freshness is absent " +
+          "where no sample was seen; error of a read that a store refused, with explain",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what:
+          "correlation_id in the body of a query, instant, catalog or slo is a digest of its content; the header " +
+          "X-Correlation-Id names the request",
+      },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what:
+          "schemas say what requests are refused: attempt in an event, unknown members, forms of ids, names, types " +
+          "and times",
+      },
+      {
+        kind: "changed",
+        surface: "metrics",
+        what: "schemas say that labels to group by differ, and that a filter of a peer's question is not empty",
+      },
+      {
+        kind: "changed",
+        surface: "webhooks",
+        what:
+          "from and to of a replay are times with hours, as in every query; an after_id or before_id of no event " +
+          "is 404",
+      },
     ],
   },
   {
     version: "2026-11-21",
     changes: [
-      { kind: "added", surface: "metrics", what: "query, instant, bulk-query, catalog, health and slo below /v1/metrics" },
+      {
+        kind: "added",
+        surface: "metrics",
+        what: "query, instant, bulk-query, catalog, health and slo below /v1/metrics",
+      },
       { kind: "added", surface: "metrics", what: "POST /v1/metrics/partials, for runtimes of other regions" },
-      { kind: "added", surface: "webhooks", what: "POST /events, and below /webhooks: events, replay, dead-letters and ack" },
-      { kind: "added", surface: "schemas", what: "JSON Schemas, an OpenAPI document and this changelog below /v1/schemas" },
+      {
+        kind: "added",
+        surface: "webhooks",
+        what: "POST /events, and below /webhooks: events, replay, dead-letters and ack",
+      },
+      {
+        kind: "added",
+        surface: "schemas",
+        what: "JSON Schemas, an OpenAPI document and this changelog below /v1/schemas",
+      },
     ],
   },
 ];

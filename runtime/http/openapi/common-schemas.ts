@@ -1,13 +1,29 @@
 import { described, list, object, ref, text, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 
 /** A time as callers may write it in a query. */
-export const askedTime: JsonSchema = text({ format: "date-time", pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$` });
+export const askedTime: JsonSchema = text({
+  format: "date-time",
+  pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$`,
+});
 
 /** Schemas that both interfaces use. */
 export const commonSchemas: SchemaSet = {
-  Time: text({ format: "date-time", pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`, description: "ISO 8601, UTC, with milliseconds" }),
-  Duration: text({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description: "A whole number of seconds, minutes, hours or days, such as `10s` or `5m`" }),
-  CorrelationId: text({ minLength: 1, maxLength: 128, description: "In an error: names this request, as the header X-Correlation-Id does. In the body of a metrics read: a digest of the content, the same for as long as the content is" }),
+  Time: text({
+    format: "date-time",
+    pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$`,
+    description: "ISO 8601, UTC, with milliseconds",
+  }),
+  Duration: text({
+    pattern: "^[1-9][0-9]{0,8}[smhd]$",
+    description: "A whole number of seconds, minutes, hours or days, such as `10s` or `5m`",
+  }),
+  CorrelationId: text({
+    minLength: 1,
+    maxLength: 128,
+    description:
+      "In an error: names this request, as the header X-Correlation-Id does. In the body of a metrics read: a " +
+      "digest of the content, the same for as long as the content is",
+  }),
   Problem: described(
     object(
       {
@@ -25,16 +41,31 @@ export const commonSchemas: SchemaSet = {
     "RFC 9457; `code` is a row of the error table",
   ),
   SchemaCatalog: object({
-    schemas: list(object({ name: text(), version: ref("InterfaceVersion"), href: text({ description: "Path below the same origin" }) })),
+    schemas: list(
+      object({
+        name: text(),
+        version: ref("InterfaceVersion"),
+        href: text({ description: "Path below the same origin" }),
+      }),
+    ),
   }),
   JsonSchemaDocument: { type: "object", description: "A JSON Schema of draft 2020-12" },
-  OpenApiDocument: described(object({ openapi: text(), info: { type: "object" }, paths: { type: "object" } }), "OpenAPI 3.1"),
+  OpenApiDocument: described(
+    object({ openapi: text(), info: { type: "object" }, paths: { type: "object" } }),
+    "OpenAPI 3.1",
+  ),
   InterfaceVersion: text({ format: "date", description: "Day of the last change to what is served" }),
   Changelog: object({
     versions: list(
       object({
         version: ref("InterfaceVersion"),
-        changes: list(object({ kind: text({ enum: ["added", "changed", "deprecated", "removed"] }), surface: text({ enum: ["metrics", "webhooks", "schemas"] }), what: text() })),
+        changes: list(
+          object({
+            kind: text({ enum: ["added", "changed", "deprecated", "removed"] }),
+            surface: text({ enum: ["metrics", "webhooks", "schemas"] }),
+            what: text(),
+          }),
+        ),
       }),
       { minItems: 1 },
     ),

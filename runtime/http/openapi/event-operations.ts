@@ -5,14 +5,29 @@ import { words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationParameter } from "./operation.ts";
 
 const text = (name: string, description: string, example?: string, more: JsonSchema = {}): OperationParameter => {
-  const parameter = { name, in: "query", description, schema: { type: "string", minLength: 1, maxLength: textLengthMax, ...more } } as const;
+  const parameter = {
+    name,
+    in: "query",
+    description,
+    schema: { type: "string", minLength: 1, maxLength: textLengthMax, ...more },
+  } as const;
   return example === undefined ? parameter : { ...parameter, example };
 };
 const eventId = { name: "id", in: "path", description: "Event id", schema: { type: "string", minLength: 1 } } as const;
-const replayId = { name: "id", in: "path", description: "Replay id", schema: { type: "string", minLength: 1 } } as const;
+const replayId = {
+  name: "id",
+  in: "path",
+  description: "Replay id",
+  schema: { type: "string", minLength: 1 },
+} as const;
 const paging: readonly OperationParameter[] = [
   text("cursor", "Where to go on: `meta.cursor` of the page before", undefined, { pattern: "^[0-9]{1,16}$" }),
-  { name: "limit", in: "query", description: "Items of a page", schema: { type: "integer", minimum: 1, maximum: 200, default: 50 } },
+  {
+    name: "limit",
+    in: "query",
+    description: "Items of a page",
+    schema: { type: "integer", minimum: 1, maximum: 200, default: 50 },
+  },
 ];
 
 /** `POST /events` */
@@ -51,13 +66,23 @@ export const listOperation: Operation = {
   tag: "webhooks",
   summary: "Events of the caller's tenants and where their deliveries stand, oldest first",
   parameters: [
-    text("from", "Accepted at or after this time, which is past; without it a day before the end", "2026-01-31T00:00:00.000Z", askedTime),
+    text(
+      "from",
+      "Accepted at or after this time, which is past; without it a day before the end",
+      "2026-01-31T00:00:00.000Z",
+      askedTime,
+    ),
     text("to", "Accepted before this time", undefined, askedTime),
     text("after_id", "Begin after this event"),
     text("before_id", "End before this event"),
     text("type", "Event type, or a pattern of them", "payout.*"),
     text("partner", "Only events with a delivery to this partner", "default/acme"),
-    { name: "state", in: "query", description: "Only events with a delivery in this state", schema: words(deliveryStates) },
+    {
+      name: "state",
+      in: "query",
+      description: "Only events with a delivery in this state",
+      schema: words(deliveryStates),
+    },
     ...paging,
   ],
   answers: { "200": { description: "Events", schema: "EventPage" } },
@@ -69,7 +94,12 @@ export const replayOperation: Operation = {
   tag: "webhooks",
   summary: "Deliver events again, by their ids or by a window of time",
   bodySchema: "ReplayRequest",
-  bodyExample: { from: "2026-01-31T00:00:00.000Z", to: "2026-01-31T12:00:00.000Z", partners: ["default/acme"], only_failed: true },
+  bodyExample: {
+    from: "2026-01-31T00:00:00.000Z",
+    to: "2026-01-31T12:00:00.000Z",
+    partners: ["default/acme"],
+    only_failed: true,
+  },
   answers: {
     "200": { description: "What a dry run counted", schema: "DryRun" },
     "202": { description: "The replay is taken in", schema: "Replay" },
@@ -136,7 +166,12 @@ export const keysOperation: Operation = {
   tag: "webhooks",
   summary: "The public keys that sign deliveries to a partner, without a token",
   parameters: [
-    { name: "namespace", in: "path", description: "Namespace of the partner", schema: { type: "string", minLength: 1 } },
+    {
+      name: "namespace",
+      in: "path",
+      description: "Namespace of the partner",
+      schema: { type: "string", minLength: 1 },
+    },
     { name: "name", in: "path", description: "Name of the partner", schema: { type: "string", minLength: 1 } },
   ],
   answers: { "200": { description: "The keys, by the thumbprint that `keyid` is", schema: "PublicKeySet" } },

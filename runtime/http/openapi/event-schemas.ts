@@ -1,14 +1,34 @@
 import { deliveryStates } from "../../webhooks/history.ts";
-import { eventIdsMax, filterMax, noteCharactersMax, ratePerSecondMax, requestForms } from "../../webhooks/replay/replay-request.ts";
+import {
+  eventIdsMax,
+  filterMax,
+  noteCharactersMax,
+  ratePerSecondMax,
+  requestForms,
+} from "../../webhooks/replay/replay-request.ts";
 import { ownDomain } from "../../webhooks/operational-events.ts";
 import { askedTime } from "./common-schemas.ts";
-import { closedObject, count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
+import {
+  closedObject,
+  count,
+  flag,
+  list,
+  object,
+  ref,
+  text,
+  words,
+  type JsonSchema,
+  type SchemaSet,
+} from "./json-schema.ts";
 
 const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: "null" }] });
 
 const duration: JsonSchema = { type: "number", minimum: 0 };
 const met = { matched: count, in_progress: count, too_old: count, missing: count };
-const pace = { dry_run: flag, rate_per_second: { type: "integer", minimum: 1, maximum: ratePerSecondMax } } satisfies Readonly<Record<string, JsonSchema>>;
+const pace = {
+  dry_run: flag,
+  rate_per_second: { type: "integer", minimum: 1, maximum: ratePerSecondMax },
+} satisfies Readonly<Record<string, JsonSchema>>;
 
 const form = (name: keyof typeof requestForms): JsonSchema => text({ pattern: requestForms[name].source });
 const eventIds = list(form("id"), { minItems: 1, maxItems: eventIdsMax });
@@ -20,7 +40,11 @@ export const eventSchemas: SchemaSet = {
     ...object(
       {
         event_id: text({ pattern: "^[\\x21-\\x7e]{1,128}$" }),
-        type: text({ maxLength: 128, pattern: "^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)+$", not: { pattern: `^${ownDomain}\\.` } }),
+        type: text({
+          maxLength: 128,
+          pattern: "^[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)+$",
+          not: { pattern: `^${ownDomain}\\.` },
+        }),
         version: text({ format: "date" }),
         ts: ref("Time"),
       },
@@ -35,10 +59,16 @@ export const eventSchemas: SchemaSet = {
   },
   EventOrBatch: { anyOf: [ref("EventEnvelope"), list(ref("EventEnvelope"), { minItems: 1, maxItems: 500 })] },
   EventAnswer: { anyOf: [ref("EventAccepted"), ref("BatchAnswer")] },
-  BatchAnswer: object({ results: list({ anyOf: [ref("EventVerdict"), object({ status: count, error: ref("Problem") })] }) }),
+  BatchAnswer: object({
+    results: list({ anyOf: [ref("EventVerdict"), object({ status: count, error: ref("Problem") })] }),
+  }),
   EventVerdict: object({ status: count, event_id: text(), tenant: text(), duplicate: flag }),
   EventAccepted: object({ event_id: text(), tenant: text(), duplicate: flag }),
-  EventHistory: object({ event: { type: "object" }, routed_at: nullable(ref("Time")), deliveries: list(ref("DeliveryHistory")) }),
+  EventHistory: object({
+    event: { type: "object" },
+    routed_at: nullable(ref("Time")),
+    deliveries: list(ref("DeliveryHistory")),
+  }),
   DeliveryHistory: object({
     partner: text(),
     state: words(deliveryStates),
@@ -53,9 +83,21 @@ export const eventSchemas: SchemaSet = {
       at: text({ format: "date-time" }),
       status: { type: ["integer", "null"] },
       duration_ms: { type: "number", minimum: 0 },
-      phases_ms: object({ dns: nullable(duration), connect: nullable(duration), tls: nullable(duration), first_byte: nullable(duration) }),
-      error: nullable(object({ reason: text(), detail: text({ description: "A sentence; with the scope admin:debug the failure in full" }) })),
-      response: nullable(object({ headers: { type: "object", additionalProperties: text() }, body: text(), body_truncated: flag })),
+      phases_ms: object({
+        dns: nullable(duration),
+        connect: nullable(duration),
+        tls: nullable(duration),
+        first_byte: nullable(duration),
+      }),
+      error: nullable(
+        object({
+          reason: text(),
+          detail: text({ description: "A sentence; with the scope admin:debug the failure in full" }),
+        }),
+      ),
+      response: nullable(
+        object({ headers: { type: "object", additionalProperties: text() }, body: text(), body_truncated: flag }),
+      ),
       replay_id: nullable(text()),
     },
     { pod: text({ description: "Who made the attempt; with the scope admin:debug" }) },
@@ -93,11 +135,17 @@ export const eventSchemas: SchemaSet = {
     ),
     // Ids alone, or a window that has a beginning.
     oneOf: [
-      { required: ["event_ids"], not: { anyOf: ["from", "to", "after_id", "before_id"].map((name) => ({ required: [name] })) } },
+      {
+        required: ["event_ids"],
+        not: { anyOf: ["from", "to", "after_id", "before_id"].map((name) => ({ required: [name] })) },
+      },
       { anyOf: [{ required: ["from"] }, { required: ["after_id"] }], not: { required: ["event_ids"] } },
     ],
   },
-  RedriveRequest: closedObject({ partner: form("partner") }, { reason: form("reason"), event_ids: eventIds, types, ...pace }),
+  RedriveRequest: closedObject(
+    { partner: form("partner") },
+    { reason: form("reason"), event_ids: eventIds, types, ...pace },
+  ),
   Replay: object({
     replay_id: text(),
     status: words(["queued", "running", "completed", "cancelled", "failed"]),
@@ -122,9 +170,24 @@ export const eventSchemas: SchemaSet = {
     replay_id: nullable(text()),
   }),
   PublicKeySet: object({
-    keys: list(object({ kty: words(["OKP", "EC"]), crv: text(), x: text(), kid: text(), alg: words(["EdDSA", "ES256", "ES384"]), use: words(["sig"]) }, { y: text() })),
+    keys: list(
+      object(
+        {
+          kty: words(["OKP", "EC"]),
+          crv: text(),
+          x: text(),
+          kid: text(),
+          alg: words(["EdDSA", "ES256", "ES384"]),
+          use: words(["sig"]),
+        },
+        { y: text() },
+      ),
+    ),
   }),
-  AckRequest: closedObject({ event_id: form("id"), partner: form("partner") }, { note: text({ maxLength: noteCharactersMax }), tenant: form("tenant") }),
+  AckRequest: closedObject(
+    { event_id: form("id"), partner: form("partner") },
+    { note: text({ maxLength: noteCharactersMax }), tenant: form("tenant") },
+  ),
   Ack: object({
     event_id: text(),
     partner: text(),

@@ -15,8 +15,8 @@ export function ref(name: string): JsonSchema {
 }
 
 /**
- * An object with members that are always there and members that may be. It may have more: a later version only adds. Source:
- * seed "Operational Metrics API" §9.
+ * An object with members that are always there and members that may be. It may have more: a later version only adds.
+ * Source: seed "Operational Metrics API" §9.
  */
 export function object(required: Members, optional: Members = {}): JsonSchema {
   return { type: "object", properties: { ...required, ...optional }, required: Object.keys(required) };
@@ -27,7 +27,10 @@ export function closedObject(required: Members, optional: Members = {}): JsonSch
   return { ...object(required, optional), additionalProperties: false };
 }
 
-export function list(items: JsonSchema, bounds: { readonly minItems?: number; readonly maxItems?: number; readonly uniqueItems?: boolean } = {}): JsonSchema {
+export function list(
+  items: JsonSchema,
+  bounds: { readonly minItems?: number; readonly maxItems?: number; readonly uniqueItems?: boolean } = {},
+): JsonSchema {
   return { type: "array", items, ...bounds };
 }
 
@@ -51,13 +54,21 @@ export function described(schema: JsonSchema, description: string): JsonSchema {
 
 /** The same schema with every reference written as `href` says. */
 export function withRefs(schema: JsonSchema, href: (name: string) => string): JsonSchema {
-  return Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, keyword === "$ref" ? href(String(value)) : inside(value, href)]));
+  return Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => [
+      keyword,
+      keyword === "$ref" ? href(String(value)) : inside(value, href),
+    ]),
+  );
 }
 
-/** One schema with all that it refers to, so that it needs no other document. @throws Error for a name that is not there */
+/**
+ * One schema with all that it refers to, so that it needs no other document. @throws Error for a name that is not there
+ */
 export function bundled(name: string, schemas: SchemaSet): JsonSchema {
   const others = [...namesFrom(name, schemas)].filter((other) => other !== name).sort();
-  const define = (other: string): JsonSchema => withRefs(schemaOf(other, schemas), (target) => (target === name ? "#" : `#/$defs/${target}`));
+  const define = (other: string): JsonSchema =>
+    withRefs(schemaOf(other, schemas), (target) => (target === name ? "#" : `#/$defs/${target}`));
   const defs = Object.fromEntries(others.map((other) => [other, define(other)]));
   return { $schema: schemaDialect, title: name, ...define(name), ...(others.length === 0 ? {} : { $defs: defs }) };
 }

@@ -4,31 +4,55 @@ import { askedTime } from "./common-schemas.ts";
 import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";
 
-function parameter(name: string, description: string, schema: JsonSchema, more: Partial<OperationParameter> = {}): OperationParameter {
+function parameter(
+  name: string,
+  description: string,
+  schema: JsonSchema,
+  more: Partial<OperationParameter> = {},
+): OperationParameter {
   return { name, in: "query", description, schema, ...more };
 }
 
 const name = text({ minLength: 1, maxLength: textLengthMax });
-const schemaVersion = parameter("schema_version", "`meta.schema_version` that the caller was written against; 409 when another is served", name);
-const filters = labelNames.map((label) => parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name));
+const schemaVersion = parameter(
+  "schema_version",
+  "`meta.schema_version` that the caller was written against; 409 when another is served",
+  name,
+);
+const filters = labelNames.map((label) =>
+  parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name),
+);
 
 /** What both kinds of queries take. Source: seed "Operational Metrics API" §4.1. */
 const selection: readonly OperationParameter[] = [
   parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: metricsMax }), { required: true }),
   parameter("agg", "Aggregation. Default: the metric's own", words(aggregations)),
   ...filters,
-  parameter("group_by", "Labels to group by, with commas between", list(ref("LabelName"), { minItems: 1, maxItems: 4, uniqueItems: true }), { isJoined: true }),
+  parameter(
+    "group_by",
+    "Labels to group by, with commas between",
+    list(ref("LabelName"), { minItems: 1, maxItems: 4, uniqueItems: true }),
+    { isJoined: true },
+  ),
   parameter("downsample", "Smallest width of a point", words(downsamples)),
   parameter("exemplars", "Whether to name representative traces", words(["true", "false"])),
   parameter("complete", "`required`: an answer without some region is an error", words(["required"])),
   parameter("explain", "Whether to say what each store was asked; needs metrics:explain", words(["true", "false"])),
-  parameter("limit", "Series of a page. Default: the most that are allowed", { type: "integer", minimum: 1, maximum: seriesMax }),
+  parameter("limit", "Series of a page. Default: the most that are allowed", {
+    type: "integer",
+    minimum: 1,
+    maximum: seriesMax,
+  }),
   parameter("page", "Page of series, from 1", { type: "integer", minimum: 1, maximum: 1_000_000 }),
   parameter("snapshot", "`meta.snapshot` of an earlier page; 409 when that data is gone", name),
   schemaVersion,
 ];
 
-const header = (description: string, schema: JsonSchema, required = true): OperationHeader => ({ description, schema, required });
+const header = (description: string, schema: JsonSchema, required = true): OperationHeader => ({
+  description,
+  schema,
+  required,
+});
 
 /** What is left of a caller's quotas. Source: seed "Operational Metrics API" §6. */
 const quotas: Readonly<Record<string, OperationHeader>> = {
@@ -41,17 +65,32 @@ const quotas: Readonly<Record<string, OperationHeader>> = {
 
 /** Source: seed "Operational Metrics API" §6. */
 const diagnostics: Readonly<Record<string, OperationHeader>> = {
-  "X-Data-Freshness": header("Age of the newest sample seen, of the stalest store; absent where none was seen", text({ pattern: "^[0-9]+s$" }), false),
+  "X-Data-Freshness": header(
+    "Age of the newest sample seen, of the stalest store; absent where none was seen",
+    text({ pattern: "^[0-9]+s$" }),
+    false,
+  ),
   "X-Downsample": header("Downsample that was applied", text()),
   "X-Partial": header("Whether some data is missing", words(["true", "false"])),
-  "X-Query-Cost-Estimate": header("Points that the stores have to compute, as estimated before", { type: "number", minimum: 0 }),
+  "X-Query-Cost-Estimate": header("Points that the stores have to compute, as estimated before", {
+    type: "number",
+    minimum: 0,
+  }),
   "X-Query-Cost": header("Points that the stores really computed", { type: "number", minimum: 0 }, false),
   "X-Query-Plan": header("Class, points, and what was asked for each metric", text()),
   "X-Query-Cache": header(
-    "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of SLO views, `mixed` for a bulk whose queries differ, or `memory` with the points of all range queries that were known (`hit`; of those `finer`, merged of narrower points, `shared`, read by another pod, and `stale`, served while they are read again) and read (`miss`), and, for the points of the answer from the first on, `extents`: runs of `memory`, `finer`, `shared`, `stale` or `store`, each with its number of points. Of more than 12 runs the oldest are one `mixed`",
+    "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of " +
+      "SLO views, `mixed` for a bulk whose queries differ, or `memory` with the points of all range queries that " +
+      "were known (`hit`; of those `finer`, merged of narrower points, `shared`, read by another pod, and `stale`, " +
+      "served while they are read again) and read (`miss`), and, for the points of the answer from the first on, " +
+      "`extents`: runs of `memory`, `finer`, `shared`, `stale` or `store`, each with its number of points. Of more " +
+      "than 12 runs the oldest are one `mixed`",
     text(),
   ),
-  "X-Query-Shards": header("Stores that were asked and that answered", text({ pattern: "^asked=[0-9]+, answered=[0-9]+$" })),
+  "X-Query-Shards": header(
+    "Stores that were asked and that answered",
+    text({ pattern: "^asked=[0-9]+, answered=[0-9]+$" }),
+  ),
   "Server-Timing": header("What took how long", text()),
   "Retry-After": header("When a partial answer may be whole", { type: "integer", minimum: 0 }, false),
   "X-Suggested-Step": header("A step that costs less", text(), false),
@@ -59,7 +98,11 @@ const diagnostics: Readonly<Record<string, OperationHeader>> = {
 };
 
 const deprecation: Readonly<Record<string, OperationHeader>> = {
-  Deprecation: header("Since when a metric of the answer is deprecated (RFC 9745)", text({ pattern: "^@[0-9]+$" }), false),
+  Deprecation: header(
+    "Since when a metric of the answer is deprecated (RFC 9745)",
+    text({ pattern: "^@[0-9]+$" }),
+    false,
+  ),
   Sunset: header("When it goes (RFC 8594)", text(), false),
   Link: header("The next page, and what replaces a deprecated metric", text(), false),
 };
@@ -84,7 +127,11 @@ export const queryOperation: Operation = {
     parameter("to", "End of the window. Default: now", askedTime),
     parameter("step", "Width of a point, at least 10 s, for public callers 1 min", ref("Duration")),
   ],
-  answers: wholeOrPartial({ schema: "QueryAnswer", alsoAs: tables, headers: { ...diagnostics, ...quotas, ...deprecation } }),
+  answers: wholeOrPartial({
+    schema: "QueryAnswer",
+    alsoAs: tables,
+    headers: { ...diagnostics, ...quotas, ...deprecation },
+  }),
 };
 
 /** `GET /v1/metrics/instant` */
@@ -93,7 +140,11 @@ export const instantOperation: Operation = {
   tag: "metrics",
   summary: "The value of metrics at one time",
   parameters: [...selection, parameter("ts", "Time of the value. Default: now", askedTime)],
-  answers: wholeOrPartial({ schema: "InstantAnswer", alsoAs: tables, headers: { ...diagnostics, ...quotas, ...deprecation } }),
+  answers: wholeOrPartial({
+    schema: "InstantAnswer",
+    alsoAs: tables,
+    headers: { ...diagnostics, ...quotas, ...deprecation },
+  }),
 };
 
 /** `POST /v1/metrics/bulk-query` */
@@ -102,7 +153,11 @@ export const bulkOperation: Operation = {
   tag: "metrics",
   summary: "Up to 50 queries in one request",
   bodySchema: "BulkRequest",
-  answers: wholeOrPartial({ schema: "BulkAnswer", alsoAs: ["application/x-ndjson"], headers: { ...diagnostics, ...quotas } }),
+  answers: wholeOrPartial({
+    schema: "BulkAnswer",
+    alsoAs: ["application/x-ndjson"],
+    headers: { ...diagnostics, ...quotas },
+  }),
 };
 
 /** `GET /v1/metrics/catalog` */
@@ -113,7 +168,11 @@ export const catalogOperation: Operation = {
   parameters: [
     parameter("metric", "Only these metrics", list(name, { minItems: 1, maxItems: metricsMax })),
     parameter("category", "Only this category", words(["slo", "kri", "business", "infrastructure", "api"])),
-    parameter("label", "Only metrics with all of these labels", list(ref("LabelName"), { minItems: 1, maxItems: labelNames.length })),
+    parameter(
+      "label",
+      "Only metrics with all of these labels",
+      list(ref("LabelName"), { minItems: 1, maxItems: labelNames.length }),
+    ),
     parameter("state", "Only this state", words(["Active", "Deprecated"])),
     parameter("filter[tenant]", "For which tenant", name),
     schemaVersion,
@@ -144,6 +203,8 @@ export const sloOperation: Operation = {
 };
 
 /** Whoever sends no token has no quota of its own. */
-function unlessAnonymous(headers: Readonly<Record<string, OperationHeader>>): Readonly<Record<string, OperationHeader>> {
+function unlessAnonymous(
+  headers: Readonly<Record<string, OperationHeader>>,
+): Readonly<Record<string, OperationHeader>> {
   return Object.fromEntries(Object.entries(headers).map(([key, value]) => [key, { ...value, required: false }]));
 }

@@ -1,7 +1,21 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
 import { bulkQueriesMax } from "../../metrics/bulk/bulk-request.ts";
 import { downsamples, metricsMax, seriesMax } from "../../metrics/parameters.ts";
-import { closedObject, count, described, flag, list, number, object, ref, share, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
+import {
+  closedObject,
+  count,
+  described,
+  flag,
+  list,
+  number,
+  object,
+  ref,
+  share,
+  text,
+  words,
+  type JsonSchema,
+  type SchemaSet,
+} from "./json-schema.ts";
 
 const numberOrNull: JsonSchema = { type: ["number", "null"] };
 
@@ -26,33 +40,63 @@ const pageMembers = {
   regions: list(ref("RegionState")),
 } as const;
 const sometimesOfPage = {
-  aggregations: { type: "object", additionalProperties: ref("Aggregation"), description: "By metric, when `agg` is `mixed`" },
-  exemplars_hidden: described(count, "Exemplars that are not shown: their `trace_id` is not 16 or 32 hexadecimal digits"),
-  deprecated: list(object({ metric: text(), deprecated_at: ref("Time"), sunset_at: ref("Time") }, { replaced_by: text() })),
+  aggregations: {
+    type: "object",
+    additionalProperties: ref("Aggregation"),
+    description: "By metric, when `agg` is `mixed`",
+  },
+  exemplars_hidden: described(
+    count,
+    "Exemplars that are not shown: their `trace_id` is not 16 or 32 hexadecimal digits",
+  ),
+  deprecated: list(
+    object({ metric: text(), deprecated_at: ref("Time"), sunset_at: ref("Time") }, { replaced_by: text() }),
+  ),
 } as const;
 
 /** What is asked and answered below `/v1/metrics`. Source: seed "Operational Metrics API" §2 and §4. */
 export const metricsSchemas: SchemaSet = {
   LabelName: words(labelNames),
   Aggregation: words(aggregations),
-  Labels: { type: "object", propertyNames: ref("LabelName"), additionalProperties: text(), maxProperties: labelNames.length },
+  Labels: {
+    type: "object",
+    propertyNames: ref("LabelName"),
+    additionalProperties: text(),
+    maxProperties: labelNames.length,
+  },
   Point: described(tuple(ref("Time"), number), "End of the point and its value; a gap is a missing point"),
-  ErrorBounds: described(tuple(numberOrNull, numberOrNull), "Between which numbers a percentile surely lies; null: unbounded"),
-  Exemplar: object({ trace_id: text({ pattern: "^(?:[0-9a-fA-F]{16}|[0-9a-fA-F]{32})$" }), timestamp: ref("Time"), value: number }),
+  ErrorBounds: described(
+    tuple(numberOrNull, numberOrNull),
+    "Between which numbers a percentile surely lies; null: unbounded",
+  ),
+  Exemplar: object({
+    trace_id: text({ pattern: "^(?:[0-9a-fA-F]{16}|[0-9a-fA-F]{32})$" }),
+    timestamp: ref("Time"),
+    value: number,
+  }),
   RegionState: object({ region: text(), state: words(["ok", "partial", "failed", "late", "unsupported"]) }),
   QueryItem: object(
     { metric: text(), labels: ref("Labels"), points: list(ref("Point")) },
     { error_bounds: list(ref("ErrorBounds")), exemplars: list(ref("Exemplar")) },
   ),
   QueryMeta: object({ ...pageMembers, from: ref("Time"), to: ref("Time") }, sometimesOfPage),
-  QueryAnswer: object({ data: list(ref("QueryItem"), { maxItems: seriesMax }), meta: ref("QueryMeta") }, { errors: list(ref("MetricFailure")), explain: ref("Explanation") }),
-  MetricFailure: described(object({ metric: text(), status: { type: "integer" }, code: text(), detail: text() }), "A metric of several that failed by itself; the data is that of the others"),
+  QueryAnswer: object(
+    { data: list(ref("QueryItem"), { maxItems: seriesMax }), meta: ref("QueryMeta") },
+    { errors: list(ref("MetricFailure")), explain: ref("Explanation") },
+  ),
+  MetricFailure: described(
+    object({ metric: text(), status: { type: "integer" }, code: text(), detail: text() }),
+    "A metric of several that failed by itself; the data is that of the others",
+  ),
   InstantItem: object(
     { metric_id: text(), labels: ref("Labels"), timestamp: ref("Time"), value: number },
     { error_bounds: ref("ErrorBounds"), exemplar: ref("Exemplar") },
   ),
   InstantMeta: object({ ...pageMembers, ts: ref("Time") }, sometimesOfPage),
-  InstantAnswer: object({ data: list(ref("InstantItem"), { maxItems: seriesMax }), meta: ref("InstantMeta") }, { errors: list(ref("MetricFailure")), explain: ref("Explanation") }),
+  InstantAnswer: object(
+    { data: list(ref("InstantItem"), { maxItems: seriesMax }), meta: ref("InstantMeta") },
+    { errors: list(ref("MetricFailure")), explain: ref("Explanation") },
+  ),
   Explanation: described(
     object({
       class: words(["A", "B", "C"]),
@@ -61,7 +105,12 @@ export const metricsSchemas: SchemaSet = {
       regions: list(text()),
       cost_estimate: number,
       metrics: list(
-        object({ metric: text(), aggregation: ref("Aggregation"), kind: text(), partials: list(object({ name: text(), merge: words(["sum", "min", "max"]) })) }),
+        object({
+          metric: text(),
+          aggregation: ref("Aggregation"),
+          kind: text(),
+          partials: list(object({ name: text(), merge: words(["sum", "min", "max"]) })),
+        }),
       ),
       stores: list(
         object(
@@ -69,8 +118,21 @@ export const metricsSchemas: SchemaSet = {
             store: text(),
             region: text(),
             residency: text(),
-            extents: list(object({ from: ref("Time"), to: ref("Time"), state: words(["settled", "hot"]), source: text(), reason: text() })),
-            reads: list(object({ api: text(), promql: text(), duration_ms: number, outcome: text(), series: count }, { error: text() })),
+            extents: list(
+              object({
+                from: ref("Time"),
+                to: ref("Time"),
+                state: words(["settled", "hot"]),
+                source: text(),
+                reason: text(),
+              }),
+            ),
+            reads: list(
+              object(
+                { api: text(), promql: text(), duration_ms: number, outcome: text(), series: count },
+                { error: text() },
+              ),
+            ),
           },
           { boundary: text(), anchored: flag },
         ),
@@ -80,7 +142,10 @@ export const metricsSchemas: SchemaSet = {
   ),
   BulkRequest: closedObject({ queries: list(ref("BulkQuery"), { minItems: 1, maxItems: bulkQueriesMax }) }),
   BulkQuery: closedObject(
-    { id: text({ minLength: 1, maxLength: 64 }), metric: { anyOf: [text(), list(text(), { minItems: 1, maxItems: metricsMax })] } },
+    {
+      id: text({ minLength: 1, maxLength: 64 }),
+      metric: { anyOf: [text(), list(text(), { minItems: 1, maxItems: metricsMax })] },
+    },
     {
       from: text(),
       to: text(),
@@ -101,13 +166,25 @@ export const metricsSchemas: SchemaSet = {
   BulkResult: described(
     object(
       { id: text(), status: { type: "integer" }, headers: { type: "object", additionalProperties: text() } },
-      { data: list(ref("QueryItem")), meta: ref("QueryMeta"), errors: list(ref("MetricFailure")), explain: ref("Explanation"), error: ref("Problem") },
+      {
+        data: list(ref("QueryItem")),
+        meta: ref("QueryMeta"),
+        errors: list(ref("MetricFailure")),
+        explain: ref("Explanation"),
+        error: ref("Problem"),
+      },
     ),
     "What the query would be answered alone: data and meta, or error",
   ),
   BulkAnswer: object({
     results: list(ref("BulkResult"), { minItems: 1, maxItems: bulkQueriesMax }),
-    meta: object({ correlation_id: ref("CorrelationId"), schema_version: text(), queries: count, failed: count, partial: flag }),
+    meta: object({
+      correlation_id: ref("CorrelationId"),
+      schema_version: text(),
+      queries: count,
+      failed: count,
+      partial: flag,
+    }),
   }),
   CatalogEntry: object(
     {
@@ -124,7 +201,11 @@ export const metricsSchemas: SchemaSet = {
         {
           type: "object",
           propertyNames: ref("Aggregation"),
-          additionalProperties: object({ value: text(), partials: list(object({ name: text(), of_store: text(), over_stores: text() })), notes: list(text()) }),
+          additionalProperties: object({
+            value: text(),
+            partials: list(object({ name: text(), of_store: text(), over_stores: text() })),
+            notes: list(text()),
+          }),
         },
         "What each aggregation means, printed from the recipes that plan it",
       ),
@@ -132,7 +213,12 @@ export const metricsSchemas: SchemaSet = {
       state: words(["Active", "Deprecated"]),
       schema_version: text(),
     },
-    { replaced_by: text(), deprecated_at: ref("Time"), sunset_at: ref("Time"), compliance_scope: object({ regions: list(text()) }) },
+    {
+      replaced_by: text(),
+      deprecated_at: ref("Time"),
+      sunset_at: ref("Time"),
+      compliance_scope: object({ regions: list(text()) }),
+    },
   ),
   CatalogAnswer: object({
     data: list(ref("CatalogEntry")),
@@ -146,7 +232,14 @@ export const metricsSchemas: SchemaSet = {
     error_rate: share,
     cache_hit_ratio: share,
     partial_response_rate: share,
-    caches: list(object({ name: words(["memory", "distributed"]), state: words(["ok", "failing", "off"]), hit_ratio: share, fallback: words(["distributed", "stores"]) })),
+    caches: list(
+      object({
+        name: words(["memory", "distributed"]),
+        state: words(["ok", "failing", "off"]),
+        hit_ratio: share,
+        fallback: words(["distributed", "stores"]),
+      }),
+    ),
     stores: list(object({ name: text(), region: text(), state: words(["unknown", "ok", "failing", "unsupported"]) })),
   }),
   BurnRate: object({ window: ref("Duration") }, { rate: number }),
@@ -163,10 +256,15 @@ export const metricsSchemas: SchemaSet = {
       regions: list(ref("RegionState")),
       error_budget: object({ total: share }, { spent: number, remaining: number }),
       burn: object({}, { fast: ref("BurnRate"), slow: ref("BurnRate") }),
-      tiers: list(object({ severity: words(["page", "ticket"]), factor: number, long: ref("BurnRate"), short: ref("BurnRate") })),
+      tiers: list(
+        object({ severity: words(["page", "ticket"]), factor: number, long: ref("BurnRate"), short: ref("BurnRate") }),
+      ),
       status: words(["ok", "increasing", "critical", "recovering", "insufficient_data"]),
     },
     { sli: share, events: object({ good: number, total: number }) },
   ),
-  SloAnswer: object({ data: list(ref("Slo")), meta: object({ correlation_id: ref("CorrelationId"), schema_version: text(), partial: flag }) }),
+  SloAnswer: object({
+    data: list(ref("Slo")),
+    meta: object({ correlation_id: ref("CorrelationId"), schema_version: text(), partial: flag }),
+  }),
 };

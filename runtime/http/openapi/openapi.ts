@@ -11,9 +11,14 @@ const tokenDescription = [
   "one that is bound to a key is sent as `Authorization: DPoP` with a proof (RFC 9449).",
 ].join(" ");
 
-type Described = Pick<Route, "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "operation">;
+type Described = Pick<
+  Route,
+  "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "operation"
+>;
 
-/** The OpenAPI 3.1 document of some routes. Source: OpenAPI Specification 3.1.1, seed "Operational Metrics API" §4.6. */
+/**
+ * The OpenAPI 3.1 document of some routes. Source: OpenAPI Specification 3.1.1, seed "Operational Metrics API" §4.6.
+ */
 export function openApiOf(routes: readonly Described[], schemas: SchemaSet): JsonSchema {
   const paths = Map.groupBy(routes, ({ path }) => path);
   return {
@@ -21,7 +26,9 @@ export function openApiOf(routes: readonly Described[], schemas: SchemaSet): Jso
     info: {
       title: "Heliograph",
       version: interfaceVersion,
-      description: "Signed webhooks and one governed metrics read API. Later versions only add; what changes in meaning has another path.",
+      description:
+        "Signed webhooks and one governed metrics read API. Later versions only add; what changes in meaning has " +
+        "another path.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     jsonSchemaDialect: schemaDialect,
@@ -29,10 +36,14 @@ export function openApiOf(routes: readonly Described[], schemas: SchemaSet): Jso
     tags: [{ name: "metrics" }, { name: "webhooks" }, { name: "schemas" }],
     paths: Object.fromEntries([...paths].map(([path, same]) => [templateOf(path), pathItem(same)])),
     components: {
-      securitySchemes: { token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: tokenDescription } },
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: tokenDescription },
+      },
       responses: { Problem: problemResponse },
       headers: commonHeaders,
-      schemas: Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, withRefs(schema, componentHref)])),
+      schemas: Object.fromEntries(
+        Object.entries(schemas).map(([name, schema]) => [name, withRefs(schema, componentHref)]),
+      ),
     },
   };
 }
@@ -40,14 +51,29 @@ export function openApiOf(routes: readonly Described[], schemas: SchemaSet): Jso
 const componentHref = (name: string): string => `#/components/schemas/${name}`;
 
 const commonHeaders = {
-  "X-Correlation-Id": { description: "Finds this request in the log", required: true, schema: { type: "string", minLength: 1, maxLength: 128 } },
-  "Retry-After": { description: "Seconds after which the same request may succeed", required: false, schema: { type: "integer", minimum: 0 } },
+  "X-Correlation-Id": {
+    description: "Finds this request in the log",
+    required: true,
+    schema: { type: "string", minLength: 1, maxLength: 128 },
+  },
+  "Retry-After": {
+    description: "Seconds after which the same request may succeed",
+    required: false,
+    schema: { type: "integer", minimum: 0 },
+  },
   "X-Suggested-Step": { description: "A step that would cost less", required: false, schema: { type: "string" } },
-  "X-Suggested-Downsample": { description: "A downsample that would cost less", required: false, schema: { type: "string" } },
+  "X-Suggested-Downsample": {
+    description: "A downsample that would cost less",
+    required: false,
+    schema: { type: "string" },
+  },
 } as const;
 const hintNames = ["Retry-After", "X-Suggested-Step", "X-Suggested-Downsample"] as const;
 
-const headerRef = (name: keyof typeof commonHeaders): readonly [string, JsonSchema] => [name, { $ref: `#/components/headers/${name}` }];
+const headerRef = (name: keyof typeof commonHeaders): readonly [string, JsonSchema] => [
+  name,
+  { $ref: `#/components/headers/${name}` },
+];
 
 const problemResponse: JsonSchema = {
   description: "A problem document; its code says what is wrong, and of which field",
@@ -75,7 +101,9 @@ function operationObject(route: Described): JsonSchema {
     summary: operation.summary,
     security: securityOf(route),
     parameters: parameters.map(parameterObject),
-    ...(route.bodyBytesMax === undefined ? {} : { requestBody: { required: true, content: { "application/json": { schema: body, ...example } } } }),
+    ...(route.bodyBytesMax === undefined
+      ? {}
+      : { requestBody: { required: true, content: { "application/json": { schema: body, ...example } } } }),
     responses: responsesOf(operation, route),
   };
 }
@@ -83,8 +111,12 @@ function operationObject(route: Described): JsonSchema {
 /** What can be told of a route that tells nothing of itself. */
 function plainOperation({ method, path }: Described): Operation {
   const names = [...path.matchAll(/:(\w+)/gu)].map(([, name = ""]) => name);
+  const words = path.replaceAll(
+    /[^A-Za-z]+(.)?/gu,
+    (_match, letter: string | undefined) => letter?.toUpperCase() ?? "",
+  );
   return {
-    id: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z]+(.)?/gu, (_match, letter: string | undefined) => letter?.toUpperCase() ?? "")}`,
+    id: `${method.toLowerCase()}${words}`,
     tag: path.startsWith("/v1/metrics") ? "metrics" : "webhooks",
     summary: `${method} ${templateOf(path)}`,
     parameters: names.map((name) => ({ name, in: "path", description: name, schema: { type: "string" } })),
@@ -98,7 +130,15 @@ function securityOf({ scopes, allowsAnonymous, isOpen }: Described): readonly Js
   return allowsAnonymous === true ? [...either, {}] : either;
 }
 
-function parameterObject({ name, in: place, description, schema, required, isJoined, example }: OperationParameter): JsonSchema {
+function parameterObject({
+  name,
+  in: place,
+  description,
+  schema,
+  required,
+  isJoined,
+  example,
+}: OperationParameter): JsonSchema {
   const inner = withRefs(schema, componentHref);
   return {
     name,
@@ -122,7 +162,13 @@ function responsesOf({ answers }: Operation, route: Described): JsonSchema {
 
 /** Statuses of the error table that every route of a kind may answer; the rest is `default`. */
 function problemStatuses({ isOpen, bodyBytesMax, scopes }: Described): readonly number[] {
-  const statuses = [400, 406, 503, ...(isOpen === true ? [] : [401, 403]), ...(bodyBytesMax === undefined ? [] : [413, 415])];
+  const statuses = [
+    400,
+    406,
+    503,
+    ...(isOpen === true ? [] : [401, 403]),
+    ...(bodyBytesMax === undefined ? [] : [413, 415]),
+  ];
   const metrics = scopes.some((scope) => scope.startsWith("metrics:")) ? [409, 410, 429, 502, 504] : [];
   const known = new Set(Object.values(errorTable).map(({ status }) => status));
   return [...statuses, ...metrics].filter((status) => known.has(status)).sort((a, b) => a - b);

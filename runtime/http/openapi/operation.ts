@@ -32,7 +32,9 @@ export interface OperationHeader {
   readonly required?: boolean;
 }
 
-/** What a route tells of itself in the OpenAPI document. What is not told here, errors and scopes, is the same for all. */
+/**
+ * What a route tells of itself in the OpenAPI document. What is not told here, errors and scopes, is the same for all.
+ */
 export interface Operation {
   readonly id: string;
   readonly tag: "metrics" | "webhooks" | "schemas";

@@ -5,7 +5,9 @@ import type { Operation } from "./operation.ts";
 export const partialsOperation: Operation = {
   id: "answerPartials",
   tag: "metrics",
-  summary: "For runtimes of other regions: mergeable partials of this one's own stores. The token has to be bound to a client certificate",
+  summary:
+    "For runtimes of other regions: mergeable partials of this one's own stores. The token has to be bound to a " +
+    "client certificate",
   bodySchema: "PartialQuestion",
   answers: {
     "200": {

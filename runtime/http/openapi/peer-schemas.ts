@@ -1,5 +1,16 @@
 import { bucketsPart, exemplarsPart, newestPart, questionVersion } from "../../metrics/peer/question.ts";
-import { closedObject, described, list, number, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
+import {
+  closedObject,
+  described,
+  list,
+  number,
+  object,
+  ref,
+  text,
+  words,
+  type JsonSchema,
+  type SchemaSet,
+} from "./json-schema.ts";
 
 const name = text({ minLength: 1, maxLength: 200 });
 const time: JsonSchema = { type: "integer", minimum: 0, description: "Unix milliseconds" };
@@ -9,7 +20,10 @@ export const peerSchemas: SchemaSet = {
   PartialQuestion: {
     anyOf: [
       closedObject({ version: { const: questionVersion }, ask: ref("PartialAsk"), over: ref("PartialTimes") }),
-      described(closedObject({ version: { const: questionVersion }, probe: closedObject({ region: name }) }), "Whether a region is answered for"),
+      described(
+        closedObject({ version: { const: questionVersion }, probe: closedObject({ region: name }) }),
+        "Whether a region is answered for",
+      ),
     ],
   },
   PartialAsk: closedObject(

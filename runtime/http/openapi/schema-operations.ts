@@ -21,7 +21,16 @@ export const schemaOperation: Operation = {
   id: "readSchema",
   tag: "schemas",
   summary: "One schema with all that it refers to",
-  parameters: [{ name: "name", in: "path", description: "Name of the schema", schema: { type: "string", minLength: 1 }, example: "QueryAnswer" }, version],
+  parameters: [
+    {
+      name: "name",
+      in: "path",
+      description: "Name of the schema",
+      schema: { type: "string", minLength: 1 },
+      example: "QueryAnswer",
+    },
+    version,
+  ],
   answers: { "200": { description: "A JSON Schema", schema: "JsonSchemaDocument" } },
 };
 

@@ -9,14 +9,16 @@ export function bulkBody({ results, meta }: BulkAnswer, correlationId: string): 
 /** What `JSON.stringify` makes of that. */
 export async function bulkJson({ results, meta }: BulkAnswer, correlationId: string): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
-  for (const result of results) parts.push(Buffer.from(parts.length === 0 ? "" : ","), ...(await resultJson(result, correlationId)));
+  for (const result of results)
+    parts.push(Buffer.from(parts.length === 0 ? "" : ","), ...(await resultJson(result, correlationId)));
   return Buffer.concat([Buffer.from('{"results":['), ...parts, Buffer.from(`],"meta":${JSON.stringify(meta)}}`)]);
 }
 
 /** An answer that can be had in bytes is never made into a text. */
 async function resultJson(result: BulkResult, correlationId: string): Promise<readonly Uint8Array[]> {
   const body = "answer" in result ? await result.answer.json?.() : undefined;
-  if (body === undefined || !("answer" in result)) return [Buffer.from(JSON.stringify(resultBody(result, correlationId)))];
+  if (body === undefined || !("answer" in result))
+    return [Buffer.from(JSON.stringify(resultBody(result, correlationId)))];
   const { status, headers } = result.answer;
   const begin = JSON.stringify({ id: result.id, status, headers: lowercase(headers) });
   return [Buffer.from(`${begin.slice(0, -1)},`), body.subarray(1)];

@@ -12,11 +12,25 @@ const pageMax = 200;
 const dayMs = 86_400_000;
 const cursorForm = /^\d{1,16}$/u;
 const reasonForm = /^[a-z0-9_]{1,64}$/u;
-const eventNames: readonly string[] = ["from", "to", "after_id", "before_id", "type", "partner", "state", "cursor", "limit"];
+const eventNames: readonly string[] = [
+  "from",
+  "to",
+  "after_id",
+  "before_id",
+  "type",
+  "partner",
+  "state",
+  "cursor",
+  "limit",
+];
 const letterNames: readonly string[] = ["partner", "reason", "cursor", "limit"];
 
 /** Reads the parameters of `GET /webhooks/events`. @throws Refusal 400 that names the parameter at fault */
-export function readEventQuery(query: Parameters, caller: Pick<Caller, "tenants" | "partners">, nowMs: number): EventQuery {
+export function readEventQuery(
+  query: Parameters,
+  caller: Pick<Caller, "tenants" | "partners">,
+  nowMs: number,
+): EventQuery {
   refuseUnknown(query, (name) => eventNames.includes(name));
   const texts = {
     afterId: readOne(query, "after_id"),
@@ -25,11 +39,17 @@ export function readEventQuery(query: Parameters, caller: Pick<Caller, "tenants"
     partner: readOne(query, "partner"),
     state: readWord(query, "state", deliveryStates),
   };
-  const given = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined)) as Partial<EventQuery>;
+  const given = Object.fromEntries(
+    Object.entries(texts).filter(([, value]) => value !== undefined),
+  ) as Partial<EventQuery>;
   const { from, to } = { from: readTime(query, "from"), to: readTime(query, "to") };
   const endMs = Math.min(to ?? nowMs, nowMs);
   if (from !== undefined && from >= endMs) {
-    throw refuseField("invalid_window", "from", from >= (to ?? from + 1) ? "from is not before to" : "from is in the future");
+    throw refuseField(
+      "invalid_window",
+      "from",
+      from >= (to ?? from + 1) ? "from is not before to" : "from is in the future",
+    );
   }
   // With an id to begin after, no time bounds the list.
   const fromMs = from ?? (given.afterId === undefined ? endMs - dayMs : 0);
@@ -44,7 +64,8 @@ export function readLetterQuery(query: Parameters): DeadLetterQuery {
   if (partner === undefined) throw refuseField("invalid_request", "partner", "partner is required: namespace/name");
   const reason = readOne(query, "reason");
   // It goes into a subject filter.
-  if (reason !== undefined && !reasonForm.test(reason)) throw refuseField("invalid_request", "reason", "reason is one like status_404");
+  if (reason !== undefined && !reasonForm.test(reason))
+    throw refuseField("invalid_request", "reason", "reason is one like status_404");
   return { partner, ...placeOf(query), ...(reason === undefined ? {} : { reason }) };
 }
 

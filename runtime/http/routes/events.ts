@@ -37,8 +37,15 @@ export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly 
 function batchAnswer(verdicts: readonly BatchVerdict[], correlationId: string): ApiAnswer {
   const refusals = verdicts.flatMap((verdict) => ("refusal" in verdict ? [verdict.refusal] : []));
   const [first] = refusals;
-  if (first !== undefined && refusals.length === verdicts.length && refusals.every(({ code }) => code === "events_unavailable")) {
-    throw new Refusal(first.code, first.message, { cause: first.cause, retryAfterSeconds: first.retryAfterSeconds ?? 1 });
+  if (
+    first !== undefined &&
+    refusals.length === verdicts.length &&
+    refusals.every(({ code }) => code === "events_unavailable")
+  ) {
+    throw new Refusal(first.code, first.message, {
+      cause: first.cause,
+      retryAfterSeconds: first.retryAfterSeconds ?? 1,
+    });
   }
   const results = verdicts.map((verdict) => {
     if ("answer" in verdict) return { status: 202, ...acceptedBody(verdict.answer) };

@@ -35,7 +35,8 @@ const notInTables = ["exemplars", "explain"] as const;
 /** `/v1/metrics/…`. Source: seed "Operational Metrics API" §4. */
 export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
   const representations = createRepresentations();
-  const series = (name: string, operation: Operation, answer: Answering): Route => seriesRoute({ name, operation, answer, representations });
+  const series = (name: string, operation: Operation, answer: Answering): Route =>
+    seriesRoute({ name, operation, answer, representations });
   return [
     series("query", queryOperation, ({ query, caller, signal, correlationId, nowMs }) =>
       metrics.query(query, caller, signal, { correlationId, nowMs }),
@@ -93,9 +94,18 @@ function seriesRoute({ name, operation, answer, representations }: SeriesRoute):
       const { status, headers, body, json: bytesOf, again } = await answer(request);
       const links = [headers["Link"], nextPageLink(request.query, body)].filter((link) => link !== undefined);
       const link = links.length === 0 ? {} : { Link: links.join(", ") };
-      const told = { ...headers, ...saidBeside(format, body as QueryBody), ...link, Vary: "Authorization, Accept, Accept-Encoding" };
+      const told = {
+        ...headers,
+        ...saidBeside(format, body as QueryBody),
+        ...link,
+        Vary: "Authorization, Accept, Accept-Encoding",
+      };
       const coding = chooseCoding(request.acceptEncoding);
-      const { bytes, etag, coding: used } = await representations.of(body, format, coding, () => written(format, body as QueryBody, bytesOf));
+      const {
+        bytes,
+        etag,
+        coding: used,
+      } = await representations.of(body, format, coding, () => written(format, body as QueryBody, bytesOf));
       const coded = used === "identity" ? {} : { "Content-Encoding": used };
       const tagged = { ...told, ETag: etag, ...coded, "Content-Type": contentTypes[format] };
       return { status, headers: tagged, body: bytes, ...(again === undefined ? {} : { again }) };
@@ -111,10 +121,16 @@ const contentTypes: Readonly<Record<(typeof seriesFormats)[number], string>> = {
 
 /** A table has no place for what is said of it. */
 function saidBeside(format: string, { meta, errors }: QueryBody): Readonly<Record<string, string>> {
-  return format === csvMediaType ? { "X-Query-Meta": JSON.stringify(errors === undefined ? meta : { ...meta, errors }) } : {};
+  return format === csvMediaType
+    ? { "X-Query-Meta": JSON.stringify(errors === undefined ? meta : { ...meta, errors }) }
+    : {};
 }
 
-function written(format: (typeof seriesFormats)[number], body: QueryBody, bytesOf: MetricsAnswer["json"]): Uint8Array | Promise<Uint8Array> {
+function written(
+  format: (typeof seriesFormats)[number],
+  body: QueryBody,
+  bytesOf: MetricsAnswer["json"],
+): Uint8Array | Promise<Uint8Array> {
   switch (format) {
     case json:
       return bytesOf?.() ?? Buffer.from(JSON.stringify(body));
@@ -129,7 +145,8 @@ function written(format: (typeof seriesFormats)[number], body: QueryBody, bytesO
 
 function refuseInTables({ query }: ApiRequest): void {
   const odd = notInTables.find((name) => query.get(name)?.includes("true") ?? false);
-  if (odd !== undefined) throw refuseField("invalid_request", odd, `${csvMediaType} has no place for ${odd}; accept ${json}`);
+  if (odd !== undefined)
+    throw refuseField("invalid_request", odd, `${csvMediaType} has no place for ${odd}; accept ${json}`);
 }
 
 function bulk(metrics: MetricsReads): Route {
@@ -143,8 +160,16 @@ function bulk(metrics: MetricsReads): Route {
       const format = chooseMediaType(accept, bulkFormats);
       const answer = await metrics.bulk(body, caller, signal, { correlationId, nowMs });
       const headers = { ...answer.headers, Vary: "Accept" };
-      const refused = answer.results.flatMap((result) => ("refusal" in result ? [{ item: result.id, refusal: result.refusal }] : []));
-      if (format === json) return { status: answer.status, headers: { ...headers, "Content-Type": contentTypes[json] }, body: await bulkJson(answer, correlationId), refused };
+      const refused = answer.results.flatMap((result) =>
+        "refusal" in result ? [{ item: result.id, refusal: result.refusal }] : [],
+      );
+      if (format === json)
+        return {
+          status: answer.status,
+          headers: { ...headers, "Content-Type": contentTypes[json] },
+          body: await bulkJson(answer, correlationId),
+          refused,
+        };
       const lines = Buffer.from(ndjsonOf({ ...bulkBody(answer, correlationId) }, "results"));
       return { status: answer.status, headers: { ...headers, "Content-Type": ndjsonMediaType }, body: lines, refused };
     },

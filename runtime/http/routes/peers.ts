@@ -5,7 +5,10 @@ import { questionBytesMax } from "../../metrics/peer/read-question.ts";
 import { partialsOperation } from "../openapi/peer-operations.ts";
 import type { Route } from "../route.ts";
 
-/** Runtimes of other regions: `POST /v1/metrics/partials`, for tokens that are bound to a certificate, and to nobody else. */
+/**
+ * Runtimes of other regions: `POST /v1/metrics/partials`, for tokens that are bound to a certificate, and to nobody
+ * else.
+ */
 export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Route[] {
   return [
     {
@@ -16,7 +19,13 @@ export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Rout
       operation: partialsOperation,
       bodyBytesMax: questionBytesMax,
       answer: ({ body, caller, signal, correlationId, nowMs, remainingMs }) =>
-        metrics.partials({ body, caller, signal, context: { correlationId, nowMs }, remainingMs: readRemaining(remainingMs) }),
+        metrics.partials({
+          body,
+          caller,
+          signal,
+          context: { correlationId, nowMs },
+          remainingMs: readRemaining(remainingMs),
+        }),
     },
   ];
 }

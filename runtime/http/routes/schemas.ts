@@ -6,7 +6,12 @@ import { changelog, interfaceVersion } from "../openapi/changelog.ts";
 import { bundled, type JsonSchema } from "../openapi/json-schema.ts";
 import { openApiOf } from "../openapi/openapi.ts";
 import type { Operation } from "../openapi/operation.ts";
-import { changelogOperation, openApiOperation, schemaOperation, schemasOperation } from "../openapi/schema-operations.ts";
+import {
+  changelogOperation,
+  openApiOperation,
+  schemaOperation,
+  schemasOperation,
+} from "../openapi/schema-operations.ts";
 import { schemas } from "../openapi/schemas.ts";
 import type { ApiRequest, Route } from "../route.ts";
 
@@ -16,8 +21,8 @@ const changelogPath = "/v1/changelog";
 const headers = { "Cache-Control": "public, max-age=300", Vary: "Accept" };
 
 /**
- * `/v1/schemas`, `/v1/openapi.json` and `/v1/changelog`: what is served, for machines. They need no token, since they say
- * nothing of any tenant. Source: seed "Operational Metrics API" §4.6 and §9, wire "/v1/schemas".
+ * `/v1/schemas`, `/v1/openapi.json` and `/v1/changelog`: what is served, for machines. They need no token, since they
+ * say nothing of any tenant. Source: seed "Operational Metrics API" §4.6 and §9, wire "/v1/schemas".
  *
  * @param described the other routes of the same server
  */
@@ -54,12 +59,19 @@ function requireVersion(query: Parameters): void {
   const pinned = readOne(query, "version");
   if (pinned === undefined || pinned === interfaceVersion) return;
   const detail = `version ${interfaceVersion} is served`;
-  throw new Refusal("schema_version_gone", detail, { errors: [{ field: "version", code: "schema_version_gone", detail }] });
+  throw new Refusal("schema_version_gone", detail, {
+    errors: [{ field: "version", code: "schema_version_gone", detail }],
+  });
 }
 
 function catalogOf(): object {
-  const named = Object.keys(schemas).sort().map((name) => [name, `/v1/schemas/${name}`] as const);
-  const documents = [["openapi", openApiPath], ["changelog", changelogPath]] as const;
+  const named = Object.keys(schemas)
+    .sort()
+    .map((name) => [name, `/v1/schemas/${name}`] as const);
+  const documents = [
+    ["openapi", openApiPath],
+    ["changelog", changelogPath],
+  ] as const;
   return { schemas: [...documents, ...named].map(([name, href]) => ({ name, version: interfaceVersion, href })) };
 }
 

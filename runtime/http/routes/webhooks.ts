@@ -57,7 +57,9 @@ function viewFor(caller: Caller): HistoryView {
   return { ...partnersOf(caller), showsInternals: caller.scopes.includes(debugScope) && !isNarrowed(caller) };
 }
 
-/** Whoever verifies has no token here; a partner that is not there has no keys, so that nobody learns which there are. */
+/**
+ * Whoever verifies has no token here; a partner that is not there has no keys, so that nobody learns which there are.
+ */
 function keysRoute(service: WebhookService): Route {
   return {
     method: "GET",
@@ -68,7 +70,11 @@ function keysRoute(service: WebhookService): Route {
     answer: async ({ path }) => {
       const { namespace = "", name = "" } = path;
       const { keySet, maxAgeSeconds } = service.publicKeys(`${namespace}/${name}`);
-      return { status: 200, headers: { "cache-control": `public, max-age=${maxAgeSeconds}, must-revalidate` }, body: keySet };
+      return {
+        status: 200,
+        headers: { "cache-control": `public, max-age=${maxAgeSeconds}, must-revalidate` },
+        body: keySet,
+      };
     },
   };
 }
@@ -95,7 +101,8 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       answer: async ({ path, caller }) => {
         // Who takes ids is the platform's to know, whatever scopes a partner has.
         const body = isNarrowed(caller) ? undefined : await service.eventIdUse(path["id"] ?? "", caller.tenants);
-        if (body === undefined) throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
+        if (body === undefined)
+          throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
         return { status: 200, body };
       },
     },

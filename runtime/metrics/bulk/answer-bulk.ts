@@ -137,7 +137,9 @@ function refusalOf(error: unknown, id: string, { request, sources }: Run): Refus
   if (error instanceof Refusal) return error;
   const { correlationId } = request.context;
   sources.log.warn({ correlationId, query: id, err: error }, "a query of a bulk failed");
-  return new Refusal("internal", "Something failed on our side; the correlation id finds it in the log.", { cause: error });
+  return new Refusal("internal", "Something failed on our side; the correlation id finds it in the log.", {
+    cause: error,
+  });
 }
 
 function bulkAnswer(results: readonly BulkResult[], run: Run, durationMs: number): BulkAnswer {

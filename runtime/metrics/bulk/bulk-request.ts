@@ -26,7 +26,8 @@ export function readBulk(body: Uint8Array): readonly BulkItem[] {
   if (!isObject(value)) throw new Refusal("invalid_request", "the body is not a JSON object");
   const { queries, ...others } = value as { readonly queries?: unknown };
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined) throw refuseField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a member of a bulk`);
+  if (unknown !== undefined)
+    throw refuseField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a member of a bulk`);
   if (!Array.isArray(queries) || queries.length === 0 || queries.length > bulkQueriesMax) {
     throw refuseField("invalid_request", "queries", `queries is a list of 1 to ${bulkQueriesMax} queries`);
   }
@@ -59,7 +60,8 @@ type Pair = readonly [name: string, values: readonly string[]];
 
 /** `filter` is the only member with members; a list is repeated or joined as the URL has it. */
 function memberParams(name: string, value: unknown): readonly Pair[] {
-  if (!/^[a-z_]+$/u.test(name)) throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter`);
+  if (!/^[a-z_]+$/u.test(name))
+    throw refuseField("unknown_parameter", shown(name), `${shown(name)} is not a parameter`);
   if (name === "filter") return filterParams(value);
   if (isTextList(value)) return listParams(name, value);
   if (isScalar(value)) return [[name, [String(value)]]];

@@ -29,9 +29,17 @@ export interface Answers {
  *
  * @returns milliseconds; below zero when it is over
  */
-export function leftMs({ isSettled, madeAtMs, oldest }: Omit<KeptAnswer, "answer" | "bytes">, lifetimes: Lifetimes, nowMs: number): number {
+export function leftMs(
+  { isSettled, madeAtMs, oldest }: Omit<KeptAnswer, "answer" | "bytes">,
+  lifetimes: Lifetimes,
+  nowMs: number,
+): number {
   const { settledMs, tailMs, sharedMs = 0 } = lifetimes;
-  const ends = [madeAtMs + (isSettled ? settledMs : tailMs), oldest.settledMs + Math.max(settledMs, sharedMs), oldest.tailMs + tailMs];
+  const ends = [
+    madeAtMs + (isSettled ? settledMs : tailMs),
+    oldest.settledMs + Math.max(settledMs, sharedMs),
+    oldest.tailMs + tailMs,
+  ];
   return Math.min(...ends) - nowMs;
 }
 

@@ -49,10 +49,14 @@ export interface CachedStoresOptions {
 
 /**
  * The same stores, which are asked only for points that are not known. Whatever an answer depends on is in the key: the
- * store as it is configured now, the tenant it is told, and the query with every matcher that a policy made. So callers with
- * equal rights share what is known, and others never do. Source: design §5 "Extents".
+ * store as it is configured now, the tenant it is told, and the query with every matcher that a policy made. So callers
+ * with equal rights share what is known, and others never do. Source: design §5 "Extents".
  */
-export function cachedStores(stores: StoreSet, cache: ReadCache, { lifetimes, nowMs, lasting = stores }: CachedStoresOptions): CachedStores {
+export function cachedStores(
+  stores: StoreSet,
+  cache: ReadCache,
+  { lifetimes, nowMs, lasting = stores }: CachedStoresOptions,
+): CachedStores {
   const stretches: Stretch[] = [];
   let oldest = noReads;
   let renewed = 0;
@@ -71,9 +75,21 @@ export function cachedStores(stores: StoreSet, cache: ReadCache, { lifetimes, no
       },
     },
     counts() {
-      const of = (...wanted: readonly Origin[]): number => stretches.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
+      const of = (...wanted: readonly Origin[]): number =>
+        stretches.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
       const hit = of("memory", "finer", "shared", "stale");
-      return { hit, finer: of("finer"), shared: of("shared"), stale: of("stale"), renewed, miss: of("store"), oldest, isOn: lifetimes.settledMs > 0, isSharing, stretches };
+      return {
+        hit,
+        finer: of("finer"),
+        shared: of("shared"),
+        stale: of("stale"),
+        renewed,
+        miss: of("store"),
+        oldest,
+        isOn: lifetimes.settledMs > 0,
+        isSharing,
+        stretches,
+      };
     },
   };
 }
@@ -106,12 +122,18 @@ function cachedClient(store: Store, lasting: Store, reading: Reading): Prometheu
     async ranges(asks, call) {
       const wanted = queryTogether(asks);
       if (wanted === undefined) return [];
-      const note: Reading["note"] = (stretches, reads, renewed) => reading.note(asks.flatMap(() => stretches), reads, renewed * asks.length);
+      const note: Reading["note"] = (stretches, reads, renewed) =>
+        reading.note(
+          asks.flatMap(() => stretches),
+          reads,
+          renewed * asks.length,
+        );
       const answer = await readThrough(inOne, { ...wanted, call, ...own }, { ...reading, note });
       return asks.map((_, place) => answerAt(answer, place));
     },
     range: (query, grid, call) => readThrough(asNumbers, { query, grid, call, ...own }, reading),
     histograms: (query, grid, call) => readThrough(asHistograms, { query, grid, call, ...own }, reading),
-    single: (query, timeMs, call) => readMoment({ identity, query, timeMs, call }, { now: client, later: lasting }, reading),
+    single: (query, timeMs, call) =>
+      readMoment({ identity, query, timeMs, call }, { now: client, later: lasting }, reading),
   };
 }

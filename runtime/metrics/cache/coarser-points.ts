@@ -29,7 +29,9 @@ export interface CoarseWish<Series> {
  */
 export function coarserFromFiner(wish: CoarseWish<StoreSeries>): Coarsened<StoreSeries> | undefined {
   const { stepMs, count } = wish.grid;
-  const widths = niceStepsSeconds.map((seconds) => seconds * 1_000).filter((widthMs) => widthMs < stepMs && stepMs % widthMs === 0);
+  const widths = niceStepsSeconds
+    .map((seconds) => seconds * 1_000)
+    .filter((widthMs) => widthMs < stepMs && stepMs % widthMs === 0);
   for (const widthMs of widths.toReversed()) {
     if ((stepMs / widthMs) * count > finePointsMax) return undefined;
     const found = fromWidth(wish, widthMs);
@@ -38,7 +40,10 @@ export function coarserFromFiner(wish: CoarseWish<StoreSeries>): Coarsened<Store
   return undefined;
 }
 
-function fromWidth({ grid, narrower, pieces, lifetimes, nowMs }: CoarseWish<StoreSeries>, widthMs: number): Coarsened<StoreSeries> | undefined {
+function fromWidth(
+  { grid, narrower, pieces, lifetimes, nowMs }: CoarseWish<StoreSeries>,
+  widthMs: number,
+): Coarsened<StoreSeries> | undefined {
   const query = narrower.print(widthMs);
   const known = query === undefined ? [] : pieces(query, widthMs);
   if (known.length === 0) return undefined;
@@ -52,9 +57,13 @@ function fromWidth({ grid, narrower, pieces, lifetimes, nowMs }: CoarseWish<Stor
   return { piece: { ...grid, series, readAtMs, settledUntilMs }, reads: oldestReads(runs, fine) };
 }
 
-/** Whether all points that still may change were read together: else a wide point could be what the store never said. */
+/**
+ * Whether all points that still may change were read together: else a wide point could be what the store never said.
+ */
 function isOfOneInstant(runs: readonly Run<StoreSeries>[], { startMs, stepMs }: PointGrid): boolean {
-  const changing = runs.filter(({ piece, offset, count }) => startMs + (offset + count - 1) * stepMs > piece.settledUntilMs);
+  const changing = runs.filter(
+    ({ piece, offset, count }) => startMs + (offset + count - 1) * stepMs > piece.settledUntilMs,
+  );
   return new Set(changing.map(({ piece }) => piece)).size <= 1;
 }
 
@@ -81,7 +90,11 @@ function mergedSeries(runs: readonly Run<StoreSeries>[], grid: PointGrid, mergin
       whole.has.set(present.subarray(first, first + count), offset);
     }
   }
-  return wholes.values().map((whole) => coarse(whole, merging)).filter(({ present }) => present.includes(1)).toArray();
+  return wholes
+    .values()
+    .map((whole) => coarse(whole, merging))
+    .filter(({ present }) => present.includes(1))
+    .toArray();
 }
 
 /** Every so many neighbouring points as one. */
@@ -125,7 +138,12 @@ const mergers: Readonly<Record<Narrower["merge"], Merger>> = {
 };
 
 /** A number rather than NaN, which is neither the least nor the most of anything. */
-function pick(values: Float64Array, present: Uint8Array, { from, to }: Span, isBetter: (kept: number, value: number) => boolean): number {
+function pick(
+  values: Float64Array,
+  present: Uint8Array,
+  { from, to }: Span,
+  isBetter: (kept: number, value: number) => boolean,
+): number {
   let kept = values[from] ?? Number.NaN;
   for (let index = from + 1; index < to; index += 1) {
     const value = values[index] ?? Number.NaN;

@@ -24,8 +24,8 @@ export interface ExtentVerdict {
 }
 
 /**
- * One verdict for each extent of an answer. A point that several range queries make is from the farthest place that any of
- * them went to; equal neighbours are one extent.
+ * One verdict for each extent of an answer. A point that several range queries make is from the farthest place that any
+ * of them went to; equal neighbours are one extent.
  */
 export function extentVerdicts(stretches: readonly Stretch[], grid: PointGrid): readonly ExtentVerdict[] {
   // One more than the place in the list; 0 is a point that nothing was noted of.
@@ -42,7 +42,7 @@ export function extentVerdicts(stretches: readonly Stretch[], grid: PointGrid): 
 
 function foldEqual(ranks: Uint8Array): readonly ExtentVerdict[] {
   const extents: ExtentVerdict[] = [];
-  for (let offset = 0; offset < ranks.length; ) {
+  for (let offset = 0; offset < ranks.length;) {
     let end = offset + 1;
     while (end < ranks.length && ranks[end] === ranks[offset]) end += 1;
     const origin = origins[(ranks[offset] ?? 0) - 1];
@@ -56,8 +56,8 @@ function foldEqual(ranks: Uint8Array): readonly ExtentVerdict[] {
 export const extentsToldMax = 12;
 
 /**
- * `memory*719 store*1`: points from the first on. Of more than {@link extentsToldMax} extents the newest are told, which differ
- * most.
+ * `memory*719 store*1`: points from the first on. Of more than {@link extentsToldMax} extents the newest are told,
+ * which differ most.
  */
 export function tellExtents(extents: readonly ExtentVerdict[]): string {
   const told = extents.length <= extentsToldMax ? extents : extents.slice(1 - extentsToldMax);

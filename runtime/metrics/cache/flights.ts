@@ -1,5 +1,9 @@
 /** Does equal work once for all who want it at the same time. Everybody may leave; the work ends when nobody waits. */
-export type Flights = <Result>(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Result>) => Promise<Result>;
+export type Flights = <Result>(
+  key: string,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+) => Promise<Result>;
 
 interface Flight {
   readonly result: Promise<unknown>;

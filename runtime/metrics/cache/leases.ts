@@ -3,10 +3,12 @@ import { StoreError, type StoreErrorKind } from "../../stores/store-error.ts";
 import type { Peers } from "../peers.ts";
 
 /**
- * Who does work that several pods want at the same time. `own`: this one does it, and says when it is done. `done`: another did
- * it meanwhile. `unknown`: nobody said anything in time.
+ * Who does work that several pods want at the same time. `own`: this one does it, and says when it is done. `done`:
+ * another did it meanwhile. `unknown`: nobody said anything in time.
  */
-export type Lease = { readonly state: "own"; readonly end: (failure?: StoreError) => void } | { readonly state: "done" | "unknown" };
+export type Lease =
+  | { readonly state: "own"; readonly end: (failure?: StoreError) => void }
+  | { readonly state: "done" | "unknown" };
 
 /** One flight over all pods: the home of a name knows who does its work. Source: design §5 "Extents". */
 export interface Leases {
@@ -36,7 +38,9 @@ interface Verdict {
 export function createLeases(peers: Peers): Leases {
   const table = createTable();
   peers.serve(topic, (message) => {
-    const { take, wait, end, failure } = (message ?? {}) as Readonly<Record<"take" | "wait" | "end", unknown>> & { readonly failure?: Failure };
+    const { take, wait, end, failure } = (message ?? {}) as Readonly<Record<"take" | "wait" | "end", unknown>> & {
+      readonly failure?: Failure;
+    };
     if (typeof end === "string") table.end(end, failure);
     if (typeof take === "string") return { isFree: table.take(take) };
     return typeof wait === "string" ? table.wait(wait) : {};

@@ -25,9 +25,18 @@ interface PieceHead extends Omit<Piece<unknown>, "series"> {
   readonly series: readonly unknown[];
 }
 
-/** Pieces of one query as bytes: form, digest, and, compressed, a head in JSON and the numbers as they are in memory. */
-export async function packPieces<Series>(kind: SeriesKind<Series>, key: string, pieces: readonly Piece<Series>[]): Promise<Uint8Array> {
-  const heads = pieces.map(({ series, ...piece }): PieceHead => ({ ...piece, series: series.map((one) => kind.pack(one).head) }));
+/**
+ * Pieces of one query as bytes: form, digest, and, compressed, a head in JSON and the numbers as they are in memory.
+ */
+export async function packPieces<Series>(
+  kind: SeriesKind<Series>,
+  key: string,
+  pieces: readonly Piece<Series>[],
+): Promise<Uint8Array> {
+  const heads = pieces.map(({ series, ...piece }): PieceHead => ({
+    ...piece,
+    series: series.map((one) => kind.pack(one).head),
+  }));
   const head = Buffer.from(JSON.stringify({ key, pieces: heads } satisfies Head));
   const length = Buffer.alloc(headLengthBytes);
   length.writeUInt32LE(head.length);
@@ -37,11 +46,17 @@ export async function packPieces<Series>(kind: SeriesKind<Series>, key: string, 
 }
 
 /** The pieces of a query; none when the bytes are cut, changed, of another form or of another query. */
-export async function unpackPieces<Series>(kind: SeriesKind<Series>, key: string, bytes: Uint8Array): Promise<readonly Piece<Series>[]> {
+export async function unpackPieces<Series>(
+  kind: SeriesKind<Series>,
+  key: string,
+  bytes: Uint8Array,
+): Promise<readonly Piece<Series>[]> {
   try {
     const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     const packed = whole.subarray(magic.length + digestBytes);
-    const isOurs = whole.subarray(0, magic.length).equals(magic) && whole.subarray(magic.length, magic.length + digestBytes).equals(digestOf(packed));
+    const isOurs =
+      whole.subarray(0, magic.length).equals(magic) &&
+      whole.subarray(magic.length, magic.length + digestBytes).equals(digestOf(packed));
     return isOurs ? readPieces(kind, key, await decompress(packed, { maxOutputLength: unpackedBytesMax })) : [];
   } catch {
     return [];
@@ -60,7 +75,10 @@ function readPieces<Series>(kind: SeriesKind<Series>, key: string, unpacked: Buf
     // A copy of its own, since numbers have to begin where their size divides the place.
     return new Uint8Array(unpacked.subarray(at - count, at));
   };
-  return head.pieces.map(({ series, ...piece }) => ({ ...piece, series: series.map((own) => kind.unpack(own, piece.count, take)) }));
+  return head.pieces.map(({ series, ...piece }) => ({
+    ...piece,
+    series: series.map((own) => kind.unpack(own, piece.count, take)),
+  }));
 }
 
 function digestOf(bytes: Uint8Array): Buffer {

@@ -17,7 +17,10 @@ export interface Lifetimes {
   readonly tailMs: number;
   /** Points that no longer change, from what all pods share, in milliseconds; undefined or zero: nothing is shared. */
   readonly sharedMs?: number | undefined;
-  /** How much longer than the first two what this pod knows is served while it is read again, in milliseconds. @default 0 */
+  /**
+   * How much longer than the first two what this pod knows is served while it is read again, in milliseconds. @default
+   * 0
+   */
   readonly staleMs?: number | undefined;
 }
 
@@ -71,17 +74,24 @@ export interface Run<Series> {
 /** What pieces know of a grid. */
 export interface Coverage<Series> {
   readonly runs: readonly Run<Series>[];
-  /** The one stretch that has to be read; undefined: nothing has to. What lies between two gaps is read again with them. */
+  /**
+   * The one stretch that has to be read; undefined: nothing has to. What lies between two gaps is read again with them.
+   */
   readonly hole: PointGrid | undefined;
 }
 
 /**
- * Takes each point of a grid from the newest piece that still may be served for it. All pieces are of the same query and
- * step, so that their points are those of the grid.
+ * Takes each point of a grid from the newest piece that still may be served for it. All pieces are of the same query
+ * and step, so that their points are those of the grid.
  *
  * @param nowMs Unix milliseconds
  */
-export function cover<Series>(pieces: readonly Piece<Series>[], grid: PointGrid, lifetimes: Lifetimes, nowMs: number): Coverage<Series> {
+export function cover<Series>(
+  pieces: readonly Piece<Series>[],
+  grid: PointGrid,
+  lifetimes: Lifetimes,
+  nowMs: number,
+): Coverage<Series> {
   if (pieces.length === 0) return { runs: [], hole: { startMs: grid.startMs, stepMs: grid.stepMs, count: grid.count } };
   const newestFirst = pieces.toSorted((one, other) => other.readAtMs - one.readAtMs);
   const ends = newestFirst.map((piece) => piece.startMs + servedCount(piece, lifetimes, nowMs) * piece.stepMs);
@@ -104,7 +114,9 @@ export function isShadowed<Series>(piece: Piece<Series>, newer: PointGrid): bool
 
 /** Pieces that were read after a time, without those that newer ones hide, at most {@link sharedPiecesMax} of them. */
 export function newestPieces<Series>(pieces: readonly Piece<Series>[], afterMs: number): readonly Piece<Series>[] {
-  const newestFirst = pieces.filter(({ readAtMs }) => readAtMs > afterMs).sort((one, other) => other.readAtMs - one.readAtMs);
+  const newestFirst = pieces
+    .filter(({ readAtMs }) => readAtMs > afterMs)
+    .sort((one, other) => other.readAtMs - one.readAtMs);
   const shown: Piece<Series>[] = [];
   for (const piece of newestFirst) {
     if (!shown.some((newer) => isShadowed(piece, newer))) shown.push(piece);
@@ -126,7 +138,7 @@ function servedCount<Series>(piece: Piece<Series>, { settledMs, tailMs }: Lifeti
 
 function runsOf<Series>(taken: readonly (Piece<Series> | undefined)[]): readonly Run<Series>[] {
   const runs: Run<Series>[] = [];
-  for (let offset = 0; offset < taken.length; ) {
+  for (let offset = 0; offset < taken.length;) {
     const piece = taken[offset];
     const end = taken.findIndex((other, index) => index > offset && other !== piece);
     const count = (end === -1 ? taken.length : end) - offset;

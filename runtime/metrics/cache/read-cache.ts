@@ -39,7 +39,10 @@ export interface ReadCacheOptions {
 const momentsMax = 20_000;
 
 /** An empty cache. */
-export function createReadCache(bytesMax: number, { shared, renewals = createRenewals() }: ReadCacheOptions = {}): ReadCache {
+export function createReadCache(
+  bytesMax: number,
+  { shared, renewals = createRenewals() }: ReadCacheOptions = {},
+): ReadCache {
   return { ranges: createRangeCache(bytesMax), moments: createMoments(), flights: createFlights(), shared, renewals };
 }
 

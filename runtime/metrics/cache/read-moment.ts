@@ -22,7 +22,11 @@ export interface MomentSource {
 }
 
 /** One number at one time, which may change as the tail of a window may. */
-export async function readMoment(wanted: WantedMoment, { now, later }: MomentSource, reading: Reading): Promise<number | undefined> {
+export async function readMoment(
+  wanted: WantedMoment,
+  { now, later }: MomentSource,
+  reading: Reading,
+): Promise<number | undefined> {
   const { identity, query, timeMs, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;
   const key = JSON.stringify([identity, call.tenant ?? null, query, timeMs]);
@@ -34,6 +38,7 @@ export async function readMoment(wanted: WantedMoment, { now, later }: MomentSou
       return value;
     });
   if (known === undefined) return read(now, call.signal);
-  if (nowMs - known.readAtMs >= lifetimes.tailMs) cache.renewals.begin(`moment ${key}`, (signal) => later.run(() => read(later.client, signal)));
+  if (nowMs - known.readAtMs >= lifetimes.tailMs)
+    cache.renewals.begin(`moment ${key}`, (signal) => later.run(() => read(later.client, signal)));
   return known.value;
 }

@@ -23,7 +23,10 @@ export const renewalsMax = 8;
 const deadlineMsDefault = 1_800;
 
 /** None under way. */
-export function createRenewals({ deadlineMs = deadlineMsDefault, ended = () => undefined }: RenewalOptions = {}): Renewals {
+export function createRenewals({
+  deadlineMs = deadlineMsDefault,
+  ended = () => undefined,
+}: RenewalOptions = {}): Renewals {
   const underWay = new Set<string>();
   const stopping = new AbortController();
   return {

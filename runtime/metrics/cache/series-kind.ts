@@ -45,11 +45,19 @@ export const numbers: SeriesKind<StoreSeries> = {
 type PackedHistogram = readonly [count: string, sum: string, buckets: readonly (readonly [string, string, string])[]];
 
 function packHistogram({ count, sum, buckets }: StoreHistogram): PackedHistogram {
-  return [String(count), String(sum), buckets.map((bucket) => [String(bucket.lower), String(bucket.upper), String(bucket.count)])];
+  return [
+    String(count),
+    String(sum),
+    buckets.map((bucket) => [String(bucket.lower), String(bucket.upper), String(bucket.count)]),
+  ];
 }
 
 function unpackHistogram([count, sum, buckets]: PackedHistogram): StoreHistogram {
-  const read = buckets.map(([lower, upper, own]) => ({ lower: Number(lower), upper: Number(upper), count: Number(own) }));
+  const read = buckets.map(([lower, upper, own]) => ({
+    lower: Number(lower),
+    upper: Number(upper),
+    count: Number(own),
+  }));
   return { count: Number(count), sum: Number(sum), buckets: read };
 }
 
@@ -63,11 +71,17 @@ export const nativeHistograms: SeriesKind<HistogramSeries> = {
     histograms.reduce((sum, histogram) => sum + bucketBytes * (1 + (histogram?.buckets.length ?? 0)), seriesBytes),
   pack: ({ labels, histograms }) => ({
     // JSON knows neither numbers that are none nor places that are empty.
-    head: { labels, histograms: histograms.map((histogram) => (histogram === undefined ? null : packHistogram(histogram))) },
+    head: {
+      labels,
+      histograms: histograms.map((histogram) => (histogram === undefined ? null : packHistogram(histogram))),
+    },
     bytes: [],
   }),
   unpack(head, count) {
-    const { labels, histograms } = head as { readonly labels: HistogramSeries["labels"]; readonly histograms: readonly (PackedHistogram | null)[] };
+    const { labels, histograms } = head as {
+      readonly labels: HistogramSeries["labels"];
+      readonly histograms: readonly (PackedHistogram | null)[];
+    };
     if (histograms.length !== count) throw new Error("the histograms are cut short");
     return { labels, histograms: histograms.map((packed) => (packed === null ? undefined : unpackHistogram(packed))) };
   },

@@ -36,7 +36,9 @@ export interface SharedPieces {
 export interface Done<Result, Series> {
   readonly result: Result;
   /** Undefined: nothing. */
-  readonly share: { readonly kind: SeriesKind<Series>; readonly key: string; readonly pieces: readonly Piece<Series>[] } | undefined;
+  readonly share:
+    | { readonly kind: SeriesKind<Series>; readonly key: string; readonly pieces: readonly Piece<Series>[] }
+    | undefined;
 }
 
 export interface SharedPiecesOptions {
@@ -47,7 +49,11 @@ export interface SharedPiecesOptions {
 }
 
 /** Pieces in bytes that all pods see. */
-export function createSharedPieces(bytes: SharedBytes, peers: Peers, { residency, failed = () => undefined }: SharedPiecesOptions = {}): SharedPieces {
+export function createSharedPieces(
+  bytes: SharedBytes,
+  peers: Peers,
+  { residency, failed = () => undefined }: SharedPiecesOptions = {},
+): SharedPieces {
   const leases = createLeases(peers);
   return {
     mayHold: (own) => residency === undefined || own === residency,
@@ -63,7 +69,11 @@ export function createSharedPieces(bytes: SharedBytes, peers: Peers, { residency
         const { kind, key, pieces = [] } = share ?? {};
         // Nobody here waits for the others to see it.
         if (kind === undefined || key === undefined || pieces.length === 0) end();
-        else void packPieces(kind, key, pieces).then((packed) => bytes.put(digestOf(key), packed)).catch(failed).finally(end);
+        else
+          void packPieces(kind, key, pieces)
+            .then((packed) => bytes.put(digestOf(key), packed))
+            .catch(failed)
+            .finally(end);
         return result;
       } catch (error) {
         end(error instanceof StoreError ? error : undefined);

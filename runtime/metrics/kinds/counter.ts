@@ -20,7 +20,8 @@ export function counterRecipe(source: CounterSource, aggregation: Aggregation): 
     kind: "scalar",
     statistics: [increaseStatistic(source, source.increase, { name: "increase", merge })],
     value: meanings[aggregation] ?? "",
-    finish: (merged, windowSeconds) => (perSecond ? (merged[0] ?? Number.NaN) / windowSeconds : (merged[0] ?? Number.NaN)),
+    finish: (merged, windowSeconds) =>
+      perSecond ? (merged[0] ?? Number.NaN) / windowSeconds : (merged[0] ?? Number.NaN),
     dated: (scope) => scope.select(source),
     exemplified: (scope) => scope.select(source),
     needs: increaseNeeds(source.increase),

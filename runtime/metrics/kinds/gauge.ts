@@ -6,8 +6,8 @@ import { overStatistic, quotient } from "./statistics.ts";
 type GaugeSource = Extract<SourceConfig, { readonly kind: "gauge" }>;
 
 /**
- * A gauge. avg is Σ samples / Σ sample count, over series, stores and time alike; sum adds the series' averages. Source:
- * design §5 rules 3 and 4.
+ * A gauge. avg is Σ samples / Σ sample count, over series, stores and time alike; sum adds the series' averages.
+ * Source: design §5 rules 3 and 4.
  */
 export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);
@@ -36,7 +36,10 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
     case "max":
       return only(overStatistic(source, "max_over_time", { merge: "max", weighted: false, isAdditiveOverTime: true }));
     case "sum":
-      return only(overStatistic(source, "avg_over_time", { merge: "sum", weighted: false, isAdditiveOverTime: false }), "the sum of each series' own average over the point");
+      return only(
+        overStatistic(source, "avg_over_time", { merge: "sum", weighted: false, isAdditiveOverTime: false }),
+        "the sum of each series' own average over the point",
+      );
     case "p50":
     case "p95":
     case "p99":

@@ -11,7 +11,12 @@ export function histogramRecipe(source: HistogramSource, aggregation: Aggregatio
   return distributionRecipe(
     {
       histogram: "Classic",
-      buckets: (scope) => ({ kind: "aggregate", op: "sum", by: [...scope.by, "le"], of: increaseOf(scope, source, increase, "_bucket") }),
+      buckets: (scope) => ({
+        kind: "aggregate",
+        op: "sum",
+        by: [...scope.by, "le"],
+        of: increaseOf(scope, source, increase, "_bucket"),
+      }),
       part: (name) => increaseStatistic(source, increase, { name, merge: "sum", suffix: `_${name}` }),
       dated: (scope) => scope.select(source, "_count"),
       exemplified: (scope) => scope.select(source, "_bucket"),

@@ -30,7 +30,11 @@ function meaningOf(metric: MetricConfig, aggregation: Aggregation): Meaning {
   const notes = [boundaryNote, ...increaseNotes(recipe, source), ...quantileNotes(recipe), ...timeNotes(recipe)];
   if (recipe.kind === "quantile") {
     const buckets = { name: "buckets", of_store: printed(recipe.buckets(scopeOf(source))), over_stores: "sum" };
-    return { value: `quantile ${recipe.quantile} of buckets, taken once after all stores are merged`, partials: [buckets], notes };
+    return {
+      value: `quantile ${recipe.quantile} of buckets, taken once after all stores are merged`,
+      partials: [buckets],
+      notes,
+    };
   }
   return { value: recipe.value, partials: partialsOf(recipe, source), notes };
 }
@@ -44,12 +48,19 @@ function partialsOf({ statistics }: ScalarRecipe, source: SourceConfig): Meaning
 }
 
 function scopeOf(source: SourceConfig): StoreScope {
-  return { select: (series, suffix = "") => ({ name: `${name(series, source)}${suffix}`, matchers: [] }), by: ["g"], rangeMs: widthMs };
+  return {
+    select: (series, suffix = "") => ({ name: `${name(series, source)}${suffix}`, matchers: [] }),
+    by: ["g"],
+    rangeMs: widthMs,
+  };
 }
 
 /** `sum by(g)(increase(m[w]))` */
 function printed(vector: Vector): string {
-  return printVector(vector, "LeftOpen").replaceAll(/\{__name__="(\w+)"\}/gu, "$1").replaceAll(`${widthMs}ms`, "w").replaceAll("by(g,le)", "by(g, le)");
+  return printVector(vector, "LeftOpen")
+    .replaceAll(/\{__name__="(\w+)"\}/gu, "$1")
+    .replaceAll(`${widthMs}ms`, "w")
+    .replaceAll("by(g,le)", "by(g, le)");
 }
 
 const boundaryNote = "A point at t covers (t - w, t]: a sample at t - w belongs to the point before.";
@@ -57,18 +68,33 @@ const boundaryNote = "A point at t covers (t - w, t]: a sample at t - w belongs 
 function increaseNotes({ needs }: Recipe, source: SourceConfig): readonly string[] {
   if (!needs.increases) return [];
   return "increase" in source && source.increase === "Anchored"
-    ? ["Increases are anchored: the rise from the last sample before the point to the last one in it, not extrapolated."]
-    : ["Increases are those of the store: Prometheus extrapolates to the edges of the point, VictoriaMetrics does not. Kinds are never added."];
+    ? [
+        "Increases are anchored: the rise from the last sample before the point to the last one in it, not " +
+          "extrapolated.",
+      ]
+    : [
+        "Increases are those of the store: Prometheus extrapolates to the edges of the point, VictoriaMetrics " +
+          "does not. Kinds are never added.",
+      ];
 }
 
 function quantileNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
   if (recipe.kind !== "quantile") return [];
   return recipe.histogram === "Classic"
-    ? ["Inside a bucket the quantile is linear; stores with other bounds are merged at the bounds that they share, or refused."]
-    : ["Inside a bucket the quantile is exponential, as in Prometheus 3, also where a store of version 2 is linear; around zero and in custom buckets it is linear."];
+    ? [
+        "Inside a bucket the quantile is linear; stores with other bounds are merged at the bounds that they " +
+          "share, or refused.",
+      ]
+    : [
+        "Inside a bucket the quantile is exponential, as in Prometheus 3, also where a store of version 2 is " +
+          "linear; around zero and in custom buckets it is linear.",
+      ];
 }
 
 function timeNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
-  const isAdditive = recipe.kind === "scalar" && recipe.statistics.every(({ isAdditiveOverTime }) => isAdditiveOverTime);
-  return isAdditive ? [] : ["Points of narrower windows do not add up to one of a wider window: ask the step that is wanted."];
+  const isAdditive =
+    recipe.kind === "scalar" && recipe.statistics.every(({ isAdditiveOverTime }) => isAdditiveOverTime);
+  return isAdditive
+    ? []
+    : ["Points of narrower windows do not add up to one of a wider window: ask the step that is wanted."];
 }

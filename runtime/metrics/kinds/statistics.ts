@@ -36,8 +36,8 @@ export function increaseStatistic(
     }),
     merge: options.merge,
     weighted: false,
-    // Not even an anchored one: where a sample is missing for longer than the look-back, the rise over the gap is in the wide
-    // point and in none of the narrow ones.
+    // Not even an anchored one: where a sample is missing for longer than the look-back, the rise over the gap is in
+    // the wide point and in none of the narrow ones.
     isAdditiveOverTime: false,
   };
 }

@@ -18,7 +18,14 @@ import type { QueriedMetric } from "../query.ts";
 import type { PartOutcome } from "../read-stores.ts";
 import { exemplarsOfSeries } from "./exemplars-of-series.ts";
 import { grantPartials, type PartialsWorld } from "./grant-partials.ts";
-import { gatherLabelled, gatherNative, mergeBuckets, mergeStatistic, type OwnSeries, type PartialShape } from "./merge-partials.ts";
+import {
+  gatherLabelled,
+  gatherNative,
+  mergeBuckets,
+  mergeStatistic,
+  type OwnSeries,
+  type PartialShape,
+} from "./merge-partials.ts";
 import { exemplarsPart, newestPart, questionKey, type AskedTimes, type PartialQuestion } from "./question.ts";
 import { exemplarsOrNone } from "../read-part.ts";
 import { readOwnStores, type OwnStore } from "./read-own-stores.ts";
@@ -40,19 +47,22 @@ const returnMs = 50;
 const seriesBytesMax = unpackedBytesMax / 2;
 
 /**
- * Answers a question of another region's runtime out of the own stores of one region: sums, counts, extremes and buckets by
- * group, never a series and never a label that was not grouped by. Source: seed "Operational Metrics API" §8, "Data residency".
+ * Answers a question of another region's runtime out of the own stores of one region: sums, counts, extremes and
+ * buckets by group, never a series and never a label that was not grouped by. Source: seed "Operational Metrics API"
+ * §8, "Data residency".
  *
  * @throws Refusal for what may not be asked, and when no store answered; the signal's reason
  */
 export async function answerPartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsAnswer> {
   const question = readQuestion(request.body);
-  if (question.kind === "probe") return told({ increases: increasesIn(question.region, request.caller, sources) }, "none");
+  if (question.kind === "probe")
+    return told({ increases: increasesIn(question.region, request.caller, sources) }, "none");
   const { ask, over } = question;
   const { plan, metric } = grantPartials(ask, over, request.caller, sources);
   const { deadlineMs, stores, observe } = sources;
   const leftMs = Math.max(1, Math.min(deadlineMs, (request.remainingMs ?? deadlineMs) - returnMs));
-  const own: OwnRead = (read) => readOwnStores(plan, read, { stores, observe, deadlineMs: leftMs, signal: request.signal });
+  const own: OwnRead = (read) =>
+    readOwnStores(plan, read, { stores, observe, deadlineMs: leftMs, signal: request.signal });
   const asked: Asked = { ask, over, plan, metric, own };
   if (ask.part === exemplarsPart) return answerExemplars(asked);
   if (ask.part === newestPart) return answerNewest(asked);
@@ -76,18 +86,32 @@ async function answerSeries(asked: Asked, key: string): Promise<PartialsAnswer> 
   const { plan, metric } = asked;
   const { recipe } = metric;
   if (recipe.kind === "quantile" && recipe.histogram === "Native") {
-    const { answers, warning } = await readSeries<HistogramSeries>(asked, (store, text, grid) => store.client.histograms(text, grid, store.call));
+    const { answers, warning } = await readSeries<HistogramSeries>(asked, (store, text, grid) =>
+      store.client.histograms(text, grid, store.call),
+    );
     return packed(nativeHistograms, gatherNative(answers, shapeOf(asked)), { grid: plan.grid, key, warning });
   }
-  const { answers, warning } = await readSeries<StoreSeries>(asked, (store, text, grid) => store.client.range(text, grid, store.call));
+  const { answers, warning } = await readSeries<StoreSeries>(asked, (store, text, grid) =>
+    store.client.range(text, grid, store.call),
+  );
   const [statistic] = recipe.kind === "scalar" ? recipe.statistics : [];
-  const series = statistic === undefined ? mergeBuckets(answers, shapeOf(asked)) : mergeStatistic(answers, statistic, shapeOf(asked));
+  const series =
+    statistic === undefined
+      ? mergeBuckets(answers, shapeOf(asked))
+      : mergeStatistic(answers, statistic, shapeOf(asked));
   return packed(numbers, series, { grid: plan.grid, key, warning });
 }
 
-type ReadSeries<Series> = (store: OwnStore, text: string, grid: PointGrid & { readonly rangeMs: number }) => Promise<{ readonly series: readonly Series[]; readonly warning: WarningClass }>;
+type ReadSeries<Series> = (
+  store: OwnStore,
+  text: string,
+  grid: PointGrid & { readonly rangeMs: number },
+) => Promise<{ readonly series: readonly Series[]; readonly warning: WarningClass }>;
 
-async function readSeries<Series>({ plan, own }: Asked, read: ReadSeries<Series>): Promise<{ readonly answers: readonly OwnSeries<Series>[]; readonly warning: WarningClass }> {
+async function readSeries<Series>(
+  { plan, own }: Asked,
+  read: ReadSeries<Series>,
+): Promise<{ readonly answers: readonly OwnSeries<Series>[]; readonly warning: WarningClass }> {
   const grid = { ...plan.grid, rangeMs: plan.query.window.stepSeconds * 1_000 };
   const { answers, warning } = await own((store) => read(store, printVector(firstRange(store), store.boundary), grid));
   return { answers: answers.map(({ part, answer }) => ({ part, series: answer.series })), warning };
@@ -101,7 +125,8 @@ function firstRange({ part: { ranges } }: OwnStore): Vector {
 
 async function answerNewest({ plan, own }: Asked): Promise<PartialsAnswer> {
   const { answers, warning } = await own(async ({ part, client, boundary, call }) => {
-    const value = part.newest && (await client.single(printVector(part.newest, boundary), plan.query.window.toMs, call));
+    const value =
+      part.newest && (await client.single(printVector(part.newest, boundary), plan.query.window.toMs, call));
     return { value, warning: "none" as const };
   });
   const seconds = answers.flatMap(({ answer }) => answer.value ?? []).filter(Number.isFinite);
@@ -118,7 +143,10 @@ async function answerQuantile(asked: Asked, quantile: number): Promise<PartialsA
     const text = printVector({ kind: "quantile", quantile, of: firstRange(store) }, store.boundary);
     return { samples: await store.client.vector(text, plan.query.window.toMs, store.call), warning: "none" as const };
   });
-  const samples = gatherLabelled(answers.map(({ part, answer }) => ({ part, series: answer.samples })), shapeOf(asked));
+  const samples = gatherLabelled(
+    answers.map(({ part, answer }) => ({ part, series: answer.samples })),
+    shapeOf(asked),
+  );
   return told({ samples: samples.filter(({ value }) => Number.isFinite(value)) }, warning);
 }
 
@@ -129,7 +157,9 @@ async function answerExemplars({ plan, own }: Asked): Promise<PartialsAnswer> {
     const found = of && (await exemplarsOrNone(() => client.exemplars(printExemplified(of), fromMs, toMs, call)));
     return { exemplars: found ?? [], warning: "none" as const };
   });
-  const exemplars = answers.flatMap(({ part, answer }) => exemplarsOfSeries(part, plan.query.groupBy, answer.exemplars));
+  const exemplars = answers.flatMap(({ part, answer }) =>
+    exemplarsOfSeries(part, plan.query.groupBy, answer.exemplars),
+  );
   return told({ exemplars }, warning);
 }
 
@@ -144,9 +174,14 @@ interface Packing {
   readonly warning: WarningClass;
 }
 
-async function packed<Series>(kind: SeriesKind<Series>, series: readonly Series[], { grid, key, warning }: Packing): Promise<PartialsAnswer> {
+async function packed<Series>(
+  kind: SeriesKind<Series>,
+  series: readonly Series[],
+  { grid, key, warning }: Packing,
+): Promise<PartialsAnswer> {
   const size = series.reduce((sum, one) => sum + kind.bytes(one), 0);
-  if (size > seriesBytesMax) throw refuseField("result_too_large", "ask.points", `the partial has more than ${seriesBytesMax} bytes`);
+  if (size > seriesBytesMax)
+    throw refuseField("result_too_large", "ask.points", `the partial has more than ${seriesBytesMax} bytes`);
   // Who asks reads the times of the request itself.
   const bytes = await packPieces(kind, key, [{ ...grid, series, readAtMs: 0, settledUntilMs: 0 }]);
   return { status: 200, headers: { [warningHeader]: warning, "content-type": partialsMediaType }, body: bytes };
@@ -161,7 +196,11 @@ function increasesIn(region: string, caller: Caller, { world }: PartialsSources)
   const stores = [...world.catalog.values()].flatMap((entry) => entry.stores.map(({ store }) => store));
   const own = stores.filter((store) => store.prometheus !== undefined && store.region === region);
   if (own.length === 0 || !allows(accessOf(caller, world.quotas).regions, region)) {
-    throw refuseField("region_forbidden", "probe.region", `the region ${shown(region)} is not answered for to this caller`);
+    throw refuseField(
+      "region_forbidden",
+      "probe.region",
+      `the region ${shown(region)} is not answered for to this caller`,
+    );
   }
   return [...new Set(own.map((store) => traitsOf(store).increases))].sort();
 }

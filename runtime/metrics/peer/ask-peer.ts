@@ -34,7 +34,11 @@ export function askPeer(query: Query, metric: QueriedMetric, held: HeldStore): A
   };
 }
 
-function baseOf(query: Query, { entry, aggregation, slo }: QueriedMetric, { store }: HeldStore): Omit<PartialQuestion, "part"> {
+function baseOf(
+  query: Query,
+  { entry, aggregation, slo }: QueriedMetric,
+  { store }: HeldStore,
+): Omit<PartialQuestion, "part"> {
   const imposed = imposedLabels(store, query.tenant);
   const environments = store.environment === undefined ? query.environments : new Set([store.environment]);
   return {

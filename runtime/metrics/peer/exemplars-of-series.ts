@@ -13,7 +13,11 @@ export interface TravellingExemplar {
 }
 
 /** The newest exemplars of each group of one store, each trace once, as many as an answer shows. */
-export function exemplarsOfSeries(part: PlannedPart, groupBy: readonly LabelName[], exemplars: readonly StoreExemplar[]): readonly TravellingExemplar[] {
+export function exemplarsOfSeries(
+  part: PlannedPart,
+  groupBy: readonly LabelName[],
+  exemplars: readonly StoreExemplar[],
+): readonly TravellingExemplar[] {
   const all = exemplars.filter(isShowable).map((exemplar): TravellingExemplar => ({
     labels: governedLabels(labelSourceOf(part), groupBy, exemplar.seriesLabels),
     trace_id: exemplar.labels["trace_id"] ?? "",

@@ -33,7 +33,11 @@ interface Row<Series> {
 const ordinalLabel = "ordinal";
 
 /** One statistic over all own stores: one series for each group, with the labels of the grouping and no others. */
-export function mergeStatistic(answers: readonly OwnSeries<StoreSeries>[], { merge, weighted }: Statistic, shape: PartialShape): readonly StoreSeries[] {
+export function mergeStatistic(
+  answers: readonly OwnSeries<StoreSeries>[],
+  { merge, weighted }: Statistic,
+  shape: PartialShape,
+): readonly StoreSeries[] {
   return groupsOf(answers, shape).map((rows) => {
     const points = rows.map(({ part, series: { values, present } }) => {
       return { values, present, weight: weighted ? part.held.intervalSeconds / shape.intervalSeconds : 1 };
@@ -46,7 +50,12 @@ export function mergeStatistic(answers: readonly OwnSeries<StoreSeries>[], { mer
 export function mergeBuckets(answers: readonly OwnSeries<StoreSeries>[], shape: PartialShape): readonly StoreSeries[] {
   return groupsOf(answers, shape).flatMap((rows) => {
     const stores = Map.groupBy(rows, ({ part }) => part).values();
-    const own = [...stores].map((all) => bucketsOf(all.map(({ series }) => series), shape.count));
+    const own = [...stores].map((all) =>
+      bucketsOf(
+        all.map(({ series }) => series),
+        shape.count,
+      ),
+    );
     return [...shared(own, shape.count)].map(([bound, { values, present }]) => ({
       labels: { ...labelsOf(rows), le: bound === Infinity ? "+Inf" : String(bound) },
       values,
@@ -65,21 +74,41 @@ function shared(stores: Parameters<typeof sharedBuckets>[0], count: number): Ret
 }
 
 /** Native histograms of all own stores, each as its store has it. Only together do they say how they are laid out. */
-export function gatherNative(answers: readonly OwnSeries<HistogramSeries>[], shape: PartialShape): readonly HistogramSeries[] {
+export function gatherNative(
+  answers: readonly OwnSeries<HistogramSeries>[],
+  shape: PartialShape,
+): readonly HistogramSeries[] {
   return groupsOf(answers, shape).flatMap((rows) =>
-    rows.map(({ series }, ordinal) => ({ labels: withOrdinal(labelsOf(rows), ordinal), histograms: series.histograms })),
+    rows.map(({ series }, ordinal) => ({
+      labels: withOrdinal(labelsOf(rows), ordinal),
+      histograms: series.histograms,
+    })),
   );
 }
 
-/** Labelled things of all own stores by group, with the labels that {@link gatherNative} gives the same store's series. */
-export function gatherLabelled<Series extends { readonly labels: StoreLabels }>(answers: readonly OwnSeries<Series>[], shape: PartialShape): readonly Series[] {
-  return groupsOf(answers, shape).flatMap((rows) => rows.map(({ series }, ordinal) => ({ ...series, labels: withOrdinal(labelsOf(rows), ordinal) })));
+/**
+ * Labelled things of all own stores by group, with the labels that {@link gatherNative} gives the same store's series.
+ */
+export function gatherLabelled<Series extends { readonly labels: StoreLabels }>(
+  answers: readonly OwnSeries<Series>[],
+  shape: PartialShape,
+): readonly Series[] {
+  return groupsOf(answers, shape).flatMap((rows) =>
+    rows.map(({ series }, ordinal) => ({ ...series, labels: withOrdinal(labelsOf(rows), ordinal) })),
+  );
 }
 
 /** @throws Refusal `result_too_large` */
-function groupsOf<Series extends { readonly labels: StoreLabels }>(answers: readonly OwnSeries<Series>[], { groupBy }: PartialShape): readonly (readonly Row<Series>[])[] {
+function groupsOf<Series extends { readonly labels: StoreLabels }>(
+  answers: readonly OwnSeries<Series>[],
+  { groupBy }: PartialShape,
+): readonly (readonly Row<Series>[])[] {
   const rows = answers.flatMap(({ part, series }) =>
-    series.map((one): Row<Series> => ({ part, labels: governedLabels(labelSourceOf(part), groupBy, one.labels), series: one })),
+    series.map((one): Row<Series> => ({
+      part,
+      labels: governedLabels(labelSourceOf(part), groupBy, one.labels),
+      series: one,
+    })),
   );
   const groups = [...Map.groupBy(rows, ({ labels }) => labelsKey(labels)).values()];
   if (groups.length <= mergedSeriesMax) return groups;

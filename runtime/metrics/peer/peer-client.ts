@@ -10,8 +10,10 @@ import { probeBody, questionBody, questionKey } from "./question.ts";
 
 /** Reads a peer as stores are read: what is a query elsewhere is a question here. */
 export const createPeerClient: MakePeerClient = (send, terms) => {
-  const range = <Series extends Labelled>(kind: SeriesKind<Series>) => (question: string, grid: RangeGrid, call: StoreCall) =>
-    askSeries({ kind, send }, questionBody(question, { start_ms: grid.startMs, count: grid.count }), grid, call);
+  const range =
+    <Series extends Labelled>(kind: SeriesKind<Series>) =>
+    (question: string, grid: RangeGrid, call: StoreCall) =>
+      askSeries({ kind, send }, questionBody(question, { start_ms: grid.startMs, count: grid.count }), grid, call);
   const vector: PeerClient["vector"] = async (question, timeMs, call) =>
     samplesIn(await send(questionBody(question, { time_ms: timeMs }), call));
   return {
@@ -42,7 +44,12 @@ async function askSeries<Series extends Labelled>(
 ): Promise<RangeAnswer<Series>> {
   const { bytes, warning } = await send(body, call);
   const [piece, ...others] = await unpackPieces(kind, questionKey(body), bytes);
-  const isAsked = piece !== undefined && others.length === 0 && piece.startMs === startMs && piece.stepMs === stepMs && piece.count === count;
+  const isAsked =
+    piece !== undefined &&
+    others.length === 0 &&
+    piece.startMs === startMs &&
+    piece.stepMs === stepMs &&
+    piece.count === count;
   if (!isAsked || !piece.series.every(({ labels }) => areLabels(labels))) throw malformed();
   return { series: piece.series, warning };
 }
@@ -57,8 +64,19 @@ function samplesIn(answer: PeerAnswer): readonly VectorSample[] {
 
 function exemplarsIn(answer: PeerAnswer): readonly StoreExemplar[] {
   return listIn(answer, "exemplars").map((exemplar) => {
-    const { labels, trace_id: traceId, value, timestamp_ms: timestampMs } = (exemplar ?? {}) as Readonly<Record<string, unknown>>;
-    if (!areLabels(labels) || typeof traceId !== "string" || typeof value !== "number" || typeof timestampMs !== "number") throw malformed();
+    const {
+      labels,
+      trace_id: traceId,
+      value,
+      timestamp_ms: timestampMs,
+    } = (exemplar ?? {}) as Readonly<Record<string, unknown>>;
+    if (
+      !areLabels(labels) ||
+      typeof traceId !== "string" ||
+      typeof value !== "number" ||
+      typeof timestampMs !== "number"
+    )
+      throw malformed();
     return { seriesLabels: labels, labels: { trace_id: traceId }, value, timestampMs };
   });
 }
@@ -66,7 +84,8 @@ function exemplarsIn(answer: PeerAnswer): readonly StoreExemplar[] {
 /** A peer refuses by itself what its stores cannot do, metric by metric; ranges are open or closed there, not here. */
 function capabilitiesOf({ increases }: PeerTerms, answer: PeerAnswer): StoreCapabilities {
   const found = listIn(answer, "increases");
-  if (found.some((one) => one !== increases)) throw new StoreError("unsupported", `the peer's stores compute increases as ${found.join(", ")}`);
+  if (found.some((one) => one !== increases))
+    throw new StoreError("unsupported", `the peer's stores compute increases as ${found.join(", ")}`);
   return { boundary: "LeftOpen", increases, anchored: true, native: true };
 }
 
@@ -85,7 +104,9 @@ function parsed(bytes: Buffer): unknown {
 }
 
 function areLabels(labels: unknown): labels is Readonly<Record<string, string>> {
-  return typeof labels === "object" && labels !== null && Object.values(labels).every((value) => typeof value === "string");
+  return (
+    typeof labels === "object" && labels !== null && Object.values(labels).every((value) => typeof value === "string")
+  );
 }
 
 function malformed(): StoreError {

@@ -10,8 +10,8 @@ export const newestPart = "newest";
 export const exemplarsPart = "exemplars";
 
 /**
- * What one runtime wants to know of a metric in the region of another: one partial of the closed query, with the rights of
- * who asks as what they come to. No query language, and no name of a store or of a series.
+ * What one runtime wants to know of a metric in the region of another: one partial of the closed query, with the rights
+ * of who asks as what they come to. No query language, and no name of a store or of a series.
  */
 export interface PartialQuestion {
   /** Of the asking catalog. */

@@ -34,8 +34,8 @@ export interface OwnAnswers<Answer> {
 }
 
 /**
- * Reads every own store of a plan once, under one deadline. Nothing is kept: who asks does that, and a point that is kept
- * twice would be twice as old as it may be.
+ * Reads every own store of a plan once, under one deadline. Nothing is kept: who asks does that, and a point that is
+ * kept twice would be twice as old as it may be.
  *
  * @throws Refusal when no store answered; the signal's reason
  */
@@ -50,7 +50,12 @@ export async function readOwnStores<Answer extends { readonly warning: WarningCl
     return store.run(async () => {
       const capabilities = await store.capabilities(part.tenant);
       requireNeeds(part.metric.recipe.needs, capabilities);
-      return read({ part, client: store.client, boundary: capabilities.boundary, call: { signal, tenant: part.tenant, bytes } });
+      return read({
+        part,
+        client: store.client,
+        boundary: capabilities.boundary,
+        call: { signal, tenant: part.tenant, bytes },
+      });
     });
   };
   const outcomes = (await fanOut(parts, run, options)).flatMap((outcome, index) => {
@@ -66,9 +71,14 @@ export async function readOwnStores<Answer extends { readonly warning: WarningCl
 
 function requireSome(answered: number, errors: readonly StoreError[]): void {
   const cause = new AggregateError(errors, "own stores failed");
-  if (errors.some(({ kind }) => kind === "too_large")) throw new Refusal("result_too_large", "the stores here have more than one question may read", { cause });
+  if (errors.some(({ kind }) => kind === "too_large"))
+    throw new Refusal("result_too_large", "the stores here have more than one question may read", { cause });
   if (answered > 0) return;
-  if (errors.every(({ kind }) => kind === "unsupported")) throw refuseField("invalid_aggregation", "ask.part", "the stores here cannot answer this exactly");
+  if (errors.every(({ kind }) => kind === "unsupported"))
+    throw refuseField("invalid_aggregation", "ask.part", "the stores here cannot answer this exactly");
   const isLate = errors.every(({ kind }) => kind === "late");
-  throw new Refusal(isLate ? "store_timeout" : "store_failed", "no store of the region answered", { retryAfterSeconds, cause });
+  throw new Refusal(isLate ? "store_timeout" : "store_failed", "no store of the region answered", {
+    retryAfterSeconds,
+    cause,
+  });
 }

@@ -23,7 +23,9 @@ export type ReadQuestion =
   | { readonly kind: "probe"; readonly region: string }
   | { readonly kind: "partial"; readonly ask: PartialQuestion; readonly over: AskedTimes };
 
-/** Reads the body of `POST /v1/metrics/partials`, closed in every part. @throws Refusal that names the member at fault */
+/**
+ * Reads the body of `POST /v1/metrics/partials`, closed in every part. @throws Refusal that names the member at fault
+ */
 export function readQuestion(body: Uint8Array): ReadQuestion {
   const question = members(parseJson(body), "the body", ["version", "probe", "ask", "over"]);
   if (question["version"] !== questionVersion) {
@@ -60,7 +62,8 @@ function readAsk(value: unknown): PartialQuestion {
   const named = (name: string): string => text(ask[name], `ask.${name}`);
   const { slo, environments, points, quantile } = ask;
   const agg = aggregations.find((one) => one === ask["agg"]);
-  if (agg === undefined) throw refuseField("invalid_aggregation", "ask.agg", `ask.agg is one of ${aggregations.join(", ")}`);
+  if (agg === undefined)
+    throw refuseField("invalid_aggregation", "ask.agg", `ask.agg is one of ${aggregations.join(", ")}`);
   return {
     schema_version: named("schema_version"),
     region: named("region"),
@@ -81,10 +84,18 @@ function readAsk(value: unknown): PartialQuestion {
 function readPoints(value: unknown): AskedPoints {
   const points = members(value, "ask.points", ["width_ms", "interval_seconds", "increases"]);
   const increases = (["Extrapolated", "Plain"] as const).find((one) => one === points["increases"]);
-  if (increases === undefined) throw refuseField("incompatible_increases", "ask.points.increases", "ask.points.increases is Extrapolated or Plain");
+  if (increases === undefined)
+    throw refuseField(
+      "incompatible_increases",
+      "ask.points.increases",
+      "ask.points.increases is Extrapolated or Plain",
+    );
   return {
     width_ms: whole(points["width_ms"], "ask.points.width_ms", { min: 1_000, max: widthMsMax }),
-    interval_seconds: number(points["interval_seconds"], "ask.points.interval_seconds", { min: 1, max: intervalSecondsMax }),
+    interval_seconds: number(points["interval_seconds"], "ask.points.interval_seconds", {
+      min: 1,
+      max: intervalSecondsMax,
+    }),
     increases,
   };
 }
@@ -117,7 +128,11 @@ function readTimes(value: unknown): AskedTimes {
 }
 
 /** @param known undefined: any name may be there */
-function members(value: unknown, field: string, known: readonly string[] | undefined): Readonly<Record<string, unknown>> {
+function members(
+  value: unknown,
+  field: string,
+  known: readonly string[] | undefined,
+): Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw refuseField("invalid_request", field, `${field} is not a JSON object`);
   }
@@ -133,7 +148,8 @@ function text(value: unknown, field: string, code: ErrorCode = "invalid_request"
 
 /** Sorted and without repetitions, so that equal questions are equal bytes. */
 function texts(value: unknown, field: string): readonly string[] {
-  if (!Array.isArray(value) || value.length > namesMax) throw refuseField("invalid_request", field, `${field} is a list of at most ${namesMax} names`);
+  if (!Array.isArray(value) || value.length > namesMax)
+    throw refuseField("invalid_request", field, `${field} is a list of at most ${namesMax} names`);
   return [...new Set(value.map((one) => text(one, field)))].sort();
 }
 

@@ -1,6 +1,14 @@
 import type { Peers } from "../peers.ts";
 import type { Ledger } from "./ledger.ts";
-import { answerLoans, loansMax, quotaTopic, readGranted, readLoanMessage, type Loan, type LoanMessage } from "./loan.ts";
+import {
+  answerLoans,
+  loansMax,
+  quotaTopic,
+  readGranted,
+  readLoanMessage,
+  type Loan,
+  type LoanMessage,
+} from "./loan.ts";
 import type { Members } from "./members.ts";
 import { ownerOfKey } from "./spender.ts";
 import type { Wallet } from "./wallet.ts";

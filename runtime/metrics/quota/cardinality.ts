@@ -10,8 +10,8 @@ const shapesMax = 20_000;
 const memory = 0.9;
 
 /**
- * How many series stores answer, learnt from what they answered to queries of the same shape: a metric, an aggregation, a
- * store, the labels it is grouped and filtered by.
+ * How many series stores answer, learnt from what they answered to queries of the same shape: a metric, an aggregation,
+ * a store, the labels it is grouped and filtered by.
  */
 export interface Cardinality {
   /** Series that one part is expected to read, over all of its range queries. */

@@ -1,7 +1,10 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { fullBucket, refilled, spent, type Bucket, type Rate } from "../../bounds/token-bucket.ts";
 
-/** Buckets that are kept; the one unused for longest makes way, and is as new when it is needed again. About 300 bytes each. */
+/**
+ * Buckets that are kept; the one unused for longest makes way, and is as new when it is needed again. About 300 bytes
+ * each.
+ */
 const bucketsMax = 50_000;
 
 /** Token buckets by key, each with the rate that it is asked with. */

@@ -56,7 +56,9 @@ export function readGranted(answer: unknown, count: number): readonly Granted[] 
   const { granted } = (answer ?? {}) as Readonly<Record<string, unknown>>;
   if (!Array.isArray(granted) || granted.length !== count) return undefined;
   const isGranted = (one: Partial<Granted> | null): boolean => isAmount(one?.tokens) && isNumber(one?.left);
-  return (granted as readonly (Partial<Granted> | null)[]).every(isGranted) ? (granted as readonly Granted[]) : undefined;
+  return (granted as readonly (Partial<Granted> | null)[]).every(isGranted)
+    ? (granted as readonly Granted[])
+    : undefined;
 }
 
 function areLoans(value: unknown): value is readonly Loan[] {

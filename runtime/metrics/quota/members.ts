@@ -16,8 +16,8 @@ export interface Members {
 const homesMax = 50_000;
 
 /**
- * When pods come or go, a bucket may have been kept by another until then, and how full it was is not known: so it begins with
- * one pod's share at the time of the change.
+ * When pods come or go, a bucket may have been kept by another until then, and how full it was is not known: so it
+ * begins with one pod's share at the time of the change.
  */
 export function followMembers(now: () => number, peers: Peers): Members {
   let known = peers.live();

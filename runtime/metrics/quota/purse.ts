@@ -18,7 +18,10 @@ export interface Purse {
  * @param share of every quota, in (0, 1]. What is above the burst of that share costs all of it, and the rest is owed
  */
 export function ledgerPurse(ledger: Ledger, share: () => number = () => 1): Purse {
-  const rateOf = ({ limits }: Claim): Rate => ({ perSecond: limits.perSecond * share(), burst: limits.burst * share() });
+  const rateOf = ({ limits }: Claim): Rate => ({
+    perSecond: limits.perSecond * share(),
+    burst: limits.burst * share(),
+  });
   const look = (claim: Claim): Bucket => ledger.look(claim.key, rateOf(claim));
   const isShort = (claim: Claim): boolean => {
     const most = claim.count > claim.limits.burst ? claim.count : Math.min(claim.count, claim.limits.burst * share());

@@ -16,11 +16,14 @@ export interface Taken {
 /** The tokens of all spenders over all pods. */
 export interface Purses {
   /**
-   * Takes what all claims of one spender want, or nothing. Asks another pod only where this one is not the spender's home
-   * and holds too little.
+   * Takes what all claims of one spender want, or nothing. Asks another pod only where this one is not the spender's
+   * home and holds too little.
    */
   take(owner: string, claims: readonly Claim[]): Promise<Taken>;
-  /** The same without waiting; undefined when another pod has to be asked first, or others wait for it, and nothing was taken. */
+  /**
+   * The same without waiting; undefined when another pod has to be asked first, or others wait for it, and nothing was
+   * taken.
+   */
   takeNow(owner: string, claims: readonly Claim[]): Taken | undefined;
   /** Where one spender's tokens are, as far as this pod knows. */
   purseOf(owner: string): Purse;
@@ -29,10 +32,10 @@ export interface Purses {
 }
 
 /**
- * Each spender has a home among the live pods, which keeps its buckets. Other pods borrow from it what they need, and a part
- * of their share ahead, so that no token is spent twice and few requests wait for another pod. Without an answer from the
- * home, and where no pod hears another, a pod spends from buckets of its own, of one pod's share; what it spends otherwise is
- * noted there too, so that a silence of a moment gives nobody a second burst.
+ * Each spender has a home among the live pods, which keeps its buckets. Other pods borrow from it what they need, and a
+ * part of their share ahead, so that no token is spent twice and few requests wait for another pod. Without an answer
+ * from the home, and where no pod hears another, a pod spends from buckets of its own, of one pod's share; what it
+ * spends otherwise is noted there too, so that a silence of a moment gives nobody a second burst.
  */
 export function createPurses(now: () => number, peers: Peers): Purses {
   const members = followMembers(now, peers);

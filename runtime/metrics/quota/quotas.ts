@@ -20,7 +20,10 @@ export interface Admission {
   end(): void;
 }
 
-/** The finest form of a request that costs at most this share of it, more than 0 and less than 1; undefined where there is none. */
+/**
+ * The finest form of a request that costs at most this share of it, more than 0 and less than 1; undefined where there
+ * is none.
+ */
 export type Cheaper = (share: number) => Suggestion | undefined;
 
 /** Counts what clients ask for. Source: seed "Operational Metrics API" §5.5 and §8, design §5 "Quota". */
@@ -32,7 +35,10 @@ export interface Quotas {
    * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of what is left
    */
   admit(spender: Spender, wish: Wish, cheaper: Cheaper): Promise<Admission>;
-  /** The same without waiting; undefined when it is refused, or another pod has to be asked first, and nothing was spent. */
+  /**
+   * The same without waiting; undefined when it is refused, or another pod has to be asked first, and nothing was
+   * spent.
+   */
   admitNow(spender: Spender, wish: Wish): Admission | undefined;
   /** Gives what this pod holds back to the others. */
   stop(): void;
@@ -47,7 +53,8 @@ export function createQuotas(now: () => number, peers: Peers = noPeers()): Quota
       const claims = claimsOf(spender, wish);
       const owner = ownerOf(spender);
       const { maxConcurrent } = spender.limits;
-      if (wish.requests > 0 && places.isFull(owner, maxConcurrent)) throw fullHouse(maxConcurrent, balancesOf(claims, purses.purseOf(owner)));
+      if (wish.requests > 0 && places.isFull(owner, maxConcurrent))
+        throw fullHouse(maxConcurrent, balancesOf(claims, purses.purseOf(owner)));
       const end = wish.requests === 0 ? () => undefined : places.take(owner);
       const { ok, purse } = await purses.take(owner, claims);
       if (ok) return admissionOf({ wish, claims, purse, end });
@@ -122,7 +129,10 @@ function createPlaces(): Places {
 }
 
 /** The same metrics, each with what it really cost; one that nothing was asked of cost nothing. */
-function onlyOf(expected: ReadonlyMap<string, number>, actual: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+function onlyOf(
+  expected: ReadonlyMap<string, number>,
+  actual: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
   return new Map([...expected.keys()].map((metric) => [metric, actual.get(metric) ?? 0]));
 }
 
@@ -134,14 +144,21 @@ function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
 }
 
 function tooOften(short: Balance, balances: readonly Balance[]): Refusal {
-  return new Refusal("rate_exceeded", needOf(short, "requests"), { ...retryAfter(short, short.claim.count), headers: rateHeaders(balances) });
+  return new Refusal("rate_exceeded", needOf(short, "requests"), {
+    ...retryAfter(short, short.claim.count),
+    headers: rateHeaders(balances),
+  });
 }
 
-/** Suggests what fits what is left, else what fits a whole burst, which there is at the latest when the caller is told to come again. */
+/**
+ * Suggests what fits what is left, else what fits a whole burst, which there is at the latest when the caller is told
+ * to come again.
+ */
 function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
   const { count, limits } = short.claim;
   const costs = balances.filter(({ claim }) => claim.unit === "cost" && claim.count > 0);
-  const shareOf = (most: (balance: Balance) => number): number => Math.min(...costs.map((balance) => most(balance) / balance.claim.count));
+  const shareOf = (most: (balance: Balance) => number): number =>
+    Math.min(...costs.map((balance) => most(balance) / balance.claim.count));
   const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
   const suggestion = now ?? cheaper(shareOf(({ claim }) => claim.limits.burst));
   if (suggestion === undefined) {
@@ -149,7 +166,11 @@ function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper)
     return new Refusal("cost_exceeded", detail, { ...retryAfter(short, count), headers: rateHeaders(balances) });
   }
   const waitedFor = now === undefined ? Math.min(count, limits.burst) : count;
-  return new Refusal("cost_exceeded", needOf(short, "cost units"), { ...retryAfter(short, waitedFor), suggestion, headers: rateHeaders(balances) });
+  return new Refusal("cost_exceeded", needOf(short, "cost units"), {
+    ...retryAfter(short, waitedFor),
+    suggestion,
+    headers: rateHeaders(balances),
+  });
 }
 
 function needOf({ claim: { count, limits, metric }, bucket }: Balance, what: string): string {
@@ -165,5 +186,8 @@ function retryAfter({ claim: { limits }, bucket }: Balance, count: number): { re
 
 function fullHouse(most: number, balances: readonly Balance[]): Refusal {
   const detail = `${most} requests of this class are under way already`;
-  return new Refusal("concurrency_exceeded", detail, { retryAfterSeconds: placeRetrySeconds, headers: rateHeaders(balances) });
+  return new Refusal("concurrency_exceeded", detail, {
+    retryAfterSeconds: placeRetrySeconds,
+    headers: rateHeaders(balances),
+  });
 }

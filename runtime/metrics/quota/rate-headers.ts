@@ -8,9 +8,9 @@ export interface Balance {
 }
 
 /**
- * Headers of every answer that a quota counts: what is left of the class's quota. `RateLimit` and `RateLimit-Policy` are
- * those of the IETF draft "RateLimit header fields for HTTP", which several quotas share; the others are older and speak
- * of requests alone. Source: seed "Operational Metrics API" §6.
+ * Headers of every answer that a quota counts: what is left of the class's quota. `RateLimit` and `RateLimit-Policy`
+ * are those of the IETF draft "RateLimit header fields for HTTP", which several quotas share; the others are older and
+ * speak of requests alone. Source: seed "Operational Metrics API" §6.
  */
 export function rateHeaders(balances: readonly Balance[]): Readonly<Record<string, string>> {
   const [requests, ...others] = balances;
@@ -21,7 +21,9 @@ export function rateHeaders(balances: readonly Balance[]): Readonly<Record<strin
     "X-RateLimit-Remaining": String(leftOf(requests)),
     "X-RateLimit-Reset": String(resetSeconds(requests)),
     "RateLimit-Policy": all.map(policyOf).join(", "),
-    RateLimit: all.map((balance) => `${nameOf(balance.claim)};r=${leftOf(balance)};t=${resetSeconds(balance)}`).join(", "),
+    RateLimit: all
+      .map((balance) => `${nameOf(balance.claim)};r=${leftOf(balance)};t=${resetSeconds(balance)}`)
+      .join(", "),
   };
 }
 

@@ -52,8 +52,20 @@ export function claimsOf(spender: Spender, { requests, metricRequests = requests
   const own = perMetric.filter(({ metric }) => costs.has(metric));
   return [
     // However wide a window is, a whole burst pays for it.
-    claim(spender, "requests", undefined, { perSecond: limits.requestsPerSecond, burst: limits.burst }, Math.min(requests, limits.burst)),
-    claim(spender, "cost", undefined, { perSecond: limits.costUnitsPerMinute / secondsPerMinute, burst: limits.burstCostUnits }, cost),
+    claim(
+      spender,
+      "requests",
+      undefined,
+      { perSecond: limits.requestsPerSecond, burst: limits.burst },
+      Math.min(requests, limits.burst),
+    ),
+    claim(
+      spender,
+      "cost",
+      undefined,
+      { perSecond: limits.costUnitsPerMinute / secondsPerMinute, burst: limits.burstCostUnits },
+      cost,
+    ),
     ...own.flatMap((bounds) => metricClaims(spender, bounds, metricRequests, costs.get(bounds.metric) ?? 0)),
   ];
 }
@@ -68,10 +80,24 @@ function metricClaims(spender: Spender, bounds: MetricLimits, requests: number, 
       : [claim(spender, "requests", metric, { perSecond: requestsPerSecond, burst: requestsPerSecond }, counted)]),
     ...(costUnitsPerMinute === undefined
       ? []
-      : [claim(spender, "cost", metric, { perSecond: costUnitsPerMinute / secondsPerMinute, burst: costUnitsPerMinute }, cost)]),
+      : [
+          claim(
+            spender,
+            "cost",
+            metric,
+            { perSecond: costUnitsPerMinute / secondsPerMinute, burst: costUnitsPerMinute },
+            cost,
+          ),
+        ]),
   ];
 }
 
-function claim({ client, queryClass }: Spender, unit: Unit, metric: string | undefined, limits: Rate, count: number): Claim {
+function claim(
+  { client, queryClass }: Spender,
+  unit: Unit,
+  metric: string | undefined,
+  limits: Rate,
+  count: number,
+): Claim {
   return { key: JSON.stringify([client, queryClass, unit, metric ?? null]), unit, metric, limits, count };
 }

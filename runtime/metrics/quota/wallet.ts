@@ -37,7 +37,8 @@ export function createWallet(now: () => number): Wallet {
     if (kept.size > coinsMax && oldest !== undefined) kept.delete(oldest);
     return coins;
   };
-  const atHome = ({ known, rate }: Coins): number => (known === undefined ? rate.burst : refilled(known, rate, now()).tokens);
+  const atHome = ({ known, rate }: Coins): number =>
+    known === undefined ? rate.burst : refilled(known, rate, now()).tokens;
   const spend = (claim: Claim, count: number): void => {
     const coins = coinsOf(claim, claim.limits);
     coins.held -= count;

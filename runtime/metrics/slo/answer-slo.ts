@@ -53,7 +53,8 @@ export interface SloSources {
 /**
  * `GET /v1/metrics/slo`. Source: seed "Operational Metrics API" §2.5 and §4.5, wire "SLO".
  *
- * @throws Refusal for what the caller did wrong, `store_failed` and `store_timeout` when no store answered; the signal's
+ * @throws Refusal for what the caller did wrong, `store_failed` and `store_timeout` when no store answered; the
+ * signal's
  *   reason
  */
 export async function answerSlo(request: SloRequest, sources: SloSources): Promise<MetricsAnswer> {
@@ -91,13 +92,21 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
 }
 
 /** Callers without a token choose an environment freely: a plan that no store has anything for is not read. */
-async function narrowed(plans: readonly SloPlan[], { nowMs }: RequestContext, { environments, stores }: SloSources): Promise<readonly SloPlan[]> {
+async function narrowed(
+  plans: readonly SloPlan[],
+  { nowMs }: RequestContext,
+  { environments, stores }: SloSources,
+): Promise<readonly SloPlan[]> {
   const narrow = await Promise.all(plans.map((plan) => environments.narrow(plan, stores, nowMs)));
   return narrow.filter(({ plans: [shortest] }) => shortest !== undefined && shortest.parts.length > 0);
 }
 
 /** All callers without a token are one client, which spends only what stores have to be asked for. */
-async function admitSlo(all: readonly SloPlan[], { caller, context }: SloRequest, { doorkeeper, cache }: SloSources): Promise<Admission | undefined> {
+async function admitSlo(
+  all: readonly SloPlan[],
+  { caller, context }: SloRequest,
+  { doorkeeper, cache }: SloSources,
+): Promise<Admission | undefined> {
   const plans = caller.scopes.length === 0 ? all.filter((plan) => !cache.has(plan, context.nowMs)) : all;
   const quota = plans[0]?.plans[0]?.query.quota;
   if (quota === undefined) return undefined;

@@ -40,7 +40,13 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
   const once = createOneAtATime<Known>();
   const look = (part: PlannedPart, stores: StoreSet, nowMs: number): Promise<Known> => {
     const { held, metric, tenant } = part;
-    const key = JSON.stringify([stores.get(held.key).identity, metric.entry.metric.id, metric.entry.metric.source, tenant ?? null, part.newest]);
+    const key = JSON.stringify([
+      stores.get(held.key).identity,
+      metric.entry.metric.id,
+      metric.entry.metric.source,
+      tenant ?? null,
+      part.newest,
+    ]);
     const before = kept.get(key) ?? nothing;
     if (nowMs - before.askedAtMs < (before.failed ? failedMs : askedMs)) return Promise.resolve(before);
     return once(key, async () => {
@@ -62,7 +68,10 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
       const parts = everywhere(plan);
       const held = await Promise.all(parts.map(isHeld));
       const left = new Set(parts.flatMap(({ held: { key } }, index) => (held[index] === true ? [key] : [])));
-      return { ...plan, plans: plan.plans.map((own) => ({ ...own, parts: own.parts.filter((part) => left.has(part.held.key)) })) };
+      return {
+        ...plan,
+        plans: plan.plans.map((own) => ({ ...own, parts: own.parts.filter((part) => left.has(part.held.key)) })),
+      };
     },
   };
 }
@@ -80,11 +89,20 @@ interface Asking {
   readonly timeoutMs: number;
 }
 
-async function ask({ held, tenant, newest }: PlannedPart, stores: StoreSet, { before, nowMs, timeoutMs }: Asking): Promise<Known> {
+async function ask(
+  { held, tenant, newest }: PlannedPart,
+  stores: StoreSet,
+  { before, nowMs, timeoutMs }: Asking,
+): Promise<Known> {
   if (newest?.kind !== "timestamp") return before;
   const store = stores.get(held.key);
   const label = storeLabel(held.store, "environment");
-  const vector: Vector = { kind: "aggregate", op: "max", by: [label], of: { kind: "over", fn: "count_over_time", of: newest.of, rangeMs } };
+  const vector: Vector = {
+    kind: "aggregate",
+    op: "max",
+    by: [label],
+    of: { kind: "over", fn: "count_over_time", of: newest.of, rangeMs },
+  };
   const recent = [...before.seen].filter(([, atMs]) => nowMs - atMs < seenMs);
   try {
     const call = { signal: AbortSignal.timeout(timeoutMs), tenant, bytes: createByteBudget(bytesMax) };

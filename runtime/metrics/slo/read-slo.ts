@@ -89,7 +89,11 @@ function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOut
   return [...stores.values()].flatMap((own) => own.find(({ outcome }) => !outcome.ok) ?? own.slice(0, 1));
 }
 
-function countsOf({ slo, entry }: SloView, { query }: Plan, answers: readonly StoreAnswer[]): readonly [number, EventCounts][] {
+function countsOf(
+  { slo, entry }: SloView,
+  { query }: Plan,
+  answers: readonly StoreAnswer[],
+): readonly [number, EventCounts][] {
   const total = sumOf(answers, 1);
   // A counter without an event does not exist yet; a bucket does, so that without one the threshold is no bound.
   const singledOut = sumOf(answers, 0) ?? (entry.metric.source.kind === "ratio" ? 0 : undefined);

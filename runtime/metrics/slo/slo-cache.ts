@@ -15,7 +15,11 @@ export interface SloCache {
    *
    * @param nowMs Unix milliseconds
    */
-  get(plan: SloPlan, nowMs: number, read: () => Promise<SloReading>): { readonly hit: boolean; readonly reading: Promise<SloReading> };
+  get(
+    plan: SloPlan,
+    nowMs: number,
+    read: () => Promise<SloReading>,
+  ): { readonly hit: boolean; readonly reading: Promise<SloReading> };
 }
 
 interface Kept {
@@ -49,8 +53,8 @@ export function createSloCache(): SloCache {
 }
 
 /**
- * Everything that a reading depends on: the objective, the metric and stores as the catalog has them now, the tenant and
- * environments that are allowed, and the windows. So that a change of any of them is a miss.
+ * Everything that a reading depends on: the objective, the metric and stores as the catalog has them now, the tenant
+ * and environments that are allowed, and the windows. So that a change of any of them is a miss.
  */
 function keyOf({ view, plans }: SloPlan): string {
   const { slo, entry, grant } = view;

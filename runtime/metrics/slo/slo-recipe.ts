@@ -20,7 +20,10 @@ export function countingRecipe(metric: MetricConfig, { threshold }: SloConfig): 
   if (source.kind !== "histogram" || base.kind !== "scalar" || threshold === undefined) {
     throw new TypeError(`${metric.id} does not count events`);
   }
-  const bucket = { ...source, matchers: [...source.matchers, { label: "le", op: "Matches" as const, value: boundPattern(threshold) }] };
+  const bucket = {
+    ...source,
+    matchers: [...source.matchers, { label: "le", op: "Matches" as const, value: boundPattern(threshold) }],
+  };
   return {
     ...base,
     statistics: [

@@ -63,7 +63,10 @@ export function selectSlos(params: Parameters, caller: Caller, world: SloWorld, 
   return {
     views: wanted.flatMap((entry) => viewsOf(entry, filters, viewer, access)),
     isPublic,
-    schemaVersion: schemaVersionOf(wanted.map(({ entry }) => entry), readOne(params, "schema_version")),
+    schemaVersion: schemaVersionOf(
+      wanted.map(({ entry }) => entry),
+      readOne(params, "schema_version"),
+    ),
   };
 }
 
@@ -82,7 +85,8 @@ function readIsolation(params: Parameters): Filters {
 
 /** Everybody: one tenant, no roles, so nothing that is sensitive. */
 function publicViewer(tenant: string | undefined): Caller {
-  if (tenant === undefined) throw refuseField("tenant_required", "tenant", "without a token, name the tenant with tenant=");
+  if (tenant === undefined)
+    throw refuseField("tenant_required", "tenant", "without a token, name the tenant with tenant=");
   const all = { regions: ["*"], environments: ["*"], metrics: ["*"] };
   return { client: "public", tenants: [tenant], ...all, roles: [], scopes: [publicReadScope] };
 }
@@ -98,8 +102,8 @@ function requireRegion(filters: Filters, { regions }: Access): void {
 }
 
 /**
- * One view over all regions where the metric may be read over them at once, else one for each. None where no store of the
- * metric is in what was asked and is allowed, or where a region's stores count increases by different rules.
+ * One view over all regions where the metric may be read over them at once, else one for each. None where no store of
+ * the metric is in what was asked and is allowed, or where a region's stores count increases by different rules.
  */
 function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Access): readonly SloView[] {
   const stores = storesOf(entry, filters, access);
@@ -121,7 +125,11 @@ function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readon
   return entry.stores.filter(({ store }) => {
     const isInRegion = store.region === (region ?? store.region) && allows(access.regions, store.region);
     if (store.environment === undefined) return isInRegion;
-    return isInRegion && store.environment === (environment ?? store.environment) && allows(access.environments, store.environment);
+    return (
+      isInRegion &&
+      store.environment === (environment ?? store.environment) &&
+      allows(access.environments, store.environment)
+    );
   });
 }
 

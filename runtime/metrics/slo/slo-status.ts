@@ -38,7 +38,11 @@ export interface SloAssessment {
   /** Share of good events; undefined without events. */
   readonly sli: number | undefined;
   /** Shares of all events: those that may be bad, those that were, and what is left, below 0 once it is overspent. */
-  readonly budget: { readonly total: number; readonly spent: number | undefined; readonly remaining: number | undefined };
+  readonly budget: {
+    readonly total: number;
+    readonly spent: number | undefined;
+    readonly remaining: number | undefined;
+  };
   /** The fastest first. */
   readonly burns: readonly TierBurn[];
   readonly status: SloStatus;
@@ -68,7 +72,8 @@ function statusOf(
   burns: readonly TierBurn[],
 ): SloStatus {
   if (events === undefined || remaining === undefined || events.total < slo.minimumEvents) return "insufficient_data";
-  const fires = (severity: BurnTier["severity"]): boolean => burns.some((burn) => burn.severity === severity && isFiring(burn));
+  const fires = (severity: BurnTier["severity"]): boolean =>
+    burns.some((burn) => burn.severity === severity && isFiring(burn));
   if (remaining <= 0 || fires("page")) return "critical";
   if (fires("ticket")) return "increasing";
   return burns.some((burn) => isAbove(burn, burn.longRate)) ? "recovering" : "ok";

@@ -26,8 +26,8 @@ export function sloSeconds({ windowDays }: SloConfig): number {
 }
 
 /**
- * The tiers of an objective, the fastest first. Windows are in proportion to the objective's own, so that each tier fires
- * at the same share of the error budget; none is shorter than what the metric can be read over.
+ * The tiers of an objective, the fastest first. Windows are in proportion to the objective's own, so that each tier
+ * fires at the same share of the error budget; none is shorter than what the metric can be read over.
  *
  * @param stepSecondsMin smallest window of the metric
  */

@@ -67,10 +67,10 @@ const rateForm = /^\d{1,9}$/u;
 const granted: Consent = {};
 
 /**
- * Asks endpoints for their consent before the first delivery, one request at a time for each of their URLs. The answer lasts
- * as long as the partner's resource and its secrets stay the same, an hour at most; a refusal half a minute.
- * Source: CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by `WebHook-Request-Callback`
- * is not offered).
+ * Asks endpoints for their consent before the first delivery, one request at a time for each of their URLs. The answer
+ * lasts as long as the partner's resource and its secrets stay the same, an hour at most; a refusal half a minute.
+ * Source: CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by
+ * `WebHook-Request-Callback` is not offered).
  */
 export function createConsents(deps: ConsentDeps): Consents {
   const known = new BoundedMap<string, Known>(keptMax);
@@ -105,16 +105,18 @@ export function createConsents(deps: ConsentDeps): Consents {
 
 function saidNow(before: Said | undefined, url: string, { failure }: Consent, nowMs: number): Said {
   const others = [...(before?.failures ?? [])].filter(([other]) => other !== url);
-  const all: readonly (readonly [string, FailureOutcome])[] = failure === undefined ? others : [[url, failure], ...others];
+  const all: readonly (readonly [string, FailureOutcome])[] =
+    failure === undefined ? others : [[url, failure], ...others];
   const failures = new Map(all.slice(0, failuresMax));
-  const isSame = before !== undefined && (before.failures.size > 0) === (failures.size > 0);
+  const isSame = before !== undefined && before.failures.size > 0 === failures.size > 0;
   return { failures, sinceMs: isSame ? before.sinceMs : nowMs };
 }
 
 /** The rate that is asked for is that of the partner's own limit, if it has one. Source: ibid. §4.1. */
 function ask({ sender, tokens, origin, version }: ConsentDeps, partner: Partner, url: URL): Promise<Outcome> {
   const { endpoint, delivery, networks } = partner.config;
-  const rate = delivery.rate === undefined ? undefined : Math.max(1, Math.floor(delivery.rate.perSecond * secondsPerMinute));
+  const rate =
+    delivery.rate === undefined ? undefined : Math.max(1, Math.floor(delivery.rate.perSecond * secondsPerMinute));
   const headers = {
     ...endpoint.headers,
     "WebHook-Request-Origin": origin,
@@ -123,7 +125,14 @@ function ask({ sender, tokens, origin, version }: ConsentDeps, partner: Partner,
     "Accept-Encoding": "identity",
   };
   const body = new Uint8Array();
-  return sendAuthorized({ sender, tokens }, partner, { method: "OPTIONS", url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
+  return sendAuthorized({ sender, tokens }, partner, {
+    method: "OPTIONS",
+    url,
+    headers,
+    body,
+    timeoutMs: endpoint.timeoutMs,
+    networks,
+  });
 }
 
 function consentIn(outcome: Outcome, origin: string): Consent {
@@ -133,7 +142,14 @@ function consentIn(outcome: Outcome, origin: string): Consent {
   const rate = outcome.headers["webhook-allowed-rate"]?.trim() ?? "*";
   const why = refusalIn(outcome, origin) ?? rateFault(rate);
   if (why !== undefined) {
-    return { failure: { kind: "failure", reason: "consent", detail: `the endpoint does not consent: ${why}`, timings: outcome.timings } };
+    return {
+      failure: {
+        kind: "failure",
+        reason: "consent",
+        detail: `the endpoint does not consent: ${why}`,
+        timings: outcome.timings,
+      },
+    };
   }
   return rate === "*" ? granted : { perMinute: Number(rate) };
 }
@@ -147,7 +163,9 @@ function refusalIn({ status, headers }: ResponseOutcome, origin: string): string
   if (allowed === undefined) {
     return "no WebHook-Allowed-Origin";
   }
-  return allowed === "*" || allowed === origin.toLowerCase() ? undefined : "WebHook-Allowed-Origin names another origin";
+  return allowed === "*" || allowed === origin.toLowerCase()
+    ? undefined
+    : "WebHook-Allowed-Origin names another origin";
 }
 
 function rateFault(rate: string): string | undefined {

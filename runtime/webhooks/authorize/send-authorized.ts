@@ -6,8 +6,8 @@ import type { TokenRequest, Tokens } from "./tokens.ts";
 const unauthorized = 401;
 
 /**
- * Sends a request with what the endpoint of the partner wants besides the signature: its TLS identity and a token. A token
- * that is answered 401 is fetched anew and the request sent again, once. Never rejects.
+ * Sends a request with what the endpoint of the partner wants besides the signature: its TLS identity and a token. A
+ * token that is answered 401 is fetched anew and the request sent again, once. Never rejects.
  */
 export async function sendAuthorized(
   { sender, tokens }: { readonly sender: Sender; readonly tokens: Tokens },
@@ -27,7 +27,12 @@ export async function sendAuthorized(
   return sendWithToken(sender, tokens, asked, identified);
 }
 
-async function sendWithToken(sender: Sender, tokens: Tokens, asked: TokenRequest, request: SendRequest): Promise<Outcome> {
+async function sendWithToken(
+  sender: Sender,
+  tokens: Tokens,
+  asked: TokenRequest,
+  request: SendRequest,
+): Promise<Outcome> {
   const authorization = await tokens.authorize(asked);
   if (authorization.failure !== undefined) {
     return authorization.failure;
@@ -35,7 +40,10 @@ async function sendWithToken(sender: Sender, tokens: Tokens, asked: TokenRequest
   return sender.send({ ...request, headers: { ...request.headers, ...authorization.headers } });
 }
 
-function tokenRequestOf({ config, clientSecret, fingerprint, tls }: Partner, { method = "POST", url, networks, timeoutMs }: SendRequest): TokenRequest | undefined {
+function tokenRequestOf(
+  { config, clientSecret, fingerprint, tls }: Partner,
+  { method = "POST", url, networks, timeoutMs }: SendRequest,
+): TokenRequest | undefined {
   const { oauth2 } = config.endpoint;
   if (oauth2 === undefined || clientSecret === undefined) {
     return undefined;

@@ -103,7 +103,8 @@ interface FetchDeps {
 async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token | FailureOutcome> {
   const first = await ask(deps, request, undefined);
   const nonce = first.kind === "response" ? first.headers["dpop-nonce"] : undefined;
-  const isNonceAsked = request.oauth2.dpop === true && first.kind === "response" && nonceAskedStatuses.has(first.status);
+  const isNonceAsked =
+    request.oauth2.dpop === true && first.kind === "response" && nonceAskedStatuses.has(first.status);
   const outcome = isNonceAsked && nonce !== undefined ? await ask(deps, request, nonce) : first;
   return tokenOf(outcome, deps.now()) ?? noToken(outcome);
 }
@@ -141,7 +142,9 @@ function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
     const { access_token: value, expires_in: seconds } = JSON.parse(outcome.body) as Readonly<Record<string, unknown>>;
     const lifeMs = Math.min(typeof seconds === "number" && seconds > 0 ? seconds * secondMs : lifeMsDefault, lifeMsMax);
     // One that ends within the leeway serves the request at hand.
-    return typeof value === "string" && tokenForm.test(value) ? { value, endsAtMs: nowMs + lifeMs - leewayMs } : undefined;
+    return typeof value === "string" && tokenForm.test(value)
+      ? { value, endsAtMs: nowMs + lifeMs - leewayMs }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -5,8 +5,8 @@ import type { Log, SettledDelivery } from "../delivery-context.ts";
 const patienceMs = 5_000;
 
 /**
- * Counts the ends of deliveries that belong to a replay. A count that cannot be stored holds no delivery up for longer than
- * its patience: the figure is then too low. Never rejects.
+ * Counts the ends of deliveries that belong to a replay. A count that cannot be stored holds no delivery up for longer
+ * than its patience: the figure is then too low. Never rejects.
  */
 export function createSettledCounter(
   replays: ReplaysStream,

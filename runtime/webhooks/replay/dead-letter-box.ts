@@ -58,7 +58,9 @@ export interface AckAnswer {
 export interface DeadLetterBox {
   /** Oldest first. @throws Refusal `partner_not_found` */
   list(query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage>;
-  /** Closes what was handled by hand. @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found` */
+  /**
+   * Closes what was handled by hand. @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
+   */
   ack(body: Uint8Array, caller: ReplayCaller): Promise<AckAnswer>;
 }
 
@@ -79,7 +81,11 @@ export function createDeadLetterBox(deps: DeadLetterDeps): DeadLetterBox {
   };
 }
 
-async function listLetters(deps: DeadLetterDeps, query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage> {
+async function listLetters(
+  deps: DeadLetterDeps,
+  query: DeadLetterQuery,
+  caller: ReplayCaller,
+): Promise<DeadLetterPage> {
   const { tenants } = caller;
   const label = query.partner;
   const tokens = await tokensOf(deps, query, caller);
@@ -141,7 +147,11 @@ async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: Re
 }
 
 /** A token for every tenant names none: then the stored event tells, or the request. */
-async function tenantsOf(deps: DeadLetterDeps, { eventId, tenant }: AckRequest, caller: ReplayCaller): Promise<readonly string[]> {
+async function tenantsOf(
+  deps: DeadLetterDeps,
+  { eventId, tenant }: AckRequest,
+  caller: ReplayCaller,
+): Promise<readonly string[]> {
   const { tenants } = caller;
   if (tenant !== undefined) {
     if (!mayName(tenants, tenant)) {
@@ -184,9 +194,19 @@ async function keepNote(
   { client }: ReplayCaller,
 ): Promise<void> {
   const at = new Date(now()).toISOString();
-  const text: HandledNote = { kind: "handled", did, generation, at, by: client, ...(note === undefined ? {} : { note }) };
+  const text: HandledNote = {
+    kind: "handled",
+    did,
+    generation,
+    at,
+    by: client,
+    ...(note === undefined ? {} : { note }),
+  };
   const answer = await attempts.append(tenant, eventHash(eventId), JSON.stringify(text));
   if (answer.kind === "refused") {
-    throw new Refusal("events_unavailable", "The acknowledgement cannot be stored now", { cause: answer.detail, retryAfterSeconds: 1 });
+    throw new Refusal("events_unavailable", "The acknowledgement cannot be stored now", {
+      cause: answer.detail,
+      retryAfterSeconds: 1,
+    });
   }
 }

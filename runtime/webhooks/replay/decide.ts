@@ -71,5 +71,10 @@ export function decideReplay(candidate: ReplayCandidate, past: DeliveryPast): Re
 export function hasFailed({ attempts, live, handled }: DeliveryPast): boolean {
   const ordered = attempts.toSorted(compareAttempts);
   const last = ordered.at(-1);
-  return last !== undefined && live.length === 0 && failedKinds.has(lastSettlement(ordered)?.kind) && !isHandled(last, handled);
+  return (
+    last !== undefined &&
+    live.length === 0 &&
+    failedKinds.has(lastSettlement(ordered)?.kind) &&
+    !isHandled(last, handled)
+  );
 }

@@ -96,14 +96,24 @@ async function readWindow(
   const isInside = ({ seq, storedAtMs }: StoredMessage): boolean => storedAtMs < toMs && seq < beforeSeq;
   const inside = messages.filter((message) => isInside(message) && message.storedAtMs >= fromMs);
   return {
-    units: unitsOf(deps, job, inside.flatMap((message) => readEvent(message) ?? []), routedUpTo),
+    units: unitsOf(
+      deps,
+      job,
+      inside.flatMap((message) => readEvent(message) ?? []),
+      routedUpTo,
+    ),
     missing: 0,
     cursor: (messages.at(-1)?.seq ?? job.cursor) + 1,
     isEnd: messages.length === 0 || !messages.every(isInside),
   };
 }
 
-function unitsOf(deps: ReadDeps, job: Place, events: readonly StoredEvent[], routedUpTo: number): readonly ReplayUnit[] {
+function unitsOf(
+  deps: ReadDeps,
+  job: Place,
+  events: readonly StoredEvent[],
+  routedUpTo: number,
+): readonly ReplayUnit[] {
   const matches = matcherOf(job);
   const named = new Set(job.filter.partners);
   const meant = deps.partners().filter(({ label }) => named.size === 0 || named.has(label));
@@ -126,7 +136,11 @@ async function readLetterChunk(
 ): Promise<ReplayChunk> {
   const partner = deps.partners().find(({ token }) => token === source.partner);
   const tokens = partner === undefined ? [source.partner] : letterTokens(partner);
-  const messages = await readLetters(deps.deadLetters, tokens, { reason: source.reason, fromSeq: job.cursor, countMax });
+  const messages = await readLetters(deps.deadLetters, tokens, {
+    reason: source.reason,
+    fromSeq: job.cursor,
+    countMax,
+  });
   const meant = messages.filter(({ seq }) => seq <= source.lastSeq);
   const matches = matcherOf(job);
   const letters = meant.flatMap((message) => letterUnit(message, partner) ?? []);
@@ -178,5 +192,7 @@ function matcherOf({ filter, tenants }: Pick<ReplaySpec, "filter" | "tenants">):
 
 /** To a caller who is narrowed to partners, an event that none of them wants is like none. */
 function isVisible(deps: ReadDeps, job: Place, event: StoredEvent): boolean {
-  return !isNarrowed(job) || deps.partners().some((partner) => mayNamePartner(job, partner.label) && partner.wants(event));
+  return (
+    !isNarrowed(job) || deps.partners().some((partner) => mayNamePartner(job, partner.label) && partner.wants(event))
+  );
 }

@@ -20,12 +20,16 @@ export function mayReadReplay(job: ReplayJob, caller: ReplayCaller): boolean {
 }
 
 /**
- * What a replay of this caller may concern. The filter itself names only partners that the caller may see, so that a pod of an
- * earlier version that runs the replay keeps to them too.
+ * What a replay of this caller may concern. The filter itself names only partners that the caller may see, so that a
+ * pod of an earlier version that runs the replay keeps to them too.
  */
-export function accessOf(caller: ReplayCaller, filter: ReplayFilter): Pick<ReplaySpec, "filter" | "tenants" | "partners"> {
+export function accessOf(
+  caller: ReplayCaller,
+  filter: ReplayFilter,
+): Pick<ReplaySpec, "filter" | "tenants" | "partners"> {
   const tenants = [...new Set(caller.tenants)];
   if (!isNarrowed(caller)) return { filter, tenants };
-  const named = filter.partners.length === 0 ? caller.partners : filter.partners.filter((label) => mayNamePartner(caller, label));
+  const named =
+    filter.partners.length === 0 ? caller.partners : filter.partners.filter((label) => mayNamePartner(caller, label));
   return { filter: { ...filter, partners: named.length === 0 ? [nobody] : named }, tenants, ...partnersOf(caller) };
 }

@@ -89,7 +89,9 @@ export function isOver({ status }: Pick<ReplayJob, "status">): boolean {
 
 /** Adds one to some of the figures. */
 export function tallied(tally: ReplayTally, ...names: readonly (keyof ReplayTally)[]): ReplayTally {
-  return Object.fromEntries(Object.entries(tally).map(([name, count]) => [name, count + Number(names.includes(name as keyof ReplayTally))])) as unknown as ReplayTally;
+  return Object.fromEntries(
+    Object.entries(tally).map(([name, count]) => [name, count + Number(names.includes(name as keyof ReplayTally))]),
+  ) as unknown as ReplayTally;
 }
 
 /** Both together. */

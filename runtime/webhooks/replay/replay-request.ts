@@ -60,8 +60,10 @@ const text =
   (value): value is string =>
     typeof value === "string" && form.test(value);
 const isFlag: Check<boolean> = (value): value is boolean => typeof value === "boolean";
-const isNote: Check<string> = (value): value is string => typeof value === "string" && value.length <= noteCharactersMax;
-const isRate: Check<number> = (value): value is number => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= ratePerSecondMax;
+const isNote: Check<string> = (value): value is string =>
+  typeof value === "string" && value.length <= noteCharactersMax;
+const isRate: Check<number> = (value): value is number =>
+  Number.isInteger(value) && Number(value) >= 1 && Number(value) <= ratePerSecondMax;
 const isTime: Check<string> = (value): value is string => isMoment(value, forms.time);
 const list =
   (item: Check<string>, countMax: number, countMin = 0): Check<readonly string[]> =>

@@ -7,7 +7,9 @@ export interface ReplayStore {
   save(job: ReplayJob): Promise<void>;
   /** @throws Unanswered */
   get(id: string): Promise<ReplayJob | undefined>;
-  /** Says that nothing more shall be done for it; kept apart, since only the pod that runs it writes the replay itself. */
+  /**
+   * Says that nothing more shall be done for it; kept apart, since only the pod that runs it writes the replay itself.
+   */
   cancel(id: string): Promise<void>;
   isCancelled(id: string): Promise<boolean>;
   /** Forgets it. */
@@ -34,7 +36,9 @@ export function createReplayStore(bucket: Bucket): ReplayStore {
     },
     list: async () => {
       const entries = await bucket.list();
-      const jobs = entries.filter(({ key }) => key.startsWith(jobPrefix)).map(({ value }) => JSON.parse(value) as ReplayJob);
+      const jobs = entries
+        .filter(({ key }) => key.startsWith(jobPrefix))
+        .map(({ value }) => JSON.parse(value) as ReplayJob);
       const cancels = entries.filter(({ key }) => key.startsWith(cancelPrefix));
       return { jobs, cancelled: new Set(cancels.map(({ key }) => key.slice(cancelPrefix.length))) };
     },

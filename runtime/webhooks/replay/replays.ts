@@ -126,7 +126,13 @@ function newJob(spec: ReplaySpec, nowMs: number): ReplayJob {
 }
 
 function specOf(
-  { types, partners, onlyFailed, ratePerSecond, force }: Pick<ReplayRequest, "types" | "partners" | "onlyFailed" | "ratePerSecond" | "force">,
+  {
+    types,
+    partners,
+    onlyFailed,
+    ratePerSecond,
+    force,
+  }: Pick<ReplayRequest, "types" | "partners" | "onlyFailed" | "ratePerSecond" | "force">,
   source: ReplaySource,
   caller: ReplayCaller,
 ): ReplaySpec {
@@ -151,7 +157,12 @@ async function sourceOf(deps: ReplaysDeps, request: ReplayRequest, caller: Repla
   };
 }
 
-async function seqOf(deps: ReplaysDeps, field: string, eventId: string | undefined, caller: ReplayCaller): Promise<number | undefined> {
+async function seqOf(
+  deps: ReplaysDeps,
+  field: string,
+  eventId: string | undefined,
+  caller: ReplayCaller,
+): Promise<number | undefined> {
   if (eventId === undefined) {
     return undefined;
   }
@@ -166,7 +177,9 @@ async function makeRoom(store: ReplayStore): Promise<void> {
   const { jobs, cancelled } = await store.list();
   const open = jobs.filter((job) => !isOver(job) && !cancelled.has(job.id));
   if (open.length >= openReplaysMax) {
-    throw new Refusal("too_many_requests", `${openReplaysMax} replays are under way`, { retryAfterSeconds: busySeconds });
+    throw new Refusal("too_many_requests", `${openReplaysMax} replays are under way`, {
+      retryAfterSeconds: busySeconds,
+    });
   }
   const over = jobs.filter(isOver).toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
   const surplus = Math.max(0, jobs.length + 1 - keptReplaysMax);
@@ -186,7 +199,10 @@ async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunAnswer> {
   return { dry_run: true, matched, in_progress: inProgress, too_old: tooOld, missing, complete: isEnd };
 }
 
-async function answerOf({ replays }: ReplayDeps, { id, status, createdAt, tally, detail }: ReplayJob): Promise<ReplayAnswer> {
+async function answerOf(
+  { replays }: ReplayDeps,
+  { id, status, createdAt, tally, detail }: ReplayJob,
+): Promise<ReplayAnswer> {
   // Of one that is queued there is none: a count that nobody waits for would end the process when it fails.
   const counted = status === "queued" ? [] : replayMarks;
   const [published = 0, delivered = 0, failed = 0] = await Promise.all(counted.map((mark) => replays.count(id, mark)));

@@ -34,7 +34,9 @@ export async function runChunk(
   let tally: ReplayTally = { ...noTally, missing };
   let published = 0;
   for (let start = 0; start < units.length; start += unitsAtOnceMax) {
-    const kinds = await Promise.all(units.slice(start, start + unitsAtOnceMax).map((unit) => replayOne(deps, job, unit)));
+    const kinds = await Promise.all(
+      units.slice(start, start + unitsAtOnceMax).map((unit) => replayOne(deps, job, unit)),
+    );
     tally = kinds.map(tallyOf).reduce(sumOf, tally);
     published += kinds.filter((kind) => kind === "publish").length;
   }
@@ -42,7 +44,11 @@ export async function runChunk(
 }
 
 /** What a part would come to, without doing anything. */
-export async function countChunk(deps: ReplayDeps, job: ReplayJob, { units, missing }: ReplayChunk): Promise<ReplayTally> {
+export async function countChunk(
+  deps: ReplayDeps,
+  job: ReplayJob,
+  { units, missing }: ReplayChunk,
+): Promise<ReplayTally> {
   let tally: ReplayTally = { ...noTally, missing };
   for (let start = 0; start < units.length; start += unitsAtOnceMax) {
     const some = units.slice(start, start + unitsAtOnceMax);
@@ -75,7 +81,11 @@ async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promi
   return decideReplay(candidateOf(deps, job, unit), await readPastOf(deps, unit));
 }
 
-function candidateOf({ now }: ReplayDeps, job: ReplayJob, { letter, acceptedAtMs, partner }: ReplayUnit): ReplayCandidate {
+function candidateOf(
+  { now }: ReplayDeps,
+  job: ReplayJob,
+  { letter, acceptedAtMs, partner }: ReplayUnit,
+): ReplayCandidate {
   return {
     replayId: job.id,
     onlyFailed: job.filter.onlyFailed,
@@ -94,7 +104,8 @@ async function readPastOf(deps: ReplayDeps, { did, partner, tenant, eventId }: R
   const stored = await untilAnswered(() => deps.attempts.read(tenant, eventHash(eventId)), { signal });
   const attempts = parseAttempts(stored);
   const { namespace, name } = partner.config;
-  const isOfName = (attempt: AttemptRecord): boolean => attempt.partner.namespace === namespace && attempt.partner.name === name;
+  const isOfName = (attempt: AttemptRecord): boolean =>
+    attempt.partner.namespace === namespace && attempt.partner.name === name;
   return {
     live: live.map(readItem).filter((item) => item !== undefined),
     attempts: attempts.filter((attempt) => attempt.did === did),
@@ -108,10 +119,16 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
     const decision = await decide(deps, job, unit);
     if (decision.kind === "publish") {
       const item = itemOf(deps, job, unit, decision, hop);
-      const answer = await untilAnswered(() => deps.deliveries.publishFirst(itemMessage(item, unit.partner.lane, unit.body)), { signal: deps.ending });
+      const answer = await untilAnswered(
+        () => deps.deliveries.publishFirst(itemMessage(item, unit.partner.lane, unit.body)),
+        { signal: deps.ending },
+      );
       if (answer.kind === "refused") {
         const isFinal = answer.code === tooLargeCode;
-        throw new ReplayFault(`JetStream refuses the delivery of event ${unit.eventId} to ${unit.partner.label}: ${answer.detail}`, isFinal);
+        throw new ReplayFault(
+          `JetStream refuses the delivery of event ${unit.eventId} to ${unit.partner.label}: ${answer.detail}`,
+          isFinal,
+        );
       }
       if (answer.kind !== "stored") {
         // Another replay was first, or the id was used and nothing of it is left: the next look tells.
@@ -123,7 +140,10 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
     }
     return decision.kind;
   }
-  throw new ReplayFault(`the delivery of event ${unit.eventId} to ${unit.partner.label} is changed by others again and again`, false);
+  throw new ReplayFault(
+    `the delivery of event ${unit.eventId} to ${unit.partner.label} is changed by others again and again`,
+    false,
+  );
 }
 
 function itemOf(

@@ -78,7 +78,13 @@ function afterPart(job: ReplayJob, { cursor, isEnd }: ReplayChunk, tally: Replay
 }
 
 /** Keeps that a part failed, tells it once, and pauses; the next turns of the replay begin later and later. */
-async function pauseAfter(deps: ReplayDeps, store: ReplayStore, job: ReplayJob, allowance: Allowance, error: unknown): Promise<void> {
+async function pauseAfter(
+  deps: ReplayDeps,
+  store: ReplayStore,
+  job: ReplayJob,
+  allowance: Allowance,
+  error: unknown,
+): Promise<void> {
   allowance.failures += 1;
   allowance.restsUntilMs = performance.now() + pauseAfterFailures(allowance.failures);
   const next = afterFailure(job, error, deps.now());

@@ -17,8 +17,8 @@ export interface RecipientTold {
 type TellDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
 
 /**
- * Tells the recipient's `/webhooks/ack`, once and signed like a delivery, that an event was handled by hand; null when the
- * partner has no such endpoint. Source: seed "Webhook Event Delivery" §4.3.
+ * Tells the recipient's `/webhooks/ack`, once and signed like a delivery, that an event was handled by hand; null when
+ * the partner has no such endpoint. Source: seed "Webhook Event Delivery" §4.3.
  */
 export async function tellRecipient(
   context: TellDeps,
@@ -35,7 +35,11 @@ export async function tellRecipient(
     return null;
   }
   const url = new URL(endpoint.ackUrl);
-  const text = { event_id: eventId, handled_at: new Date(sentAtMs).toISOString(), ...(note === undefined ? {} : { note }) };
+  const text = {
+    event_id: eventId,
+    handled_at: new Date(sentAtMs).toISOString(),
+    ...(note === undefined ? {} : { note }),
+  };
   const body = Buffer.from(JSON.stringify(text));
   const headers = deliveryHeaders(signing.scheme, {
     keys,
@@ -48,6 +52,14 @@ export async function tellRecipient(
     version,
     endpointHeaders: endpoint.headers,
   });
-  const outcome = await sendAuthorized(context, partner, { url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
-  return outcome.kind === "response" ? { status: outcome.status, error: null } : { status: null, error: outcomeCode(outcome) };
+  const outcome = await sendAuthorized(context, partner, {
+    url,
+    headers,
+    body,
+    timeoutMs: endpoint.timeoutMs,
+    networks,
+  });
+  return outcome.kind === "response"
+    ? { status: outcome.status, error: null }
+    : { status: null, error: outcomeCode(outcome) };
 }

@@ -16,7 +16,9 @@ export function signBytes(privateKey: KeyObject, data: Uint8Array): Buffer {
   return sign(digestFor(privateKey), data, { key: privateKey, dsaEncoding });
 }
 
-/** Whether a signature is by the key; no signature makes this throw. @throws TypeError for a key that no scheme knows */
+/**
+ * Whether a signature is by the key; no signature makes this throw. @throws TypeError for a key that no scheme knows
+ */
 export function isSignedBy(publicKey: KeyObject, data: Uint8Array, signature: Uint8Array): boolean {
   return verify(digestFor(publicKey), data, { key: publicKey, dsaEncoding }, signature);
 }

@@ -51,8 +51,8 @@ export function hmacV1Signatures(keys: readonly SigningKey[], parts: SignedParts
 }
 
 /**
- * Verifies a HmacV1 request against every key in force, old and new. One signature that matches is enough. The window is
- * judged first, since it costs nothing; the comparison takes the same time for every signature and every key.
+ * Verifies a HmacV1 request against every key in force, old and new. One signature that matches is enough. The window
+ * is judged first, since it costs nothing; the comparison takes the same time for every signature and every key.
  */
 export function verifyHmacV1(
   keys: readonly VerificationKey[],

@@ -38,11 +38,17 @@ export function publicJwkOf(key: KeyObject): PublicJwk | undefined {
 }
 
 /** The public halves of keys that sign; shared keys have none. */
-export function publicKeySet(signers: readonly { readonly algorithm: string; readonly privateKey?: KeyObject }[]): PublicKeySet {
-  return { keys: signers.flatMap(({ privateKey }) => (privateKey === undefined ? [] : (publicJwkOf(privateKey) ?? []))) };
+export function publicKeySet(
+  signers: readonly { readonly algorithm: string; readonly privateKey?: KeyObject }[],
+): PublicKeySet {
+  return {
+    keys: signers.flatMap(({ privateKey }) => (privateKey === undefined ? [] : (publicJwkOf(privateKey) ?? []))),
+  };
 }
 
-/** SHA-256 thumbprint of a public key, base64url: the same for the same key, wherever it is stored. Source: RFC 7638 §3. */
+/**
+ * SHA-256 thumbprint of a public key, base64url: the same for the same key, wherever it is stored. Source: RFC 7638 §3.
+ */
 export function thumbprintOf(publicKey: KeyObject): string {
   const { crv, kty, x, y } = publicKey.export({ format: "jwk" });
   // The required members, in lexicographic order.
@@ -50,11 +56,15 @@ export function thumbprintOf(publicKey: KeyObject): string {
 }
 
 /** The keys of a set that schemes know, by their `kid`; others are left out. */
-export function publicKeysOf(set: { readonly keys: readonly object[] }): readonly { readonly id: string; readonly publicKey: KeyObject }[] {
+export function publicKeysOf(set: {
+  readonly keys: readonly object[];
+}): readonly { readonly id: string; readonly publicKey: KeyObject }[] {
   return set.keys.flatMap((jwk) => {
     const { kid } = jwk as { readonly kid?: unknown };
     const publicKey = readKey(jwk as JsonWebKey);
-    return typeof kid === "string" && publicKey !== undefined && algorithmOf(publicKey) !== undefined ? [{ id: kid, publicKey }] : [];
+    return typeof kid === "string" && publicKey !== undefined && algorithmOf(publicKey) !== undefined
+      ? [{ id: kid, publicKey }]
+      : [];
   });
 }
 

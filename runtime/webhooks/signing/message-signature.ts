@@ -17,7 +17,10 @@ import {
 export interface MessageParts {
   readonly method: string;
   readonly url: URL;
-  /** Headers of the attempt besides those that this scheme adds, in any case; {@link coveredHeaders} of them are covered. */
+  /**
+   * Headers of the attempt besides those that this scheme adds, in any case; {@link coveredHeaders} of them are
+   * covered.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** Unix milliseconds. */
@@ -61,10 +64,13 @@ export function contentDigest(body: Uint8Array): string {
 }
 
 /**
- * `Content-Digest`, `Signature-Input` and `Signature`, with one signature for each private key: `sig1` is by the newest key,
- * and so on. Source: RFC 9421 §3.1 and §4.
+ * `Content-Digest`, `Signature-Input` and `Signature`, with one signature for each private key: `sig1` is by the newest
+ * key, and so on. Source: RFC 9421 §3.1 and §4.
  */
-export function messageSignatureHeaders(keys: readonly SigningKey[], parts: MessageParts): Readonly<Record<string, string>> {
+export function messageSignatureHeaders(
+  keys: readonly SigningKey[],
+  parts: MessageParts,
+): Readonly<Record<string, string>> {
   const digest = contentDigest(parts.body);
   const components = componentsOf(parts, digest);
   const names = components.map(([name]) => quoted(name)).join(" ");

@@ -14,8 +14,8 @@ export const publishedKeysSecondsMax = 60;
 const secondMs = 1_000;
 
 /**
- * The public halves of the keys that sign, will sign, or signed and have not reached their `notAfter`. A copy of the list
- * ends with the first `notAfter` in it. Source: RFC 9111 §5.2.2.1.
+ * The public halves of the keys that sign, will sign, or signed and have not reached their `notAfter`. A copy of the
+ * list ends with the first `notAfter` in it. Source: RFC 9111 §5.2.2.1.
  */
 export function publishedKeys(signers: readonly Signer[], nowMs: number): PublishedKeys {
   const inForce = signers.filter((signer) => isInForce(signer, nowMs));

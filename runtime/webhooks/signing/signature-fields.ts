@@ -1,6 +1,6 @@
 /**
- * The part of Structured Field Values that signatures need: dictionaries of inner lists of strings, and of byte sequences.
- * Anything else makes the whole field malformed. Source: RFC 9651 §4.2, RFC 9421 §4.
+ * The part of Structured Field Values that signatures need: dictionaries of inner lists of strings, and of byte
+ * sequences. Anything else makes the whole field malformed. Source: RFC 9651 §4.2, RFC 9421 §4.
  */
 
 /** One member of `Signature-Input`. */
@@ -18,7 +18,10 @@ const fieldCharactersMax = 8_192;
 const labelForm = String.raw`(?<label>[a-z*][a-z0-9_.*-]*)=`;
 const stringForm = String.raw`"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"`;
 const parameterForm = String.raw`;[ ]*[a-z*][a-z0-9_.*-]*=(?:-?\d{1,15}|${stringForm})`;
-const inputForm = new RegExp(`${labelForm}(?<text>\\([ ]*(?:${stringForm}(?:[ ]+${stringForm})*)?[ ]*\\)(?:${parameterForm})*)`, "uy");
+const inputForm = new RegExp(
+  `${labelForm}(?<text>\\([ ]*(?:${stringForm}(?:[ ]+${stringForm})*)?[ ]*\\)(?:${parameterForm})*)`,
+  "uy",
+);
 const bytesForm = new RegExp(`${labelForm}:(?<base64>[A-Za-z0-9+/]*={0,2}):(?:${parameterForm})*`, "uy");
 const strings = new RegExp(stringForm, "gu");
 const parameters = /;[ ]*(?<name>[a-z*][a-z0-9_.*-]*)=(?<value>-?\d{1,15}|"(?:[^"\\]|\\["\\])*")/gu;
@@ -32,7 +35,10 @@ export function parseSignatureInputs(field: string): readonly SignatureInput[] |
   });
 }
 
-/** Byte sequences of a dictionary by label, as in `Signature` and `Content-Digest`; undefined when the field is malformed. */
+/**
+ * Byte sequences of a dictionary by label, as in `Signature` and `Content-Digest`; undefined when the field is
+ * malformed.
+ */
 export function parseByteSequences(field: string): ReadonlyMap<string, Buffer> | undefined {
   const found = members(field, bytesForm);
   return found && new Map(found.map(({ label = "", base64 = "" }) => [label, Buffer.from(base64, "base64")]));
@@ -61,7 +67,9 @@ function members(field: string, form: RegExp): readonly Readonly<Record<string, 
   return new Set(found.map(({ label }) => label)).size === found.length ? found : undefined;
 }
 
-/** Where the next member has to be, which fails at the end of the field or without a comma; undefined when all was read. */
+/**
+ * Where the next member has to be, which fails at the end of the field or without a comma; undefined when all was read.
+ */
 function afterComma(field: string, end: number): number | undefined {
   return end === field.length ? undefined : end + (matchAt(comma, field, end)?.[0].length ?? field.length);
 }

@@ -16,8 +16,9 @@ export interface SignerConfig {
 }
 
 /**
- * The keys of a partner in their order, ready to sign. `material` holds their bytes in base64. A key without bytes, or with
- * bytes that are no key of the scheme, is left out; without the first there are none, since it has to sign everything.
+ * The keys of a partner in their order, ready to sign. `material` holds their bytes in base64. A key without bytes, or
+ * with bytes that are no key of the scheme, is left out; without the first there are none, since it has to sign
+ * everything.
  */
 export function readSigners(
   scheme: SigningScheme,
@@ -34,7 +35,11 @@ export function signersAt(signers: readonly Signer[], isSideBySide: boolean, now
   return isSideBySide ? inForce : inForce.slice(0, 1);
 }
 
-function readSigner(scheme: SigningScheme, { notAfterMs }: SignerConfig, base64: string | undefined): Signer | undefined {
+function readSigner(
+  scheme: SigningScheme,
+  { notAfterMs }: SignerConfig,
+  base64: string | undefined,
+): Signer | undefined {
   const key = readSigningKey(scheme, Buffer.from(base64 ?? "", "base64"));
   if ("fault" in key) return undefined;
   // A key that is made once signs seven times as quick as its bytes.

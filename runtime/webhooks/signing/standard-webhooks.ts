@@ -1,7 +1,14 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { isSignedBy, signBytes } from "./asymmetric.ts";
 import { publicKeysAt, sharedKeysAt, type HmacKey, type SigningKey, type VerificationKey } from "./keys.ts";
-import { fault, signaturesMax, singleHeader, timeFault, type IncomingRequest, type SignatureVerdict } from "./verdict.ts";
+import {
+  fault,
+  signaturesMax,
+  singleHeader,
+  timeFault,
+  type IncomingRequest,
+  type SignatureVerdict,
+} from "./verdict.ts";
 
 /** What a Standard Webhooks signature covers. Source: Standard Webhooks 1.0.0, "Signature scheme". */
 export interface StandardParts {
@@ -17,8 +24,8 @@ const timestampForm = /^\d{1,12}$/u;
 const signatureForm = /^(?:v1,[A-Za-z0-9+/]{43}=|v1a,[A-Za-z0-9+/]{86}==)$/u;
 
 /**
- * `webhook-id` of an event: its id, with every full stop as `%2E` (and every `%` as `%25`), since a full stop ends the id
- * in the signed text. Source: Standard Webhooks 1.0.0, "Signature scheme".
+ * `webhook-id` of an event: its id, with every full stop as `%2E` (and every `%` as `%25`), since a full stop ends the
+ * id in the signed text. Source: Standard Webhooks 1.0.0, "Signature scheme".
  */
 export function webhookId(eventId: string): string {
   return eventId.replaceAll("%", "%25").replaceAll(".", "%2E");
@@ -36,7 +43,10 @@ export function standardWebhookHeaders(
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures.join(" ") };
 }
 
-/** `v1,` and an HMAC-SHA256, or `v1a,` and an Ed25519 signature, both in base64. @throws TypeError for another kind of key */
+/**
+ * `v1,` and an HMAC-SHA256, or `v1a,` and an Ed25519 signature, both in base64. @throws TypeError for another kind of
+ * key
+ */
 function signatureBy(key: SigningKey, signed: Uint8Array): string {
   if ("secret" in key) {
     return sharedSignature(key.secret, signed);
@@ -89,13 +99,17 @@ function matchingKey(
   nowMs: number,
 ): string | undefined {
   const shared = signatures.filter((one) => one.startsWith("v1,")).map((one) => Buffer.from(one));
-  const asymmetric = signatures.filter((one) => one.startsWith("v1a,")).map((one) => Buffer.from(one.slice(4), "base64"));
+  const asymmetric = signatures
+    .filter((one) => one.startsWith("v1a,"))
+    .map((one) => Buffer.from(one.slice(4), "base64"));
   const sharedKey = sharedKeysAt(keys, nowMs).filter(({ secret }) => {
     const expected = Buffer.from(sharedSignature(secret, signed));
     return shared.filter((one) => timingSafeEqual(one, expected)).length > 0;
   })[0];
   const publicKey = publicKeysAt(keys, nowMs).find((key) => {
-    return key.publicKey.asymmetricKeyType === "ed25519" && asymmetric.some((one) => isSignedBy(key.publicKey, signed, one));
+    return (
+      key.publicKey.asymmetricKeyType === "ed25519" && asymmetric.some((one) => isSignedBy(key.publicKey, signed, one))
+    );
   });
   return (sharedKey ?? publicKey)?.id;
 }

@@ -1,7 +1,9 @@
 import { Pool } from "undici";
 import { sharedNowMs } from "./measure.ts";
 
-/** What a load of queries is told: every client sends its next request when the last one is answered, or at its rate. */
+/**
+ * What a load of queries is told: every client sends its next request when the last one is answered, or at its rate.
+ */
 export interface QueryOrder {
   readonly origin: string;
   readonly seconds: number;

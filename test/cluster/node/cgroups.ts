@@ -40,7 +40,9 @@ export async function createCgroups(name: string): Promise<void> {
   }
 }
 
-/** All pods together would else have the share of one process beside each other one of the machine. Source: cgroups(7). */
+/**
+ * All pods together would else have the share of one process beside each other one of the machine. Source: cgroups(7).
+ */
 async function weigh(group: string): Promise<void> {
   for (const [file, share] of Object.entries(shares)) {
     const path = join(group, file);
@@ -57,7 +59,10 @@ export async function removeCgroups(name: string): Promise<void> {
   for (const { path } of hierarchies()) {
     const group = join(path, name);
     // The kernel lets go of a group a moment after its last process has ended.
-    await waitFor(async () => (await removeGroup(group), true), { timeoutMs: removeTimeoutMs, what: `the end of ${group}` });
+    await waitFor(async () => (await removeGroup(group), true), {
+      timeoutMs: removeTimeoutMs,
+      what: `the end of ${group}`,
+    });
   }
 }
 

@@ -91,7 +91,11 @@ function kubeletConfig(credentials: Credentials, resolvConf: string): object {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
     address: nodeAddress,
-    authentication: { anonymous: { enabled: false }, webhook: { enabled: true }, x509: { clientCAFile: credentials.ca } },
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: credentials.ca },
+    },
     authorization: { mode: "Webhook" },
     tlsCertFile: credentials.kubeletServer.cert,
     tlsPrivateKeyFile: credentials.kubeletServer.key,

@@ -1,7 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type CertificateAuthority, createCertificateAuthority, type CertificateRequest } from "../../support/certificate-authority.ts";
+import {
+  type CertificateAuthority,
+  createCertificateAuthority,
+  type CertificateRequest,
+} from "../../support/certificate-authority.ts";
 import { apiPort, apiServiceAddress, clusterDomain, nodeAddress, nodeName } from "./network.ts";
 
 /** Paths of the files by which the parts of the cluster know each other. */
@@ -54,7 +58,10 @@ const apiServerNames = [
  *
  * @param admin where to write the kubeconfig for this machine, and the address of the API server as seen from it
  */
-export async function writeCredentials(folder: string, admin: { readonly path: string; readonly url: string }): Promise<Credentials> {
+export async function writeCredentials(
+  folder: string,
+  admin: { readonly path: string; readonly url: string },
+): Promise<Credentials> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const authority = createCertificateAuthority("heliograph-test-cluster");
   const issue = (name: string, request: CertificateRequest): Promise<CertificateFiles> => {
@@ -79,7 +86,11 @@ export async function writeCredentials(folder: string, admin: { readonly path: s
   };
 }
 
-async function writeCertificate(authority: CertificateAuthority, path: string, request: CertificateRequest): Promise<CertificateFiles> {
+async function writeCertificate(
+  authority: CertificateAuthority,
+  path: string,
+  request: CertificateRequest,
+): Promise<CertificateFiles> {
   const files = { cert: `${path}.crt`, key: `${path}.key` };
   const { cert, key } = authority.issue(request);
   await writeFile(files.cert, cert);
@@ -87,7 +98,12 @@ async function writeCertificate(authority: CertificateAuthority, path: string, r
   return files;
 }
 
-async function writeKubeconfig(authority: CertificateAuthority, path: string, server: string, request: CertificateRequest): Promise<void> {
+async function writeKubeconfig(
+  authority: CertificateAuthority,
+  path: string,
+  server: string,
+  request: CertificateRequest,
+): Promise<void> {
   const { cert, key } = authority.issue(request);
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
   const user = { "client-certificate-data": base64(cert), "client-key-data": base64(key) };

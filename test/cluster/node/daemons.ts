@@ -54,8 +54,13 @@ export function firstDaemons(plan: NodePlan): readonly DaemonSpec[] {
 
 /** What needs the API server. */
 export function laterDaemons(plan: NodePlan): readonly DaemonSpec[] {
-  const kubeconfig = (client: keyof Credentials["kubeconfigs"]): string => `--kubeconfig=${plan.credentials.kubeconfigs[client]}`;
-  const spec = (name: keyof Programs, args: readonly string[]): DaemonSpec => ({ name, command: plan.programs[name], args });
+  const kubeconfig = (client: keyof Credentials["kubeconfigs"]): string =>
+    `--kubeconfig=${plan.credentials.kubeconfigs[client]}`;
+  const spec = (name: keyof Programs, args: readonly string[]): DaemonSpec => ({
+    name,
+    command: plan.programs[name],
+    args,
+  });
   return [
     spec("kube-controller-manager", [kubeconfig("kube-controller-manager"), ...controllerManagerArgs(plan)]),
     spec("kube-scheduler", [kubeconfig("kube-scheduler"), "--leader-elect=false"]),
@@ -131,4 +136,3 @@ function kubeletArgs({ layout, configuration }: NodePlan): readonly string[] {
     `--volume-plugin-dir=${join(layout.kubelet, "plugins")}`,
   ];
 }
-

@@ -48,8 +48,12 @@ export async function startEmptyNode(layout: Layout, packages: string): Promise<
   if (first === undefined) throw new Error("the node's namespaces were not recorded");
   const record = { outer: first, init, ready: false };
   writeRecord(layout, record);
-  const script = packagesScript(packages, { upper: layout.varLib, work: layout.varLibWork }) + filesScript(layout) + networkScript;
-  const done = await runInNode(init.pid, "node", ["/bin/sh", "-euc", script], { env: nodeEnv(layout), timeoutMs: setUpMsMax });
+  const script =
+    packagesScript(packages, { upper: layout.varLib, work: layout.varLibWork }) + filesScript(layout) + networkScript;
+  const done = await runInNode(init.pid, "node", ["/bin/sh", "-euc", script], {
+    env: nodeEnv(layout),
+    timeoutMs: setUpMsMax,
+  });
   if (done.code !== 0) throw new Error(`the node's files and network could not be set up: ${done.stderr.trim()}`);
   return record;
 }

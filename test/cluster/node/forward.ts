@@ -30,8 +30,8 @@ export async function listenLocally(): Promise<{ readonly server: Server; readon
 }
 
 /**
- * Lets what connects to a socket of this machine reach a port of the node's network. Answers how to end it, which nobody
- * needs to do for one that ends with the node.
+ * Lets what connects to a socket of this machine reach a port of the node's network. Answers how to end it, which
+ * nobody needs to do for one that ends with the node.
  *
  * @throws Error when it does not start
  */

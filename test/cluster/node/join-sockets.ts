@@ -2,7 +2,10 @@ import type { Socket } from "node:net";
 
 /** Passes on what either end says, to its last byte; when one end breaks, so does the other. */
 export function joinSockets(one: Socket, other: Socket): void {
-  for (const [from, to] of [[one, other], [other, one]] as const) {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
     from.setNoDelay(true);
     from.pipe(to);
     from.on("error", () => to.destroy());

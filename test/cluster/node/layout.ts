@@ -33,8 +33,9 @@ export interface Layout {
 const hashLength = 8;
 
 /**
- * The layout below `HELIOGRAPH_CLUSTER_HOME`, by default `~/.local/state/heliograph/cluster`: one cluster per folder. It must
- * be on a disk on which overlayfs can write, and not below `/run`, `/var/lib` or `/var/log`, which the node has of its own.
+ * The layout below `HELIOGRAPH_CLUSTER_HOME`, by default `~/.local/state/heliograph/cluster`: one cluster per folder.
+ * It must be on a disk on which overlayfs can write, and not below `/run`, `/var/lib` or `/var/log`, which the node has
+ * of its own.
  */
 export function nodeLayout(env: Readonly<Record<string, string | undefined>> = process.env): Layout {
   const state = env["XDG_STATE_HOME"] ?? join(homedir(), ".local", "state");

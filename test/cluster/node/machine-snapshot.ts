@@ -41,7 +41,10 @@ export function machineSnapshot(root: string): MachineSnapshot {
 }
 
 /** What is there now and was not before. */
-export function leftBehind(before: MachineSnapshot, after: MachineSnapshot): Readonly<Record<string, readonly string[]>> {
+export function leftBehind(
+  before: MachineSnapshot,
+  after: MachineSnapshot,
+): Readonly<Record<string, readonly string[]>> {
   const kinds = Object.keys(before) as (keyof MachineSnapshot)[];
   const fresh = kinds.map((kind) => [kind, after[kind].filter((item) => !before[kind].includes(item))] as const);
   return Object.fromEntries(fresh.filter(([, items]) => items.length > 0));

@@ -12,8 +12,8 @@ export const markVariable = "HELIOGRAPH_CLUSTER_NODE";
 const initTimeoutMs = 10_000;
 
 /**
- * How to start a process in a node: in all its namespaces, where it ends with the node; or only in its network, with this
- * machine's files and processes around it.
+ * How to start a process in a node: in all its namespaces, where it ends with the node; or only in its network, with
+ * this machine's files and processes around it.
  */
 export function enterArgs(initPid: number, namespaces: "node" | "network"): readonly string[] {
   const kinds = namespaces === "node" ? ["--mount", "--net", "--pid"] : ["--net"];
@@ -29,9 +29,9 @@ export interface NamespaceRequest {
 }
 
 /**
- * Makes mount, network and process namespaces and answers the process that holds them, which is process 1 inside. When it
- * ends in whatever way, the kernel ends every process in them and drops every mount, link, rule and route with them, so
- * that nothing of a node can outlive it. The same happens when `unshare` ends, whose child it is.
+ * Makes mount, network and process namespaces and answers the process that holds them, which is process 1 inside. When
+ * it ends in whatever way, the kernel ends every process in them and drops every mount, link, rule and route with them,
+ * so that nothing of a node can outlive it. The same happens when `unshare` ends, whose child it is.
  */
 export async function startNamespaces(request: NamespaceRequest): Promise<ProcessIdentity> {
   const log = openSync(request.log, "a");

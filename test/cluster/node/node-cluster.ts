@@ -30,14 +30,19 @@ export interface NodeProvider extends ClusterProvider {
 
 const lockWaitMs = 10 * 60_000;
 
-/** The cluster for machines without Docker: real Kubernetes on real Linux, with nothing installed and nothing left behind. */
+/**
+ * The cluster for machines without Docker: real Kubernetes on real Linux, with nothing installed and nothing left
+ * behind.
+ */
 export function nodeProvider(layout: Layout = nodeLayout()): NodeProvider {
   return {
-    up: (progress, signal) => alone(layout, progress, () => up(layout, progress, signal ?? new AbortController().signal)),
-    down: (progress) => alone(layout, progress, async () => {
-      progress("ending the node");
-      await stopNode(layout);
-    }),
+    up: (progress, signal) =>
+      alone(layout, progress, () => up(layout, progress, signal ?? new AbortController().signal)),
+    down: (progress) =>
+      alone(layout, progress, async () => {
+        progress("ending the node");
+        await stopNode(layout);
+      }),
   };
 }
 
@@ -84,7 +89,14 @@ async function forwardTo(init: ProcessIdentity, layout: Layout, to: ServicePort)
   const { server, port } = await listenLocally();
   const host = `${to.service}.${to.namespace}.svc.${clusterDomain}`;
   const log = logPath(layout.logs, "forwarder");
-  const close = await startForwarder(server, { initPid: init.pid, host, port: to.port, lifetime: "starter", env: process.env, log });
+  const close = await startForwarder(server, {
+    initPid: init.pid,
+    host,
+    port: to.port,
+    lifetime: "starter",
+    env: process.env,
+    log,
+  });
   return { url: `http://127.0.0.1:${port}`, close };
 }
 

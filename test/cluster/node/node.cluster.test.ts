@@ -85,7 +85,10 @@ describeOnNode("pods", () => {
     await kubectl(["rollout", "status", "deployment/echo", rolloutTimeout]);
     const address = await kubectl(["get", "service", "echo", "--output=jsonpath={.spec.clusterIP}"]);
     // kube-proxy learns of ready pods a moment after the deployment does.
-    await waitFor(() => askInside(`http://${address}`, 1), { timeoutMs: commandMsMax, what: "an answer of the service" });
+    await waitFor(() => askInside(`http://${address}`, 1), {
+      timeoutMs: commandMsMax,
+      what: "an answer of the service",
+    });
     console.log(`two pods answered ${Math.round(performance.now() - startMs)} ms after they were applied`);
   });
 
@@ -151,13 +154,18 @@ describeOnNode("pods", () => {
     await kubectl(["label", "namespace", "strict", "pod-security.kubernetes.io/enforce=restricted"]);
     await kubectl(["--namespace=strict", "apply", "--filename=-"], restrictedPod({}));
     await kubectl(["--namespace=strict", "wait", "--for=condition=Ready", "pod/strict", rolloutTimeout]);
-    const refused = await cluster.kubectl(["--namespace=strict", "apply", "--filename=-"], restrictedPod({ name: "lax", privileged: true }));
+    const refused = await cluster.kubectl(
+      ["--namespace=strict", "apply", "--filename=-"],
+      restrictedPod({ name: "lax", privileged: true }),
+    );
     expect(refused.stderr).toContain('violates PodSecurity "restricted');
   });
 
   /** The answers to requests that a program in the node's network makes, each on a connection of its own. */
   async function askInside(url: string, times: number): Promise<readonly string[]> {
-    const ask = `for (let n = 0; n < ${times}; n++) console.log(await (await fetch("${url}", { headers: { connection: "close" } })).text())`;
+    const ask =
+      `for (let n = 0; n < ${times}; n++) console.log(await (await fetch("${url}", { headers: { connection: ` +
+      `"close" } })).text())`;
     const command = [process.execPath, "--input-type=module", "--eval", ask];
     const { code, stdout, stderr } = await cluster.inCluster(command, { timeoutMs: commandMsMax });
     if (code !== 0) throw new Error(stderr);
@@ -180,7 +188,11 @@ describeOnNode("pods", () => {
 
 describeOnNode("a node that ends", () => {
   test("leaves no process, mount, network, control group, link, setting or file", async () => {
-    expect(Object.keys(leftBehind(before, machineSnapshot(layout.root))).sort()).toEqual(["cgroups", "networkNamespaces", "processes"]);
+    expect(Object.keys(leftBehind(before, machineSnapshot(layout.root))).sort()).toEqual([
+      "cgroups",
+      "networkNamespaces",
+      "processes",
+    ]);
     await provider.down(progress);
     expect(isAlive(cluster.init)).toBe(false);
     await expectNothingLeft();
@@ -189,14 +201,21 @@ describeOnNode("a node that ends", () => {
   test("with SIGKILL to each of its processes is started again by the next up", async () => {
     const first = await provider.up(progress);
     const inside = readlinkSync(`/proc/${first.init.pid}/ns/pid`);
-    const all = [...processesWith(markVariable, layout.root), ...processIds().filter((pid) => pidNamespace(pid) === inside)];
+    const all = [
+      ...processesWith(markVariable, layout.root),
+      ...processIds().filter((pid) => pidNamespace(pid) === inside),
+    ];
     expect(all.length).toBeGreaterThan(10);
     for (const identity of all.map(identify)) {
       if (identity !== undefined) kill9(identity);
     }
     const second = await provider.up(progress);
     expect(second.init).not.toEqual(first.init);
-    const { stdout } = await second.kubectl(["get", "nodes", "--output=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"]);
+    const { stdout } = await second.kubectl([
+      "get",
+      "nodes",
+      "--output=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}",
+    ]);
     expect(stdout).toBe("True");
     await provider.down(progress);
     await expectNothingLeft();
@@ -228,7 +247,10 @@ describeOnNode("a node that ends", () => {
 
   function startCommand() {
     const program = fileURLToPath(new URL("../main.ts", import.meta.url));
-    return spawn(process.execPath, [program, "up"], { env: { ...process.env, ...env, CLUSTER: "node" }, stdio: "ignore" });
+    return spawn(process.execPath, [program, "up"], {
+      env: { ...process.env, ...env, CLUSTER: "node" },
+      stdio: "ignore",
+    });
   }
 
   function pidNamespace(pid: number): string | undefined {

@@ -27,14 +27,23 @@ const ownFolders = ["/run", "/var/lib", "/var/log", "/usr", "/etc"];
 
 /** What keeps a node from running, one sentence each; empty when nothing does. */
 export function nodeProblems(facts: MachineFacts): readonly string[] {
-  if (facts.platform !== "linux") return ["A node without Docker needs Linux; elsewhere, start Docker and use CLUSTER=kind."];
+  if (facts.platform !== "linux")
+    return ["A node without Docker needs Linux; elsewhere, start Docker and use CLUSTER=kind."];
   const owner = ownFolders.find((folder) => facts.folder === folder || facts.folder.startsWith(`${folder}/`));
   return [
-    ...(facts.userId === 0 ? [] : ["A node needs root, for namespaces, mounts and control groups: run the command as root."]),
-    ...facts.missingPrograms.map((name) => `There is no ${name} on PATH: install Debian's package ${programs[name] ?? name}.`),
-    ...facts.missingControllers.map((name) => `The control group controller ${name} is not mounted below /sys/fs/cgroup.`),
-    ...(facts.hasOverlay ? [] : ["The kernel has no overlayfs: load its module with \"modprobe overlay\"."]),
-    ...(owner === undefined ? [] : [`The node has a ${owner} of its own: set HELIOGRAPH_CLUSTER_HOME to a folder that is not below it.`]),
+    ...(facts.userId === 0
+      ? []
+      : ["A node needs root, for namespaces, mounts and control groups: run the command as root."]),
+    ...facts.missingPrograms.map(
+      (name) => `There is no ${name} on PATH: install Debian's package ${programs[name] ?? name}.`,
+    ),
+    ...facts.missingControllers.map(
+      (name) => `The control group controller ${name} is not mounted below /sys/fs/cgroup.`,
+    ),
+    ...(facts.hasOverlay ? [] : ['The kernel has no overlayfs: load its module with "modprobe overlay".']),
+    ...(owner === undefined
+      ? []
+      : [`The node has a ${owner} of its own: set HELIOGRAPH_CLUSTER_HOME to a folder that is not below it.`]),
   ];
 }
 

@@ -4,7 +4,9 @@ import { describe, expect, test } from "vitest";
 import { waitFor } from "../../support/wait.ts";
 import { childrenOf, identify, isAlive, kill9, processesWith, programOf } from "./process-identity.ts";
 
-async function startSleep(env: Readonly<Record<string, string>> = {}): Promise<{ pid: number; ended: Promise<unknown> }> {
+async function startSleep(
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ pid: number; ended: Promise<unknown> }> {
   const child = spawn("sleep", ["60"], { env: { ...process.env, ...env } });
   await once(child, "spawn");
   return { pid: child.pid ?? 0, ended: once(child, "exit") };
@@ -25,7 +27,10 @@ describe.skipIf(process.platform !== "linux")("process identity", () => {
     const { pid, ended } = await startSleep();
     const identity = identify(pid);
     if (identity === undefined) throw new Error("sleep does not run");
-    for (const other of [{ ...identity, startTicks: "1" }, { ...identity, bootId: "another boot" }]) {
+    for (const other of [
+      { ...identity, startTicks: "1" },
+      { ...identity, bootId: "another boot" },
+    ]) {
       expect(isAlive(other)).toBe(false);
       kill9(other);
     }

@@ -7,7 +7,14 @@ import { nodePackages } from "../packages.ts";
 import { writeConfiguration } from "./configuration.ts";
 import { importImages } from "./containerd.ts";
 import { writeCredentials } from "./credentials.ts";
-import { type DaemonSpec, firstDaemons, laterDaemons, type NodePlan, type Programs, resolvePrograms } from "./daemons.ts";
+import {
+  type DaemonSpec,
+  firstDaemons,
+  laterDaemons,
+  type NodePlan,
+  type Programs,
+  resolvePrograms,
+} from "./daemons.ts";
 import { logTail, nodeEnv, startEmptyNode } from "./empty-node.ts";
 import { listenLocally, startForwarder } from "./forward.ts";
 import type { Layout } from "./layout.ts";
@@ -54,8 +61,8 @@ export interface NodeStart {
 }
 
 /**
- * Starts a node that is ready for pods. What it starts is on record from the first process on, so that `stopNode` removes
- * it also after a failure half way.
+ * Starts a node that is ready for pods. What it starts is on record from the first process on, so that `stopNode`
+ * removes it also after a failure half way.
  *
  * @throws Error with the end of the log of the server that ended or did not answer
  */
@@ -69,14 +76,22 @@ export async function startNode(request: NodeStart): Promise<void> {
   const configuration = await writeConfiguration(layout, credentials);
   const initPid = record.init.pid;
   const log = logPath(layout.logs, "forwarder");
-  await startForwarder(server, { initPid, host: nodeAddress, port: apiPort, lifetime: "node", env: nodeEnv(layout), log });
+  await startForwarder(server, {
+    initPid,
+    host: nodeAddress,
+    port: apiPort,
+    lifetime: "node",
+    env: nodeEnv(layout),
+    log,
+  });
   await startServers({ layout, programs: parts.programs, credentials, configuration }, request, initPid);
   writeRecord(layout, { ...record, ready: true });
 }
 
 async function startServers(plan: NodePlan, request: NodeStart, initPid: number): Promise<void> {
   const { layout, parts, progress } = request;
-  const start = (spec: DaemonSpec): Daemon => startDaemon(initPid, { ...spec, env: nodeEnv(layout), logs: layout.logs });
+  const start = (spec: DaemonSpec): Daemon =>
+    startDaemon(initPid, { ...spec, env: nodeEnv(layout), logs: layout.logs });
   const kubectl = kubectlOf(parts.kubectl, layout);
 
   progress("starting the API server and containerd");
@@ -90,12 +105,18 @@ async function startServers(plan: NodePlan, request: NodeStart, initPid: number)
   await until("kube-apiserver", request, all, () => kubectl(["apply", "--filename=-"], volumes));
   await until("kube-controller-manager", request, all, () => kubectl(["get", "serviceaccount", "default"]));
   await until("coredns", request, all, () => askDns(initPid));
-  await until("kubelet", request, all, () => kubectl(["wait", "--for=condition=Ready", "--timeout=5s", `node/${nodeName}`]));
+  await until("kubelet", request, all, () =>
+    kubectl(["wait", "--for=condition=Ready", "--timeout=5s", `node/${nodeName}`]),
+  );
 }
 
 /** kubectl for the admin; its cache of what the API offers is kept with the node. */
-export function kubectlOf(command: string, layout: Layout): (args: readonly string[], stdin?: string) => ReturnType<typeof runKubectl> {
-  return (args, stdin) => runKubectl(command, layout.kubeconfig, [`--cache-dir=${layout.root}/kubectl`, ...args], stdin);
+export function kubectlOf(
+  command: string,
+  layout: Layout,
+): (args: readonly string[], stdin?: string) => ReturnType<typeof runKubectl> {
+  return (args, stdin) =>
+    runKubectl(command, layout.kubeconfig, [`--cache-dir=${layout.root}/kubectl`, ...args], stdin);
 }
 
 function askDns(initPid: number): Promise<{ readonly code: number; readonly stderr: string }> {
@@ -122,7 +143,9 @@ async function until(
     if (ended() !== undefined) throw new Error(ended()?.ended());
   } catch (error) {
     const tail = logTail(request.layout, ended()?.name ?? name, logLinesShown);
-    throw new Error(`${error instanceof Error ? error.message : String(error)}. The end of its log:\n${tail}`, { cause: error });
+    throw new Error(`${error instanceof Error ? error.message : String(error)}. The end of its log:\n${tail}`, {
+      cause: error,
+    });
   }
   request.signal.throwIfAborted();
 }

@@ -9,10 +9,10 @@ import { readRecord } from "./record.ts";
 const endTimeoutMs = 15_000;
 
 /**
- * Ends a node in whatever state it is, also one whose starter was killed, and removes all of it. With the first process of
- * its namespaces the kernel ends all others, and what they mounted and configured; what is left are the commands that
- * started them from outside, the control groups and the folder. Only recorded processes, known by id and start time, and
- * processes that carry this node's folder in their environment are ended.
+ * Ends a node in whatever state it is, also one whose starter was killed, and removes all of it. With the first process
+ * of its namespaces the kernel ends all others, and what they mounted and configured; what is left are the commands
+ * that started them from outside, the control groups and the folder. Only recorded processes, known by id and start
+ * time, and processes that carry this node's folder in their environment are ended.
  *
  * @throws Error that names what did not go away
  */
@@ -25,7 +25,10 @@ export async function stopNode(layout: Layout): Promise<void> {
   for (const identity of marked(layout).map(identify)) {
     if (identity !== undefined) kill9(identity);
   }
-  await waitFor(() => marked(layout).length === 0, { timeoutMs: endTimeoutMs, what: "the end of the node's processes" });
+  await waitFor(() => marked(layout).length === 0, {
+    timeoutMs: endTimeoutMs,
+    what: "the end of the node's processes",
+  });
   await removeCgroups(layout.cgroup);
   await rm(layout.root, { recursive: true, force: true });
 }

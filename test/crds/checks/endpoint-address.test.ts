@@ -37,18 +37,26 @@ describe("a partner's URL with an address of special use", () => {
     expect(warnings("https://10.1.2.3/v1", allowed("10.2.0.0/16", "fd12::/16"))).toHaveLength(1);
   });
 
-  test.each(["https://8.8.8.8/v1", "https://[2606:4700::1]/v1", "https://partner.example/v1", "https://localhost.example/v1"])(
-    "is none: %s",
-    (url) => {
-      expect(warnings(url)).toEqual([]);
-    },
-  );
+  test.each([
+    "https://8.8.8.8/v1",
+    "https://[2606:4700::1]/v1",
+    "https://partner.example/v1",
+    "https://localhost.example/v1",
+  ])("is none: %s", (url) => {
+    expect(warnings(url)).toEqual([]);
+  });
 
   test("is looked for in every URL of the endpoint", () => {
     const endpoint = {
       url: "https://partner.example/v1",
       ackUrl: "https://10.0.0.1/ack",
-      oauth2: { tokenUrl: "https://10.0.0.2/token", clientId: "c", clientSecretRef: { name: "s", key: "k" }, scopes: [], dpop: false },
+      oauth2: {
+        tokenUrl: "https://10.0.0.2/token",
+        clientId: "c",
+        clientSecretRef: { name: "s", key: "k" },
+        scopes: [],
+        dpop: false,
+      },
     };
     expect(addressWarnings({ endpoint, networks: allowed() })).toEqual([
       expect.stringContaining("endpoint.ackUrl names 10.0.0.1"),

@@ -18,7 +18,11 @@ const granted: NamespaceGrant = {
   plaintext: false,
 };
 
-function problemsOf(kind: Kind, changes: Changes, policy: InstallationPolicy = { grants: [granted] }): readonly FieldProblem[] {
+function problemsOf(
+  kind: Kind,
+  changes: Changes,
+  policy: InstallationPolicy = { grants: [granted] },
+): readonly FieldProblem[] {
   const { resource, problems } = validateResource(plainObject(kind, changes));
   if (resource === undefined) throw new Error(JSON.stringify(problems));
   return permissionProblems(resource, policy);
@@ -30,29 +34,50 @@ const permittedCatalog: Changes = { "stores[1].prometheus.url": "https://latam.s
 /** A catalog whose second store is a peer. */
 function peerAt(url: string, tokenUrl: string): Changes {
   const auth = { oauth2: { tokenUrl, clientId: "eu", secretRef: { name: "peer" } } };
-  return { "stores[1]": { name: "latam", region: "latam", peer: { url, auth, tls: { clientSecretRef: { name: "client" } } } } };
+  return {
+    "stores[1]": { name: "latam", region: "latam", peer: { url, auth, tls: { clientSecretRef: { name: "client" } } } },
+  };
 }
 
 describe("a policy that grants metrics", () => {
   const granting = (...metrics: readonly string[]): InstallationPolicy => ({ grants: [{ ...granted, metrics }] });
-  const problems = (id: string, policy: InstallationPolicy) => problemsOf("MetricCatalog", { ...permittedCatalog, "metrics[0].id": id }, policy);
+  const problems = (id: string, policy: InstallationPolicy) =>
+    problemsOf("MetricCatalog", { ...permittedCatalog, "metrics[0].id": id }, policy);
 
-  test.each([["shop_orders"], ["shop_*"], ["*"], ["pay_*", "shop_orders"]])("of %s permits shop_orders", (...metrics) => {
-    expect(problems("shop_orders", granting(...metrics))).toEqual([]);
-  });
+  test.each([["shop_orders"], ["shop_*"], ["*"], ["pay_*", "shop_orders"]])(
+    "of %s permits shop_orders",
+    (...metrics) => {
+      expect(problems("shop_orders", granting(...metrics))).toEqual([]);
+    },
+  );
 
   test.each([[], ["shop"], ["shop_"], ["shop_orders_*"], ["pay_*"]])("of %s does not", (...metrics) => {
     const message = "the namespace may not name the metric shop_orders";
-    expect(problems("shop_orders", granting(...metrics))).toEqual([{ field: "spec.metrics[0].id", reason: "NotPermitted", message }]);
+    expect(problems("shop_orders", granting(...metrics))).toEqual([
+      { field: "spec.metrics[0].id", reason: "NotPermitted", message },
+    ]);
   });
 
   test("lets no namespace have another's id, however old its catalog is", () => {
     const catalog = (namespace: string, year: number) =>
-      resourceOf("MetricCatalog", { "metrics[0].id": "shop_orders" }, { namespace, name: "orders", creationTimestamp: `${year}-01-01T00:00:00Z` });
-    const grant = (namespace: string, metric: string) => ({ ...allowAll.grants[0], ...granted, storeHosts: ["*"], namespaces: [namespace], metrics: [metric] });
+      resourceOf(
+        "MetricCatalog",
+        { "metrics[0].id": "shop_orders" },
+        { namespace, name: "orders", creationTimestamp: `${year}-01-01T00:00:00Z` },
+      );
+    const grant = (namespace: string, metric: string) => ({
+      ...allowAll.grants[0],
+      ...granted,
+      storeHosts: ["*"],
+      namespaces: [namespace],
+      metrics: [metric],
+    });
     const policy = { grants: [grant("shop", "shop_*"), grant("squatter", "squat_*")] };
     const { verdicts } = compiled([catalog("squatter", 2024), catalog("shop", 2025)], partnerSecrets, policy);
-    expect(verdicts.map(({ namespace, accepted }) => [namespace, accepted.reason])).toEqual([["shop", "Accepted"], ["squatter", "NotPermitted"]]);
+    expect(verdicts.map(({ namespace, accepted }) => [namespace, accepted.reason])).toEqual([
+      ["shop", "Accepted"],
+      ["squatter", "NotPermitted"],
+    ]);
   });
 });
 
@@ -60,9 +85,17 @@ describe("a policy", () => {
   test.each<[string, Kind, Changes]>([
     ["a partner within the grant", "WebhookPartner", permittedPartner],
     ["events without a tenant", "WebhookPartner", { ...permittedPartner, "subscriptions[0].tenants": ["-"] }],
-    ["a block inside a granted one", "WebhookPartner", { ...permittedPartner, "networks.allowCidrs": ["10.20.30.0/24"] }],
+    [
+      "a block inside a granted one",
+      "WebhookPartner",
+      { ...permittedPartner, "networks.allowCidrs": ["10.20.30.0/24"] },
+    ],
     ["stores by name and below a name", "MetricCatalog", permittedCatalog],
-    ["a store's host in capitals", "MetricCatalog", { ...permittedCatalog, "stores[0].prometheus.url": "http://EU.example:1" }],
+    [
+      "a store's host in capitals",
+      "MetricCatalog",
+      { ...permittedCatalog, "stores[0].prometheus.url": "http://EU.example:1" },
+    ],
     ["granted clients and scopes", "QueryClassQuota", { "clients[1]": { scope: "metrics:read" } }],
   ])("permits %s", (_what, kind, changes) => {
     expect(problemsOf(kind, changes)).toEqual([]);
@@ -141,8 +174,18 @@ describe("a policy", () => {
     ["an endpoint", "WebhookPartner", { "endpoint.url": "https://169.254.169.254/v1" }, "spec.endpoint.url"],
     ["an IPv6 endpoint", "WebhookPartner", { "endpoint.url": "https://[FD00:EC2::254]/v1" }, "spec.endpoint.url"],
     ["a block", "WebhookPartner", { "networks.allowCidrs": ["169.254.169.0/24"] }, "spec.networks.allowCidrs[0]"],
-    ["a store", "MetricCatalog", { "stores[0].prometheus.url": "http://169.254.169.254" }, "spec.stores[0].prometheus.url"],
-    ["a token endpoint", "MetricCatalog", peerAt("https://a.example", "https://169.254.169.254/token"), "spec.stores[1].peer.auth.oauth2.tokenUrl"],
+    [
+      "a store",
+      "MetricCatalog",
+      { "stores[0].prometheus.url": "http://169.254.169.254" },
+      "spec.stores[0].prometheus.url",
+    ],
+    [
+      "a token endpoint",
+      "MetricCatalog",
+      peerAt("https://a.example", "https://169.254.169.254/token"),
+      "spec.stores[1].peer.auth.oauth2.tokenUrl",
+    ],
   ])("never permits %s at an address of instance metadata, though it allows all", (_what, kind, changes, field) => {
     expect(problemsOf(kind, changes, allowAll)).toEqual([
       { field, reason: "NotPermitted", message: "addresses of instance metadata are never allowed" },
@@ -150,7 +193,11 @@ describe("a policy", () => {
   });
 
   test("that allows all permits everything else", () => {
-    const changes = { "subscriptions[0].tenants": ["*"], "networks.allowCidrs": ["10.0.0.0/8", "::/0"], "networks.allowPlaintext": true };
+    const changes = {
+      "subscriptions[0].tenants": ["*"],
+      "networks.allowCidrs": ["10.0.0.0/8", "::/0"],
+      "networks.allowPlaintext": true,
+    };
     expect(problemsOf("WebhookPartner", changes, allowAll)).toEqual([]);
     expect(problemsOf("MetricCatalog", {}, allowAll)).toEqual([]);
     expect(problemsOf("QueryClassQuota", { clients: [] }, allowAll)).toEqual([]);

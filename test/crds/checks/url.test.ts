@@ -14,8 +14,16 @@ function isAccepted(url: string): boolean {
   return brokenRules(webhookPartnerRules, object).length === 0;
 }
 
-const host = fc.oneof(fc.domain(), fc.ipV4(), fc.ipV4Extended(), fc.ipV6().map((address) => `[${address}]`));
-const piece = fc.oneof(fc.constantFrom("{domain}", "/", "%2F", "?", "#", "@", ":", "[", "]", "\\", "\t", " ", ".."), fc.string());
+const host = fc.oneof(
+  fc.domain(),
+  fc.ipV4(),
+  fc.ipV4Extended(),
+  fc.ipV6().map((address) => `[${address}]`),
+);
+const piece = fc.oneof(
+  fc.constantFrom("{domain}", "/", "%2F", "?", "#", "@", ":", "[", "]", "\\", "\t", " ", ".."),
+  fc.string(),
+);
 const url = fc
   .tuple(fc.constantFrom("http://", "https://", "https:/", "//"), host, fc.array(piece, { maxLength: 5 }))
   .map(([scheme, name, pieces]) => scheme + name + pieces.join(""));

@@ -83,7 +83,8 @@ describe("a compiled catalog", () => {
   test("names the kind of each source", () => {
     const series = { name: "deposits_total", matchers: [{ label: "result", value: "success" }] };
     const compiledSeries = { name: "deposits_total", matchers: [{ label: "result", op: "Equal", value: "success" }] };
-    const sourceOf = (source: object) => catalogWith({ "metrics[0].source": { intervalSeconds: 15, ...source } }).metric.source;
+    const sourceOf = (source: object) =>
+      catalogWith({ "metrics[0].source": { intervalSeconds: 15, ...source } }).metric.source;
     expect(sourceOf({ gauge: series })).toEqual({ kind: "gauge", ...compiledSeries });
     expect(sourceOf({ counter: { ...series, increase: "Anchored" } })).toEqual({
       kind: "counter",
@@ -117,7 +118,10 @@ describe("a compiled catalog", () => {
   });
 
   test("shows an SLO with its metric", () => {
-    const slos = [{ ...slo, name: "cpu-week", objective: 0.95 }, { ...slo, name: "cpu-day" }];
+    const slos = [
+      { ...slo, name: "cpu-week", objective: 0.95 },
+      { ...slo, name: "cpu-day" },
+    ];
     expect(catalogWith({ ...ratio, slos }).metric.slos).toEqual([
       { name: "cpu-day", objective: 0.99 },
       { name: "cpu-week", objective: 0.95 },
@@ -125,12 +129,34 @@ describe("a compiled catalog", () => {
   });
 
   test("holds its SLOs by name with the burn rates of 30 days unless they say others", () => {
-    const strict = { ...slo, name: "a", threshold: 300, counts: "Bad", windowDays: 7, minimumEvents: 1, burnRates: [5, 4, 3, 2] };
+    const strict = {
+      ...slo,
+      name: "a",
+      threshold: 300,
+      counts: "Bad",
+      windowDays: 7,
+      minimumEvents: 1,
+      burnRates: [5, 4, 3, 2],
+    };
     const shown = { public: true, publicTenants: ["vega", "lumen"] };
-    const { catalog } = catalogWith({ ...histogram, slos: [{ ...slo, threshold: 100 }, { ...strict, ...shown }] });
+    const { catalog } = catalogWith({
+      ...histogram,
+      slos: [
+        { ...slo, threshold: 100 },
+        { ...strict, ...shown },
+      ],
+    });
     expect(catalog.slos).toEqual([
       { ...strict, public: true, publicTenants: ["lumen", "vega"] },
-      { ...slo, threshold: 100, counts: "Good", windowDays: 30, minimumEvents: 100, burnRates: [14.4, 6, 3, 1], public: false },
+      {
+        ...slo,
+        threshold: 100,
+        counts: "Good",
+        windowDays: 30,
+        minimumEvents: 100,
+        burnRates: [14.4, 6, 3, 1],
+        public: false,
+      },
     ]);
   });
 

@@ -12,12 +12,16 @@ test("docs/resources.md holds the limits of every class", () => {
   const written = [...page.matchAll(row)].map(({ groups }) => ({ ...groups }));
   const limits = specSchemas.QueryClassQuota.properties?.["limits"]?.properties ?? {};
   const table = Object.entries(limits).map(([name, { minimum, maximum }]) => {
-    const values = queryClasses.map((queryClass) => [queryClass, String(classDefaults[queryClass][name as keyof ClassLimits])]);
+    const values = queryClasses.map((queryClass) => [
+      queryClass,
+      String(classDefaults[queryClass][name as keyof ClassLimits]),
+    ]);
     return { name, ...Object.fromEntries(values), bound: String(name.startsWith("min") ? minimum : maximum) };
   });
   expect(written).toEqual(table);
 });
 
 test("every class keeps the seed's limits: 50 series and steps of 10 s (Operational Metrics API §8)", () => {
-  for (const limits of Object.values(classDefaults)) expect(limits).toMatchObject({ maxSeries: 50, minStepSeconds: 10 });
+  for (const limits of Object.values(classDefaults))
+    expect(limits).toMatchObject({ maxSeries: 50, minStepSeconds: 10 });
 });

@@ -12,7 +12,10 @@ const secrets = new Map(
   ["one", "two"].flatMap((namespace) =>
     ["a", "b", "c"].map((name, index) => [
       `${namespace}/${name}`,
-      { hmac: Buffer.alloc(32, `${name}-key-bytes`).toString("base64"), short: Buffer.alloc(31, index).toString("base64") },
+      {
+        hmac: Buffer.alloc(32, `${name}-key-bytes`).toString("base64"),
+        short: Buffer.alloc(31, index).toString("base64"),
+      },
     ]),
   ),
 );
@@ -23,10 +26,17 @@ const metadata: fc.Arbitrary<ObjectMeta> = fc
     namespace: fc.constantFrom("one", "two"),
     creationTimestamp: fc.option(fc.constantFrom("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"), { nil: undefined }),
   })
-  .map(({ creationTimestamp, ...names }) => (creationTimestamp === undefined ? names : { ...names, creationTimestamp }));
+  .map(({ creationTimestamp, ...names }) =>
+    creationTimestamp === undefined ? names : { ...names, creationTimestamp },
+  );
 
 const partner = fc
-  .tuple(metadata, fc.constantFrom("a", "b", "c", "missing"), fc.constantFrom("hmac", "short"), fc.integer({ min: 0, max: 3 }))
+  .tuple(
+    metadata,
+    fc.constantFrom("a", "b", "c", "missing"),
+    fc.constantFrom("hmac", "short"),
+    fc.integer({ min: 0, max: 3 }),
+  )
   .map(([meta, name, key, maxInFlight]) =>
     resourceOf(
       "WebhookPartner",
@@ -72,9 +82,9 @@ function reversed<T>(value: T): T {
   return Object.fromEntries(members.map(([name, member]) => [name, reversed<unknown>(member)])) as T;
 }
 
-const broken = fc.oneof(
-  fc.constantFrom(...ruleRows.filter(({ replaces }) => replaces === undefined), ...schemaRows),
-).chain((row) => metadata.map((meta): Resource => resourceOf(row.kind, row.set, meta)));
+const broken = fc
+  .oneof(fc.constantFrom(...ruleRows.filter(({ replaces }) => replaces === undefined), ...schemaRows))
+  .chain((row) => metadata.map((meta): Resource => resourceOf(row.kind, row.set, meta)));
 
 describe("compile", () => {
   test("gives the same bytes for the same set in any order", () => {
@@ -98,7 +108,11 @@ describe("compile", () => {
     fc.assert(
       fc.property(resources, (set) => {
         const { config } = compiled(set, secrets);
-        const kept = set.filter((resource) => compiled([resource], secrets).verdicts.every(({ problems, held }) => problems.length === 0 || held !== undefined));
+        const kept = set.filter((resource) =>
+          compiled([resource], secrets).verdicts.every(
+            ({ problems, held }) => problems.length === 0 || held !== undefined,
+          ),
+        );
         expect(canonicalJson(compiled(kept, secrets).config)).toBe(canonicalJson(config));
       }),
     );

@@ -46,7 +46,11 @@ describe("claims", () => {
   });
 
   test.each([
-    ["a client id", { clients: [{ clientId: "reports" }] }, "spec.clients[0].clientId: the clientId reports belongs to"],
+    [
+      "a client id",
+      { clients: [{ clientId: "reports" }] },
+      "spec.clients[0].clientId: the clientId reports belongs to",
+    ],
     ["a scope", { clients: [{ scope: "metrics:read" }] }, "spec.clients[0].scope: the scope metrics:read belongs to"],
     ["a class default", { clients: [] }, "spec.class: the default of class A belongs to"],
   ])("of %s: the older quota has it", (_what, changes, message) => {
@@ -102,7 +106,11 @@ describe("claims", () => {
   });
 
   test("of an older object that is invalid count for nothing", () => {
-    const invalid = resourceOf("MetricCatalog", { "metrics[0].defaultAggregation": "max" }, { name: "a", creationTimestamp: older });
+    const invalid = resourceOf(
+      "MetricCatalog",
+      { "metrics[0].defaultAggregation": "max" },
+      { name: "a", creationTimestamp: older },
+    );
     const { config, verdicts } = compiled([
       invalid,
       resourceOf("MetricCatalog", {}, { name: "b", creationTimestamp: younger }),
@@ -117,7 +125,10 @@ describe("claims", () => {
       resourceOf("WebhookPartner", twoKeys, { name: "a", creationTimestamp: older }),
       resourceOf("WebhookPartner", {}, { name: "b", creationTimestamp: younger }),
     ]);
-    expect(config.partners.map(({ name, held }) => [name, held])).toEqual([["a", "unresolved"], ["b", undefined]]);
+    expect(config.partners.map(({ name, held }) => [name, held])).toEqual([
+      ["a", "unresolved"],
+      ["b", undefined],
+    ]);
   });
 });
 
@@ -145,7 +156,9 @@ describe("references", () => {
     ],
   ])("to %s let nothing be sent to the partner", (_what, secrets, reason, message) => {
     const { config, verdicts } = compiled([resourceOf("WebhookPartner")], secrets);
-    expect(config.partners).toMatchObject([{ held: "unresolved", state: "Paused", signing: { keys: [] }, subscriptions: [{ name: "payouts" }] }]);
+    expect(config.partners).toMatchObject([
+      { held: "unresolved", state: "Paused", signing: { keys: [] }, subscriptions: [{ name: "payouts" }] },
+    ]);
     expect(config.material).toEqual({});
     expect(first(verdicts)).toMatchObject({
       accepted: { status: true, reason: "Accepted" },

@@ -14,7 +14,9 @@ const policies: readonly InstallationPolicy[] = [allowAll, { grants: [] }];
 const names = ["a", "b", "c", "d"];
 const secretsBy = (bytes: readonly (number | undefined)[]) =>
   new Map(
-    bytes.flatMap((byte, index) => (byte === undefined ? [] : [[`default/${names[index] ?? ""}`, { hmac: keyOf(byte) }] as const])),
+    bytes.flatMap((byte, index) =>
+      byte === undefined ? [] : [[`default/${names[index] ?? ""}`, { hmac: keyOf(byte) }] as const],
+    ),
   );
 
 /** One state of the world: which version of each object there is, the bytes of each Secret, the policy. */
@@ -43,7 +45,9 @@ function objects(): (kind: "WebhookPartner" | "QueryClassQuota", name: string, v
 }
 
 function heldPart(name: string): ConfigPart {
-  const config = first(compiled([resourceOf("QueryClassQuota", { clients: [{ clientId: `held-${name}` }] }, { name })]).config.quotas);
+  const config = first(
+    compiled([resourceOf("QueryClassQuota", { clients: [{ clientId: `held-${name}` }] }, { name })]).config.quotas,
+  );
   return { kind: "QueryClassQuota", config, material: {} };
 }
 
@@ -55,7 +59,9 @@ describe("a compiler that remembers", () => {
         const compileNext = createCompiler();
         const parts = new Map(names.map((name) => [name, heldPart(name)]));
         for (const step of history) {
-          const partners = step.partners.map((version, index) => [version, "WebhookPartner", names[index] ?? ""] as const);
+          const partners = step.partners.map(
+            (version, index) => [version, "WebhookPartner", names[index] ?? ""] as const,
+          );
           const quotas = step.quotas.map((version, index) => [version, "QueryClassQuota", names[index] ?? ""] as const);
           const resources = [...partners, ...quotas].flatMap(([version, kind, name]) => {
             return version === undefined ? [] : [objectOf(kind, name, version)];
@@ -67,7 +73,12 @@ describe("a compiler that remembers", () => {
               return isHeld && part !== undefined ? [[resource, part]] : [];
             }),
           );
-          const input = { resources, secrets: secretsBy(step.secrets), policy: policies[step.policy] ?? allowAll, held };
+          const input = {
+            resources,
+            secrets: secretsBy(step.secrets),
+            policy: policies[step.policy] ?? allowAll,
+            held,
+          };
           expect(canonicalJson(compileNext(input))).toBe(canonicalJson(compile(input)));
         }
       }),
@@ -78,7 +89,9 @@ describe("a compiler that remembers", () => {
     const compileNext = createCompiler();
     const secrets = secretsBy([1, 2, 2]);
     const policy = allowAll;
-    const [a, b, c] = names.slice(0, 3).map((name) => resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": name }, { name }));
+    const [a, b, c] = names
+      .slice(0, 3)
+      .map((name) => resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": name }, { name }));
     if (a === undefined || b === undefined || c === undefined) return;
     const before = compileNext({ resources: [a, b, c], secrets, policy });
     const edited = { ...a, metadata: { ...a.metadata, generation: 2 } };
@@ -94,7 +107,8 @@ describe("a compiler that remembers", () => {
   test("notices a Secret that it looked for in vain", () => {
     const compileNext = createCompiler();
     const resources = [resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": "a" })];
-    const heldOf = (secrets: ReturnType<typeof secretsBy>) => compileNext({ resources, secrets, policy: allowAll }).config.partners.map(({ held }) => held);
+    const heldOf = (secrets: ReturnType<typeof secretsBy>) =>
+      compileNext({ resources, secrets, policy: allowAll }).config.partners.map(({ held }) => held);
     expect(heldOf(secretsBy([]))).toEqual(["unresolved"]);
     expect(heldOf(secretsBy([1]))).toEqual([undefined]);
   });
@@ -104,8 +118,11 @@ describe("an object of which something is held", () => {
   const partner = resourceOf("WebhookPartner", {}, { name: "held", creationTimestamp: older });
   const published = compiled([partner]).config;
   const part: ConfigPart = { kind: "WebhookPartner", config: first(published.partners), material: published.material };
-  const withHeld = (resource: Resource, others: readonly Resource[] = [], secrets: ReadonlyMap<string, "unreadable"> = new Map()) =>
-    compile({ resources: [resource, ...others], secrets, policy: allowAll, held: new Map([[resource, part]]) });
+  const withHeld = (
+    resource: Resource,
+    others: readonly Resource[] = [],
+    secrets: ReadonlyMap<string, "unreadable"> = new Map(),
+  ) => compile({ resources: [resource, ...others], secrets, policy: allowAll, held: new Map([[resource, part]]) });
 
   test("keeps it in force, key included, whatever its spec says now", () => {
     const edited = resourceOf("WebhookPartner", { "endpoint.url": "nonsense" }, { name: "held", generation: 2 });
@@ -128,9 +145,18 @@ describe("an object of which something is held", () => {
     const quota = (name: string, clientId: string, creationTimestamp: string) =>
       resourceOf("QueryClassQuota", { clients: [{ clientId }] }, { name, creationTimestamp });
     const paused = quota("paused", "new", older);
-    const heldQuota: ConfigPart = { kind: "QueryClassQuota", config: first(compiled([quota("paused", "old", older)]).config.quotas), material: {} };
+    const heldQuota: ConfigPart = {
+      kind: "QueryClassQuota",
+      config: first(compiled([quota("paused", "old", older)]).config.quotas),
+      material: {},
+    };
     const resources = [paused, quota("x", "old", younger), quota("y", "new", younger)];
-    const { verdicts } = compile({ resources, secrets: new Map(), policy: allowAll, held: new Map([[paused, heldQuota]]) });
+    const { verdicts } = compile({
+      resources,
+      secrets: new Map(),
+      policy: allowAll,
+      held: new Map([[paused, heldQuota]]),
+    });
     expect(verdicts.map(({ name, accepted }) => [name, accepted.reason])).toEqual([
       ["paused", "Accepted"],
       ["x", "Conflicted"],
@@ -141,17 +167,31 @@ describe("an object of which something is held", () => {
   test("gives way to an older object with the same key bytes or metric, named without its place", () => {
     const elder = resourceOf("WebhookPartner", {}, { name: "elder", creationTimestamp: "2025-01-01T00:00:00Z" });
     const secrets = new Map([["default/partner", { hmac: keyOf(1) }]]);
-    const { config, verdicts } = compile({ resources: [elder, partner], secrets, policy: allowAll, held: new Map([[partner, part]]) });
+    const { config, verdicts } = compile({
+      resources: [elder, partner],
+      secrets,
+      policy: allowAll,
+      held: new Map([[partner, part]]),
+    });
     expect(config.partners.map(({ name }) => name)).toEqual(["elder"]);
     expect(Object.keys(config.material)).toEqual([materialOf("default/partner/hmac", keyOf(1))]);
-    expect(verdicts[1]?.accepted).toMatchObject({ reason: "SharedSigningKey", message: expect.stringMatching(/^spec\.signing\.keys\.secretRef: /u) });
+    expect(verdicts[1]?.accepted).toMatchObject({
+      reason: "SharedSigningKey",
+      message: expect.stringMatching(/^spec\.signing\.keys\.secretRef: /u),
+    });
   });
 
   test("claims the metrics of a catalog that is held", () => {
     const heldCatalog = compiled([resourceOf("MetricCatalog")]).config.catalogs;
-    const paused = resourceOf("MetricCatalog", { "metrics[0].id": "another" }, { name: "paused", creationTimestamp: older });
+    const paused = resourceOf(
+      "MetricCatalog",
+      { "metrics[0].id": "another" },
+      { name: "paused", creationTimestamp: older },
+    );
     const rival = resourceOf("MetricCatalog", {}, { name: "rival", creationTimestamp: younger });
-    const held = new Map<Resource, ConfigPart>([[paused, { kind: "MetricCatalog", config: first(heldCatalog), material: {} }]]);
+    const held = new Map<Resource, ConfigPart>([
+      [paused, { kind: "MetricCatalog", config: first(heldCatalog), material: {} }],
+    ]);
     const { verdicts } = compile({ resources: [paused, rival], secrets: new Map(), policy: allowAll, held });
     expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
   });

@@ -81,10 +81,26 @@ describe("a compiled partner", () => {
   );
 
   test.each<[string, Readonly<Record<string, unknown>>, object]>([
-    ["a rate, with a second's worth for a burst", { "delivery.ratePerSecond": 7 }, { delivery: { rate: { perSecond: 7, burst: 7 } } }],
-    ["a rate and a burst", { "delivery.ratePerSecond": 7, "delivery.burst": 1 }, { delivery: { rate: { perSecond: 7, burst: 1 } } }],
-    ["whom to tell what was handled by hand", { "endpoint.ackUrl": "https://partner.example/webhooks/ack" }, { endpoint: { ackUrl: "https://partner.example/webhooks/ack" } }],
-    ["keys that sign side by side", { "signing.sideBySide": true }, { signing: { scheme: "HmacV1", sideBySide: true } }],
+    [
+      "a rate, with a second's worth for a burst",
+      { "delivery.ratePerSecond": 7 },
+      { delivery: { rate: { perSecond: 7, burst: 7 } } },
+    ],
+    [
+      "a rate and a burst",
+      { "delivery.ratePerSecond": 7, "delivery.burst": 1 },
+      { delivery: { rate: { perSecond: 7, burst: 1 } } },
+    ],
+    [
+      "whom to tell what was handled by hand",
+      { "endpoint.ackUrl": "https://partner.example/webhooks/ack" },
+      { endpoint: { ackUrl: "https://partner.example/webhooks/ack" } },
+    ],
+    [
+      "keys that sign side by side",
+      { "signing.sideBySide": true },
+      { signing: { scheme: "HmacV1", sideBySide: true } },
+    ],
     ["dead letters of its own age", { "deadLetter.retainSeconds": 60 }, { deadLetterSeconds: 60 }],
   ])("has %s", (_, changes, expected) => {
     expect(partnerWith(changes).partner).toMatchObject(expected);
@@ -106,7 +122,9 @@ describe("a compiled partner", () => {
     const secrets = new Map([["default/partner", { hmac: Buffer.from(`${"k".repeat(32)}\n`).toString("base64") }]]);
     const { config, verdicts } = compiled([resourceOf("WebhookPartner")], secrets);
     expect(config.partners).toHaveLength(1);
-    expect(first(verdicts).warnings).toEqual(["the signing key current ends with a line feed, which is part of the key"]);
+    expect(first(verdicts).warnings).toEqual([
+      "the signing key current ends with a line feed, which is part of the key",
+    ]);
   });
 
   test("has without a cluster a uid of its kind, namespace and name, and generation 1", () => {

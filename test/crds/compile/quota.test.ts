@@ -31,12 +31,20 @@ describe("a compiled quota", () => {
   });
 
   test("serves what may change no longer than what may not", () => {
-    expect(quotaWith({ class: "C", cache: { memorySeconds: 5 } }).limits).toMatchObject({ memorySeconds: 5, hotTailSeconds: 5 });
-    expect(quotaWith({ class: "C", cache: { memorySeconds: 0, hotTailSeconds: 0, distributedSeconds: 60 } }).limits).toMatchObject({ distributedSeconds: 0, staleWhileRevalidateSeconds: 0 });
+    expect(quotaWith({ class: "C", cache: { memorySeconds: 5 } }).limits).toMatchObject({
+      memorySeconds: 5,
+      hotTailSeconds: 5,
+    });
+    expect(
+      quotaWith({ class: "C", cache: { memorySeconds: 0, hotTailSeconds: 0, distributedSeconds: 60 } }).limits,
+    ).toMatchObject({ distributedSeconds: 0, staleWhileRevalidateSeconds: 0 });
   });
 
   test("holds the bounds of single metrics by metric", () => {
-    const perMetric = [{ metric: "kyc_pass_rate", costUnitsPerMinute: 5 }, { metric: "cpu_util", requestsPerSecond: 2 }];
+    const perMetric = [
+      { metric: "kyc_pass_rate", costUnitsPerMinute: 5 },
+      { metric: "cpu_util", requestsPerSecond: 2 },
+    ];
     expect(quotaWith({ perMetric }).perMetric).toEqual(perMetric.toReversed());
   });
 
@@ -65,9 +73,39 @@ describe("the configuration", () => {
       catalogs: [],
       quotas: [],
       classDefaults: {
-        A: { maxWindowSeconds: 604_800, costUnitsPerMinute: 20_000_000, burstCostUnits: 20_000_000, maxConcurrent: 20, memorySeconds: 10, distributedSeconds: 30, hotTailSeconds: 5, staleWhileRevalidateSeconds: 0, ...shared },
-        B: { maxWindowSeconds: 2_678_400, costUnitsPerMinute: 40_000_000, burstCostUnits: 40_000_000, maxConcurrent: 20, memorySeconds: 30, distributedSeconds: 120, hotTailSeconds: 10, staleWhileRevalidateSeconds: 10, ...shared },
-        C: { maxWindowSeconds: 34_560_000, costUnitsPerMinute: 80_000_000, burstCostUnits: 80_000_000, maxConcurrent: 8, memorySeconds: 60, distributedSeconds: 300, hotTailSeconds: 20, staleWhileRevalidateSeconds: 20, ...shared },
+        A: {
+          maxWindowSeconds: 604_800,
+          costUnitsPerMinute: 20_000_000,
+          burstCostUnits: 20_000_000,
+          maxConcurrent: 20,
+          memorySeconds: 10,
+          distributedSeconds: 30,
+          hotTailSeconds: 5,
+          staleWhileRevalidateSeconds: 0,
+          ...shared,
+        },
+        B: {
+          maxWindowSeconds: 2_678_400,
+          costUnitsPerMinute: 40_000_000,
+          burstCostUnits: 40_000_000,
+          maxConcurrent: 20,
+          memorySeconds: 30,
+          distributedSeconds: 120,
+          hotTailSeconds: 10,
+          staleWhileRevalidateSeconds: 10,
+          ...shared,
+        },
+        C: {
+          maxWindowSeconds: 34_560_000,
+          costUnitsPerMinute: 80_000_000,
+          burstCostUnits: 80_000_000,
+          maxConcurrent: 8,
+          memorySeconds: 60,
+          distributedSeconds: 300,
+          hotTailSeconds: 20,
+          staleWhileRevalidateSeconds: 20,
+          ...shared,
+        },
       },
       material: {},
     });

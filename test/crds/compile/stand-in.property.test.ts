@@ -31,9 +31,15 @@ const versions = fc.record({
 });
 type Version = typeof versions extends fc.Arbitrary<infer T> ? T : never;
 
-const partners = fc.oneof({ weight: 6, arbitrary: versions }, { weight: 5, arbitrary: fc.constant("same" as const) }, { weight: 1, arbitrary: fc.constant("gone" as const) });
+const partners = fc.oneof(
+  { weight: 6, arbitrary: versions },
+  { weight: 5, arbitrary: fc.constant("same" as const) },
+  { weight: 1, arbitrary: fc.constant("gone" as const) },
+);
 
-/** One moment: what each partner says, if it is there, which Secrets there are, the policy, and how much time passed. */
+/**
+ * One moment: what each partner says, if it is there, which Secrets there are, the policy, and how much time passed.
+ */
 const moments = fc.array(
   fc.record({
     partners: fc.array(partners, { minLength: names.length, maxLength: names.length }),
@@ -48,19 +54,32 @@ type Moment = typeof moments extends fc.Arbitrary<(infer T)[]> ? T : never;
 
 function resourceAt(name: string, { tenants, producers, keys, secret, cidrs, endsMs }: Version): Resource {
   const spec = keys.map((id, index) => {
-    const end = endsMs === undefined || index === 0 ? {} : { notAfter: new Date(endsMs).toISOString().replace(/\.\d+Z$/u, "Z") };
+    const end =
+      endsMs === undefined || index === 0 ? {} : { notAfter: new Date(endsMs).toISOString().replace(/\.\d+Z$/u, "Z") };
     return { id, secretRef: { name: secret, key: `${name}${id}` }, ...end };
   });
-  const changes = { "signing.keys": spec, "subscriptions[0].tenants": tenants, "subscriptions[0].producers": producers, "networks.allowCidrs": cidrs };
-  return resourceOf("WebhookPartner", changes, { name, creationTimestamp: `2026-01-0${names.indexOf(name) + 1}T00:00:00Z` });
+  const changes = {
+    "signing.keys": spec,
+    "subscriptions[0].tenants": tenants,
+    "subscriptions[0].producers": producers,
+    "networks.allowCidrs": cidrs,
+  };
+  return resourceOf("WebhookPartner", changes, {
+    name,
+    creationTimestamp: `2026-01-0${names.indexOf(name) + 1}T00:00:00Z`,
+  });
 }
 
 /** Keys of one partner differ; in the second Secret they are those of another partner now and then. */
 const secretsAt = ({ secrets, byte }: Moment) =>
-  new Map(secrets.map((secret, index) => {
-    const entries = names.flatMap((name, place) => ["x", "y"].map((id, more) => [`${name}${id}`, keyOf(1 + ((2 * place + more + index * byte) % 6))] as const));
-    return [`default/${secret}`, Object.fromEntries(entries)];
-  }));
+  new Map(
+    secrets.map((secret, index) => {
+      const entries = names.flatMap((name, place) =>
+        ["x", "y"].map((id, more) => [`${name}${id}`, keyOf(1 + ((2 * place + more + index * byte) % 6))] as const),
+      );
+      return [`default/${secret}`, Object.fromEntries(entries)];
+    }),
+  );
 
 interface Seen {
   readonly result: CompileResult;
@@ -77,10 +96,17 @@ function history(list: readonly Moment[], compiler: typeof compile = compile): r
   let nowMs = 0;
   return list.map((moment) => {
     nowMs += moment.passedMs;
-    present = moment.partners.map((version, index) => (version === "gone" ? undefined : version === "same" ? present[index] : resourceAt(names[index] ?? "", version)));
+    present = moment.partners.map((version, index) =>
+      version === "gone" ? undefined : version === "same" ? present[index] : resourceAt(names[index] ?? "", version),
+    );
     const resources = present.filter((resource) => resource !== undefined);
     const policy = policies[moment.policy] ?? allowAll;
-    const input = (known: typeof parts) => ({ resources, secrets: secretsAt(moment), policy, before: { partOf: (one: Resource) => known.get(uidOf(one)), nowMs, lastGoodMs } });
+    const input = (known: typeof parts) => ({
+      resources,
+      secrets: secretsAt(moment),
+      policy,
+      before: { partOf: (one: Resource) => known.get(uidOf(one)), nowMs, lastGoodMs },
+    });
     const result = compiler(input(parts));
     parts = partsOf(result.config);
     const again = compiler(input(parts));
@@ -88,7 +114,8 @@ function history(list: readonly Moment[], compiler: typeof compile = compile): r
   });
 }
 
-const specOf = ({ resources }: Seen, name: string) => resources.find((one): one is WebhookPartner => one.kind === "WebhookPartner" && one.metadata.name === name)?.spec;
+const specOf = ({ resources }: Seen, name: string) =>
+  resources.find((one): one is WebhookPartner => one.kind === "WebhookPartner" && one.metadata.name === name)?.spec;
 
 /** Holds something to be so at each moment of any history. */
 function always(holds: (seen: Seen, before: Seen | undefined) => void): void {
@@ -118,7 +145,10 @@ describe("whatever becomes of specs, Secrets and the policy,", () => {
       for (const config of seen.result.config.partners) {
         const { subscriptions } = config;
         const part: ConfigPart = { kind: "WebhookPartner", config, material: {} };
-        const routed: ConfigPart = { ...part, config: { ...config, networks: { allowCidrs: [], allowPlaintext: false } } };
+        const routed: ConfigPart = {
+          ...part,
+          config: { ...config, networks: { allowCidrs: [], allowPlaintext: false } },
+        };
         expect(partPermissionProblems(config.held === undefined ? part : routed, seen.policy)).toEqual([]);
         const named = new Set(specOf(seen, config.name)?.subscriptions.flatMap(({ tenants }) => tenants));
         const routedTenants = subscriptions.flatMap(({ tenants }) => tenants);
@@ -150,7 +180,9 @@ describe("whatever becomes of specs, Secrets and the policy,", () => {
 
   test("two partners that are sent to never sign with the same bytes, and no bytes are kept that nobody names", () => {
     always(({ result: { config } }) => {
-      const bytes = config.partners.filter(({ held }) => held === undefined).flatMap(({ signing }) => [...new Set(signing.keys.map(({ material }) => config.material[material]))]);
+      const bytes = config.partners
+        .filter(({ held }) => held === undefined)
+        .flatMap(({ signing }) => [...new Set(signing.keys.map(({ material }) => config.material[material]))]);
       expect(new Set(bytes).size).toBe(bytes.length);
       const ids = new Set(config.partners.flatMap(({ signing }) => signing.keys.map(({ material }) => material)));
       expect(Object.keys(config.material).filter((id) => !ids.has(id))).toEqual([]);
@@ -161,7 +193,9 @@ describe("whatever becomes of specs, Secrets and the policy,", () => {
     fc.assert(
       fc.property(moments, (list) => {
         const [fresh, remembering] = [history(list), history(list, createCompiler())];
-        expect(canonicalJson(remembering.map(({ result, again }) => [result, again]))).toBe(canonicalJson(fresh.map(({ result, again }) => [result, again])));
+        expect(canonicalJson(remembering.map(({ result, again }) => [result, again]))).toBe(
+          canonicalJson(fresh.map(({ result, again }) => [result, again])),
+        );
       }),
     );
   });
@@ -175,5 +209,12 @@ test("histories reach every way in which something stands in", () => {
       if (withdrawn !== undefined) reached.add("withdrawn");
     }
   });
-  expect([...reached].toSorted()).toEqual(["as it says", "conflicted", "last good", "not_permitted", "unresolved", "withdrawn"]);
+  expect([...reached].toSorted()).toEqual([
+    "as it says",
+    "conflicted",
+    "last good",
+    "not_permitted",
+    "unresolved",
+    "withdrawn",
+  ]);
 });

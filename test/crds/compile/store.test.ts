@@ -23,7 +23,11 @@ function compileWith(changes: Changes, secrets: Readonly<Record<string, Entries>
 const basic = { "stores[0].prometheus.auth": { basic: { secretRef: { name: "login" } } } };
 const bearer = { "stores[0].prometheus.auth": { bearer: { secretRef: { name: "login" } } } };
 const tls = {
-  "stores[0].prometheus.tls": { caSecretRef: { name: "ca" }, clientSecretRef: { name: "client" }, serverName: "store.internal" },
+  "stores[0].prometheus.tls": {
+    caSecretRef: { name: "ca" },
+    clientSecretRef: { name: "client" },
+    serverName: "store.internal",
+  },
 };
 const certificates = { ca: { "ca.crt": authority.cert }, client: { "tls.crt": client.cert, "tls.key": client.key } };
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -48,18 +52,62 @@ describe("what a store needs from Secrets", () => {
 
   test("is a user name and a password, each without the line feed that an editor leaves", () => {
     const { config } = compileWith(basic, { login: { username: "reader\n", password: "pass word:1\r\n" } });
-    expect(Object.values(config.material).map((text) => Buffer.from(text, "base64").toString()).sort()).toEqual(["pass word:1", "reader"]);
+    expect(
+      Object.values(config.material)
+        .map((text) => Buffer.from(text, "base64").toString())
+        .sort(),
+    ).toEqual(["pass word:1", "reader"]);
   });
 
-  const rows: readonly (readonly [sentence: string, changes: Changes, secrets: Readonly<Record<string, Entries>>, fault: string])[] = [
+  const rows: readonly (readonly [
+    sentence: string,
+    changes: Changes,
+    secrets: Readonly<Record<string, Entries>>,
+    fault: string,
+  ])[] = [
     ["there is no such Secret", basic, {}, "SecretNotFound spec.stores[0].prometheus.auth.basic.secretRef.name"],
-    ["the Secret lacks an entry", basic, { login: { username: "a" } }, "SecretKeyMissing spec.stores[0].prometheus.auth.basic.secretRef.passwordKey"],
-    ["a user name holds a colon", basic, { login: { username: "a:b", password: "c" } }, "CredentialInvalid spec.stores[0].prometheus.auth.basic.secretRef.usernameKey"],
-    ["a token would end the header", bearer, { login: { token: "a\nX-Evil: b" } }, "CredentialInvalid spec.stores[0].prometheus.auth.bearer.secretRef.key"],
-    ["a token is empty", bearer, { login: { token: "\n" } }, "CredentialInvalid spec.stores[0].prometheus.auth.bearer.secretRef.key"],
-    ["what should be trusted is no certificate", tls, { ...certificates, ca: { "ca.crt": "none" } }, "CertificateInvalid spec.stores[0].prometheus.tls.caSecretRef.key"],
-    ["a certificate lacks its key", tls, { ...certificates, client: { "tls.crt": client.cert } }, "SecretKeyMissing spec.stores[0].prometheus.tls.clientSecretRef.name"],
-    ["a certificate comes with another key", tls, { ...certificates, client: { "tls.crt": client.cert, "tls.key": other.key } }, "CertificateInvalid spec.stores[0].prometheus.tls.clientSecretRef.name"],
+    [
+      "the Secret lacks an entry",
+      basic,
+      { login: { username: "a" } },
+      "SecretKeyMissing spec.stores[0].prometheus.auth.basic.secretRef.passwordKey",
+    ],
+    [
+      "a user name holds a colon",
+      basic,
+      { login: { username: "a:b", password: "c" } },
+      "CredentialInvalid spec.stores[0].prometheus.auth.basic.secretRef.usernameKey",
+    ],
+    [
+      "a token would end the header",
+      bearer,
+      { login: { token: "a\nX-Evil: b" } },
+      "CredentialInvalid spec.stores[0].prometheus.auth.bearer.secretRef.key",
+    ],
+    [
+      "a token is empty",
+      bearer,
+      { login: { token: "\n" } },
+      "CredentialInvalid spec.stores[0].prometheus.auth.bearer.secretRef.key",
+    ],
+    [
+      "what should be trusted is no certificate",
+      tls,
+      { ...certificates, ca: { "ca.crt": "none" } },
+      "CertificateInvalid spec.stores[0].prometheus.tls.caSecretRef.key",
+    ],
+    [
+      "a certificate lacks its key",
+      tls,
+      { ...certificates, client: { "tls.crt": client.cert } },
+      "SecretKeyMissing spec.stores[0].prometheus.tls.clientSecretRef.name",
+    ],
+    [
+      "a certificate comes with another key",
+      tls,
+      { ...certificates, client: { "tls.crt": client.cert, "tls.key": other.key } },
+      "CertificateInvalid spec.stores[0].prometheus.tls.clientSecretRef.name",
+    ],
   ];
   test.each(rows)("keeps the catalog out of force when %s", (_sentence, changes, secrets, fault) => {
     const { config, verdict } = compileWith(changes, secrets);
@@ -88,7 +136,10 @@ describe("a store that is a peer", () => {
   };
   const compilePeer = (secrets: Readonly<Record<string, Entries>>, changes: Changes = {}) => {
     const encoded = Object.entries(secrets).map(([name, entries]) => {
-      return [`default/${name}`, Object.fromEntries(Object.entries(entries).map(([entry, text]) => [entry, base64(text)]))] as const;
+      return [
+        `default/${name}`,
+        Object.fromEntries(Object.entries(entries).map(([entry, text]) => [entry, base64(text)])),
+      ] as const;
     });
     const { config, verdicts } = compiled([resourceOf("MetricCatalog", { ...peer, ...changes })], new Map(encoded));
     return { config, store: config.catalogs[0]?.stores[0], verdict: first(verdicts) };
@@ -110,25 +161,52 @@ describe("a store that is a peer", () => {
         auth: { kind: "bearer", token: materialOf("default/login/token", base64("abc")) },
         tls: {
           ca: materialOf("default/ca/ca.crt", base64(authority.cert)),
-          client: { certificate: materialOf("default/client/tls.crt", base64(client.cert)), key: materialOf("default/client/tls.key", base64(client.key)) },
+          client: {
+            certificate: materialOf("default/client/tls.crt", base64(client.cert)),
+            key: materialOf("default/client/tls.key", base64(client.key)),
+          },
         },
       },
     });
-    expect(store === undefined ? [] : [...storeMaterialIdsOf(store)].sort()).toEqual(Object.keys(config.material).sort());
+    expect(store === undefined ? [] : [...storeMaterialIdsOf(store)].sort()).toEqual(
+      Object.keys(config.material).sort(),
+    );
   });
 
   test("is compiled with its client's secret, where a token is to be fetched", () => {
-    const oauth2 = { tokenUrl: "https://id.example/token", clientId: "eu", secretRef: { name: "login" }, resource: "urn:peers" };
-    const { store } = compilePeer({ ...certificates, login: { "client-secret": "abc\n" } }, { "stores[0].peer.auth": { oauth2 } });
+    const oauth2 = {
+      tokenUrl: "https://id.example/token",
+      clientId: "eu",
+      secretRef: { name: "login" },
+      resource: "urn:peers",
+    };
+    const { store } = compilePeer(
+      { ...certificates, login: { "client-secret": "abc\n" } },
+      { "stores[0].peer.auth": { oauth2 } },
+    );
     const secret = materialOf("default/login/client-secret", base64("abc"));
-    expect(store?.peer?.auth).toEqual({ kind: "oauth2", tokenUrl: "https://id.example/token", clientId: "eu", secret, resource: "urn:peers" });
+    expect(store?.peer?.auth).toEqual({
+      kind: "oauth2",
+      tokenUrl: "https://id.example/token",
+      clientId: "eu",
+      secret,
+      resource: "urn:peers",
+    });
     expect(store === undefined ? [] : storeMaterialIdsOf(store)).toContain(secret);
   });
 
   test.each([
     ["its token is missing", certificates, "SecretNotFound spec.stores[0].peer.auth.bearer.secretRef.name"],
-    ["its token would end the header", { ...certificates, login: { token: "a\nb" } }, "CredentialInvalid spec.stores[0].peer.auth.bearer.secretRef.key"],
-    ["its certificate comes with another key", { ...certificates, client: { "tls.crt": client.cert, "tls.key": other.key }, login: { token: "a" } }, "CertificateInvalid spec.stores[0].peer.tls.clientSecretRef.name"],
+    [
+      "its token would end the header",
+      { ...certificates, login: { token: "a\nb" } },
+      "CredentialInvalid spec.stores[0].peer.auth.bearer.secretRef.key",
+    ],
+    [
+      "its certificate comes with another key",
+      { ...certificates, client: { "tls.crt": client.cert, "tls.key": other.key }, login: { token: "a" } },
+      "CertificateInvalid spec.stores[0].peer.tls.clientSecretRef.name",
+    ],
   ] as const)("keeps the catalog out of force when %s", (_sentence, secrets, fault) => {
     const { config, verdict } = compilePeer(secrets);
     expect(config.catalogs).toEqual([]);
@@ -137,8 +215,12 @@ describe("a store that is a peer", () => {
 });
 
 describe("a store's flavour", () => {
-  const headerOf = (changes: Changes): string | undefined => compileWith(changes).catalog?.stores[0]?.prometheus?.tenantHeader;
-  const told = (flavour: string): Changes => ({ "stores[0].tenancy": "StoreHeader", "stores[0].prometheus.flavour": flavour });
+  const headerOf = (changes: Changes): string | undefined =>
+    compileWith(changes).catalog?.stores[0]?.prometheus?.tenantHeader;
+  const told = (flavour: string): Changes => ({
+    "stores[0].tenancy": "StoreHeader",
+    "stores[0].prometheus.flavour": flavour,
+  });
 
   test("says in which header it is told the tenant, unless the store does", () => {
     expect(headerOf(told("Mimir"))).toBe("X-Scope-OrgID");
@@ -151,14 +233,20 @@ describe("a store's flavour", () => {
     const counter = { "metrics[0].source": { counter: { name: "deposits_total" }, intervalSeconds: 15 } };
     const mixed = { "stores[1].prometheus.flavour": "VictoriaMetrics" };
     expect(compileWith({ ...counter, ...mixed }).verdict.warnings).toEqual([
-      "the metric cpu_util cannot be read over latam and its other stores at once, since VictoriaMetrics computes increases in its own way",
+      "the metric cpu_util cannot be read over latam and its other stores at once, since VictoriaMetrics " +
+        "computes increases in its own way",
     ]);
     expect(compileWith(mixed).verdict.warnings).toEqual([]);
     expect(compileWith({ ...counter, ...mixed, "metrics[0].stores": ["latam"] }).verdict.warnings).toEqual([]);
   });
 
   test("holds its fixed headers in lower case and Thanos' coarsest resolution", () => {
-    const thanos = { url: "https://eu.example", flavour: "Thanos", maxSourceResolution: "5m", headers: [{ name: "X-Source", value: "a" }] };
+    const thanos = {
+      url: "https://eu.example",
+      flavour: "Thanos",
+      maxSourceResolution: "5m",
+      headers: [{ name: "X-Source", value: "a" }],
+    };
     expect(compileWith({ "stores[0].prometheus": thanos }).catalog?.stores[0]?.prometheus).toMatchObject({
       headers: { "x-source": "a" },
       maxSourceResolutionSeconds: 300,

@@ -1,8 +1,8 @@
 /**
- * Sends events and asks for a metric at fixed rates and prints a report as JSON. A query is asked once. An event whose connection
- * ends without an answer is sent again under its id, as producers do, who cannot know what became of it: `API` is the base URL,
- * `TOKEN` the bearer token, `PREFIX` the first part of event ids. On a machine that cannot keep up it sends fewer, never more at
- * once.
+ * Sends events and asks for a metric at fixed rates and prints a report as JSON. A query is asked once. An event whose
+ * connection ends without an answer is sent again under its id, as producers do, who cannot know what became of it:
+ * `API` is the base URL, `TOKEN` the bearer token, `PREFIX` the first part of event ids. On a machine that cannot keep
+ * up it sends fewer, never more at once.
  */
 export interface LoadReport {
   readonly events: number;
@@ -18,7 +18,9 @@ export interface LoadReport {
 }
 
 const { API: api = "", TOKEN: token = "", PREFIX: prefix = "", METRIC: metric = "" } = process.env;
-const [eventsPerSecond, queriesPerSecond, seconds] = ["EVENTS", "QUERIES", "SECONDS"].map((name) => Number(process.env[name]));
+const [eventsPerSecond, queriesPerSecond, seconds] = ["EVENTS", "QUERIES", "SECONDS"].map((name) =>
+  Number(process.env[name]),
+);
 const authorization = `Bearer ${token}`;
 const timeoutMs = 20_000;
 const underWayMax = 32;
@@ -36,7 +38,15 @@ async function send(index: number): Promise<void> {
     data: { payout_id: `p-${index}`, status: "paid", amount_minor: 100, currency: "EUR" },
   };
   const headers = { authorization, "content-type": "application/json" };
-  const once = (): Promise<string> => outcome(fetch(`${api}/events`, { method: "POST", headers, body: JSON.stringify(event), signal: AbortSignal.timeout(timeoutMs) }));
+  const once = (): Promise<string> =>
+    outcome(
+      fetch(`${api}/events`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(event),
+        signal: AbortSignal.timeout(timeoutMs),
+      }),
+    );
   let ended = await once();
   for (let sends = 1; sends < sendsMax && !/^\d/u.test(ended); sends++) {
     report.resent += 1;
@@ -58,7 +68,7 @@ async function outcome(request: Promise<Response>): Promise<string> {
   try {
     const answer = await request;
     const body = await answer.text();
-    return answer.ok ? String(answer.status) : `${answer.status} ${(/"code":"\w+"/u.exec(body)?.[0] ?? "")}`;
+    return answer.ok ? String(answer.status) : `${answer.status} ${/"code":"\w+"/u.exec(body)?.[0] ?? ""}`;
   } catch (error) {
     const { cause } = error as { readonly cause?: { readonly code?: string } };
     return cause?.code ?? String(error);
@@ -69,7 +79,9 @@ function count(what: string): void {
   report.failures[what] = (report.failures[what] ?? 0) + 1;
 }
 
-/** Starts work at a rate for the time given, resolves when all of it has ended, and answers how often it was started. */
+/**
+ * Starts work at a rate for the time given, resolves when all of it has ended, and answers how often it was started.
+ */
 async function atRate(perSecond: number, work: (index: number) => Promise<void>): Promise<number> {
   const endMs = performance.now() + (seconds ?? 0) * 1000;
   const underWay = new Set<Promise<void>>();
@@ -86,5 +98,8 @@ async function atRate(perSecond: number, work: (index: number) => Promise<void>)
   return index;
 }
 
-[report.events, report.queries] = await Promise.all([atRate(eventsPerSecond ?? 0, send), atRate(queriesPerSecond ?? 0, ask)]);
+[report.events, report.queries] = await Promise.all([
+  atRate(eventsPerSecond ?? 0, send),
+  atRate(queriesPerSecond ?? 0, ask),
+]);
 process.stdout.write(`${JSON.stringify(report)}\n`);

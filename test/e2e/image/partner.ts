@@ -17,7 +17,12 @@ interface Received {
 const port = 8080;
 const bodyBytesMax = 1024 * 1024;
 const keys = (process.env["KEYS"] ?? "").split(",").map((pair) => pair.split("=") as [string, string]);
-const received = { events: {} as Record<string, number>, byKey: {} as Record<string, number>, byPath: {} as Record<string, number>, badSignatures: 0 } satisfies Received;
+const received = {
+  events: {} as Record<string, number>,
+  byKey: {} as Record<string, number>,
+  byPath: {} as Record<string, number>,
+  badSignatures: 0,
+} satisfies Received;
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -62,7 +67,8 @@ const gauge = 'e2e_temperature{region="eu",tenant="lumen",environment="test"} 21
 
 createServer((request, response) => {
   if (request.method === "POST") take(request, response).catch(() => response.writeHead(400).end());
-  else if (request.url === "/metrics") response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(gauge);
+  else if (request.url === "/metrics")
+    response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(gauge);
   else if (request.url === "/received") response.end(JSON.stringify(received));
   else response.writeHead(request.url === "/ready" ? 200 : 404).end();
 }).listen(port);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { readArguments, UsageError } from "../../../operator/cli/arguments.ts";
 
-const read = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) => readArguments(args, environment);
+const read = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+  readArguments(args, environment);
 
 describe("the command line", () => {
   test("without anything runs with the defaults", () => {
@@ -67,11 +68,18 @@ describe("the command line", () => {
   });
 
   test("takes the environment where a flag is absent; empty variables are none", () => {
-    const environment = { HELIOGRAPH_SHARDS: "5", HELIOGRAPH_KEY_SHARDS: "6", HELIOGRAPH_ALL_NAMESPACES: "true", HELIOGRAPH_SELECTOR: "" };
+    const environment = {
+      HELIOGRAPH_SHARDS: "5",
+      HELIOGRAPH_KEY_SHARDS: "6",
+      HELIOGRAPH_ALL_NAMESPACES: "true",
+      HELIOGRAPH_SELECTOR: "",
+    };
     expect(read(["--shards", "7"], environment)).toMatchObject({ counts: { config: 7, keys: 6 }, watched: "all" });
     expect(read([], environment)).not.toHaveProperty("selector");
     expect(read(["--all-namespaces"])).toMatchObject({ watched: "all" });
-    expect(read([], { HELIOGRAPH_ALL_NAMESPACES: "false", HELIOGRAPH_WATCH_NAMESPACES: "a,b" })).toMatchObject({ watched: ["a", "b"] });
+    expect(read([], { HELIOGRAPH_ALL_NAMESPACES: "false", HELIOGRAPH_WATCH_NAMESPACES: "a,b" })).toMatchObject({
+      watched: ["a", "b"],
+    });
   });
 
   test("passes over variables that Kubernetes makes of Services of such names", () => {
@@ -110,12 +118,22 @@ describe("the command line", () => {
   });
 
   test("refuses a switch in the environment that is neither true nor false", () => {
-    expect(() => read([], { HELIOGRAPH_ALL_NAMESPACES: "yes" })).toThrow("--all-namespaces is true or false in the environment, not yes.");
+    expect(() => read([], { HELIOGRAPH_ALL_NAMESPACES: "yes" })).toThrow(
+      "--all-namespaces is true or false in the environment, not yes.",
+    );
   });
 
   test("always gives lease times that fit into each other", () => {
-    for (const [lease, renew, retry] of [[3, 2, 1], [3_600, 3_599, 3_598], [30, 20, 19]]) {
-      const invocation = read([`--lease-seconds=${lease}`, `--lease-renew-seconds=${renew}`, `--lease-retry-seconds=${retry}`]);
+    for (const [lease, renew, retry] of [
+      [3, 2, 1],
+      [3_600, 3_599, 3_598],
+      [30, 20, 19],
+    ]) {
+      const invocation = read([
+        `--lease-seconds=${lease}`,
+        `--lease-renew-seconds=${renew}`,
+        `--lease-retry-seconds=${retry}`,
+      ]);
       if (invocation.command !== "run") throw new Error("it does not run");
       const { leaseMs, renewDeadlineMs, retryMs, callTimeoutMs } = invocation.lease;
       expect(leaseMs).toBeGreaterThan(renewDeadlineMs);

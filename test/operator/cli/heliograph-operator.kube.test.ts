@@ -28,7 +28,13 @@ afterAll(() => cluster.stop());
 /** Starts the program as a process of its own, with the usual times of the Lease, and waits until it is ready. */
 async function start(ns: string, pod: TestPod, identity: string): Promise<ServerProcess> {
   const port = await freePort();
-  const flags = [`--namespace=${ns}`, `--runtime-url=${pod.url}`, `--metrics-port=${port}`, `--identity=${identity}`, "--host=127.0.0.1"];
+  const flags = [
+    `--namespace=${ns}`,
+    `--runtime-url=${pod.url}`,
+    `--metrics-port=${port}`,
+    `--identity=${identity}`,
+    "--host=127.0.0.1",
+  ];
   const shards = [`--shards=${counts.config}`, `--key-shards=${counts.keys}`];
   const server = await startServerProcess({
     name: "heliograph-operator",
@@ -69,7 +75,12 @@ async function obeyedMs(ns: string, pod: TestPod, queryClass = "B"): Promise<num
 describe("the program", () => {
   test("says that it is ready in one line, obeys edits, and its successor obeys the next one no 5 s later after a SIGTERM", async () => {
     const { ns, pod, one } = await pair();
-    expect(one.log().split("\n").filter((line) => line.startsWith('{"ready":true'))).toHaveLength(1);
+    expect(
+      one
+        .log()
+        .split("\n")
+        .filter((line) => line.startsWith('{"ready":true')),
+    ).toHaveLength(1);
     // What an edit takes on this machine without a hand-over.
     const usualMs = await obeyedMs(ns, pod, "C");
     const startedMs = performance.now();
@@ -88,11 +99,24 @@ describe("the program", () => {
 
   const refusals: ReadonlyArray<readonly [string, readonly string[], keyof typeof exitCodes, string]> = [
     ["an unknown flag", ["--shard=1"], "usage", "Unknown option '--shard'"],
-    ["a kubeconfig that is not there", ["--kubeconfig=/nowhere/config"], "kubeconfig", "there is no usable way to an API server"],
-    ["a policy that is not there", ["--policy=/nowhere/policy.yaml"], "policy", "the policy /nowhere/policy.yaml cannot be used"],
+    [
+      "a kubeconfig that is not there",
+      ["--kubeconfig=/nowhere/config"],
+      "kubeconfig",
+      "there is no usable way to an API server",
+    ],
+    [
+      "a policy that is not there",
+      ["--policy=/nowhere/policy.yaml"],
+      "policy",
+      "the policy /nowhere/policy.yaml cannot be used",
+    ],
   ];
   test.each(refusals)("ends with a code and a sentence for %s", async (_what, args, exit, sentence) => {
-    const child = spawn(process.execPath, [program, ...args], { env: { ...process.env, HELIOGRAPH_KUBECONFIG: cluster.kube.kubeconfig }, stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn(process.execPath, [program, ...args], {
+      env: { ...process.env, HELIOGRAPH_KUBECONFIG: cluster.kube.kubeconfig },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     let text = "";
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
       text += chunk;

@@ -14,11 +14,19 @@ function rowsBelow(heading: string): readonly (readonly string[])[] {
   const [, section = ""] = page.split(`\n## ${heading}\n`);
   const [own = ""] = section.split("\n## ");
   const rows = own.split("\n").filter((line) => line.startsWith("|"));
-  return rows.slice(2).map((row) => row.split("|").slice(1, -1).map((cell) => cell.trim()));
+  return rows.slice(2).map((row) =>
+    row
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
 }
 
 function documented(flag: Flag): readonly string[] {
-  const notes = [...(flag.standard === undefined ? [] : [`\`${flag.standard}\``]), ...(flag.isList === true ? ["may be repeated"] : [])];
+  const notes = [
+    ...(flag.standard === undefined ? [] : [`\`${flag.standard}\``]),
+    ...(flag.isList === true ? ["may be repeated"] : []),
+  ];
   return [`\`${usageOf(flag)}\``, `\`${variableOf(flag)}\``, notes.join(", "), flag.help];
 }
 
@@ -28,7 +36,9 @@ describe("the page of the operator", () => {
   });
 
   test("holds every exit code", () => {
-    expect(rowsBelow("Exit codes")).toEqual(Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning]));
+    expect(rowsBelow("Exit codes")).toEqual(
+      Object.values(exitCodes).map(({ code, meaning }) => [String(code), meaning]),
+    );
   });
 
   test("holds every metric and no other", async () => {
@@ -37,7 +47,9 @@ describe("the page of the operator", () => {
     createKubeMetrics(registry);
     registerConditionMetrics(registry, () => []);
     const all = await registry.getMetricsAsJSON();
-    expect(rowsBelow("Probes and metrics").map(([name, , help]) => [name, help])).toEqual(all.map(({ name, help }) => [`\`${name}\``, help]));
+    expect(rowsBelow("Probes and metrics").map(([name, , help]) => [name, help])).toEqual(
+      all.map(({ name, help }) => [`\`${name}\``, help]),
+    );
   });
 });
 

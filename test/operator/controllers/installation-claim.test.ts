@@ -55,7 +55,9 @@ test("a second one sees the name of the first, says so, and both write no more t
   expect(scene.conflict()).toMatchObject({ status: "True", reason: "TwoInstallations" });
   for (const name of [first, second]) expect(scene.conflict()?.message).toContain(name);
   for (const { atMs } of scene.writes) {
-    expect(scene.writes.filter((write) => write.atMs >= atMs && write.atMs < atMs + minuteMs).length).toBeLessThanOrEqual(2);
+    expect(
+      scene.writes.filter((write) => write.atMs >= atMs && write.atMs < atMs + minuteMs).length,
+    ).toBeLessThanOrEqual(2);
   }
   expect(scene.writes.length).toBeLessThan(30);
 });

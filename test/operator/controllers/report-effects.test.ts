@@ -4,13 +4,23 @@ import { effectsOf } from "../../../operator/controllers/report-effects.ts";
 import type { PodReport } from "../../../operator/observe/rollout.ts";
 
 const shard = (revision: number): ConfigzShard => ({ revision, sha256: `of ${revision}` });
-const reportOf = (shards: Readonly<Record<string, ConfigzShard>>, more: Partial<PodReport> = {}): PodReport => ({ shards, errors: new Map(), marks: new Map(), ...more });
-const effects = (before: PodReport | undefined, after: PodReport, current = 5) => effectsOf(before, after, () => shard(current));
+const reportOf = (shards: Readonly<Record<string, ConfigzShard>>, more: Partial<PodReport> = {}): PodReport => ({
+  shards,
+  errors: new Map(),
+  marks: new Map(),
+  ...more,
+});
+const effects = (before: PodReport | undefined, after: PodReport, current = 5) =>
+  effectsOf(before, after, () => shard(current));
 
 describe("a report", () => {
   test("touches the shards that moved, and no others", () => {
     const before = reportOf({ "config-00": shard(4), "config-01": shard(5) });
-    expect(effects(before, reportOf({ "config-00": shard(5), "config-01": shard(5) }))).toEqual({ moved: ["config-00"], fellBack: [], named: [] });
+    expect(effects(before, reportOf({ "config-00": shard(5), "config-01": shard(5) }))).toEqual({
+      moved: ["config-00"],
+      fellBack: [],
+      named: [],
+    });
     expect(effects(before, before)).toEqual({ moved: [], fellBack: [], named: [] });
   });
 
@@ -25,7 +35,9 @@ describe("a report", () => {
   });
 
   test("of a pod that went back does so too", () => {
-    expect(effects(reportOf({ "config-00": shard(5) }), reportOf({ "config-00": shard(2) })).fellBack).toEqual(["config-00"]);
+    expect(effects(reportOf({ "config-00": shard(5) }), reportOf({ "config-00": shard(2) })).fellBack).toEqual([
+      "config-00",
+    ]);
     expect(effects(reportOf({ "config-00": shard(2) }), reportOf({ "config-00": shard(3) })).fellBack).toEqual([]);
   });
 
@@ -36,10 +48,24 @@ describe("a report", () => {
     ];
     const mark = (name: string): [string, ConfigzMark] => [
       `uid-${name}`,
-      { kind: "WebhookPartner", namespace: "shop", name, uid: `uid-${name}`, generation: 1, reason: "PartnerDisabled", message: "410", since: "" },
+      {
+        kind: "WebhookPartner",
+        namespace: "shop",
+        name,
+        uid: `uid-${name}`,
+        generation: 1,
+        reason: "PartnerDisabled",
+        message: "410",
+        since: "",
+      },
     ];
-    const before = reportOf({}, { errors: new Map([error("a", "x"), error("b", "x"), error("c", "x")]), marks: new Map([mark("d")]) });
+    const before = reportOf(
+      {},
+      { errors: new Map([error("a", "x"), error("b", "x"), error("c", "x")]), marks: new Map([mark("d")]) },
+    );
     const after = reportOf({}, { errors: new Map([error("a", "x"), error("b", "y")]), marks: new Map([mark("e")]) });
-    expect(effects(before, after).named.toSorted()).toEqual(["b", "c", "d", "e"].map((name) => `WebhookPartner/shop/${name}`));
+    expect(effects(before, after).named.toSorted()).toEqual(
+      ["b", "c", "d", "e"].map((name) => `WebhookPartner/shop/${name}`),
+    );
   });
 });

@@ -22,7 +22,8 @@ const factsOf = (generation: number, changes: Partial<Facts> = {}): Facts => ({
   disabled: undefined,
   ...changes,
 });
-const decide = (facts: Facts, before?: ResourceStatus, at: Partial<Moments> = {}) => decideStatus(facts, before, { ...moments, ...at }, times);
+const decide = (facts: Facts, before?: ResourceStatus, at: Partial<Moments> = {}) =>
+  decideStatus(facts, before, { ...moments, ...at }, times);
 
 function written(facts: Facts, before?: ResourceStatus, at: Partial<Moments> = {}): ResourceStatus {
   const decision = decide(facts, before, at);
@@ -30,7 +31,12 @@ function written(facts: Facts, before?: ResourceStatus, at: Partial<Moments> = {
   return decision.status;
 }
 
-const unknown = factsOf(1, { verdict: undefined, inForce: undefined, isPublished: false, rollout: { kind: "waiting", untilMs: nowMs } });
+const unknown = factsOf(1, {
+  verdict: undefined,
+  inForce: undefined,
+  isPublished: false,
+  rollout: { kind: "waiting", untilMs: nowMs },
+});
 const waiting = (generation: number, untilMs: number) => factsOf(generation, { rollout: { kind: "waiting", untilMs } });
 const readyOf = (status: ResourceStatus) => status.conditions?.find(({ type }) => type === "Ready");
 
@@ -43,14 +49,21 @@ describe("a status", () => {
 
   test("of a new object is written twice in all: Unknown, and then Ready", () => {
     const first = written(unknown, undefined, { pendingSinceMs: nowMs });
-    expect(decide(factsOf(1, { isPublished: false }), first, { pendingSinceMs: nowMs })).toEqual({ kind: "keep", againMs: 2_000 });
+    expect(decide(factsOf(1, { isPublished: false }), first, { pendingSinceMs: nowMs })).toEqual({
+      kind: "keep",
+      againMs: 2_000,
+    });
     expect(decide(waiting(1, nowMs + 700), first)).toEqual({ kind: "keep", againMs: 700 });
     expect(readyOf(written(factsOf(1), first))).toMatchObject({ status: "True" });
   });
 
   test("of an ordinary edit is written once", () => {
     const ready = written(factsOf(3));
-    expect(decide(factsOf(4, { verdict: undefined, inForce: undefined, isPublished: false }), ready, { pendingSinceMs: nowMs })).toEqual({ kind: "keep", againMs: 2_000 });
+    expect(
+      decide(factsOf(4, { verdict: undefined, inForce: undefined, isPublished: false }), ready, {
+        pendingSinceMs: nowMs,
+      }),
+    ).toEqual({ kind: "keep", againMs: 2_000 });
     expect(decide(waiting(4, nowMs + 500), ready)).toEqual({ kind: "keep", againMs: 500 });
     expect(written(factsOf(4), ready)).toMatchObject({ observedGeneration: 4 });
   });
@@ -62,11 +75,18 @@ describe("a status", () => {
   test("says Pending when an edit takes long to be published", () => {
     const ready = written(factsOf(3));
     const late = factsOf(4, { isPublished: false, rollout: { kind: "waiting", untilMs: nowMs } });
-    expect(readyOf(written(late, ready, { pendingSinceMs: nowMs - 2_000 }))).toMatchObject({ status: "Unknown", reason: "Pending", observedGeneration: 4 });
+    expect(readyOf(written(late, ready, { pendingSinceMs: nowMs - 2_000 }))).toMatchObject({
+      status: "Unknown",
+      reason: "Pending",
+      observedGeneration: 4,
+    });
   });
 
   test("asks for a look when its state may change by itself", () => {
-    expect(decide(factsOf(3, { rollout: { kind: "programmed", untilMs: nowMs + 900 } }), written(factsOf(3)))).toEqual({ kind: "keep", againMs: 900 });
+    expect(decide(factsOf(3, { rollout: { kind: "programmed", untilMs: nowMs + 900 } }), written(factsOf(3)))).toEqual({
+      kind: "keep",
+      againMs: 900,
+    });
     expect(decide(waiting(1, nowMs + 500))).toMatchObject({ kind: "write", againMs: 500 });
   });
 
@@ -81,14 +101,19 @@ describe("a status", () => {
 
   test("is written at once when its state changes, however lately it was written", () => {
     const before = written(factsOf(3));
-    expect(decide(factsOf(3, { rollout: { kind: "lagging", pods: "rt-1" } }), before, { writtenAtMs: nowMs }).kind).toBe("write");
+    expect(
+      decide(factsOf(3, { rollout: { kind: "lagging", pods: "rt-1" } }), before, { writtenAtMs: nowMs }).kind,
+    ).toBe("write");
     expect(decide(factsOf(3, { disabled: "410" }), before, { writtenAtMs: nowMs }).kind).toBe("write");
   });
 
   test("that somebody else changed is put right, and conditions of others are left alone", () => {
     const before = written(factsOf(3));
     const conditions = before.conditions ?? [];
-    const edited = { ...before, conditions: conditions.map((one) => (one.type === "Ready" ? { ...one, status: "False" as const } : one)) };
+    const edited = {
+      ...before,
+      conditions: conditions.map((one) => (one.type === "Ready" ? { ...one, status: "False" as const } : one)),
+    };
     expect(decide(factsOf(3), edited).kind).toBe("write");
     expect(decide(factsOf(3), { ...before, conditions: conditions.slice(1) }).kind).toBe("write");
     const audited = { type: "Audited", status: "True" as const, reason: "Yes", message: "", lastTransitionTime: "" };
@@ -99,14 +124,26 @@ describe("a status", () => {
     const before = written(factsOf(3), undefined, { now: "2026-01-01T00:00:00Z" });
     const after = written(factsOf(4, { rollout: { kind: "noPods" } }), before);
     const timeOf = (type: string) => after.conditions?.find((one) => one.type === type)?.lastTransitionTime;
-    expect([timeOf("Accepted"), timeOf("Programmed"), timeOf("Ready")]).toEqual(["2026-01-01T00:00:00Z", moments.now, moments.now]);
+    expect([timeOf("Accepted"), timeOf("Programmed"), timeOf("Ready")]).toEqual([
+      "2026-01-01T00:00:00Z",
+      moments.now,
+      moments.now,
+    ]);
   });
 });
 
 test("of an object that went out of force is written when the shards hold it no more", () => {
   const ready = written(factsOf(3));
-  const missing: Verdict = { ...good, resolvedRefs: { status: false, reason: "SecretNotFound", message: "there is none" } };
-  const out = factsOf(3, { verdict: missing, inForce: undefined, isPublished: false, rollout: { kind: "waiting", untilMs: nowMs } });
+  const missing: Verdict = {
+    ...good,
+    resolvedRefs: { status: false, reason: "SecretNotFound", message: "there is none" },
+  };
+  const out = factsOf(3, {
+    verdict: missing,
+    inForce: undefined,
+    isPublished: false,
+    rollout: { kind: "waiting", untilMs: nowMs },
+  });
   expect(decide(out, ready, { pendingSinceMs: nowMs })).toEqual({ kind: "keep", againMs: 2_000 });
   expect(decide({ ...out, isPublished: true }, ready, { pendingSinceMs: nowMs }).kind).toBe("write");
 });

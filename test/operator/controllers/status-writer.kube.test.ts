@@ -17,7 +17,11 @@ const clients = (number: number) => ({ observedGeneration: 1, clients: number })
 
 async function scene(): Promise<{ ns: string; writer: StatusWriter; object: ResourceObject }> {
   const ns = await cluster.namespace();
-  const writer = new StatusWriter({ client: cluster.client, clock: systemClock, metrics: createOperatorMetrics(new Registry()) });
+  const writer = new StatusWriter({
+    client: cluster.client,
+    clock: systemClock,
+    metrics: createOperatorMetrics(new Registry()),
+  });
   await cluster.quota(ns, "desk");
   return { ns, writer, object: await cluster.object(ns, "QueryClassQuota", "desk") };
 }

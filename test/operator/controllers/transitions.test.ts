@@ -3,11 +3,30 @@ import type { ConditionStatus } from "../../../crds/reasons.ts";
 import { transitionsBetween } from "../../../operator/controllers/transitions.ts";
 import type { ResourceStatus } from "../../../operator/resource-types.ts";
 
-const statusOf = (ready: ConditionStatus, reason: string, accepted: ConditionStatus = "True", generation = 1): ResourceStatus => ({
+const statusOf = (
+  ready: ConditionStatus,
+  reason: string,
+  accepted: ConditionStatus = "True",
+  generation = 1,
+): ResourceStatus => ({
   observedGeneration: generation,
   conditions: [
-    { type: "Accepted", status: accepted, reason: "Accepted", message: "", lastTransitionTime: "", observedGeneration: generation },
-    { type: "Ready", status: ready, reason, message: `because of ${reason}`, lastTransitionTime: "", observedGeneration: generation },
+    {
+      type: "Accepted",
+      status: accepted,
+      reason: "Accepted",
+      message: "",
+      lastTransitionTime: "",
+      observedGeneration: generation,
+    },
+    {
+      type: "Ready",
+      status: ready,
+      reason,
+      message: `because of ${reason}`,
+      lastTransitionTime: "",
+      observedGeneration: generation,
+    },
   ],
 });
 const none = { warnings: [] };
@@ -16,8 +35,18 @@ const warned = { warnings: ["the path has no version"] };
 describe("an event", () => {
   test.each([
     ["becomes Ready", undefined, statusOf("True", "Ready"), ["Normal Ready"]],
-    ["is no longer Ready", statusOf("True", "Ready"), statusOf("False", "PartiallyApplied"), ["Warning PartiallyApplied"]],
-    ["is not Ready for another reason", statusOf("False", "SecretNotFound"), statusOf("False", "Conflicted"), ["Warning Conflicted"]],
+    [
+      "is no longer Ready",
+      statusOf("True", "Ready"),
+      statusOf("False", "PartiallyApplied"),
+      ["Warning PartiallyApplied"],
+    ],
+    [
+      "is not Ready for another reason",
+      statusOf("False", "SecretNotFound"),
+      statusOf("False", "Conflicted"),
+      ["Warning Conflicted"],
+    ],
     ["is Ready in another way", statusOf("True", "Ready"), statusOf("True", "Paused"), ["Normal Paused"]],
     ["is as it was", statusOf("False", "Invalid"), statusOf("False", "Invalid"), []],
     ["is not known yet", statusOf("True", "Ready"), statusOf("Unknown", "Pending"), []],
@@ -26,7 +55,9 @@ describe("an event", () => {
   });
 
   test("carries the message", () => {
-    expect(transitionsBetween(undefined, statusOf("False", "Invalid"), none)).toEqual([{ type: "Warning", reason: "Invalid", note: "because of Invalid" }]);
+    expect(transitionsBetween(undefined, statusOf("False", "Invalid"), none)).toEqual([
+      { type: "Warning", reason: "Invalid", note: "because of Invalid" },
+    ]);
   });
 
   test("tells each warning once for a generation, when that is decided", () => {

@@ -8,15 +8,29 @@ let inventory: ResourceInventory;
 let changes: ResourceChange[];
 beforeEach(() => {
   partners = new ToldSet();
-  inventory = new ResourceInventory({ WebhookPartner: partners, MetricCatalog: new ToldSet(), QueryClassQuota: new ToldSet() });
+  inventory = new ResourceInventory({
+    WebhookPartner: partners,
+    MetricCatalog: new ToldSet(),
+    QueryClassQuota: new ToldSet(),
+  });
   changes = [];
   inventory.onChange((change) => void changes.push(change));
 });
 
 const key = "WebhookPartner/shop/acme";
-const acme = (metadata: Partial<ResourceObject["metadata"]> = {}, more: Partial<ResourceObject> = {}): ResourceObject => ({
+const acme = (
+  metadata: Partial<ResourceObject["metadata"]> = {},
+  more: Partial<ResourceObject> = {},
+): ResourceObject => ({
   kind: "WebhookPartner",
-  metadata: { name: "acme", namespace: "shop", uid: "u-1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z", ...metadata },
+  metadata: {
+    name: "acme",
+    namespace: "shop",
+    uid: "u-1",
+    generation: 1,
+    creationTimestamp: "2026-01-01T00:00:00Z",
+    ...metadata,
+  },
   spec: {} as ResourceObject["spec"],
   ...more,
 });
@@ -26,7 +40,12 @@ describe("what an object says", () => {
   test("is the same object for as long as only its status, labels or other annotations change", () => {
     partners.put(acme());
     const before = inventory.said(key);
-    partners.put(acme({ labels: { a: "b" }, annotations: { note: "x", "heliograph.dev/paused": "no" } }, { status: { observedGeneration: 1 } }));
+    partners.put(
+      acme(
+        { labels: { a: "b" }, annotations: { note: "x", "heliograph.dev/paused": "no" } },
+        { status: { observedGeneration: 1 } },
+      ),
+    );
     expect(inventory.said(key)).toBe(before);
     expect(changes.map(({ isEdit }) => isEdit)).toEqual([true, false]);
     expect(inventory.object("WebhookPartner", "shop/acme")?.status).toEqual({ observedGeneration: 1 });
@@ -34,7 +53,13 @@ describe("what an object says", () => {
 
   test("is another with each generation, pause and successor of its name", () => {
     const said: unknown[] = [];
-    for (const metadata of [{}, { generation: 2 }, { generation: 2, ...paused }, { generation: 2 }, { uid: "u-2", generation: 2 }]) {
+    for (const metadata of [
+      {},
+      { generation: 2 },
+      { generation: 2, ...paused },
+      { generation: 2 },
+      { uid: "u-2", generation: 2 },
+    ]) {
       partners.put(acme(metadata));
       said.push(inventory.said(key));
     }
@@ -48,7 +73,14 @@ describe("what an object says", () => {
       {
         apiVersion: "heliograph.dev/v1alpha1",
         kind: "WebhookPartner",
-        metadata: { name: "acme", namespace: "shop", uid: "u-1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z", ...paused },
+        metadata: {
+          name: "acme",
+          namespace: "shop",
+          uid: "u-1",
+          generation: 1,
+          creationTimestamp: "2026-01-01T00:00:00Z",
+          ...paused,
+        },
         spec: {},
       },
     ]);

@@ -29,7 +29,14 @@ const client: Pick<KubeClient, "get"> = {
 
 beforeEach(() => {
   [clock, metadata, held, reads, changes] = [new ManualClock(), new ToldSet(), new Map(), [], 0];
-  inventory = new SecretInventory({ client, metadata, log: pino({ level: "silent" }), clock, outage: new Outage(clock, () => 0), onChange: () => (changes += 1) });
+  inventory = new SecretInventory({
+    client,
+    metadata,
+    log: pino({ level: "silent" }),
+    clock,
+    outage: new Outage(clock, () => 0),
+    onChange: () => (changes += 1),
+  });
 });
 
 /** The Secret is so now, and the watch has told of it. */
@@ -37,12 +44,18 @@ function put(name: string, data: Readonly<Record<string, string>>): void {
   const { metadata: told } = metadata.put({ metadata: { namespace: "shop", name, uid: name } });
   held.set(`shop/${name}`, { metadata: told, data });
 }
-const read = (...names: readonly string[]) => inventory.read(new Set(names.map((name) => `shop/${name}`)), new AbortController().signal);
+const read = (...names: readonly string[]) =>
+  inventory.read(new Set(names.map((name) => `shop/${name}`)), new AbortController().signal);
 
 describe("Secrets", () => {
   test("are read when they are named, once for each version, and no others", async () => {
     for (const name of ["a", "b", "c"]) put(name, { key: name });
-    expect(await read("a", "b")).toEqual(new Map([["shop/a", { key: "a" }], ["shop/b", { key: "b" }]]));
+    expect(await read("a", "b")).toEqual(
+      new Map([
+        ["shop/a", { key: "a" }],
+        ["shop/b", { key: "b" }],
+      ]),
+    );
     await read("a", "b");
     expect(reads.toSorted()).toEqual(["shop/a", "shop/b"]);
     put("a", { key: "rotated" });
@@ -82,7 +95,12 @@ describe("Secrets", () => {
     put("a", { key: "a" });
     put("b", { key: "b" });
     held.set("shop/b", error);
-    expect(await read("a", "b")).toEqual(new Map<string, unknown>([["shop/a", { key: "a" }], ["shop/b", "unreadable"]]));
+    expect(await read("a", "b")).toEqual(
+      new Map<string, unknown>([
+        ["shop/a", { key: "a" }],
+        ["shop/b", "unreadable"],
+      ]),
+    );
     put("a", { key: "rotated" });
     held.set("shop/a", error);
     expect((await read("a", "b")).get("shop/a")).toEqual({ key: "a" });
@@ -91,7 +109,12 @@ describe("Secrets", () => {
     expect(changes).toBe(1);
     put("a", { key: "rotated" });
     put("b", { key: "b" });
-    expect(await read("a", "b")).toEqual(new Map([["shop/a", { key: "rotated" }], ["shop/b", { key: "b" }]]));
+    expect(await read("a", "b")).toEqual(
+      new Map([
+        ["shop/a", { key: "rotated" }],
+        ["shop/b", { key: "b" }],
+      ]),
+    );
   });
 
   test("that are newer than the watch knows are not read again when it catches up", async () => {

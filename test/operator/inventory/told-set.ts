@@ -33,7 +33,12 @@ export class ToldSet<T extends KubeObject> {
     const object = this.#store.get(key);
     this.#version += 1;
     if (object === undefined) return;
-    this.#tell(this.#store.remove({ ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } }, "watch"));
+    this.#tell(
+      this.#store.remove(
+        { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } },
+        "watch",
+      ),
+    );
   }
 
   #tell(changes: readonly Change<T>[]): void {

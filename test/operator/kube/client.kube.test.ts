@@ -5,7 +5,16 @@ import type { KubeError } from "../../../operator/kube/kube-error.ts";
 import type { KubeObject } from "../../../operator/kube/resource.ts";
 import { listAll } from "../../../operator/kube/list-all.ts";
 import { waitFor } from "../../support/wait.ts";
-import { type ConfigMap, type RealApi, configMaps, log, secrets, startRealApi, widgetDefinition, widgets } from "./real-api.ts";
+import {
+  type ConfigMap,
+  type RealApi,
+  configMaps,
+  log,
+  secrets,
+  startRealApi,
+  widgetDefinition,
+  widgets,
+} from "./real-api.ts";
 
 interface Widget extends KubeObject {
   readonly spec?: Readonly<Record<string, string>>;
@@ -49,19 +58,30 @@ describe("calls to a real API server", () => {
 
   test("create, read, replace and delete, and say what went wrong by kind", async () => {
     const made = await api.client.create(configMaps, configMap("crud", { a: "1" }));
-    expect(await failure(api.client.create(configMaps, configMap("crud", {})))).toMatchObject({ kind: "alreadyExists" });
+    expect(await failure(api.client.create(configMaps, configMap("crud", {})))).toMatchObject({
+      kind: "alreadyExists",
+    });
     const replaced = await api.client.replace<ConfigMap>(configMaps, { ...made, data: { a: "2" } });
     expect(replaced.data).toEqual({ a: "2" });
-    expect(await failure(api.client.replace(configMaps, { ...made, data: { a: "3" } }))).toMatchObject({ kind: "conflict" });
-    expect(await failure(api.client.delete(configMaps, ref("crud"), { uid: "another" }))).toMatchObject({ kind: "conflict" });
+    expect(await failure(api.client.replace(configMaps, { ...made, data: { a: "3" } }))).toMatchObject({
+      kind: "conflict",
+    });
+    expect(await failure(api.client.delete(configMaps, ref("crud"), { uid: "another" }))).toMatchObject({
+      kind: "conflict",
+    });
     await api.client.delete(configMaps, ref("crud"), { uid: made.metadata.uid ?? "" });
     expect(await failure(api.client.get(configMaps, ref("crud")))).toMatchObject({ kind: "notFound" });
-    expect(await failure(api.client.create(configMaps, configMap("Bad Name", {})))).toMatchObject({ kind: "invalid", status: 422 });
+    expect(await failure(api.client.create(configMaps, configMap("Bad Name", {})))).toMatchObject({
+      kind: "invalid",
+      status: 422,
+    });
     expect(await failure(api.client.list({ ...widgets, plural: "gadgets" }))).toMatchObject({ kind: "notFound" });
   });
 
   test("list page by page, every item with its kind", async () => {
-    await Promise.all(Array.from({ length: 25 }, (_, index) => api.client.create(configMaps, configMap(`page-${index}`, {}))));
+    await Promise.all(
+      Array.from({ length: 25 }, (_, index) => api.client.create(configMaps, configMap(`page-${index}`, {}))),
+    );
     const { items } = await listAll<ConfigMap>(api.client, configMaps, { namespace: "default", limit: 10 });
     expect(items.filter(({ metadata }) => metadata.name?.startsWith("page-"))).toHaveLength(25);
     expect(new Set(items.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`))).toEqual(new Set(["v1 ConfigMap"]));
@@ -74,7 +94,9 @@ describe("server-side apply", () => {
     await api.client.apply(configMaps, configMap(name, { a: "one" }), { fieldManager: "one" });
     await api.client.apply(configMaps, configMap(name, { b: "two" }), { fieldManager: "two" });
     expect(await api.client.get(configMaps, ref(name))).toMatchObject({ data: { a: "one", b: "two" } });
-    expect(await failure(api.client.apply(configMaps, configMap(name, { a: "taken", b: "two" }), { fieldManager: "two" }))).toMatchObject({
+    expect(
+      await failure(api.client.apply(configMaps, configMap(name, { a: "taken", b: "two" }), { fieldManager: "two" })),
+    ).toMatchObject({
       kind: "conflict",
       status: 409,
     });
@@ -100,10 +122,15 @@ describe("server-side apply", () => {
 
   test("of a status touches the status alone, by the condition, and raises no generation", async () => {
     await api.client.apply(widgets, widget("judged", { a: "1" }), { fieldManager: "user" });
-    const status = (conditions: ReadonlyArray<{ type: string; status: string }>): Widget => ({ metadata: ref("judged"), status: { conditions } });
+    const status = (conditions: ReadonlyArray<{ type: string; status: string }>): Widget => ({
+      metadata: ref("judged"),
+      status: { conditions },
+    });
     await api.client.applyStatus(widgets, status([{ type: "Ready", status: "True" }]), { fieldManager: "one" });
     await api.client.applyStatus(widgets, status([{ type: "Seen", status: "True" }]), { fieldManager: "two" });
-    const read = await api.client.applyStatus(widgets, status([{ type: "Ready", status: "False" }]), { fieldManager: "one" });
+    const read = await api.client.applyStatus(widgets, status([{ type: "Ready", status: "False" }]), {
+      fieldManager: "one",
+    });
     expect(read.metadata.generation).toBe(1);
     expect(read.spec).toEqual({ a: "1" });
     expect(read.status?.conditions).toHaveLength(2);
@@ -112,19 +139,26 @@ describe("server-side apply", () => {
 
   test("of a status of an object that is gone, or has changed from the version named, is refused", async () => {
     const gone = { metadata: ref("nobody"), status: {} };
-    expect(await failure(api.client.applyStatus(widgets, gone, { fieldManager: "one" }))).toMatchObject({ kind: "notFound" });
+    expect(await failure(api.client.applyStatus(widgets, gone, { fieldManager: "one" }))).toMatchObject({
+      kind: "notFound",
+    });
     const before = await api.client.apply(widgets, widget("moving", { a: "1" }), { fieldManager: "user" });
     await api.client.apply(widgets, widget("moving", { a: "2" }), { fieldManager: "user" });
     const { resourceVersion = "" } = before.metadata;
     const stale = { metadata: { ...ref("moving"), resourceVersion }, status: {} };
-    expect(await failure(api.client.applyStatus(widgets, stale, { fieldManager: "one" }))).toMatchObject({ kind: "conflict" });
+    expect(await failure(api.client.applyStatus(widgets, stale, { fieldManager: "one" }))).toMatchObject({
+      kind: "conflict",
+    });
   });
 
   test("of an object that was made anew under its name is refused by the uid named", async () => {
     await api.client.apply(widgets, widget("successor", {}), { fieldManager: "user" });
     const uid = "00000000-0000-0000-0000-000000000000";
     const stale = { metadata: { ...ref("successor"), uid }, spec: {} };
-    expect(await failure(api.client.apply(widgets, stale, { fieldManager: "one" }))).toMatchObject({ kind: "invalid", status: 422 });
+    expect(await failure(api.client.apply(widgets, stale, { fieldManager: "one" }))).toMatchObject({
+      kind: "invalid",
+      status: 422,
+    });
   });
 });
 
@@ -139,10 +173,22 @@ test("what is read as metadata only carries no data of a Secret", async () => {
 
 test("events are accepted, and a repetition becomes a series of the same event", async () => {
   const { metadata } = await api.client.apply(widgets, widget("watched", {}), { fieldManager: "user" });
-  const regarding = { apiVersion: "test.heliograph.dev/v1", kind: "Widget", namespace: "default", name: "watched", uid: metadata.uid ?? "" };
+  const regarding = {
+    apiVersion: "test.heliograph.dev/v1",
+    kind: "Widget",
+    namespace: "default",
+    name: "watched",
+    uid: metadata.uid ?? "",
+  };
   const reporter = { controller: "heliograph.dev/operator", instance: "operator-0" };
   const recorder = new EventRecorder({ client: api.client, reporter, log, metrics: api.metrics });
-  const occurrence = { regarding, type: "Warning", reason: "InvalidSpec", action: "Compile", note: "no such Secret" } as const;
+  const occurrence = {
+    regarding,
+    type: "Warning",
+    reason: "InvalidSpec",
+    action: "Compile",
+    note: "no such Secret",
+  } as const;
   const events = async (): Promise<readonly KubeEvent[]> => {
     const { items } = await api.client.list<KubeEvent>(eventType, { namespace: "default" });
     return items.filter(({ regarding: about }) => about.name === "watched");

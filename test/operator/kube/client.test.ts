@@ -27,9 +27,18 @@ import {
 import { temporaryFolder } from "../../support/temp-folder.ts";
 import { waitFor } from "../../support/wait.ts";
 
-const partners: ResourceType = { group: "heliograph.dev", version: "v1alpha1", kind: "WebhookPartner", plural: "webhookpartners" };
+const partners: ResourceType = {
+  group: "heliograph.dev",
+  version: "v1alpha1",
+  kind: "WebhookPartner",
+  plural: "webhookpartners",
+};
 const secrets: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
-const one = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner", metadata: { namespace: "a", name: "one" } };
+const one = {
+  apiVersion: "heliograph.dev/v1alpha1",
+  kind: "WebhookPartner",
+  metadata: { namespace: "a", name: "one" },
+};
 const ref = { namespace: "a", name: "one" };
 const lease = { metadata: ref, spec: { holderIdentity: "another" } };
 const quick: RetryPolicy = { ...retryPolicyDefault, backoff: { baseMs: 1, maxMs: 2, jitter: 0 } };
@@ -47,7 +56,14 @@ async function scripted(options: Parameters<typeof startScriptedApi>[0] = {}): P
 
 function clientOf(kubeConfig: KubeConfig, more: Partial<Parameters<typeof createKubeClient>[0]> = {}): KubeClient {
   const metrics = createKubeMetrics(new Registry());
-  const client = createKubeClient({ kubeConfig, userAgent: "heliograph-operator/test", metrics, retry: quick, random: () => 0, ...more });
+  const client = createKubeClient({
+    kubeConfig,
+    userAgent: "heliograph-operator/test",
+    metrics,
+    retry: quick,
+    random: () => 0,
+    ...more,
+  });
   cleanups.push(() => client.close());
   return client;
 }
@@ -89,7 +105,10 @@ describe("connections", () => {
     const api = await scripted({ tls: before });
     api.always("GET", answer(200, one));
     const config = new KubeConfig();
-    config.loadFromClusterAndUser({ name: "rotating", server: api.url, caFile, skipTLSVerify: false }, { name: "tester" });
+    config.loadFromClusterAndUser(
+      { name: "rotating", server: api.url, caFile, skipTLSVerify: false },
+      { name: "tester" },
+    );
     const client = clientOf(config);
     await client.get(partners, ref);
 
@@ -112,7 +131,10 @@ describe("connections", () => {
     const config = new KubeConfig();
     const caData = Buffer.from(server.cert).toString("base64");
     await Promise.all([writeFile(certFile, before.cert), writeFile(keyFile, before.key)]);
-    config.loadFromClusterAndUser({ name: "rotating", server: api.url, caData, skipTLSVerify: false }, { name: "tester", certFile, keyFile });
+    config.loadFromClusterAndUser(
+      { name: "rotating", server: api.url, caData, skipTLSVerify: false },
+      { name: "tester", certFile, keyFile },
+    );
     const client = clientOf(config, { clock });
     const events = client.watch(partners, { resourceVersion: "5", timeoutSeconds: 300, silenceMs: 3_600_000 });
     const first = events.next();
@@ -148,7 +170,10 @@ describe("a token file", () => {
     const api = await scripted();
     const config = new KubeConfig();
     const authProvider = { name: "tokenFile", config: { tokenFile } };
-    config.loadFromClusterAndUser({ name: "pod", server: api.url, skipTLSVerify: true }, { name: "account", authProvider });
+    config.loadFromClusterAndUser(
+      { name: "pod", server: api.url, skipTLSVerify: true },
+      { name: "account", authProvider },
+    );
     return { api, config, tokenFile };
   }
 
@@ -198,13 +223,22 @@ describe("an unsuccessful answer becomes an error of its kind:", () => {
 
   test("an HTML page of a proxy in between", async () => {
     const api = await scripted();
-    api.always("GET", (response) => void response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad gateway</h1>"));
-    expect(await failure(clientOf(api.kubeConfig).get(partners, ref))).toMatchObject({ kind: "transient", status: 502 });
+    api.always(
+      "GET",
+      (response) => void response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad gateway</h1>"),
+    );
+    expect(await failure(clientOf(api.kubeConfig).get(partners, ref))).toMatchObject({
+      kind: "transient",
+      status: 502,
+    });
   });
 
   test("its message carries no token", async () => {
     const api = await scripted();
-    const body = { ...statusObject(403, "Forbidden"), message: "denied: Authorization: Bearer abc.def.ghi password=hunter2" };
+    const body = {
+      ...statusObject(403, "Forbidden"),
+      message: "denied: Authorization: Bearer abc.def.ghi password=hunter2",
+    };
     api.always("GET", answer(403, body));
     const { message } = await failure(clientOf(api.kubeConfig).get(partners, ref));
     expect(message).not.toMatch(/abc\.def|hunter2/u);
@@ -223,7 +257,10 @@ describe("a failed call", () => {
   test("is tried no more often than the policy says", async () => {
     const api = await scripted();
     api.always("GET", status(500, "InternalError"));
-    expect(await failure(clientOf(api.kubeConfig).get(partners, ref))).toMatchObject({ kind: "transient", status: 500 });
+    expect(await failure(clientOf(api.kubeConfig).get(partners, ref))).toMatchObject({
+      kind: "transient",
+      status: 500,
+    });
     expect(api.requests()).toHaveLength(quick.triesMax);
   });
 
@@ -286,11 +323,18 @@ describe("a failed call", () => {
 describe("when every connection is taken", () => {
   test("a call ends at its deadline, and the Lease and watches are not held up", async () => {
     const api = await scripted();
-    api.always("GET", (response, request) => (request.path.includes("/leases/") ? answer(200, lease)(response, request) : undefined));
+    api.always("GET", (response, request) =>
+      request.path.includes("/leases/") ? answer(200, lease)(response, request) : undefined,
+    );
     const clock = new ManualClock();
     const client = clientOf(api.kubeConfig, { clock });
-    const taken = Array.from({ length: connectionsMax.calls }, () => failure(client.get(partners, ref, { retry: singleTry(60_000) })));
-    await waitFor(() => api.requests("GET").length === taken.length, { timeoutMs: 20_000, what: "every connection to be taken" });
+    const taken = Array.from({ length: connectionsMax.calls }, () =>
+      failure(client.get(partners, ref, { retry: singleTry(60_000) })),
+    );
+    await waitFor(() => api.requests("GET").length === taken.length, {
+      timeoutMs: 20_000,
+      what: "every connection to be taken",
+    });
 
     const waiting = failure(client.get(partners, ref, { retry: singleTry(5_000) }));
     expect(await client.get(leaseType, ref, { pool: "lease" })).toEqual(lease);
@@ -327,7 +371,11 @@ describe("requests", () => {
     const api = await scripted();
     api.always("PATCH", answer(200, one));
     const client = clientOf(api.kubeConfig);
-    const object = { ...one, metadata: { ...one.metadata, managedFields: [], generation: 4, uid: "u1" }, status: { x: 1 } };
+    const object = {
+      ...one,
+      metadata: { ...one.metadata, managedFields: [], generation: 4, uid: "u1" },
+      status: { x: 1 },
+    };
     await client.apply(partners, object, { fieldManager: "manager", force: true });
     await client.applyStatus(partners, object, { fieldManager: "manager-status" });
     const [whole, part] = api.requests();
@@ -336,7 +384,11 @@ describe("requests", () => {
     expect(whole?.headers["content-type"]).toBe("application/apply-patch+yaml");
     expect(Object.fromEntries(whole?.query ?? [])).toEqual({ fieldManager: "manager", force: "true" });
     expect(Object.fromEntries(part?.query ?? [])).toEqual({ fieldManager: "manager-status" });
-    expect(JSON.parse(whole?.body ?? "")).toEqual({ ...one, metadata: { ...one.metadata, uid: "u1" }, status: { x: 1 } });
+    expect(JSON.parse(whole?.body ?? "")).toEqual({
+      ...one,
+      metadata: { ...one.metadata, uid: "u1" },
+      status: { x: 1 },
+    });
   });
 
   test("of a list ask for pages and give every item its kind", async () => {
@@ -372,7 +424,8 @@ describe("requests", () => {
   test("never address a collection or a parent by an empty or dotted name", async () => {
     const api = await scripted();
     const client = clientOf(api.kubeConfig);
-    for (const name of ["", ".", ".."]) await expect(client.delete(secrets, { namespace: "a", name })).rejects.toThrow(TypeError);
+    for (const name of ["", ".", ".."])
+      await expect(client.delete(secrets, { namespace: "a", name })).rejects.toThrow(TypeError);
     expect(api.requests()).toHaveLength(0);
   });
 
@@ -406,7 +459,10 @@ describe("a watch", () => {
     }
   }
 
-  const event = (type: string, resourceVersion: string) => ({ type, object: { metadata: { name: "one", resourceVersion } } });
+  const event = (type: string, resourceVersion: string) => ({
+    type,
+    object: { metadata: { name: "one", resourceVersion } },
+  });
 
   test("gives events and bookmarks and ends when the server ends it", async () => {
     const api = await scripted();
@@ -423,9 +479,21 @@ describe("a watch", () => {
   const ends: ReadonlyArray<readonly [string, ReturnType<typeof frames>, object]> = [
     ["half a frame", frames([event("ADDED", "6")], "half frame"), { kind: "transient", reason: "HalfFrame" }],
     ["a reset connection", frames([event("ADDED", "6")], "reset"), { kind: "transient" }],
-    ["an ERROR frame of 410", frames([event("ADDED", "6"), { type: "ERROR", object: statusObject(410, "Expired") }]), { kind: "gone" }],
-    ["an ERROR frame of 500", frames([event("ADDED", "6"), { type: "ERROR", object: statusObject(500, "InternalError") }]), { kind: "transient" }],
-    ["a frame that is no event", frames([event("ADDED", "6"), { type: "ADDED", object: null }]), { reason: "BadFrame" }],
+    [
+      "an ERROR frame of 410",
+      frames([event("ADDED", "6"), { type: "ERROR", object: statusObject(410, "Expired") }]),
+      { kind: "gone" },
+    ],
+    [
+      "an ERROR frame of 500",
+      frames([event("ADDED", "6"), { type: "ERROR", object: statusObject(500, "InternalError") }]),
+      { kind: "transient" },
+    ],
+    [
+      "a frame that is no event",
+      frames([event("ADDED", "6"), { type: "ADDED", object: null }]),
+      { reason: "BadFrame" },
+    ],
   ];
   test.each(ends)("after one event fails with %s", async (_name, reply, error) => {
     const api = await scripted();
@@ -448,7 +516,10 @@ describe("a watch", () => {
     }
     expect(clock.waiting).toBe(1);
     clock.advance(1);
-    expect(await result).toMatchObject({ types: Array.from({ length: 4 }, () => "BOOKMARK"), error: { kind: "transient", reason: "Timeout" } });
+    expect(await result).toMatchObject({
+      types: Array.from({ length: 4 }, () => "BOOKMARK"),
+      error: { kind: "transient", reason: "Timeout" },
+    });
   });
 
   test("is given up when not even the head of an answer comes", async () => {

@@ -5,7 +5,13 @@ import { promisify } from "node:util";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeClient } from "../../../operator/kube/client.ts";
-import { currentCredentials, namespaceOf, openClusterAccess, serverOf, type Surroundings } from "../../../operator/kube/cluster-access.ts";
+import {
+  currentCredentials,
+  namespaceOf,
+  openClusterAccess,
+  serverOf,
+  type Surroundings,
+} from "../../../operator/kube/cluster-access.ts";
 import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import { answer, startScriptedApi } from "../../support/scripted-api.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
@@ -21,7 +27,8 @@ afterEach(() => folder.remove());
 async function pod({ host = "10.96.0.1", port = "443", ca = "ca-1" } = {}): Promise<Surroundings> {
   const serviceAccountFolder = join(folder.path, "serviceaccount");
   await mkdir(serviceAccountFolder, { recursive: true });
-  for (const [name, text] of Object.entries({ token: "one\n", namespace: "team-a", "ca.crt": ca })) await writeFile(join(serviceAccountFolder, name), text);
+  for (const [name, text] of Object.entries({ token: "one\n", namespace: "team-a", "ca.crt": ca }))
+    await writeFile(join(serviceAccountFolder, name), text);
   const environment = { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port };
   return { environment, home: folder.path, serviceAccountFolder };
 }
@@ -31,7 +38,15 @@ const mounted = (name: string): string => join(folder.path, "serviceaccount", na
 async function kubeconfig(path: string): Promise<string> {
   const cluster = { name: "c", cluster: { server: "https://api.example:6443" } };
   const context = { name: "one", context: { cluster: "c", user: "u", namespace: "team-b" } };
-  await writeFile(path, JSON.stringify({ clusters: [cluster], users: [{ name: "u", user: { token: "t" } }], contexts: [context], "current-context": "one" }));
+  await writeFile(
+    path,
+    JSON.stringify({
+      clusters: [cluster],
+      users: [{ name: "u", user: { token: "t" } }],
+      contexts: [context],
+      "current-context": "one",
+    }),
+  );
   return path;
 }
 

@@ -21,7 +21,13 @@ function start(reconcile: Reconcile, workers = 1) {
 
 async function count(registry: Registry, name: string, label: string): Promise<number> {
   const text = await registry.getSingleMetricAsString(name);
-  return Number(text.split("\n").find((line) => line.includes(label))?.split(" ").at(-1) ?? 0);
+  return Number(
+    text
+      .split("\n")
+      .find((line) => line.includes(label))
+      ?.split(" ")
+      .at(-1) ?? 0,
+  );
 }
 
 describe("a reconcile", () => {
@@ -30,7 +36,14 @@ describe("a reconcile", () => {
     queue.add("a/one");
     await clock.advanceInSteps(3_600_000, 600_000);
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatchObject({ controller: "partner", namespace: "a", name: "one", result: "success", priority: "edit", durationMs: 0 });
+    expect(lines[0]).toMatchObject({
+      controller: "partner",
+      namespace: "a",
+      name: "one",
+      result: "success",
+      priority: "edit",
+      durationMs: 0,
+    });
     expect(await count(registry, "controller_runtime_reconcile_total", 'result="success"')).toBe(1);
   });
 
@@ -57,7 +70,12 @@ describe("a reconcile", () => {
     });
     queue.add("a/one");
     await clock.advanceInSteps(100, 1);
-    expect(lines.map(({ result, afterMs }) => [result, afterMs])).toEqual([["error", 5], ["error", 10], ["error", 20], ["success", undefined]]);
+    expect(lines.map(({ result, afterMs }) => [result, afterMs])).toEqual([
+      ["error", 5],
+      ["error", 10],
+      ["error", 20],
+      ["success", undefined],
+    ]);
     expect(lines.map(({ retry }) => retry)).toEqual([0, 1, 2, 3]);
     expect(queue.failures("a/one")).toBe(0);
     expect(await count(registry, "controller_runtime_reconcile_errors_total", "partner")).toBe(3);
@@ -88,7 +106,9 @@ describe("a reconcile", () => {
   });
 
   test("that met a busy server waits for as long as the server asked", async () => {
-    const { queue, lines } = start(() => Promise.reject(new KubeError("transient", "busy", { status: 429, retryAfterMs: 9_000 })));
+    const { queue, lines } = start(() =>
+      Promise.reject(new KubeError("transient", "busy", { status: 429, retryAfterMs: 9_000 })),
+    );
     queue.add("a/one");
     await settle();
     expect(lines[0]).toMatchObject({ level: 30, result: "error", afterMs: 9_000 });
@@ -102,7 +122,9 @@ describe("a reconcile", () => {
   });
 
   test("never puts a secret into its log line", async () => {
-    const { queue, lines } = start(() => Promise.reject(new Error("refused: Authorization: Bearer abc.def password=hunter2")));
+    const { queue, lines } = start(() =>
+      Promise.reject(new Error("refused: Authorization: Bearer abc.def password=hunter2")),
+    );
     queue.add("a/one");
     await settle();
     expect(JSON.stringify(lines)).not.toMatch(/abc\.def|hunter2/u);

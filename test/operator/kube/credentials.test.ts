@@ -31,7 +31,11 @@ describe("credentials", () => {
   const rows: ReadonlyArray<readonly [string, Partial<User>, Readonly<Record<string, string>>]> = [
     ["a token", { token: "t" }, { Authorization: "Bearer t" }],
     ["a user and a password", { username: "u", password: "p" }, { Authorization: `Basic ${encoded("u:p")}` }],
-    ["somebody to act as", { token: "t", impersonateUser: "other" }, { Authorization: "Bearer t", "Impersonate-User": "other" }],
+    [
+      "somebody to act as",
+      { token: "t", impersonateUser: "other" },
+      { Authorization: "Bearer t", "Impersonate-User": "other" },
+    ],
     ["nothing", {}, {}],
   ];
   test.each(rows)("of %s become these headers", async (_name, user, headers) => {
@@ -39,14 +43,23 @@ describe("credentials", () => {
   });
 
   test("of a plugin are what the plugin says", async () => {
-    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status: { token: "from-plugin" } };
-    const exec = { apiVersion: credential.apiVersion, command: process.execPath, args: ["-p", JSON.stringify(JSON.stringify(credential))] };
+    const credential = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      kind: "ExecCredential",
+      status: { token: "from-plugin" },
+    };
+    const exec = {
+      apiVersion: credential.apiVersion,
+      command: process.execPath,
+      args: ["-p", JSON.stringify(JSON.stringify(credential))],
+    };
     expect((await readCredentials(config({}, { exec }))).headers).toEqual({ Authorization: "Bearer from-plugin" });
   });
 
   test("ask for another connection when, and only when, the connection would be another", async () => {
     const base = { caData: encoded("ca-1") };
-    const print = async (cluster: Partial<Cluster>, user: Partial<User> = {}) => (await readCredentials(config(cluster, user))).fingerprint;
+    const print = async (cluster: Partial<Cluster>, user: Partial<User> = {}) =>
+      (await readCredentials(config(cluster, user))).fingerprint;
     const same = await print(base, { token: "one" });
     expect(await print(base, { token: "two" })).toBe(same);
     const others = await Promise.all([
@@ -100,7 +113,10 @@ describe("a kubeconfig", () => {
   test("is read with its context and namespace, and refused when it has no such context", async () => {
     const folder = await temporaryFolder("kubeconfig");
     const path = join(folder.path, "config");
-    const context = (name: string, namespace?: string) => ({ name, context: { cluster: "c", user: "u", ...(namespace === undefined ? {} : { namespace }) } });
+    const context = (name: string, namespace?: string) => ({
+      name,
+      context: { cluster: "c", user: "u", ...(namespace === undefined ? {} : { namespace }) },
+    });
     const text = JSON.stringify({
       clusters: [{ name: "c", cluster: { server: "https://api.example:6443" } }],
       users: [{ name: "u", user: { token: "t" } }],

@@ -10,8 +10,20 @@ import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 
 const reporter = { controller: "heliograph.dev/operator", instance: "operator-0" };
-const regarding = { apiVersion: "heliograph.dev/v1alpha1", kind: "WebhookPartner", namespace: "a", name: "one", uid: "u1" };
-const refused: Occurrence = { regarding, type: "Warning", reason: "InvalidSpec", action: "Compile", note: "no such Secret" };
+const regarding = {
+  apiVersion: "heliograph.dev/v1alpha1",
+  kind: "WebhookPartner",
+  namespace: "a",
+  name: "one",
+  uid: "u1",
+};
+const refused: Occurrence = {
+  regarding,
+  type: "Warning",
+  reason: "InvalidSpec",
+  action: "Compile",
+  note: "no such Secret",
+};
 
 /** A recorder whose server fails with the given errors first. */
 function start(errors: readonly Error[] = [], log: Logger = pino({ level: "silent" })) {
@@ -30,7 +42,13 @@ function start(errors: readonly Error[] = [], log: Logger = pino({ level: "silen
   const recorder = new EventRecorder({ client, reporter, log, metrics: createKubeMetrics(registry), clock });
   const counted = async (result: string): Promise<number> => {
     const text = await registry.getSingleMetricAsString("heliograph_kube_events_total");
-    return Number(text.split("\n").find((line) => line.includes(`"${result}"`))?.split(" ").at(-1) ?? 0);
+    return Number(
+      text
+        .split("\n")
+        .find((line) => line.includes(`"${result}"`))
+        ?.split(" ")
+        .at(-1) ?? 0,
+    );
   };
   return { recorder, clock, written, counted };
 }
@@ -121,7 +139,10 @@ describe("an object", () => {
 
 describe("a failure to write", () => {
   test("never reaches who reports, and is made up for a minute later", async () => {
-    const { recorder, clock, written } = start([new KubeError("transient", "busy"), new KubeError("transient", "busy")]);
+    const { recorder, clock, written } = start([
+      new KubeError("transient", "busy"),
+      new KubeError("transient", "busy"),
+    ]);
     expect(() => recorder.record(refused)).not.toThrow();
     await clock.advanceInSteps(1, 1);
     expect(written).toHaveLength(0);
@@ -163,7 +184,10 @@ describe("more events than are held", () => {
 
   test("at once cost normal ones, never a warning, and are counted and logged once", async () => {
     const lines: string[] = [];
-    const { recorder, clock, written, counted } = start([], pino({ level: "warn" }, { write: (line) => lines.push(line) }));
+    const { recorder, clock, written, counted } = start(
+      [],
+      pino({ level: "warn" }, { write: (line) => lines.push(line) }),
+    );
     for (let index = 0; index < 1_500; index += 1) recorder.record(ready(index));
     for (let index = 0; index < 300; index += 1) recorder.record(broken(index));
     await clock.advanceInSteps(1_000, 10);
@@ -179,7 +203,9 @@ describe("more events than are held", () => {
     for (let index = 0; index < 1_100; index += 1) recorder.record(broken(index));
     recorder.record(ready(0));
     await clock.advanceInSteps(1_000, 10);
-    expect(written.map(({ metadata }) => metadata.name?.split(".")[0])).toEqual(Array.from({ length: 1_000 }, (_, index) => `n${index}`));
+    expect(written.map(({ metadata }) => metadata.name?.split(".")[0])).toEqual(
+      Array.from({ length: 1_000 }, (_, index) => `n${index}`),
+    );
     expect(await counted("dropped")).toBe(101);
   });
 

@@ -51,7 +51,8 @@ class ModelServer {
     };
     const list = async (): Promise<unknown> => {
       await settle();
-      if (this.#faults[0] !== "list fails") return { items: [...this.objects.values()], resourceVersion: String(this.#version) };
+      if (this.#faults[0] !== "list fails")
+        return { items: [...this.objects.values()], resourceVersion: String(this.#version) };
       this.#faults.shift();
       throw new KubeError("transient", "scripted");
     };
@@ -129,7 +130,17 @@ async function until(condition: () => boolean, clock: ManualClock, stepMs: numbe
   for (let steps = 0; steps < 500 && !condition(); steps += 1) await clock.advanceInSteps(stepMs, stepMs);
 }
 
-const faults = fc.constantFrom<Fault>("none", "duplicate", "stale", "skip", "gone", "reset", "close", "bookmark", "list fails");
+const faults = fc.constantFrom<Fault>(
+  "none",
+  "duplicate",
+  "stale",
+  "skip",
+  "gone",
+  "reset",
+  "close",
+  "bookmark",
+  "list fails",
+);
 const edits = fc.record({
   name: fc.constantFrom("x", "y", "z"),
   kind: fc.constantFrom<Edit["kind"]>("write", "write", "write", "delete", "recreate"),
@@ -140,7 +151,15 @@ async function live(faultsGiven: readonly Fault[], steps: readonly (readonly Edi
   const clock = new ManualClock();
   const metrics = createKubeMetrics(new Registry());
   const log = pino({ level: "silent" });
-  const informer = new Informer({ client: server.client(), type: secrets, clock, random: () => 0, relistMs, log, metrics });
+  const informer = new Informer({
+    client: server.client(),
+    type: secrets,
+    clock,
+    random: () => 0,
+    relistMs,
+    log,
+    metrics,
+  });
   const told = follow(informer);
   informer.start();
   for (const step of steps) {
@@ -154,17 +173,21 @@ async function live(faultsGiven: readonly Fault[], steps: readonly (readonly Edi
 
 test("an informer's cache and what its handlers were told converge to the truth, whatever the watch suffers", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(faults, { maxLength: 30 }), fc.array(fc.array(edits, { maxLength: 4 }), { maxLength: 8 }), async (given, steps) => {
-      const { server, clock, informer, told, isTrue } = await live(given, steps);
-      await until(isTrue, clock, 1_000);
-      // Only a relist finds what was skipped.
-      clock.advance(relistMs);
-      await until(isTrue, clock, 1_000);
-      expect(versions(informer.list())).toEqual(versions(server.objects.values()));
-      expect(told).toEqual({ believed: versions(server.objects.values()), contradictions: [] });
-      await informer.stop();
-      expect(clock.waiting).toBe(0);
-    }),
+    fc.asyncProperty(
+      fc.array(faults, { maxLength: 30 }),
+      fc.array(fc.array(edits, { maxLength: 4 }), { maxLength: 8 }),
+      async (given, steps) => {
+        const { server, clock, informer, told, isTrue } = await live(given, steps);
+        await until(isTrue, clock, 1_000);
+        // Only a relist finds what was skipped.
+        clock.advance(relistMs);
+        await until(isTrue, clock, 1_000);
+        expect(versions(informer.list())).toEqual(versions(server.objects.values()));
+        expect(told).toEqual({ believed: versions(server.objects.values()), contradictions: [] });
+        await informer.stop();
+        expect(clock.waiting).toBe(0);
+      },
+    ),
     { numRuns: 60 },
   );
 });
@@ -172,7 +195,10 @@ test("an informer's cache and what its handlers were told converge to the truth,
 test("without skipped events an informer converges without a relist", async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(faults.filter((fault) => fault !== "skip"), { maxLength: 30 }),
+      fc.array(
+        faults.filter((fault) => fault !== "skip"),
+        { maxLength: 30 },
+      ),
       fc.array(fc.array(edits, { maxLength: 4 }), { maxLength: 8 }),
       async (given, steps) => {
         const { server, clock, informer, told, isTrue } = await live(given, steps);

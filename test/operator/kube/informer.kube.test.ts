@@ -52,14 +52,25 @@ interface Edit {
 
 async function carryOut(space: string, { name, kind }: Edit, value: number): Promise<void> {
   const ref = { namespace: space, name };
-  if (kind === "write") await api.client.apply<ConfigMap>(configMaps, { metadata: ref, data: { value: `${value}` } }, { fieldManager: "test" });
+  if (kind === "write")
+    await api.client.apply<ConfigMap>(
+      configMaps,
+      { metadata: ref, data: { value: `${value}` } },
+      { fieldManager: "test" },
+    );
   else await api.client.delete(configMaps, ref).catch(() => undefined);
 }
 
-const edits = fc.array(fc.record({ name: fc.constantFrom("a", "b", "c", "d"), kind: fc.constantFrom<Edit["kind"]>("write", "write", "delete") }), {
-  minLength: 20,
-  maxLength: 60,
-});
+const edits = fc.array(
+  fc.record({
+    name: fc.constantFrom("a", "b", "c", "d"),
+    kind: fc.constantFrom<Edit["kind"]>("write", "write", "delete"),
+  }),
+  {
+    minLength: 20,
+    maxLength: 60,
+  },
+);
 
 describe("an informer on a real API server", () => {
   test("converges under random edits by several writers at once", async () => {
@@ -140,7 +151,10 @@ describe("an informer on a real API server", () => {
   test("waits for a kind that is not served yet", async () => {
     const gadgets = { group: "test.heliograph.dev", version: "v1", kind: "Gadget", plural: "gadgets" };
     const informer = start<KubeObject>({ type: gadgets });
-    await waitFor(() => informer.health().lastError?.includes("404"), { timeoutMs: 60_000, what: "the error in the health" });
+    await waitFor(() => informer.health().lastError?.includes("404"), {
+      timeoutMs: 60_000,
+      what: "the error in the health",
+    });
     expect(informer.health().synced).toBe(false);
   });
 });

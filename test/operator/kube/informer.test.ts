@@ -24,7 +24,12 @@ interface Partner extends KubeObject {
   readonly spec?: { readonly secret: string };
 }
 
-const partners: ResourceType = { group: "heliograph.dev", version: "v1alpha1", kind: "WebhookPartner", plural: "webhookpartners" };
+const partners: ResourceType = {
+  group: "heliograph.dev",
+  version: "v1alpha1",
+  kind: "WebhookPartner",
+  plural: "webhookpartners",
+};
 const quick = { baseMs: 1, maxMs: 5, jitter: 0 };
 const patience = { timeoutMs: 20_000, pollMs: 2 };
 
@@ -58,7 +63,16 @@ function start(options: Partial<InformerOptions<Partner>> = {}): Seen {
   const time = clock === undefined ? {} : { clock };
   client = createKubeClient({ kubeConfig: api.kubeConfig, userAgent: "test", metrics, random: () => 0, ...time });
   const log = pino({ level: "silent" });
-  const informer = new Informer<Partner>({ client, type: partners, log, metrics, backoff: quick, random: () => 0, ...time, ...options });
+  const informer = new Informer<Partner>({
+    client,
+    type: partners,
+    log,
+    metrics,
+    backoff: quick,
+    random: () => 0,
+    ...time,
+    ...options,
+  });
   const changes: string[] = [];
   informer.onChange(({ kind, key, object, origin }) => {
     changes.push(`${kind} ${key} ${object.metadata.resourceVersion ?? "-"} ${origin}`);
@@ -76,7 +90,10 @@ function event(type: string, name: string, resourceVersion: string): ScriptedFra
   return { type, object: partner(name, resourceVersion) };
 }
 
-const bookmark = (resourceVersion: string): ScriptedFrame => ({ type: "BOOKMARK", object: { metadata: { resourceVersion } } });
+const bookmark = (resourceVersion: string): ScriptedFrame => ({
+  type: "BOOKMARK",
+  object: { metadata: { resourceVersion } },
+});
 
 /** The resource versions that watches asked to go on from. */
 function resumedFrom(): readonly (string | null)[] {
@@ -120,7 +137,12 @@ describe("an informer", () => {
 
   test("asks for one namespace and one selection when told to", async () => {
     api.on("GET", list("5", []));
-    const { informer } = start({ namespace: "a", labelSelector: "app=x", fieldSelector: "metadata.name=one", metadataOnly: true });
+    const { informer } = start({
+      namespace: "a",
+      labelSelector: "app=x",
+      fieldSelector: "metadata.name=one",
+      metadataOnly: true,
+    });
     await informer.whenSynced();
     await watches(1);
     for (const { path, query, headers } of api.requests()) {
@@ -131,7 +153,12 @@ describe("an informer", () => {
   });
 
   test("reads a long list page by page", async () => {
-    api.on("GET", list("5", [partner("one", "3")], "p2"), list("5", [partner("two", "4")], "p3"), list("5", [partner("three", "5")]));
+    api.on(
+      "GET",
+      list("5", [partner("one", "3")], "p2"),
+      list("5", [partner("two", "4")], "p3"),
+      list("5", [partner("three", "5")]),
+    );
     const { informer } = start({ pageSize: 1 });
     await informer.whenSynced();
     expect(informer.list()).toHaveLength(3);
@@ -139,7 +166,12 @@ describe("an informer", () => {
   });
 
   test("reads the list in one piece when its pages expire meanwhile", async () => {
-    api.on("GET", list("5", [partner("one", "3")], "p2"), status(410, "Expired"), list("9", [partner("one", "3"), partner("two", "4")]));
+    api.on(
+      "GET",
+      list("5", [partner("one", "3")], "p2"),
+      status(410, "Expired"),
+      list("9", [partner("one", "3"), partner("two", "4")]),
+    );
     const { informer } = start({ pageSize: 1 });
     await informer.whenSynced();
     await watches(1);
@@ -149,10 +181,15 @@ describe("an informer", () => {
   });
 
   test("finds objects by index, also after they changed their place in it", async () => {
-    api.on("GET", list("5", [partner("one", "3", { spec: { secret: "s1" } }), partner("two", "4", { spec: { secret: "s1" } })]));
+    api.on(
+      "GET",
+      list("5", [partner("one", "3", { spec: { secret: "s1" } }), partner("two", "4", { spec: { secret: "s1" } })]),
+    );
     const live = liveWatch();
     api.on("WATCH", live.reply);
-    const { informer, changes } = start({ indexers: { secret: ({ spec }) => (spec === undefined ? [] : [spec.secret]) } });
+    const { informer, changes } = start({
+      indexers: { secret: ({ spec }) => (spec === undefined ? [] : [spec.secret]) },
+    });
     await waitFor(() => live.isOpen(), { ...patience, what: "the watch" });
     const names = (value: string) => informer.byIndex("secret", value).map(({ metadata }) => metadata.name);
     expect(names("s1")).toEqual(["one", "two"]);
@@ -195,8 +232,16 @@ describe("a watch that ends badly", () => {
     ["is refused with 429", status(429, "TooManyRequests"), "5"],
     ["ends inside a frame", frames([event("ADDED", "one", "6")], "half frame"), "6"],
     ["is reset", frames([event("ADDED", "one", "6")], "reset"), "6"],
-    ["carries an ERROR of 500", frames([event("ADDED", "one", "6"), { type: "ERROR", object: statusObject(500, "InternalError") }]), "6"],
-    ["carries an ERROR of 429", frames([bookmark("8"), { type: "ERROR", object: statusObject(429, "TooManyRequests") }]), "8"],
+    [
+      "carries an ERROR of 500",
+      frames([event("ADDED", "one", "6"), { type: "ERROR", object: statusObject(500, "InternalError") }]),
+      "6",
+    ],
+    [
+      "carries an ERROR of 429",
+      frames([bookmark("8"), { type: "ERROR", object: statusObject(429, "TooManyRequests") }]),
+      "8",
+    ],
     ["carries a frame that is no event", frames([bookmark("8"), { type: "ADDED", object: 7 }]), "8"],
   ];
   test.each(resumed)("goes on from the last known state without a list when it %s", async (_name, reply, from) => {
@@ -212,7 +257,10 @@ describe("a watch that ends badly", () => {
   const relisted: ReadonlyArray<readonly [string, Reply]> = [
     ["is refused with 410", status(410, "Expired")],
     ["carries an ERROR of 410", frames([bookmark("6"), { type: "ERROR", object: statusObject(410, "Expired") }])],
-    ["carries an ERROR that names no code but the reason Expired", frames([{ type: "ERROR", object: { reason: "Expired" } }])],
+    [
+      "carries an ERROR that names no code but the reason Expired",
+      frames([{ type: "ERROR", object: { reason: "Expired" } }]),
+    ],
     ["is refused with 403", status(403, "Forbidden")],
   ];
   test.each(relisted)("is followed by a list that finds what was missed when it %s", async (_name, reply) => {
@@ -257,7 +305,10 @@ describe("a watch that ends badly", () => {
     api.always("WATCH", frames([], "end"));
     start({ backoff: { baseMs: 1_000, maxMs: 8_000, jitter: 0 } });
     const asked = async (times: number): Promise<void> => {
-      await waitFor(() => api.requests("WATCH").length === times && clock?.waiting === 1, { ...patience, what: `watch ${times}` });
+      await waitFor(() => api.requests("WATCH").length === times && clock?.waiting === 1, {
+        ...patience,
+        what: `watch ${times}`,
+      });
     };
     await asked(1);
     clock.advance(1_000);
@@ -280,7 +331,10 @@ describe("a watch that ends badly", () => {
     expect(informer.health().lastEventAgeMs).toBe(29_000);
     expect(await registry.getSingleMetricAsString("heliograph_informer_last_event_age_seconds")).toContain("} 29");
     clock.advance(1_000);
-    await waitFor(() => informer.health().lastError?.includes("nothing was heard"), { ...patience, what: "the failure" });
+    await waitFor(() => informer.health().lastError?.includes("nothing was heard"), {
+      ...patience,
+      what: "the failure",
+    });
     clock.advance(1_000);
     await waitFor(() => informer.get("a/one"), { ...patience, what: "the event after the silence" });
     expect(resumedFrom()).toEqual(["5", "6"]);
@@ -352,7 +406,10 @@ describe("events", () => {
 
   test("of versions that are no numbers are believed as they come", async () => {
     api.on("GET", list("x-9", [partner("one", "x-8")]));
-    api.on("WATCH", frames([event("MODIFIED", "one", "x-10"), event("MODIFIED", "one", "x-10"), event("DELETED", "one", "x-11")]));
+    api.on(
+      "WATCH",
+      frames([event("MODIFIED", "one", "x-10"), event("MODIFIED", "one", "x-10"), event("DELETED", "one", "x-11")]),
+    );
     const { changes } = start();
     await waitFor(() => changes.length === 3, { ...patience, what: "the changes" });
     expect(changes.slice(1)).toEqual(["updated a/one x-10 watch", "deleted a/one x-11 watch"]);

@@ -22,7 +22,11 @@ async function candidate(lease: string, identity: string, own = times) {
   const proxy = await startTcpProxy(api.kube.url);
   const config = loadKubeConfig({ path: api.kube.kubeconfig });
   config.clusters = config.clusters.map((cluster) => ({ ...cluster, server: `https://127.0.0.1:${proxy.port}` }));
-  const client = createKubeClient({ kubeConfig: config, userAgent: `heliograph-operator/${identity}`, metrics: api.metrics });
+  const client = createKubeClient({
+    kubeConfig: config,
+    userAgent: `heliograph-operator/${identity}`,
+    metrics: api.metrics,
+  });
   const spans: Array<{ startedMs: number; endedMs: number }> = [];
   const election = new LeaderElection({
     client,
@@ -59,7 +63,11 @@ describe("leadership on a real API server", () => {
     expect(performance.now() - stoppedMs).toBeLessThan(long.leaseMs);
     expect(two.spans[0]?.startedMs).toBeGreaterThanOrEqual(one.spans[0]?.endedMs ?? 0);
     const lease = await api.client.get<Lease>(leaseType, { namespace: "default", name: "graceful" });
-    expect(lease.spec).toMatchObject({ holderIdentity: "two", leaseTransitions: 1, renewTime: expect.stringMatching(/\.\d{6}Z$/u) });
+    expect(lease.spec).toMatchObject({
+      holderIdentity: "two",
+      leaseTransitions: 1,
+      renewTime: expect.stringMatching(/\.\d{6}Z$/u),
+    });
     await two.leave();
     await Promise.all([one.proxy.stop(), two.proxy.stop()]);
   });
@@ -81,7 +89,10 @@ describe("leadership on a real API server", () => {
     const all = await Promise.all(["a", "b", "c", "d", "e"].map((identity) => candidate("five", identity)));
     const left = new Set(all);
     while (left.size > 0) {
-      const leading = await waitFor(() => [...left].find(({ election }) => election.isLeader()), { ...patience, what: "one to lead" });
+      const leading = await waitFor(() => [...left].find(({ election }) => election.isLeader()), {
+        ...patience,
+        what: "one to lead",
+      });
       expect([...left].filter(({ election }) => election.isLeader())).toHaveLength(1);
       left.delete(leading);
       await leading.leave();

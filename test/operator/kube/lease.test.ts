@@ -27,12 +27,26 @@ interface Candidate {
 function world() {
   const clock = new ManualClock();
   const server = new ModelLease(clock);
-  return { clock, server, candidate: (identity: string, more: Partial<LeaderElectionOptions> = {}) => candidate(clock, server, identity, more) };
+  return {
+    clock,
+    server,
+    candidate: (identity: string, more: Partial<LeaderElectionOptions> = {}) =>
+      candidate(clock, server, identity, more),
+  };
 }
 
-function candidate(clock: ManualClock, server: ModelLease, identity: string, more: Partial<LeaderElectionOptions>): Candidate {
+function candidate(
+  clock: ManualClock,
+  server: ModelLease,
+  identity: string,
+  more: Partial<LeaderElectionOptions>,
+): Candidate {
   const registry = new Registry();
-  const own: Clock = { nowMs: () => clock.nowMs() + self.offsetMs, wallMs: () => clock.wallMs(), after: (ms, call) => clock.after(ms, call) };
+  const own: Clock = {
+    nowMs: () => clock.nowMs() + self.offsetMs,
+    wallMs: () => clock.wallMs(),
+    after: (ms, call) => clock.after(ms, call),
+  };
   const election = new LeaderElection({
     client: server.client(() => self.link),
     lease: { namespace: "system", name: "operator" },
@@ -77,7 +91,10 @@ describe("a candidate", () => {
     });
     await clock.advanceInSteps(8_000, 1_000);
     expect(server.calls).toEqual(["get", "create", "replace", "replace"]);
-    expect(server.lease?.spec).toMatchObject({ renewTime: "2026-01-01T00:00:08.000000Z", acquireTime: "2026-01-01T00:00:00.000000Z" });
+    expect(server.lease?.spec).toMatchObject({
+      renewTime: "2026-01-01T00:00:08.000000Z",
+      acquireTime: "2026-01-01T00:00:00.000000Z",
+    });
     await one.election.stop();
   });
 
@@ -88,7 +105,10 @@ describe("a candidate", () => {
     one.election.start();
     await settle();
     const spec = server.lease?.spec ?? {};
-    server.lease = { metadata: server.lease?.metadata ?? {}, spec: { ...spec, renewTime: "1999-01-01T00:00:00.000000Z" } };
+    server.lease = {
+      metadata: server.lease?.metadata ?? {},
+      spec: { ...spec, renewTime: "1999-01-01T00:00:00.000000Z" },
+    };
     two.election.start();
     for (let rounds = 0; rounds < 20; rounds += 1) {
       await clock.advanceInSteps(4_000, 1_000);
@@ -142,7 +162,11 @@ describe("a candidate", () => {
     two.election.start();
     const stopped = one.election.stop();
     await clock.advanceInSteps(5_000, 500);
-    expect([one.election.isLeader(), two.election.isLeader(), server.lease?.spec?.holderIdentity]).toEqual([false, false, "one"]);
+    expect([one.election.isLeader(), two.election.isLeader(), server.lease?.spec?.holderIdentity]).toEqual([
+      false,
+      false,
+      "one",
+    ]);
     ended.resolve();
     await stopped;
     expect(server.lease?.spec?.holderIdentity).toBe("");
@@ -278,7 +302,11 @@ describe("a leader", () => {
     one.election.start();
     await settle();
     server.annotate();
-    server.lease = { ...server.lease, metadata: server.lease?.metadata ?? {}, spec: { ...server.lease?.spec, holderIdentity: "thief" } };
+    server.lease = {
+      ...server.lease,
+      metadata: server.lease?.metadata ?? {},
+      spec: { ...server.lease?.spec, holderIdentity: "thief" },
+    };
     await clock.advanceInSteps(4_000, 500);
     expect(one.told).toEqual(["started", "stopped"]);
     expect(one.election.leader()).toBe("thief");
@@ -316,7 +344,14 @@ type Step =
 const who = fc.integer({ min: 0, max: 2 });
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 100, max: 15_000 }) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("link" as const), who, link: fc.constantFrom<Link>("ok", "ok", "fail", "hang", "late", "deaf", "slow") }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("link" as const),
+      who,
+      link: fc.constantFrom<Link>("ok", "ok", "fail", "hang", "late", "deaf", "slow"),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("annotate" as const) }) },
 );
 

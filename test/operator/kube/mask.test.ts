@@ -9,7 +9,11 @@ describe("a text is shown without", () => {
     ["a JWT on its own", "got eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln from it", "got *** from it"],
     ["a signing key", "key whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw refused", "key *** refused"],
     ["credentials in a URL", "cannot reach https://user:pass@host/path", "cannot reach https://***@host/path"],
-    ["a named secret", 'client_secret="s3cr3t" password: hunter2; api-key=k', 'client_secret="***" password: ***; api-key=***'],
+    [
+      "a named secret",
+      'client_secret="s3cr3t" password: hunter2; api-key=k',
+      'client_secret="***" password: ***; api-key=***',
+    ],
     ["a named secret in JSON", '{"accessToken":"abc","a":1}', '{"accessToken":"***","a":1}'],
     ["a private key", "a -----BEGIN EC PRIVATE KEY-----\nMHcCAQ\n-----END EC PRIVATE KEY----- b", "a *** b"],
     ["a private key that was cut off", "a -----BEGIN PRIVATE KEY-----\nMHcCAQ", "a ***"],
@@ -19,14 +23,16 @@ describe("a text is shown without", () => {
   });
 
   test("anything else being touched", () => {
-    const text = 'WebhookPartner "a/one" is invalid: spec.signing.keys[0].secretRef: no Secret "one-keys" in namespace a';
+    const text =
+      'WebhookPartner "a/one" is invalid: spec.signing.keys[0].secretRef: no Secret "one-keys" in namespace a';
     expect(mask(text)).toBe(text);
   });
 });
 
 test("masking a text of 64 KiB that is all prefix takes no more than moments", () => {
   const started = performance.now();
-  for (const piece of ["a-", "secret-", "token", "eyJ", "://", "-----BEGIN A", "bearer "]) mask(piece.repeat(65_536 / piece.length));
+  for (const piece of ["a-", "secret-", "token", "eyJ", "://", "-----BEGIN A", "bearer "])
+    mask(piece.repeat(65_536 / piece.length));
   expect(performance.now() - started).toBeLessThan(2_000);
 });
 

@@ -4,9 +4,9 @@ import { KubeError } from "../../../operator/kube/kube-error.ts";
 import type { Lease } from "../../../operator/kube/lease-record.ts";
 
 /**
- * How one process reaches the server. `fail`: calls are refused at once; `hang`: they are never answered and never arrive;
- * `late`: they arrive, but long after the caller has given up; `deaf`: they arrive, the answer does not; `slow`: they
- * arrive, and the answer to a write takes 3 s.
+ * How one process reaches the server. `fail`: calls are refused at once; `hang`: they are never answered and never
+ * arrive; `late`: they arrive, but long after the caller has given up; `deaf`: they arrive, the answer does not;
+ * `slow`: they arrive, and the answer to a write takes 3 s.
  */
 export type Link = "ok" | "fail" | "hang" | "late" | "deaf" | "slow";
 
@@ -30,7 +30,11 @@ export class ModelLease {
     const unused = (): never => {
       throw new Error("an election only reads and writes its lease");
     };
-    const over = async (verb: "get" | "create" | "replace", options: CallOptions | undefined, act: () => Lease): Promise<unknown> => {
+    const over = async (
+      verb: "get" | "create" | "replace",
+      options: CallOptions | undefined,
+      act: () => Lease,
+    ): Promise<unknown> => {
       this.calls.push(verb);
       const way = link();
       return await this.#over(way === "slow" && verb === "get" ? "ok" : way, options, act);
@@ -38,7 +42,8 @@ export class ModelLease {
     return {
       get: ((_type, _ref, options) => over("get", options, () => this.#read())) as KubeClient["get"],
       create: ((_type, object, options) => over("create", options, () => this.#create(object))) as KubeClient["create"],
-      replace: ((_type, object, options) => over("replace", options, () => this.#replace(object))) as KubeClient["replace"],
+      replace: ((_type, object, options) =>
+        over("replace", options, () => this.#replace(object))) as KubeClient["replace"],
       list: unused,
       watch: unused,
       apply: unused,
@@ -50,7 +55,8 @@ export class ModelLease {
 
   /** Somebody who has nothing to do with the election edits the object. */
   annotate(): void {
-    if (this.lease !== undefined) this.#store({ ...this.lease, metadata: { ...this.lease.metadata, annotations: { v: String(this.#version) } } });
+    if (this.lease !== undefined)
+      this.#store({ ...this.lease, metadata: { ...this.lease.metadata, annotations: { v: String(this.#version) } } });
   }
 
   async #over(link: Link, options: CallOptions | undefined, act: () => Lease): Promise<Lease> {
@@ -82,7 +88,8 @@ export class ModelLease {
   }
 
   #replace(object: Lease): Lease {
-    if (object.metadata.resourceVersion !== this.#read().metadata.resourceVersion) throw new KubeError("conflict", "changed");
+    if (object.metadata.resourceVersion !== this.#read().metadata.resourceVersion)
+      throw new KubeError("conflict", "changed");
     return this.#store(object);
   }
 

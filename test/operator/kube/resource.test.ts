@@ -4,7 +4,12 @@ import { type ResourceType, collectionPath, keyOf, objectPath, refOf } from "../
 import { isLater } from "../../../operator/kube/resource-version.ts";
 
 const secrets: ResourceType = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
-const partners: ResourceType = { group: "heliograph.dev", version: "v1alpha1", kind: "WebhookPartner", plural: "webhookpartners" };
+const partners: ResourceType = {
+  group: "heliograph.dev",
+  version: "v1alpha1",
+  kind: "WebhookPartner",
+  plural: "webhookpartners",
+};
 
 describe("the path", () => {
   test("of a collection names its group, its version and, if any, its namespace", () => {
@@ -20,11 +25,14 @@ describe("the path", () => {
 
   test("never leaves the object it is made for, whatever the name", () => {
     fc.assert(
-      fc.property(fc.string({ minLength: 1 }).filter((name) => name !== "." && name !== ".."), (name) => {
-        const url = new URL(objectPath(secrets, { namespace: "a", name }), "http://server");
-        expect(url.pathname.split("/").slice(0, -1).join("/")).toBe("/api/v1/namespaces/a/secrets");
-        expect(url.search + url.hash).toBe("");
-      }),
+      fc.property(
+        fc.string({ minLength: 1 }).filter((name) => name !== "." && name !== ".."),
+        (name) => {
+          const url = new URL(objectPath(secrets, { namespace: "a", name }), "http://server");
+          expect(url.pathname.split("/").slice(0, -1).join("/")).toBe("/api/v1/namespaces/a/secrets");
+          expect(url.search + url.hash).toBe("");
+        },
+      ),
     );
   });
 });

@@ -29,7 +29,16 @@ describe("the back-off", () => {
 
 describe("a call", () => {
   test("is tried again only after a transient failure", () => {
-    const kinds: readonly KubeErrorKind[] = ["conflict", "alreadyExists", "notFound", "gone", "forbidden", "unauthorized", "invalid", "aborted"];
+    const kinds: readonly KubeErrorKind[] = [
+      "conflict",
+      "alreadyExists",
+      "notFound",
+      "gone",
+      "forbidden",
+      "unauthorized",
+      "invalid",
+      "aborted",
+    ];
     const waits = kinds.map((kind) => retryWaitMs(new KubeError(kind, "x"), firstTry, retryPolicyDefault, Math.random));
     expect(waits).toEqual(kinds.map(() => undefined));
     expect(retryWaitMs(new TypeError("x"), firstTry, retryPolicyDefault, Math.random)).toBeUndefined();
@@ -39,12 +48,21 @@ describe("a call", () => {
   test("never comes back sooner than asked, and never later than its budget", () => {
     const { budgetMs } = retryPolicyDefault;
     fc.assert(
-      fc.property(fc.nat(60_000), fc.integer({ min: 1, max: 4 }), fc.nat(40_000), shares, (retryAfterMs, tries, elapsedMs, share) => {
-        const error = new KubeError("transient", "x", { status: 429, retryAfterMs });
-        const waitMs = retryWaitMs(error, { repeatable: false, tries, elapsedMs }, retryPolicyDefault, () => share);
-        const fullMs = Math.max(retryAfterMs, backoffMs(tries, retryPolicyDefault.backoff, () => share));
-        expect(waitMs).toBe(elapsedMs + fullMs > budgetMs ? undefined : fullMs);
-      }),
+      fc.property(
+        fc.nat(60_000),
+        fc.integer({ min: 1, max: 4 }),
+        fc.nat(40_000),
+        shares,
+        (retryAfterMs, tries, elapsedMs, share) => {
+          const error = new KubeError("transient", "x", { status: 429, retryAfterMs });
+          const waitMs = retryWaitMs(error, { repeatable: false, tries, elapsedMs }, retryPolicyDefault, () => share);
+          const fullMs = Math.max(
+            retryAfterMs,
+            backoffMs(tries, retryPolicyDefault.backoff, () => share),
+          );
+          expect(waitMs).toBe(elapsedMs + fullMs > budgetMs ? undefined : fullMs);
+        },
+      ),
     );
   });
 

@@ -48,19 +48,34 @@ describe("a frame", () => {
     expect(parseFrame("watch", '{"type":"FUTURE","object":{"metadata":{}}}')).toBeUndefined();
   });
 
-  test.each(["[]", "null", "1", '"x"', "{", '{"type":"ADDED"}', '{"object":{"metadata":{}}}', '{"type":"ADDED","object":{}}'])(
-    "%s is refused as transient",
-    (frame) => {
-      expect(() => parseFrame("watch", frame)).toThrow(expect.objectContaining({ kind: "transient", reason: "BadFrame" }));
-    },
-  );
+  test.each([
+    "[]",
+    "null",
+    "1",
+    '"x"',
+    "{",
+    '{"type":"ADDED"}',
+    '{"object":{"metadata":{}}}',
+    '{"type":"ADDED","object":{}}',
+  ])("%s is refused as transient", (frame) => {
+    expect(() => parseFrame("watch", frame)).toThrow(
+      expect.objectContaining({ kind: "transient", reason: "BadFrame" }),
+    );
+  });
 
   test("of type ERROR without a Status is transient", () => {
-    expect(() => parseFrame("watch", '{"type":"ERROR"}')).toThrow(expect.objectContaining({ kind: "transient", status: 500 }));
+    expect(() => parseFrame("watch", '{"type":"ERROR"}')).toThrow(
+      expect.objectContaining({ kind: "transient", status: 500 }),
+    );
   });
 
   test("of type ERROR keeps how long to wait", () => {
-    const frame = JSON.stringify({ type: "ERROR", object: { code: 429, reason: "TooManyRequests", details: { retryAfterSeconds: 3 } } });
-    expect(() => parseFrame("watch", frame)).toThrow(expect.objectContaining({ kind: "transient", retryAfterMs: 3_000 }));
+    const frame = JSON.stringify({
+      type: "ERROR",
+      object: { code: 429, reason: "TooManyRequests", details: { retryAfterSeconds: 3 } },
+    });
+    expect(() => parseFrame("watch", frame)).toThrow(
+      expect.objectContaining({ kind: "transient", retryAfterMs: 3_000 }),
+    );
   });
 });

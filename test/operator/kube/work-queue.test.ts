@@ -8,7 +8,13 @@ import { ManualClock, settle } from "../../support/manual-clock.ts";
 function setup(options: Partial<WorkQueueOptions> = {}) {
   const registry = new Registry();
   const clock = new ManualClock();
-  const queue = new WorkQueue({ name: "partner", metrics: createKubeMetrics(registry), clock, random: () => 0, ...options });
+  const queue = new WorkQueue({
+    name: "partner",
+    metrics: createKubeMetrics(registry),
+    clock,
+    random: () => 0,
+    ...options,
+  });
   return { queue, clock, registry };
 }
 

@@ -3,8 +3,24 @@ import type { ConfigzReport } from "../../../crds/configz.ts";
 import { markKey } from "../../../operator/observe/rollout.ts";
 import { parseReport } from "../../../operator/observe/parse-report.ts";
 
-const error = { kind: "WebhookPartner", namespace: "shop", name: "acme", generation: 4, reason: "Broken", message: "no" } as const;
-const mark = { kind: "WebhookPartner", namespace: "shop", name: "acme", uid: "u-1", generation: 4, reason: "PartnerDisabled", message: "410", since: "2026-01-01T00:00:00Z" } as const;
+const error = {
+  kind: "WebhookPartner",
+  namespace: "shop",
+  name: "acme",
+  generation: 4,
+  reason: "Broken",
+  message: "no",
+} as const;
+const mark = {
+  kind: "WebhookPartner",
+  namespace: "shop",
+  name: "acme",
+  uid: "u-1",
+  generation: 4,
+  reason: "PartnerDisabled",
+  message: "410",
+  since: "2026-01-01T00:00:00Z",
+} as const;
 const report: ConfigzReport = {
   version: "17",
   pod: "rt-1",
@@ -35,7 +51,12 @@ describe("a report", () => {
   });
 
   test("of a later version may say more, of other kinds too", () => {
-    const later = { ...report, more: 1, errors: [{ ...error, kind: "Route" }], marks: [{ ...mark, reason: "PartnerSlow" }] };
+    const later = {
+      ...report,
+      more: 1,
+      errors: [{ ...error, kind: "Route" }],
+      marks: [{ ...mark, reason: "PartnerSlow" }],
+    };
     expect(parseReport(later).report).toMatchObject({ errors: new Map(), marks: new Map() });
   });
 
@@ -49,7 +70,13 @@ describe("a report", () => {
     ["errors that are no list", { ...report, errors: {} }],
     ["an error without a name", { ...report, errors: [{ ...error, name: null }] }],
     ["a mark without a uid", { ...report, marks: [{ ...mark, uid: 5 }] }],
-    ["far too many shards", { ...report, shards: Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`s${at}`, { revision: 1, sha256: "" }])) }],
+    [
+      "far too many shards",
+      {
+        ...report,
+        shards: Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`s${at}`, { revision: 1, sha256: "" }])),
+      },
+    ],
   ])("with %s is none", (_what, value) => {
     expect(() => parseReport(value)).toThrow(TypeError);
   });

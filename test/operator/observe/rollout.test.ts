@@ -1,6 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { ConfigzError, ConfigzMark } from "../../../crds/configz.ts";
-import { consentBy, disabledBy, markKey, rolloutOf, type Need, type PodReport, type Pods, type PodView, type Rolled } from "../../../operator/observe/rollout.ts";
+import {
+  consentBy,
+  disabledBy,
+  markKey,
+  rolloutOf,
+  type Need,
+  type PodReport,
+  type Pods,
+  type PodView,
+  type Rolled,
+} from "../../../operator/observe/rollout.ts";
 
 const times = { graceMs: 2_000, emptyGraceMs: 30_000 };
 const nowMs = 100_000;
@@ -23,9 +33,17 @@ const pod = (name: string, report: PodReport | undefined, more: Partial<PodView>
   ...more,
 });
 const podsOf = (...list: readonly PodView[]): Pods => ({ list, emptySinceMs: undefined });
-const look = (pods: Pods, changes: Partial<Rolled> = {}, atMs = nowMs) => rolloutOf({ ...rolled, ...changes }, pods, atMs, times);
+const look = (pods: Pods, changes: Partial<Rolled> = {}, atMs = nowMs) =>
+  rolloutOf({ ...rolled, ...changes }, pods, atMs, times);
 
-const error: ConfigzError = { kind: "WebhookPartner", namespace: "shop", name: "acme", generation: 4, reason: "Broken", message: "no such host" };
+const error: ConfigzError = {
+  kind: "WebhookPartner",
+  namespace: "shop",
+  name: "acme",
+  generation: 4,
+  reason: "Broken",
+  message: "no such host",
+};
 const withError = (generation: number) => reportOf(7, "seven", { errors: new Map([[key, { ...error, generation }]]) });
 
 describe("a resource is programmed", () => {
@@ -51,7 +69,10 @@ describe("a resource is programmed", () => {
 
   test("only when every pod obeys it, for each shard it needs", () => {
     const material: Need = { shard: "keys-00", sinceRevision: 2, current: { revision: 2, sha256: "keys" } };
-    const both = { ...reportOf(7, "seven"), shards: { "config-01": { revision: 7, sha256: "seven" }, "keys-00": { revision: 2, sha256: "keys" } } };
+    const both = {
+      ...reportOf(7, "seven"),
+      shards: { "config-01": { revision: 7, sha256: "seven" }, "keys-00": { revision: 2, sha256: "keys" } },
+    };
     expect(look(podsOf(pod("rt-1", both)), { needs: [need, material] })).toEqual({ kind: "programmed" });
     expect(look(podsOf(pod("rt-1", reportOf(7, "seven"))), { needs: [need, material] }).kind).toBe("lagging");
     expect(look(podsOf(pod("rt-1", reportOf(7, "seven")), pod("rt-2", reportOf(4)))).kind).toBe("lagging");
@@ -66,12 +87,18 @@ describe("a pod that is behind", () => {
   test("is given time: from the publication, and from when it was first seen", () => {
     const late = podsOf(pod("rt-1", reportOf(4)));
     expect(look(late, { publishedAtMs: nowMs - 500 })).toEqual({ kind: "waiting", untilMs: nowMs + 1_500 });
-    expect(look(podsOf(pod("rt-1", reportOf(4), { sinceMs: nowMs - 100 })))).toEqual({ kind: "waiting", untilMs: nowMs + 1_900 });
+    expect(look(podsOf(pod("rt-1", reportOf(4), { sinceMs: nowMs - 100 })))).toEqual({
+      kind: "waiting",
+      untilMs: nowMs + 1_900,
+    });
     expect(look(late, { publishedAtMs: nowMs - 2_000 })).toMatchObject({ kind: "lagging" });
   });
 
   test("is named with what is known of it, three at most, in order", () => {
-    const corrupt = { ...reportOf(4), shards: { "config-01": { revision: 4, sha256: "", error: "the content's sha256 is wrong" } } };
+    const corrupt = {
+      ...reportOf(4),
+      shards: { "config-01": { revision: 4, sha256: "", error: "the content's sha256 is wrong" } },
+    };
     const list = [
       pod("rt-5", reportOf(4)),
       pod("rt-4", undefined),
@@ -82,9 +109,14 @@ describe("a pod that is behind", () => {
     ];
     expect(look(podsOf(...list))).toEqual({
       kind: "lagging",
-      pods: "rt-1 (does not answer), rt-2 (config-01: the content's sha256 is wrong), rt-3 (does not answer), 2 more of 6 ready pods",
+      pods:
+        "rt-1 (does not answer), rt-2 (config-01: the content's sha256 is wrong), rt-3 (does not answer), 2 more " +
+        "of 6 ready pods",
     });
-    expect(look(podsOf(pod("rt-4", undefined)))).toEqual({ kind: "lagging", pods: "rt-4 (not heard yet) of 1 ready pod" });
+    expect(look(podsOf(pod("rt-4", undefined)))).toEqual({
+      kind: "lagging",
+      pods: "rt-4 (not heard yet) of 1 ready pod",
+    });
   });
 
   test("makes it fail when it reports an error about this generation", () => {
@@ -122,7 +154,16 @@ test("what is new waits for the first pod only as long as for any", () => {
 
 test("what an endpoint said is what the pod that heard it last says of its present generation", () => {
   const marked = (reason: "Verified" | "ConsentRefused", since: string, generation = 4) => {
-    const mark: ConfigzMark = { kind: "WebhookPartner", namespace: "shop", name: "acme", uid: "u-1", generation, reason, message: "", since };
+    const mark: ConfigzMark = {
+      kind: "WebhookPartner",
+      namespace: "shop",
+      name: "acme",
+      uid: "u-1",
+      generation,
+      reason,
+      message: "",
+      since,
+    };
     return reportOf(7, "seven", { marks: new Map([[markKey(mark), mark]]) });
   };
   const pods = podsOf(
@@ -138,8 +179,21 @@ test("what an endpoint said is what the pod that heard it last says of its prese
 });
 
 test("a partner is disabled when any pod says so of its present generation", () => {
-  const mark: ConfigzMark = { kind: "WebhookPartner", namespace: "shop", name: "acme", uid: "u-1", generation: 4, reason: "PartnerDisabled", message: "410", since: "" };
-  const marked = podsOf(pod("rt-1", reportOf(7)), pod("rt-2", reportOf(7, "seven", { marks: new Map([["u-1", mark]]) })), pod("rt-3", undefined));
+  const mark: ConfigzMark = {
+    kind: "WebhookPartner",
+    namespace: "shop",
+    name: "acme",
+    uid: "u-1",
+    generation: 4,
+    reason: "PartnerDisabled",
+    message: "410",
+    since: "",
+  };
+  const marked = podsOf(
+    pod("rt-1", reportOf(7)),
+    pod("rt-2", reportOf(7, "seven", { marks: new Map([["u-1", mark]]) })),
+    pod("rt-3", undefined),
+  );
   expect(disabledBy(marked, "u-1", 4)).toBe("410");
   expect(disabledBy(marked, "u-1", 5)).toBeUndefined();
   expect(disabledBy(marked, "u-2", 4)).toBeUndefined();

@@ -26,15 +26,28 @@ async function open(path: string) {
   const clock = new ManualClock();
   const metrics = createOperatorMetrics(new Registry());
   let changes = 0;
-  file = await PolicyFile.open({ path, clock, log: pino({ level: "silent" }), metrics, onChange: () => (changes += 1) });
+  file = await PolicyFile.open({
+    path,
+    clock,
+    log: pino({ level: "silent" }),
+    metrics,
+    onChange: () => (changes += 1),
+  });
   const opened = file;
   /** Lets it look once, and waits until it waits for the next look. */
   const look = async (): Promise<void> => {
     clock.advance(1_000);
     await waitFor(() => clock.waiting > 0, { timeoutMs: 20_000, what: "the look to end" });
   };
-  const failures = async () => (await metrics.policyReloads.get()).values.find(({ labels }) => labels.result === "failed")?.value ?? 0;
-  return { opened, look, failures, changes: () => changes, names: () => opened.policy.grants.flatMap(({ namespaces }) => namespaces) };
+  const failures = async () =>
+    (await metrics.policyReloads.get()).values.find(({ labels }) => labels.result === "failed")?.value ?? 0;
+  return {
+    opened,
+    look,
+    failures,
+    changes: () => changes,
+    names: () => opened.policy.grants.flatMap(({ namespaces }) => namespaces),
+  };
 }
 
 describe("the policy's file", () => {

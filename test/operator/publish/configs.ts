@@ -15,13 +15,22 @@ export interface PartnerState {
 }
 
 /** The configuration of partners by name, each with a Secret of its own, and of quotas by client. */
-export function configOf(partners: Readonly<Record<string, PartnerState>>, quotas: readonly string[] = []): RuntimeConfig {
+export function configOf(
+  partners: Readonly<Record<string, PartnerState>>,
+  quotas: readonly string[] = [],
+): RuntimeConfig {
   const names = Object.keys(partners);
   const resources: Resource[] = names.map((name) => {
     const { maxInFlight = 64 } = partners[name] ?? {};
-    return resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": name, "delivery.maxInFlight": maxInFlight }, { name, uid: `uid-${name}` });
+    return resourceOf(
+      "WebhookPartner",
+      { "signing.keys[0].secretRef.name": name, "delivery.maxInFlight": maxInFlight },
+      { name, uid: `uid-${name}` },
+    );
   });
-  const clients = quotas.map((name) => resourceOf("QueryClassQuota", { clients: [{ clientId: name }] }, { name, uid: `uid-${name}` }));
+  const clients = quotas.map((name) =>
+    resourceOf("QueryClassQuota", { clients: [{ clientId: name }] }, { name, uid: `uid-${name}` }),
+  );
   const secrets = new Map(names.map((name) => [`default/${name}`, { hmac: keyOf(partners[name]?.key ?? 0) }]));
   return compiled([...resources, ...clients], secrets).config;
 }

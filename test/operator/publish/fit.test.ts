@@ -23,31 +23,53 @@ function quotas(sizes: Readonly<Record<string, number>>): RuntimeConfig {
 
 function partners(sizes: Readonly<Record<string, number>>): RuntimeConfig {
   const names = Object.keys(sizes);
-  const resources = names.map((name) => resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": name }, { name }));
-  const secrets = new Map(names.map((name) => [`default/${name}`, { hmac: randomBytes(sizes[name] ?? 0).toString("base64") }]));
+  const resources = names.map((name) =>
+    resourceOf("WebhookPartner", { "signing.keys[0].secretRef.name": name }, { name }),
+  );
+  const secrets = new Map(
+    names.map((name) => [`default/${name}`, { hmac: randomBytes(sizes[name] ?? 0).toString("base64") }]),
+  );
   return compiled(resources, secrets).config;
 }
 
 function fit(config: RuntimeConfig, bytesMax: number) {
   const split = createShardSplitter(counts);
-  return fitIntoShards(config, { counts, split, configzToken: "token", bytesMax, byAge: (one, other) => (one < other ? -1 : 1) });
+  return fitIntoShards(config, {
+    counts,
+    split,
+    configzToken: "token",
+    bytesMax,
+    byAge: (one, other) => (one < other ? -1 : 1),
+  });
 }
 
 const published = ({ shards }: ReturnType<typeof fit>) =>
-  [...shards.values()].flatMap(({ shard }) => ("digests" in shard ? Object.keys(shard.digests) : [])).map((key) => key.split("/").at(-1));
+  [...shards.values()]
+    .flatMap(({ shard }) => ("digests" in shard ? Object.keys(shard.digests) : []))
+    .map((key) => key.split("/").at(-1));
 const left = ({ tooLarge }: ReturnType<typeof fit>) => [...tooLarge].map((key) => key.split("/").at(-1));
 
 describe("shards", () => {
   test("that are not full hold everything", () => {
     const config = configOf({ acme: { key: 1 } }, ["shop"]);
-    const { shards, tooLarge } = fitIntoShards(config, { counts: { config: 3, keys: 2 }, split: createShardSplitter({ config: 3, keys: 2 }), configzToken: "token", byAge: () => 0 });
-    expect([...shards.values()].map(({ sha256 }) => sha256)).toEqual([...shardsOf(config, "token").values()].map(({ sha256 }) => sha256));
+    const { shards, tooLarge } = fitIntoShards(config, {
+      counts: { config: 3, keys: 2 },
+      split: createShardSplitter({ config: 3, keys: 2 }),
+      configzToken: "token",
+      byAge: () => 0,
+    });
+    expect([...shards.values()].map(({ sha256 }) => sha256)).toEqual(
+      [...shardsOf(config, "token").values()].map(({ sha256 }) => sha256),
+    );
     expect(tooLarge).toEqual(new Set());
   });
 
   test("that are full leave out the youngest and hold the rest", () => {
     const fitted = fit(quotas({ a: 4_000, b: 4_000, c: 4_000, d: 4_000 }), 6_000);
-    expect([published(fitted), left(fitted)]).toEqual([["a", "b"], ["c", "d"]]);
+    expect([published(fitted), left(fitted)]).toEqual([
+      ["a", "b"],
+      ["c", "d"],
+    ]);
     for (const { bytes } of fitted.shards.values()) expect(bytes.length).toBeLessThanOrEqual(6_000);
   });
 
@@ -67,11 +89,15 @@ describe("shards", () => {
   test("are the same for the same configuration with the same ages", () => {
     const config = quotas({ a: 4_000, b: 4_000, c: 4_000 });
     const [one, two] = [fit(config, 6_000), fit(config, 6_000)];
-    expect([...two.shards.values()].map(({ sha256 }) => sha256)).toEqual([...one.shards.values()].map(({ sha256 }) => sha256));
+    expect([...two.shards.values()].map(({ sha256 }) => sha256)).toEqual(
+      [...one.shards.values()].map(({ sha256 }) => sha256),
+    );
   });
 
   test("are tried a bounded number of times, and what was not tried is left out", () => {
-    const sizes = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`q-${String(index).padStart(3, "0")}`, 400]));
+    const sizes = Object.fromEntries(
+      Array.from({ length: 200 }, (_, index) => [`q-${String(index).padStart(3, "0")}`, 400]),
+    );
     const fitted = fit(quotas(sizes), 4_000);
     expect(published(fitted).length + left(fitted).length).toBe(200);
     expect(published(fitted)[0]).toBe("q-000");

@@ -7,8 +7,11 @@ import { keyOf, materialOf } from "../../crds/compile/resources.ts";
 import { configOf, counts, shardsOf, token, writtenStates } from "./configs.ts";
 import { runsOf } from "../../support/soak.ts";
 
-const plan = (published: ReadonlyMap<string, PublishedState>, config: ReturnType<typeof configOf>, configzToken = token) =>
-  planPublish(published, shardsOf(config, configzToken), counts);
+const plan = (
+  published: ReadonlyMap<string, PublishedState>,
+  config: ReturnType<typeof configOf>,
+  configzToken = token,
+) => planPublish(published, shardsOf(config, configzToken), counts);
 const names = (groups: ReturnType<typeof plan>) => groups.map((group) => group.map(({ name }) => name));
 
 /** The shard of keys that a group of a plan writes first. */
@@ -21,7 +24,9 @@ function keysIn(group: ReturnType<typeof plan>[number] | undefined): KeyShard {
 const acmeShard = shardOfResource("WebhookPartner", { namespace: "default", name: "acme" }, counts);
 const keyShard = (byte: number) => shardOfMaterial(materialOf("default/acme/hmac", keyOf(byte)), counts);
 /** Two bytes whose material lies in the same shard of keys, and one whose material lies in the other. */
-const [first = 0, same = 0] = Array.from({ length: 40 }, (_, byte) => byte).filter((byte) => keyShard(byte) === "keys-00");
+const [first = 0, same = 0] = Array.from({ length: 40 }, (_, byte) => byte).filter(
+  (byte) => keyShard(byte) === "keys-00",
+);
 const other = Array.from({ length: 40 }, (_, byte) => byte).find((byte) => keyShard(byte) === "keys-01") ?? 0;
 
 describe("the plan", () => {
@@ -31,7 +36,11 @@ describe("the plan", () => {
   });
 
   test("of the first publication writes every shard once, those of keys first", () => {
-    expect(names(plan(new Map(), configOf({ acme: { key: 1 } })))).toEqual([["keys-00", "keys-01"], ["config-00", "config-01", "config-02"], []]);
+    expect(names(plan(new Map(), configOf({ acme: { key: 1 } })))).toEqual([
+      ["keys-00", "keys-01"],
+      ["config-00", "config-01", "config-02"],
+      [],
+    ]);
   });
 
   test("of an edit writes one shard", () => {
@@ -82,8 +91,15 @@ const partnerStates = fc.dictionary(
   fc.record({ key: fc.integer({ min: 1, max: 6 }), maxInFlight: fc.integer({ min: 1, max: 3 }) }),
 );
 /** No two partners have the same key, since only one of them would be in force. */
-const distinct = partnerStates.map((states) => Object.fromEntries(Object.entries(states).map(([name, state]) => [name, { ...state, key: state.key * 10 + name.length }])));
-const histories = fc.array(fc.record({ states: distinct, quotas: fc.subarray(["shop", "desk"]), writes: fc.nat({ max: 12 }) }), { minLength: 1, maxLength: 5 });
+const distinct = partnerStates.map((states) =>
+  Object.fromEntries(
+    Object.entries(states).map(([name, state]) => [name, { ...state, key: state.key * 10 + name.length }]),
+  ),
+);
+const histories = fc.array(
+  fc.record({ states: distinct, quotas: fc.subarray(["shop", "desk"]), writes: fc.nat({ max: 12 }) }),
+  { minLength: 1, maxLength: 5 },
+);
 
 /** Material that published resources name and that is not published. */
 function missing(published: ReadonlyMap<string, PublishedState>): readonly string[] {
@@ -115,10 +131,12 @@ describe("whatever was published, and wherever it was interrupted", () => {
       fc.property(histories, (history) => {
         const published = new Map<string, PublishedState>();
         for (const { states, quotas, writes } of history) {
-          for (const { name, shard, sha256 } of plan(published, configOf(states, quotas)).flat().slice(0, writes)) published.set(name, { shard, sha256, isIntact: true });
+          for (const { name, shard, sha256 } of plan(published, configOf(states, quotas)).flat().slice(0, writes))
+            published.set(name, { shard, sha256, isIntact: true });
         }
         const last = configOf(history.at(-1)?.states ?? {}, history.at(-1)?.quotas);
-        for (const { name, shard, sha256 } of plan(published, last).flat()) published.set(name, { shard, sha256, isIntact: true });
+        for (const { name, shard, sha256 } of plan(published, last).flat())
+          published.set(name, { shard, sha256, isIntact: true });
         expect(names(plan(published, last)).flat()).toEqual([]);
         const hashes = [...published].map(([name, { sha256 }]) => `${name} ${sha256}`);
         expect(new Set(hashes)).toEqual(new Set([...shardsOf(last)].map(([name, { sha256 }]) => `${name} ${sha256}`)));

@@ -15,15 +15,27 @@ function changeOf({ name, shard, sha256 }: EncodedShard, revision: number): Shar
 }
 
 /** Takes in whatever differs from before, all under one revision. */
-function publish(publications: Publications, config: ReturnType<typeof configOf>, revision: number, nowMs = 0, only?: string): readonly string[] {
-  const shards = [...shardsOf(config).values()].filter(({ name, sha256 }) => publications.current(name)?.sha256 !== sha256);
-  return shards.filter(({ name }) => only === undefined || name === only).flatMap((encoded) => publications.take(changeOf(encoded, revision), nowMs));
+function publish(
+  publications: Publications,
+  config: ReturnType<typeof configOf>,
+  revision: number,
+  nowMs = 0,
+  only?: string,
+): readonly string[] {
+  const shards = [...shardsOf(config).values()].filter(
+    ({ name, sha256 }) => publications.current(name)?.sha256 !== sha256,
+  );
+  return shards
+    .filter(({ name }) => only === undefined || name === only)
+    .flatMap((encoded) => publications.take(changeOf(encoded, revision), nowMs));
 }
 
 describe("publications", () => {
   test("of a first look are all that is there, since the revision found", () => {
     const publications = new Publications(counts);
-    expect(publish(publications, configOf({ acme: { key: 1 } }, ["shop"]), 7, 500)).toEqual(expect.arrayContaining([acme, "QueryClassQuota/default/shop"]));
+    expect(publish(publications, configOf({ acme: { key: 1 } }, ["shop"]), 7, 500)).toEqual(
+      expect.arrayContaining([acme, "QueryClassQuota/default/shop"]),
+    );
     expect(publications.of(acme)).toMatchObject({ sinceRevision: 7, atMs: 500, shard: acmeShard });
     expect(publications.keys()).toHaveLength(2);
     expect(publications.inShard(acmeShard)).toContain(acme);
@@ -56,7 +68,14 @@ describe("publications", () => {
   test("do not change when a shard is deleted or cannot be read", () => {
     const publications = new Publications(counts);
     publish(publications, configOf({ acme: { key: 1 } }), 5);
-    const broken: PublishedShard = { name: acmeShard, shard: undefined, sha256: undefined, revision: 0, isIntact: true, secret: { metadata: {} } };
+    const broken: PublishedShard = {
+      name: acmeShard,
+      shard: undefined,
+      sha256: undefined,
+      revision: 0,
+      isIntact: true,
+      secret: { metadata: {} },
+    };
     expect(publications.take({ name: acmeShard, after: undefined }, 0)).toEqual([]);
     expect(publications.take({ name: acmeShard, after: broken }, 0)).toEqual([]);
     expect(publications.of(acme)).toMatchObject({ sinceRevision: 5 });

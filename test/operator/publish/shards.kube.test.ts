@@ -57,7 +57,10 @@ describe("the shards", () => {
       type: shardSecretType,
       metadata: {
         labels: { "heliograph.dev/config": prefix, "app.kubernetes.io/managed-by": "heliograph-operator" },
-        annotations: { [shardAnnotations.revision]: expect.stringMatching(/^\d+$/u), [shardAnnotations.sha256]: expect.stringMatching(/^[0-9a-f]{64}$/u) },
+        annotations: {
+          [shardAnnotations.revision]: expect.stringMatching(/^\d+$/u),
+          [shardAnnotations.sha256]: expect.stringMatching(/^[0-9a-f]{64}$/u),
+        },
       },
     });
     expect(Object.keys(secret.data ?? {})).toEqual(["shard.json.gz"]);
@@ -82,7 +85,10 @@ describe("the shards", () => {
     for (const byte of [2, 1]) {
       await cluster.secret(ns, "acme", { hmac: byte });
       const key = Buffer.alloc(32, byte).toString("base64");
-      await waitFor(() => Object.values(pod.config?.material ?? {}).join() === key, { ...patience, what: `the key of ${byte}` });
+      await waitFor(() => Object.values(pod.config?.material ?? {}).join() === key, {
+        ...patience,
+        what: `the key of ${byte}`,
+      });
     }
     const after = await restored(ns, bytesOf(before));
     expect(revisionsOf(after)).not.toEqual(revisionsOf(before));
@@ -100,7 +106,9 @@ describe("the shards", () => {
     expect(shardWrites(next).map(({ name }) => name)).toEqual([shardSecretName(prefix, shard)]);
     const after = await cluster.shards(ns);
     expect(revisionsOf(after)).toEqual({ ...revisionsOf(before), [shard]: (before.get(shard)?.revision ?? 0) + 1 });
-    expect(next.client.writes().filter(({ resource, name }) => resource.endsWith("/status") && name !== "new")).toEqual([]);
+    expect(next.client.writes().filter(({ resource, name }) => resource.endsWith("/status") && name !== "new")).toEqual(
+      [],
+    );
   });
 });
 
@@ -108,7 +116,8 @@ describe("a shard that somebody", () => {
   test("deletes is written again with the same bytes and the next revision", async () => {
     const { ns, shard } = await installation();
     const before = await cluster.shards(ns);
-    for (const name of [shard, "keys-00"]) await cluster.client.delete(secretType, { namespace: ns, name: shardSecretName(prefix, name) });
+    for (const name of [shard, "keys-00"])
+      await cluster.client.delete(secretType, { namespace: ns, name: shardSecretName(prefix, name) });
     const after = await restored(ns, bytesOf(before));
     expect(after.get(shard)?.revision).toBe((before.get(shard)?.revision ?? 0) + 1);
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
@@ -118,7 +127,16 @@ describe("a shard that somebody", () => {
     ["spoils", (secret) => ({ ...secret, data: { "shard.json.gz": Buffer.from("nonsense").toString("base64") } })],
     ["empties", (secret) => ({ ...secret, data: {} })],
     ["adds to", (secret) => ({ ...secret, data: { ...secret.data, more: "" } })],
-    ["numbers anew", (secret) => ({ ...secret, metadata: { ...secret.metadata, annotations: { ...secret.metadata.annotations, [shardAnnotations.sha256]: "00" } } })],
+    [
+      "numbers anew",
+      (secret) => ({
+        ...secret,
+        metadata: {
+          ...secret.metadata,
+          annotations: { ...secret.metadata.annotations, [shardAnnotations.sha256]: "00" },
+        },
+      }),
+    ],
     ["takes the label from", (secret) => ({ ...secret, metadata: { ...secret.metadata, labels: {} } })],
     ["freezes and spoils", (secret) => ({ ...secret, immutable: true, data: { "shard.json.gz": "AAAA" } })],
   ];
@@ -156,7 +174,10 @@ describe("a number of shards", () => {
     await cluster.replica(ns, { runtime: { urls: [] }, counts: { config: 1, keys: 1 } });
     const remaining = await waitFor(
       async () => {
-        const { items } = await cluster.client.list<SecretObject>(secretType, { namespace: ns, labelSelector: `heliograph.dev/config=${prefix}` });
+        const { items } = await cluster.client.list<SecretObject>(secretType, {
+          namespace: ns,
+          labelSelector: `heliograph.dev/config=${prefix}`,
+        });
         return items.length === 2 ? items : undefined;
       },
       { ...patience, what: "the surplus to go" },
@@ -168,7 +189,12 @@ describe("a number of shards", () => {
     const { ns, replica } = await installation();
     const secret = await cluster.shardSecret(ns, "config-00");
     const before = await cluster.shards(ns);
-    const metadata = { namespace: ns, name: shardSecretName(prefix, "config-07"), labels: { ...secret.metadata.labels }, annotations: { ...secret.metadata.annotations } };
+    const metadata = {
+      namespace: ns,
+      name: shardSecretName(prefix, "config-07"),
+      labels: { ...secret.metadata.labels },
+      annotations: { ...secret.metadata.annotations },
+    };
     await cluster.client.create<SecretObject>(secretType, { ...secret, metadata });
     const removals = () => shardWrites(replica).filter(({ verb }) => verb === "delete");
     await waitFor(() => removals().length > 0, { ...patience, what: "the late shard to go" });
@@ -179,7 +205,11 @@ describe("a number of shards", () => {
   test("of another installation in the same namespace is left alone", async () => {
     const { ns } = await installation();
     const before = await cluster.shards(ns);
-    const other = await cluster.replica(ns, { prefix: "other", counts: { config: 1, keys: 1 }, selector: "team=other" });
+    const other = await cluster.replica(ns, {
+      prefix: "other",
+      counts: { config: 1, keys: 1 },
+      selector: "team=other",
+    });
     await waitFor(() => shardWrites(other).length === 2, { ...patience, what: "the other installation to publish" });
     expect(revisionsOf(await cluster.shards(ns))).toEqual(revisionsOf(before));
     expect(bytesOf(await cluster.shards(ns))).toEqual(bytesOf(before));

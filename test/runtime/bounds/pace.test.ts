@@ -2,7 +2,11 @@ import { describe, expect, test } from "vitest";
 import { createPace, turnMs } from "../../../runtime/bounds/pace.ts";
 
 /** Items that each take some milliseconds of a clock. */
-function* work(name: string, done: string[], { count, each, clock }: { count: number; each: number; clock: { ms: number } }): Generator<string> {
+function* work(
+  name: string,
+  done: string[],
+  { count, each, clock }: { count: number; each: number; clock: { ms: number } },
+): Generator<string> {
   for (let index = 0; index < count; index += 1) {
     clock.ms += each;
     done.push(name);
@@ -32,7 +36,10 @@ describe("work in turns", () => {
       if (!isOver) setImmediate(count);
     };
     setImmediate(count);
-    const [a, b] = await Promise.all([pace.collect(work("a", done, { count: 10, each: turnMs, clock })), pace.collect(work("b", done, { count: 10, each: turnMs, clock }))]);
+    const [a, b] = await Promise.all([
+      pace.collect(work("a", done, { count: 10, each: turnMs, clock })),
+      pace.collect(work("b", done, { count: 10, each: turnMs, clock })),
+    ]);
     isOver = true;
     expect([a.length, b.length]).toEqual([10, 10]);
     expect(rounds).toBeGreaterThanOrEqual(18);

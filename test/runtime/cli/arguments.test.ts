@@ -34,7 +34,8 @@ describe("the command line", () => {
 
   test("of run takes every flag, before or after the folder", () => {
     const line =
-      "run --port 1 --admin-port=2 --host ::1 config --data d --nats nats://u:p@h:4222 --nats-server /x --settings s.yaml --drain-seconds 0 --log-level debug";
+      "run --port 1 --admin-port=2 --host ::1 config --data d --nats nats://u:p@h:4222 --nats-server /x " +
+      "--settings s.yaml --drain-seconds 0 --log-level debug";
     expect(read(line)).toEqual({
       command: "run",
       folder: "config",
@@ -66,12 +67,28 @@ describe("the command line", () => {
   });
 
   test("of runtime takes every flag of a pod", () => {
-    const kubernetes = "--config kubernetes --namespace shop --config-prefix p --shards 4 --key-shards 2 --kubeconfig k --config-cache c";
+    const kubernetes =
+      "--config kubernetes --namespace shop --config-prefix p --shards 4 --key-shards 2 --kubeconfig k " +
+      "--config-cache c";
     const nats = "--nats tls://u:p@n:4222 --nats-ca ca --nats-cert cert --nats-key key";
     const line = `runtime ${kubernetes} ${nats} --pod-name pod-1 --unready-seconds 0 --settings s`;
     expect(read(line)).toMatchObject({
-      config: { kind: "kubernetes", namespace: "shop", prefix: "p", counts: { config: 4, keys: 2 }, kubeconfig: "k", cacheFolder: "c" },
-      nats: { access: { servers: ["tls://n:4222"], user: "u", password: "p", tls: { caFile: "ca", certFile: "cert", keyFile: "key" } } },
+      config: {
+        kind: "kubernetes",
+        namespace: "shop",
+        prefix: "p",
+        counts: { config: 4, keys: 2 },
+        kubeconfig: "k",
+        cacheFolder: "c",
+      },
+      nats: {
+        access: {
+          servers: ["tls://n:4222"],
+          user: "u",
+          password: "p",
+          tls: { caFile: "ca", certFile: "cert", keyFile: "key" },
+        },
+      },
       podName: "pod-1",
       unreadyMs: 0,
       settingsFile: "s",
@@ -105,11 +122,20 @@ describe("an environment variable", () => {
 
   test("stands in for every flag of runtime, required ones too", () => {
     const environment = Object.fromEntries(
-      runtimeFlags.map((flag) => [variableOf(flag), flag.value === "COUNT" || flag.value === "PORT" || flag.value === "SECONDS" ? "7" : "warn"]),
+      runtimeFlags.map((flag) => [
+        variableOf(flag),
+        flag.value === "COUNT" || flag.value === "PORT" || flag.value === "SECONDS" ? "7" : "warn",
+      ]),
     );
     const given = { ...environment, HELIOGRAPH_CONFIG: "kubernetes", HELIOGRAPH_NATS: "nats://n" };
     expect(read("runtime", given)).toMatchObject({
-      config: { namespace: "warn", prefix: "warn", counts: { config: 7, keys: 7 }, kubeconfig: "warn", cacheFolder: "warn" },
+      config: {
+        namespace: "warn",
+        prefix: "warn",
+        counts: { config: 7, keys: 7 },
+        kubeconfig: "warn",
+        cacheFolder: "warn",
+      },
       nats: { access: { tls: { caFile: "warn", certFile: "warn", keyFile: "warn" } } },
       podName: "warn",
       settingsFile: "warn",
@@ -127,16 +153,24 @@ describe("an environment variable", () => {
   });
 
   test("that Kubernetes makes of a Service of such a name is as good as none", () => {
-    const links = { HELIOGRAPH_PORT: "tcp://10.0.0.1:80", HELIOGRAPH_ADMIN_PORT: "sctp://10.0.0.2:9", HELIOGRAPH_PORT_80_TCP_PORT: "80" };
+    const links = {
+      HELIOGRAPH_PORT: "tcp://10.0.0.1:80",
+      HELIOGRAPH_ADMIN_PORT: "sctp://10.0.0.2:9",
+      HELIOGRAPH_PORT_80_TCP_PORT: "80",
+    };
     expect(read("run config", links)).toMatchObject({ port: 8080, adminPort: 9090 });
   });
 
   test("gives a list separated by commas", () => {
-    expect(read("dev-token", { HELIOGRAPH_TENANT: "a,b", HELIOGRAPH_SCOPE: "s" })).toMatchObject({ tenants: ["a", "b"] });
+    expect(read("dev-token", { HELIOGRAPH_TENANT: "a,b", HELIOGRAPH_SCOPE: "s" })).toMatchObject({
+      tenants: ["a", "b"],
+    });
   });
 
   test("is checked like the flag", () => {
-    expect(() => read("run config", { HELIOGRAPH_PORT: "http" })).toThrow("--port is a whole number from 0 to 65535, not http.");
+    expect(() => read("run config", { HELIOGRAPH_PORT: "http" })).toThrow(
+      "--port is a whole number from 0 to 65535, not http.",
+    );
   });
 });
 
@@ -144,7 +178,11 @@ describe("a command line is refused with a sentence", () => {
   test.each([
     ["for an unknown command", "serve config", "There is no command serve; see heliograph --help."],
     ["for an unknown flag", "run config --prot 1", "Unknown option '--prot'; see heliograph run --help."],
-    ["for a flag of another command", "validate config --port 1", "Unknown option '--port'; see heliograph validate --help."],
+    [
+      "for a flag of another command",
+      "validate config --port 1",
+      "Unknown option '--port'; see heliograph validate --help.",
+    ],
     ["without the folder", "run", "run needs a DIR."],
     ["with two folders", "run a b", "run takes one DIR."],
     ["with a folder where none is taken", "dev-token a --tenant t --scope s", "dev-token takes no operand."],
@@ -159,15 +197,35 @@ describe("a command line is refused with a sentence", () => {
     ["for a runtime without a configuration", "runtime --nats embedded", "--config is required."],
     ["for a runtime without NATS", "runtime --config d", "--nats is required."],
     ["for a runtime with an operand", "runtime d --config d --nats embedded", "runtime takes no operand."],
-    ["for no shards", "runtime --config kubernetes --shards 0 --nats embedded", "--shards is a whole number from 1 to 100, not 0."],
-    ["for too many shards", "runtime --config kubernetes --key-shards 101 --nats embedded", "--key-shards is a whole number from 1 to 100, not 101."],
-    ["for a namespace that is none", "runtime --config kubernetes --namespace a/b --nats embedded", "--namespace is a name of small letters, digits, dots and dashes, not a/b."],
-    ["for a certificate without its key", "runtime --config d --nats tls://n --nats-cert c", "--nats-cert and --nats-key are given together."],
+    [
+      "for no shards",
+      "runtime --config kubernetes --shards 0 --nats embedded",
+      "--shards is a whole number from 1 to 100, not 0.",
+    ],
+    [
+      "for too many shards",
+      "runtime --config kubernetes --key-shards 101 --nats embedded",
+      "--key-shards is a whole number from 1 to 100, not 101.",
+    ],
+    [
+      "for a namespace that is none",
+      "runtime --config kubernetes --namespace a/b --nats embedded",
+      "--namespace is a name of small letters, digits, dots and dashes, not a/b.",
+    ],
+    [
+      "for a certificate without its key",
+      "runtime --config d --nats tls://n --nats-cert c",
+      "--nats-cert and --nats-key are given together.",
+    ],
     ["for a token without a tenant", "dev-token --scope s", "--tenant is required."],
     ["for a list with an empty part", "dev-token --tenant t --scope a,,b", "--scope is empty."],
     ["for a token without a scope", "dev-token --tenant t", "--scope is required."],
     ["for a time to live that is none", "dev-token --tenant t --scope s --ttl 1y", /^--ttl is a duration such as/u],
-    ["for a time to live that is too long", "dev-token --tenant t --scope s --ttl 31d", /^--ttl is a duration such as/u],
+    [
+      "for a time to live that is too long",
+      "dev-token --tenant t --scope s --ttl 31d",
+      /^--ttl is a duration such as/u,
+    ],
   ])("%s", (_name, line, sentence) => {
     expect(() => read(line)).toThrow(sentence);
   });

@@ -19,9 +19,19 @@ afterEach(async () => folder.remove());
 
 describe("heliograph", () => {
   test("prints its help and version on the standard output", async () => {
-    expect(await runProgram([])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: heliograph COMMAND/u), stderr: "" });
-    expect(await runProgram(["run", "--help"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: heliograph run DIR/u) });
-    expect(await runProgram(["--version"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/u) });
+    expect(await runProgram([])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Usage: heliograph COMMAND/u),
+      stderr: "",
+    });
+    expect(await runProgram(["run", "--help"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Usage: heliograph run DIR/u),
+    });
+    expect(await runProgram(["--version"])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/u),
+    });
   });
 
   test("refuses an unknown flag with 2 and one sentence", async () => {
@@ -31,13 +41,22 @@ describe("heliograph", () => {
 });
 
 describe("heliograph validate", () => {
-  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "partner" }, stringData: { hmac: "k".repeat(32) } };
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "partner" },
+    stringData: { hmac: "k".repeat(32) },
+  };
 
   test("finds nothing in a good folder and ends with 0", async () => {
     await writeFile(join(folder.path, "p.json"), JSON.stringify(plainObject("WebhookPartner")));
     await writeFile(join(folder.path, "s.json"), JSON.stringify(secret));
     const result = await runProgram(["validate", folder.path]);
-    expect(result).toMatchObject({ code: 0, stdout: "", stderr: expect.stringMatching(/1 resources in force, 0 problems\n$/u) });
+    expect(result).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: expect.stringMatching(/1 resources in force, 0 problems\n$/u),
+    });
   });
 
   test("finds nothing in the examples", async () => {
@@ -96,7 +115,9 @@ describe("heliograph dev-token", () => {
   });
 
   test("prints a token for some partners", async () => {
-    expect(decodeJwt(await mint("--partner", "shop/one", "--partner", "bank/two"))).toMatchObject({ partners: ["shop/one", "bank/two"] });
+    expect(decodeJwt(await mint("--partner", "shop/one", "--partner", "bank/two"))).toMatchObject({
+      partners: ["shop/one", "bank/two"],
+    });
     expect(decodeJwt(await mint())).not.toHaveProperty("partners");
   });
 
@@ -124,6 +145,9 @@ describe("heliograph dev-token", () => {
   test("ends with 5 and a sentence when the key file is damaged", async () => {
     await writeFile(join(folder.path, "dev-issuer.jwk.json"), "{");
     const result = await runProgram(["dev-token", "--data", folder.path, "--tenant", "t", "--scope", "s"]);
-    expect(result).toMatchObject({ code: 5, stderr: expect.stringMatching(/is damaged; remove it to have a new key made\.\n$/u) });
+    expect(result).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/is damaged; remove it to have a new key made\.\n$/u),
+    });
   });
 });

@@ -13,11 +13,19 @@ function rowsBelow(heading: string): readonly (readonly string[])[] {
   const [, section = ""] = page.split(`\n## ${heading}\n`);
   const [own = ""] = section.split("\n## ");
   const rows = own.split("\n").filter((line) => line.startsWith("|"));
-  return rows.slice(2).map((row) => row.split("|").slice(1, -1).map((cell) => cell.trim()));
+  return rows.slice(2).map((row) =>
+    row
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
 }
 
 function documented(flag: Flag): readonly string[] {
-  const notes = [...(flag.required === true ? ["required"] : []), ...(flag.multiple === true ? ["may be repeated"] : [])];
+  const notes = [
+    ...(flag.required === true ? ["required"] : []),
+    ...(flag.multiple === true ? ["may be repeated"] : []),
+  ];
   const standard = [...(flag.standard === undefined ? [] : [`\`${flag.standard}\``]), ...notes].join(", ");
   return [`\`--${flag.name} ${flag.value}\``, `\`${variableOf(flag)}\``, standard, flag.help];
 }

@@ -111,7 +111,12 @@ export function partnerText(name: string, url: string, changes: Changes = {}): s
     },
     name,
   );
-  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: { hmac: `${name}-`.padEnd(40, "k") } };
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name },
+    stringData: { hmac: `${name}-`.padEnd(40, "k") },
+  };
   return [partner, secret].map((object) => JSON.stringify(object)).join("\n---\n");
 }
 

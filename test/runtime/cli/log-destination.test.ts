@@ -20,11 +20,16 @@ function start(script: string) {
 }
 
 const messages = (lines: string): unknown[] =>
-  lines.trim().split("\n").map((line) => (JSON.parse(line) as { readonly msg: unknown }).msg);
+  lines
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { readonly msg: unknown }).msg);
 
 describe("log lines", () => {
   test("are all written, in order, when the process exits at once", async () => {
-    const child = start(`for (let n = 0; n < 2000; n += 1) log.info(String(n)); await destination.flushed(); process.exit(0);`);
+    const child = start(
+      `for (let n = 0; n < 2000; n += 1) log.info(String(n)); await destination.flushed(); process.exit(0);`,
+    );
     expect(messages(await text(child.stderr))).toEqual(Array.from({ length: 2000 }, (_, n) => String(n)));
   });
 

@@ -112,7 +112,8 @@ describe("an edit", () => {
     const program = await installation.start();
     const hash = await hashOf(program);
     await installation.write("partner.yaml", partnerText("acme", "ftp://nowhere.example"));
-    const isKept = () => program.logLines().some(({ object, level }) => object === "WebhookPartner/default/acme" && level === 50);
+    const isKept = () =>
+      program.logLines().some(({ object, level }) => object === "WebhookPartner/default/acme" && level === 50);
     await waitFor(isKept, { timeoutMs, what: "the refusal in the log" });
     expect(await hashOf(program)).toBe(hash);
     await postEvent(program.line.url, await installation.token(), eventText("evt-kept"));
@@ -124,10 +125,14 @@ describe("an edit", () => {
   const partsOf = (changes: Changes = {}) => partnerText("acme", first.url, changes).split("\n---\n");
   test.each<[what: string, breakIt: () => Promise<void>]>([
     ["takes the Secret away", () => installation.removeFile("secret.yaml")],
-    ["misspells a reference", () => installation.write("partner.yaml", partsOf({ "signing.keys[0].secretRef.name": "typo" })[0] ?? "")],
+    [
+      "misspells a reference",
+      () => installation.write("partner.yaml", partsOf({ "signing.keys[0].secretRef.name": "typo" })[0] ?? ""),
+    ],
   ])("that %s for a second loses none of 20 events a second", async (what, breakIt) => {
     const [partner = "", secret = ""] = partsOf();
-    const write = () => Promise.all([installation.write("partner.yaml", partner), installation.write("secret.yaml", secret)]);
+    const write = () =>
+      Promise.all([installation.write("partner.yaml", partner), installation.write("secret.yaml", secret)]);
     await write();
     const program = await installation.start();
     const token = await installation.token();
@@ -141,7 +146,8 @@ describe("an edit", () => {
     await send(0);
     await breakIt();
     await send(20);
-    const isLastGood = () => program.logLines().some(({ instead, reason }) => instead === "last good version" && reason === "SecretNotFound");
+    const isLastGood = () =>
+      program.logLines().some(({ instead, reason }) => instead === "last good version" && reason === "SecretNotFound");
     await waitFor(isLastGood, { timeoutMs, what: "the last good version in the log" });
     await write();
     await send(40);

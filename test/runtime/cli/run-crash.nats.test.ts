@@ -42,7 +42,9 @@ describe("after kill -9 of the program", () => {
     const after = await installation.start();
     expect(await natsPid()).toBe(orphan);
     expect(after.line.nats_url).toBe(before.line.nats_url);
-    expect(after.logLines()).toContainEqual(expect.objectContaining({ pid: orphan, msg: "took over the running nats-server" }));
+    expect(after.logLines()).toContainEqual(
+      expect.objectContaining({ pid: orphan, msg: "took over the running nats-server" }),
+    );
     const delivered = async (id: string): Promise<boolean> => {
       const { body } = await get(`${after.line.url}/webhooks/events/${id}`, token);
       const [delivery] = body["deliveries"] as { readonly state: string }[];
@@ -65,8 +67,14 @@ describe("after kill -9 of the program", () => {
     await before.ended();
     await installation.write("partner.yaml", partnerText("acme", partner.url));
     const after = await installation.start();
-    expect(await postEvent(after.line.url, token, eventText("evt-1"))).toMatchObject({ status: 202, body: { duplicate: true } });
-    expect(await postEvent(after.line.url, token, eventText("evt-2"))).toMatchObject({ status: 202, body: { duplicate: false } });
+    expect(await postEvent(after.line.url, token, eventText("evt-1"))).toMatchObject({
+      status: 202,
+      body: { duplicate: true },
+    });
+    expect(await postEvent(after.line.url, token, eventText("evt-2"))).toMatchObject({
+      status: 202,
+      body: { duplicate: false },
+    });
     await waitFor(() => partner.of("evt-2").length > 0, { timeoutMs, what: "the delivery of the next event" });
     await postEvent(after.line.url, token, eventText("sentinel"));
     await waitFor(() => partner.of("sentinel").length > 0, { timeoutMs, what: "the sentinel" });

@@ -35,7 +35,11 @@ describe("an event is refused", () => {
   });
 
   test("that is not UTF-8 with 400", async () => {
-    const body = Buffer.concat([Buffer.from(eventText("evt-utf8").slice(0, -1)), Buffer.from([0xff]), Buffer.from("}")]);
+    const body = Buffer.concat([
+      Buffer.from(eventText("evt-utf8").slice(0, -1)),
+      Buffer.from([0xff]),
+      Buffer.from("}"),
+    ]);
     expect(await post(body)).toMatchObject({ status: 400, body: { code: "invalid_utf8" } });
   });
 
@@ -99,7 +103,9 @@ describe("a token", () => {
   async function signed(changes: Readonly<Record<string, unknown>>): Promise<string> {
     const jwk = await keyFile();
     const key = await importJWK(jwk, "ES256");
-    return new SignJWT({ ...claims(), ...changes }).setProtectedHeader({ alg: "ES256", kid: String(jwk.kid) }).sign(key);
+    return new SignJWT({ ...claims(), ...changes })
+      .setProtectedHeader({ alg: "ES256", kid: String(jwk.kid) })
+      .sign(key);
   }
 
   test("of heliograph dev-token is accepted", async () => {
@@ -121,14 +127,19 @@ describe("a token", () => {
 
   test("with alg none is refused", async () => {
     const unsigned = new UnsecuredJWT(claims()).encode();
-    expect(await post(eventText("evt-token"), unsigned)).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await post(eventText("evt-token"), unsigned)).toMatchObject({
+      status: 401,
+      body: { code: "token_invalid" },
+    });
   });
 
   test("with HS256 over the public key is refused", async () => {
     const { d: _private, ...publicJwk } = await keyFile();
     const key = await importJWK(publicJwk, "ES256");
     const spki = key instanceof Uint8Array ? key : new TextEncoder().encode(await exportSPKI(key));
-    const forged = await new SignJWT(claims()).setProtectedHeader({ alg: "HS256", kid: String(publicJwk.kid) }).sign(spki);
+    const forged = await new SignJWT(claims())
+      .setProtectedHeader({ alg: "HS256", kid: String(publicJwk.kid) })
+      .sign(spki);
     expect(await post(eventText("evt-token"), forged)).toMatchObject({ status: 401, body: { code: "token_invalid" } });
   });
 

@@ -21,7 +21,9 @@ beforeAll(async () => {
   const lines = Array.from({ length: 4 * minuteSeconds }, (_, index) => {
     return `cpu_utilization_ratio{tenant="lumen",service="api"} 0.5 ${startMs / 1000 + index * 15}`;
   });
-  store = await startPrometheus({ openMetrics: ["# TYPE cpu_utilization_ratio gauge", ...lines, "# EOF", ""].join("\n") });
+  store = await startPrometheus({
+    openMetrics: ["# TYPE cpu_utilization_ratio gauge", ...lines, "# EOF", ""].join("\n"),
+  });
 });
 
 afterAll(async () => store.stop());
@@ -36,7 +38,11 @@ afterEach(async () => installation.remove());
 const catalog = (stores: Readonly<Record<string, string>>, timeoutSeconds = 1) =>
   JSON.stringify(
     plainObject("MetricCatalog", {
-      stores: Object.entries(stores).map(([region, url]) => ({ name: region, region, prometheus: { url, timeoutSeconds } })),
+      stores: Object.entries(stores).map(([region, url]) => ({
+        name: region,
+        region,
+        prometheus: { url, timeoutSeconds },
+      })),
       "metrics[0].labels": ["region", "tenant", "service"],
       ...(Object.keys(stores).length > 1 ? { "metrics[0].complianceScope": { regions: Object.keys(stores) } } : {}),
     }),
@@ -71,7 +77,10 @@ describe("a query of the running program", () => {
   test("is 502 with a hint when every store is down, and the program stays ready", async () => {
     await installation.write("catalog.yaml", catalog({ eu: `http://127.0.0.1:${await freePort()}` }));
     const { line } = await installation.start();
-    const { status, headers, body } = await get(`${line.url}/v1/metrics/query?${query}`, await installation.token({ tenants: ["lumen"] }));
+    const { status, headers, body } = await get(
+      `${line.url}/v1/metrics/query?${query}`,
+      await installation.token({ tenants: ["lumen"] }),
+    );
     expect({ status, code: body["code"] }).toEqual({ status: 502, code: "store_failed" });
     expect(headers["retry-after"]).toMatch(/^\d+$/u);
     expect(headers["x-suggested-step"]).toBeDefined();
@@ -81,25 +90,38 @@ describe("a query of the running program", () => {
   test.each([
     [undefined, 504, "store_timeout"],
     [8_000, 200, undefined],
-  ])("waits for its stores as long as metrics.deadlineMs of the settings says: %s", async (deadlineMs, expected, code) => {
-    const slow = await startSlowStore(store.url, 2_500);
-    await installation.write("catalog.yaml", catalog({ eu: slow.url }, 10));
-    await mkdir(installation.data, { recursive: true });
-    const file = join(installation.data, "settings.yaml");
-    await writeFile(file, deadlineMs === undefined ? "name: slow\n" : `metrics: { deadlineMs: ${deadlineMs} }\n`);
-    const { line } = await installation.start("--settings", file);
-    const answer = await get(`${line.url}/v1/metrics/query?${query}`, await installation.token({ tenants: ["lumen"] }));
-    expect([answer.status, answer.body["code"]]).toEqual([expected, code]);
-    slow.close();
-  });
+  ])(
+    "waits for its stores as long as metrics.deadlineMs of the settings says: %s",
+    async (deadlineMs, expected, code) => {
+      const slow = await startSlowStore(store.url, 2_500);
+      await installation.write("catalog.yaml", catalog({ eu: slow.url }, 10));
+      await mkdir(installation.data, { recursive: true });
+      const file = join(installation.data, "settings.yaml");
+      await writeFile(file, deadlineMs === undefined ? "name: slow\n" : `metrics: { deadlineMs: ${deadlineMs} }\n`);
+      const { line } = await installation.start("--settings", file);
+      const answer = await get(
+        `${line.url}/v1/metrics/query?${query}`,
+        await installation.token({ tenants: ["lumen"] }),
+      );
+      expect([answer.status, answer.body["code"]]).toEqual([expected, code]);
+      slow.close();
+    },
+  );
 });
 
 /** A store that answers range queries this much later. */
-async function startSlowStore(url: string, delayMs: number): Promise<{ readonly url: string; readonly close: () => void }> {
+async function startSlowStore(
+  url: string,
+  delayMs: number,
+): Promise<{ readonly url: string; readonly close: () => void }> {
   const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = "GET", headers, url: path = "" } = request;
     if (path.includes("query_range")) await setTimeout(delayMs);
-    const { statusCode, headers: answered, body } = await undiciRequest(`${url}${path}`, { method: method as "GET", headers, body: request });
+    const {
+      statusCode,
+      headers: answered,
+      body,
+    } = await undiciRequest(`${url}${path}`, { method: method as "GET", headers, body: request });
     response.writeHead(statusCode, answered as OutgoingHttpHeaders);
     body.pipe(response);
   };

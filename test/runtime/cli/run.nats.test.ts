@@ -108,7 +108,9 @@ describe("heliograph run ends with its own code and one sentence", () => {
     const port = await freePort();
     const other = createServer().listen(port, "127.0.0.1");
     await once(other, "listening");
-    const sentences = one(/^heliograph: the (?:admin )?port cannot be opened: 127\.0\.0\.1:\d+ is in use by another program\.$/u);
+    const sentences = one(
+      /^heliograph: the (?:admin )?port cannot be opened: 127\.0\.0\.1:\d+ is in use by another program\.$/u,
+    );
     expect(await refused("--port", String(port))).toEqual({ code: 7, stdout: "", sentences });
     expect(await refused("--admin-port", String(port))).toEqual({ code: 7, stdout: "", sentences });
     other.close();
@@ -126,7 +128,7 @@ describe("heliograph run ends with its own code and one sentence", () => {
   });
 
   test("for NATS without JetStream", async () => {
-    const nats = await startNatsServer({ config: 'accounts { A { users: [{user: a, password: a}] } }' });
+    const nats = await startNatsServer({ config: "accounts { A { users: [{user: a, password: a}] } }" });
     const { code, sentences } = await refused("--nats", nats.url.replace("//", "//a:a@"));
     expect({ code, sentences }).toEqual({ code: 8, sentences: one(/^heliograph: NATS cannot be used: .*JetStream/u) });
     await nats.stop();
@@ -154,13 +156,20 @@ describe("heliograph run ends with its own code and one sentence", () => {
     await mkdir(installation.data);
     const file = join(installation.data, "settings.yaml");
     await writeFile(file, "name: ok\nstreams: {replicas: 2}\n");
-    const sentences = one(/^heliograph: the settings .* cannot be used: .*settings\.yaml:2: streams\.replicas: must be one of 1, 3, 5\.$/u);
+    const sentences = one(
+      /^heliograph: the settings .* cannot be used: .*settings\.yaml:2: streams\.replicas: must be one of 1, 3, 5\.$/u,
+    );
     expect(await refused("--settings", file)).toEqual({ code: 4, stdout: "", sentences });
   });
 
   test("for streams that would forget an event before its last retry", async () => {
-    await installation.write("partner.yaml", partnerText("acme", "http://127.0.0.1:9", { "retry.maxAgeSeconds": 2_000_000 }));
-    const sentences = one(/^heliograph: the settings forget too soon: streams\.events\.maxAgeSeconds is 1814400, .*default\/acme/u);
+    await installation.write(
+      "partner.yaml",
+      partnerText("acme", "http://127.0.0.1:9", { "retry.maxAgeSeconds": 2_000_000 }),
+    );
+    const sentences = one(
+      /^heliograph: the settings forget too soon: streams\.events\.maxAgeSeconds is 1814400, .*default\/acme/u,
+    );
     expect(await refused()).toEqual({ code: 4, stdout: "", sentences });
   });
 });

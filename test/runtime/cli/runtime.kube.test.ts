@@ -75,13 +75,25 @@ const acme = (timeoutSeconds = 2, name = "acme"): RuntimeConfig =>
   });
 
 /** The same partners at another endpoint, which is trusted by and shown what these PEM texts say. */
-function withCertificate(config: RuntimeConfig, url: string, { ca, cert, key }: Certificate & { readonly ca: string }): RuntimeConfig {
+function withCertificate(
+  config: RuntimeConfig,
+  url: string,
+  { ca, cert, key }: Certificate & { readonly ca: string },
+): RuntimeConfig {
   const base64 = (text: string): string => Buffer.from(text).toString("base64");
-  const [caId, certId, keyId] = ["default/acme-ca/ca.crt", "default/acme-tls/tls.crt", "default/acme-tls/tls.key"] as const;
+  const [caId, certId, keyId] = [
+    "default/acme-ca/ca.crt",
+    "default/acme-tls/tls.crt",
+    "default/acme-tls/tls.key",
+  ] as const;
   const tls = { ca: caId, client: { certificate: certId, key: keyId } };
   const retry = { scheduleSeconds: Array.from({ length: 20 }, () => 1), maxAgeSeconds: 3_600, jitterPercent: 0 };
   const partners = config.partners.map((one) => ({ ...one, retry, endpoint: { ...one.endpoint, url, tls } }));
-  return { ...config, partners, material: { ...config.material, [caId]: base64(ca), [certId]: base64(cert), [keyId]: base64(key) } };
+  return {
+    ...config,
+    partners,
+    material: { ...config.material, [caId]: base64(ca), [certId]: base64(cert), [keyId]: base64(key) },
+  };
 }
 
 async function write(config: RuntimeConfig): Promise<void> {
@@ -116,11 +128,20 @@ async function start(...flags: string[]): Promise<{ readonly program: Program; r
 function token(): Promise<string> {
   const nowSeconds = Math.floor(Date.now() / 1000);
   const scope = "events:write webhooks:read";
-  return signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "shop", exp: nowSeconds + 600, scope, tenants: ["*"] });
+  return signToken(issuer, {
+    iss: issuer.issuer,
+    aud: "heliograph",
+    sub: "shop",
+    exp: nowSeconds + 600,
+    scope,
+    tenants: ["*"],
+  });
 }
 
-const configz = async (line: ReadyLine, query = "") => (await get(`${line.admin_url}/configz${query}`, configzToken)).body;
-const delivered = (eventId: string) => waitFor(() => partner.of(eventId)[0], { ...patience, what: `the delivery of ${eventId}` });
+const configz = async (line: ReadyLine, query = "") =>
+  (await get(`${line.admin_url}/configz${query}`, configzToken)).body;
+const delivered = (eventId: string) =>
+  waitFor(() => partner.of(eventId)[0], { ...patience, what: `the delivery of ${eventId}` });
 
 describe("heliograph runtime --config kubernetes", () => {
   test("delivers an event as its shards say, and tells the operator what it obeys", async () => {
@@ -144,10 +165,24 @@ describe("heliograph runtime --config kubernetes", () => {
     const polled = configz(line, `?wait=30&after=${String(version)}`);
     const other = await startWebhookPartner();
     const moved = acme(2);
-    await write({ ...moved, partners: moved.partners.map((one) => ({ ...one, generation: 2, specDigest: "moved", endpoint: { ...one.endpoint, url: other.url } })) });
+    await write({
+      ...moved,
+      partners: moved.partners.map((one) => ({
+        ...one,
+        generation: 2,
+        specDigest: "moved",
+        endpoint: { ...one.endpoint, url: other.url },
+      })),
+    });
     const report = await polled;
     expect(report["version"]).not.toBe(version);
-    await waitFor(async () => Object.values((await configz(line))["shards"] as Record<string, { revision: number }>).every((shard) => shard.revision === revision), { ...patience, what: "all shards" });
+    await waitFor(
+      async () =>
+        Object.values((await configz(line))["shards"] as Record<string, { revision: number }>).every(
+          (shard) => shard.revision === revision,
+        ),
+      { ...patience, what: "all shards" },
+    );
     await postEvent(line.url, await token(), eventText("evt-2"));
     await waitFor(() => other.of("evt-2").length > 0, { ...patience, what: "the delivery to the new endpoint" });
     expect(partner.of("evt-2")).toEqual([]);
@@ -155,15 +190,22 @@ describe("heliograph runtime --config kubernetes", () => {
   });
 
   test("shows the client certificate that its Secret holds now, seconds after the edit (Webhook Event Delivery §5)", async () => {
-    const [ours, theirs] = [createCertificateAuthority("authority of the sender"), createCertificateAuthority("authority of the partner")];
+    const [ours, theirs] = [
+      createCertificateAuthority("authority of the sender"),
+      createCertificateAuthority("authority of the partner"),
+    ];
     const took: string[] = [];
     const identity = theirs.issue({ commonName: "partner", names: ["127.0.0.1"] });
-    const listening = createServer({ ...identity, ca: ours.cert, requestCert: true, rejectUnauthorized: true }, (request, response) => {
-      took.push(String(request.headers["x-event-id"]));
-      request.resume().once("end", () => response.writeHead(200).end());
-    });
+    const listening = createServer(
+      { ...identity, ca: ours.cert, requestCert: true, rejectUnauthorized: true },
+      (request, response) => {
+        took.push(String(request.headers["x-event-id"]));
+        request.resume().once("end", () => response.writeHead(200).end());
+      },
+    );
     const loopback = await listenOnLoopback(listening);
-    const showing = ({ cert, key }: Certificate): RuntimeConfig => withCertificate(acme(), `https://127.0.0.1:${loopback.port}/webhooks/v1/x`, { ca: theirs.cert, cert, key });
+    const showing = ({ cert, key }: Certificate): RuntimeConfig =>
+      withCertificate(acme(), `https://127.0.0.1:${loopback.port}/webhooks/v1/x`, { ca: theirs.cert, cert, key });
     await write(showing(theirs.issue({ commonName: "a stranger" })));
     const { line } = await start();
     await postEvent(line.url, await token(), eventText("evt-tls"));
@@ -198,7 +240,9 @@ describe("heliograph runtime --config kubernetes", () => {
     await postEvent(line.url, await token(), eventText("evt-4"));
     const marks = async () => (await configz(line))["marks"] as readonly object[];
     await waitFor(async () => (await marks()).length > 0, { ...patience, what: "the mark" });
-    expect(await marks()).toMatchObject([{ kind: "WebhookPartner", name: "gone", uid: "uid-gone", generation: 1, reason: "PartnerDisabled" }]);
+    expect(await marks()).toMatchObject([
+      { kind: "WebhookPartner", name: "gone", uid: "uid-gone", generation: 1, reason: "PartnerDisabled" },
+    ]);
     status = 200;
     await write(acme(3, "gone"));
     await waitFor(async () => (await marks()).length === 0, { ...patience, what: "the mark to be lifted" });
@@ -212,10 +256,16 @@ describe("heliograph runtime --config kubernetes", () => {
     const program = await launch(["--nats", `nats://127.0.0.1:${natsPort}`], adminPort);
     const admin = `http://127.0.0.1:${adminPort}`;
     const readyz = async () => JSON.stringify((await get(`${admin}/readyz`)).body);
-    await waitFor(async () => (await readyz()).includes("2 of 3 shards applied; shop/heliograph-keys-00: there is no such Secret"), { ...patience, what: "the missing shard to be named" });
+    await waitFor(
+      async () => (await readyz()).includes("2 of 3 shards applied; shop/heliograph-keys-00: there is no such Secret"),
+      { ...patience, what: "the missing shard to be named" },
+    );
     expect((await get(`${admin}/healthz`)).status).toBe(200);
     await write(acme());
-    await waitFor(async () => (await readyz()).includes("cannot connect to NATS"), { ...patience, what: "NATS to be named" });
+    await waitFor(async () => (await readyz()).includes("cannot connect to NATS"), {
+      ...patience,
+      what: "NATS to be named",
+    });
     const late = await startNatsServer({ port: natsPort });
     const line = await program.ready();
     expect((await get(`${line.admin_url}/readyz`)).status).toBe(200);
@@ -229,7 +279,10 @@ describe("heliograph runtime --config kubernetes", () => {
     const poll = configz(line, `?wait=30&after=${String((await configz(line))["version"])}`);
     program.signal("SIGTERM");
     expect(await poll).toMatchObject({ ready: false });
-    expect(await get(`${line.admin_url}/readyz`)).toMatchObject({ status: 503, body: { parts: [{ name: "process", detail: "draining" }, {}, {}, {}] } });
+    expect(await get(`${line.admin_url}/readyz`)).toMatchObject({
+      status: 503,
+      body: { parts: [{ name: "process", detail: "draining" }, {}, {}, {}] },
+    });
     expect((await postEvent(line.url, await token(), eventText("evt-6"))).status).toBe(202);
     expect(await program.ended()).toMatchObject({ code: 0 });
   });
@@ -238,7 +291,10 @@ describe("heliograph runtime --config kubernetes", () => {
     await cluster.kubectl("delete", "secret", "heliograph-config-00");
     const adminPort = await freePort();
     const program = await launch([], adminPort);
-    await waitFor(async () => (await get(`http://127.0.0.1:${adminPort}/readyz`)).status === 503, { ...patience, what: "the admin port" });
+    await waitFor(async () => (await get(`http://127.0.0.1:${adminPort}/readyz`)).status === 503, {
+      ...patience,
+      what: "the admin port",
+    });
     const startedMs = performance.now();
     program.signal("SIGTERM");
     expect(await program.ended()).toMatchObject({ code: 0, stdout: "" });
@@ -256,12 +312,20 @@ describe("heliograph runtime --config kubernetes", () => {
     expect((await delivered("evt-7")).attempt).toBe(1);
     await cluster.kube.startServer();
     await write(acme(9));
-    await waitFor(async () => JSON.stringify((await configz(line))["shards"]).includes(`"revision":${revision}`), { ...patience, what: "what was written after" });
+    await waitFor(async () => JSON.stringify((await configz(line))["shards"]).includes(`"revision":${revision}`), {
+      ...patience,
+      what: "what was written after",
+    });
     expect((await configz(line))["errors"]).toEqual([]);
   });
 
   test("ends with 10 and a sentence outside of a pod without a kubeconfig", async () => {
-    const program = startProgram(["runtime", "--config", "kubernetes", "--nats", nats.url], { environment: { KUBERNETES_SERVICE_HOST: "" } });
-    expect(await program.ended()).toMatchObject({ code: 10, stderr: expect.stringMatching(/^heliograph: the API server cannot be used: this is no pod/u) });
+    const program = startProgram(["runtime", "--config", "kubernetes", "--nats", nats.url], {
+      environment: { KUBERNETES_SERVICE_HOST: "" },
+    });
+    expect(await program.ended()).toMatchObject({
+      code: 10,
+      stderr: expect.stringMatching(/^heliograph: the API server cannot be used: this is no pod/u),
+    });
   });
 });

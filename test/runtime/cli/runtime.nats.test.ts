@@ -33,19 +33,51 @@ afterEach(async () => {
 });
 
 /** Starts a runtime on free ports that trusts one issuer; answers its ready line and a token. */
-async function start(config: string, nats: string, environment: Record<string, string> = {}, others: { settings?: object; cnf?: object } = {}) {
+async function start(
+  config: string,
+  nats: string,
+  environment: Record<string, string> = {},
+  others: { settings?: object; cnf?: object } = {},
+) {
   const issuer = await makeIssuer("https://issuer.example");
   const file = (name: string) => join(installation.data, "..", name);
   await writeFile(file("keys.json"), JSON.stringify({ keys: [issuer.publicJwk] }));
-  await writeFile(file("settings.json"), JSON.stringify({ issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }], ...others.settings }));
-  const flags = ["--config", config, "--nats", nats, "--port", "0", "--admin-port", "0", "--host", "127.0.0.1", "--unready-seconds", "0"];
+  await writeFile(
+    file("settings.json"),
+    JSON.stringify({
+      issuers: [{ issuer: issuer.issuer, audiences: ["heliograph"], jwksFile: "keys.json" }],
+      ...others.settings,
+    }),
+  );
+  const flags = [
+    "--config",
+    config,
+    "--nats",
+    nats,
+    "--port",
+    "0",
+    "--admin-port",
+    "0",
+    "--host",
+    "127.0.0.1",
+    "--unready-seconds",
+    "0",
+  ];
   const program = startProgram(["runtime", ...flags, "--settings", file("settings.json")], { environment });
   ends.push(async () => {
     program.signal("SIGTERM");
     expect((await program.ended()).code).toBe(0);
   });
   const exp = Math.floor(Date.now() / 1000) + 600;
-  const token = await signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "shop", exp, scope: "events:write", tenants: ["*"], cnf: others.cnf });
+  const token = await signToken(issuer, {
+    iss: issuer.issuer,
+    aud: "heliograph",
+    sub: "shop",
+    exp,
+    scope: "events:write",
+    tenants: ["*"],
+    cnf: others.cnf,
+  });
   return { line: await program.ready(), token };
 }
 
@@ -59,17 +91,26 @@ const untilLost = (adminUrl: string) =>
     { timeoutMs: 30_000, pollMs: 100, what: "the loss" },
   );
 
-const delivered = (eventId: string) => waitFor(() => partner.of(eventId).length > 0, { ...patience, what: `the delivery of ${eventId}` });
+const delivered = (eventId: string) =>
+  waitFor(() => partner.of(eventId).length > 0, { ...patience, what: `the delivery of ${eventId}` });
 
 describe("heliograph runtime", () => {
   test("runs on a folder with a nats-server of its own, and trusts no development issuer", async () => {
     await installation.write("partner.yaml", partnerText("acme", partner.url));
-    const environment = { HELIOGRAPH_DATA: installation.data, HELIOGRAPH_NATS_SERVER: await resolveTool("nats-server") };
+    const environment = {
+      HELIOGRAPH_DATA: installation.data,
+      HELIOGRAPH_NATS_SERVER: await resolveTool("nats-server"),
+    };
     const { line, token } = await start(installation.folder, "embedded", environment);
     expect((await postEvent(line.url, await installation.token(), eventText("evt-0"))).status).toBe(401);
     expect((await postEvent(line.url, token, eventText("evt-1"))).status).toBe(202);
     await delivered("evt-1");
-    expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({ ready: true, hash: line.config_hash, shards: {}, partners: 1 });
+    expect((await get(`${line.admin_url}/configz`)).body).toMatchObject({
+      ready: true,
+      hash: line.config_hash,
+      shards: {},
+      partners: 1,
+    });
   });
 
   test("waits, unready and by name, for streams that another pod remembers, and is ready when their NATS is back", async () => {
@@ -81,7 +122,18 @@ describe("heliograph runtime", () => {
     ends.push(() => wrong.stop());
     await untilLost(line.admin_url);
     const adminPort = await freePort();
-    const flags = ["--config", installation.folder, "--nats", right.url, "--port", "0", "--admin-port", String(adminPort), "--pod-name", "second"];
+    const flags = [
+      "--config",
+      installation.folder,
+      "--nats",
+      right.url,
+      "--port",
+      "0",
+      "--admin-port",
+      String(adminPort),
+      "--pod-name",
+      "second",
+    ];
     const second = startProgram(["runtime", ...flags, "--host", "127.0.0.1", "--unready-seconds", "0"]);
     ends.push(async () => {
       second.signal("SIGTERM");
@@ -106,7 +158,10 @@ describe("heliograph runtime", () => {
       networks: { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true },
     };
     await installation.write("compiled.json", JSON.stringify(configOf({ acme: { changes } })));
-    await waitFor(async () => (await get(`${line.admin_url}/configz`)).body["partners"] === 1, { ...patience, what: "the partner" });
+    await waitFor(async () => (await get(`${line.admin_url}/configz`)).body["partners"] === 1, {
+      ...patience,
+      what: "the partner",
+    });
     await postEvent(line.url, token, eventText("evt-2"));
     await delivered("evt-2");
     await postEvent(line.url, token, eventText("evt-3"));
@@ -117,13 +172,19 @@ describe("heliograph runtime", () => {
   test("serves https and takes only tokens that are bound to the client's certificate, when the settings ask for it", async () => {
     await installation.write("partner.yaml", partnerText("acme", partner.url));
     const authority = createCertificateAuthority("authority of the runtime");
-    const [served, own] = [authority.issue({ commonName: "api", names: ["localhost"] }), authority.issue({ commonName: "shop" })];
+    const [served, own] = [
+      authority.issue({ commonName: "api", names: ["localhost"] }),
+      authority.issue({ commonName: "shop" }),
+    ];
     const folder = join(installation.data, "..");
     await writeFile(join(folder, "tls.crt"), served.cert);
     await writeFile(join(folder, "tls.key"), served.key);
     const settings = { tokenBinding: "Certificate", tls: { certFile: "tls.crt", keyFile: "tls.key" } };
     const cnf = { "x5t#S256": createHash("sha256").update(new X509Certificate(own.cert).raw).digest("base64url") };
-    const environment = { HELIOGRAPH_DATA: installation.data, HELIOGRAPH_NATS_SERVER: await resolveTool("nats-server") };
+    const environment = {
+      HELIOGRAPH_DATA: installation.data,
+      HELIOGRAPH_NATS_SERVER: await resolveTool("nats-server"),
+    };
     const { line, token } = await start(installation.folder, "embedded", environment, { settings, cnf });
     expect(line.url).toMatch(/^https:/u);
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -135,6 +196,9 @@ describe("heliograph runtime", () => {
 
   test("ends with 3 and a sentence when there is no configuration", async () => {
     const program = startProgram(["runtime", "--config", join(installation.folder, "nowhere"), "--nats", "embedded"]);
-    expect(await program.ended()).toMatchObject({ code: 3, stderr: expect.stringMatching(/^heliograph: the configuration .*nowhere cannot be read: ENOENT/u) });
+    expect(await program.ended()).toMatchObject({
+      code: 3,
+      stderr: expect.stringMatching(/^heliograph: the configuration .*nowhere cannot be read: ENOENT/u),
+    });
   });
 });

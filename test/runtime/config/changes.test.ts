@@ -18,7 +18,9 @@ describe("the changes between two states", () => {
 
   test("are the objects whose spec differs", () => {
     const after = stateOf({ acme: { "endpoint.timeoutSeconds": 3 }, beta: {} });
-    expect(changesBetween(stateOf({ acme: {}, beta: {} }), after)).toEqual([{ object: object("acme"), outcome: "accepted" }]);
+    expect(changesBetween(stateOf({ acme: {}, beta: {} }), after)).toEqual([
+      { object: object("acme"), outcome: "accepted" },
+    ]);
   });
 
   test("say why an object is out of force, though its spec is the same", () => {

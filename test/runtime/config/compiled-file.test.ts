@@ -80,7 +80,12 @@ describe("a compiled configuration in a file", () => {
     await put(configOf({ acme: {}, beta: {} }));
     const source = await open();
     const strange = configOf({ acme: {}, beta: {} });
-    await put({ ...strange, partners: strange.partners.map((partner) => (partner.name === "acme" ? { ...partner, state: "Dormant" } : partner)) });
+    await put({
+      ...strange,
+      partners: strange.partners.map((partner) =>
+        partner.name === "acme" ? { ...partner, state: "Dormant" } : partner,
+      ),
+    });
     await waitFor(() => (source.current().errors ?? []).length > 0, { ...patience, what: "the error" });
     expect(source.current()).toMatchObject({ config: strange, errors: [{ name: "acme", reason: "NotObeyable" }] });
   });

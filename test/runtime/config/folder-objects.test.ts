@@ -35,7 +35,11 @@ describe("the objects of a folder", () => {
   });
 
   test("may stand in a List", () => {
-    const list = { apiVersion: "v1", kind: "List", items: [plainObject("WebhookPartner"), plainObject("MetricCatalog")] };
+    const list = {
+      apiVersion: "v1",
+      kind: "List",
+      items: [plainObject("WebhookPartner"), plainObject("MetricCatalog")],
+    };
     expect(keys(read({ "a.json": JSON.stringify(list) }))).toEqual([
       "WebhookPartner/default/example",
       "MetricCatalog/default/example",
@@ -55,7 +59,11 @@ describe("the objects of a folder", () => {
 
 describe("a problem names file, line, field and reason of", () => {
   test.each([
-    ["an unknown kind", "apiVersion: v1\nkind: Pod\n", "a.yaml:1: apiVersion: NotSupported: v1 with kind Pod is not known here"],
+    [
+      "an unknown kind",
+      "apiVersion: v1\nkind: Pod\n",
+      "a.yaml:1: apiVersion: NotSupported: v1 with kind Pod is not known here",
+    ],
     [
       "an unknown kind of our group",
       "kind: WebhookPartners\napiVersion: heliograph.dev/v1alpha1\n",
@@ -69,11 +77,16 @@ describe("a problem names file, line, field and reason of", () => {
     ["no type at all", "spec: {}\n", "a.yaml:1: apiVersion: NotSupported: no apiVersion with kind  is not known here"],
     ["a document that is no object", "- a\n", "a.yaml:1: : WrongType: is not an object"],
     ["a List without a list", "apiVersion: v1\nkind: List\nitems: 7\n", "a.yaml:3: items: WrongType: must be a list"],
-    ["a Secret without a name", "apiVersion: v1\nkind: Secret\nmetadata: {}\n", "a.yaml:3: metadata.name: Required: is required"],
+    [
+      "a Secret without a name",
+      "apiVersion: v1\nkind: Secret\nmetadata: {}\n",
+      "a.yaml:3: metadata.name: Required: is required",
+    ],
     ["bad base64", secret("s", "data:\n  ok: eA==\n  bad: '*'"), "a.yaml:6: data.bad: Malformed: must be base64 text"],
     [
       "an item of a List",
-      "apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: s}\n    data:\n      bad: '*'\n",
+      "apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: s}\n    " +
+        "data:\n      bad: '*'\n",
       "a.yaml:8: data.bad: Malformed: must be base64 text",
     ],
   ])("%s", (_name, text, expected) => {
@@ -102,7 +115,10 @@ describe("after an edit", () => {
 
   test("an object that is not valid any more stays as it was, and so do the others", () => {
     const after = read(
-      { "a.yaml": `${partner("acme", { "endpoint.url": "ftp://x" })}\n---\n${partner("beta")}`, "s.yaml": secret("keys", "data: {hmac: '*'}") },
+      {
+        "a.yaml": `${partner("acme", { "endpoint.url": "ftp://x" })}\n---\n${partner("beta")}`,
+        "s.yaml": secret("keys", "data: {hmac: '*'}"),
+      },
       before,
     );
     const key = "WebhookPartner/default/acme";
@@ -121,11 +137,16 @@ describe("after an edit", () => {
     const edited = partner("beta", { "endpoint.timeoutSeconds": 3 });
     const after = read({ "a.yaml": `kind: [\n---\n${edited}`, "s.yaml": secret("keys") }, before);
     expect(after.kept).toEqual(["WebhookPartner/default/acme"]);
-    expect(after.objects.get("WebhookPartner/default/beta")?.resource).toMatchObject({ spec: { endpoint: { timeoutSeconds: 3 } } });
+    expect(after.objects.get("WebhookPartner/default/beta")?.resource).toMatchObject({
+      spec: { endpoint: { timeoutSeconds: 3 } },
+    });
   });
 
   test("what is kept stays kept over further edits, and goes when the file is mended", () => {
-    const broken = read({ "a.yaml": "kind: [", "s.yaml": secret("keys") }, read({ "a.yaml": "a: [", "s.yaml": secret("keys") }, before));
+    const broken = read(
+      { "a.yaml": "kind: [", "s.yaml": secret("keys") },
+      read({ "a.yaml": "a: [", "s.yaml": secret("keys") }, before),
+    );
     expect(broken.kept).toHaveLength(2);
     const mended = read({ "a.yaml": partner("beta"), "s.yaml": secret("keys") }, broken);
     expect([keys(mended), mended.kept]).toEqual([["WebhookPartner/default/beta", "Secret/default/keys"], []]);

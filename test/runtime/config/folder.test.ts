@@ -104,7 +104,10 @@ describe("watching a folder", () => {
     expect(names(source.current())).toEqual(["acme"]);
     await write("partner.yaml", partner("acme", { "endpoint.timeoutSeconds": 3 }));
     await changed(states, "the edit", (state) => timeoutOf(state) === 3000);
-    await write("other.yaml", `${partner("beta", { "signing.keys[0].secretRef.key": "beta" })}\n---\n${secret.replaceAll('"partner"', '"beta"')}`);
+    await write(
+      "other.yaml",
+      `${partner("beta", { "signing.keys[0].secretRef.key": "beta" })}\n---\n${secret.replaceAll('"partner"', '"beta"')}`,
+    );
     await changed(states, "the new file", ({ problems }) => problems.length > 0);
     await rm(join(folder.path, "partner.yaml"));
     await rm(join(folder.path, "other.yaml"));
@@ -151,7 +154,15 @@ describe("watching a folder", () => {
     await changed(states, "the Secret to return", ({ problems }) => problems.length === 0);
     expect(source.current().config).toEqual(inForce);
     await write("partner.yaml", partner("acme", { "signing.keys[0].secretRef.name": "typo" }));
-    expect(names(await changed(states, "the typo", ({ problems }) => problems[0]?.field === "spec.signing.keys[0].secretRef.name" && states.length > 2))).toEqual(["acme"]);
+    expect(
+      names(
+        await changed(
+          states,
+          "the typo",
+          ({ problems }) => problems[0]?.field === "spec.signing.keys[0].secretRef.name" && states.length > 2,
+        ),
+      ),
+    ).toEqual(["acme"]);
     expect(source.current().config.material).toEqual(inForce.material);
   });
 
@@ -164,7 +175,11 @@ describe("watching a folder", () => {
     await rm(join(folder.path, "secret.yaml"));
     await changed(states, "the loss of the Secret", ({ kept }) => kept.length === 1);
     nowMs = start + 7 * 86_400_000;
-    const over = await changed(states, "the end of the last good version", ({ config }) => config.partners[0]?.held !== undefined);
+    const over = await changed(
+      states,
+      "the end of the last good version",
+      ({ config }) => config.partners[0]?.held !== undefined,
+    );
     expect(over.config).toMatchObject({ partners: [{ held: "unresolved", state: "Paused" }], material: {} });
     expect(over.kept).toEqual([]);
   });
@@ -177,7 +192,10 @@ describe("watching a folder", () => {
     const away = await changed(states, "the loss", ({ problems }) => problems[0]?.reason === "Unreadable");
     expect(names(away)).toEqual(["acme"]);
     await rename(`${folder.path}-away`, folder.path);
-    await waitFor(() => states.at(-1)?.problems[0]?.reason === "Empty", { timeoutMs: 20_000, what: "the folder to return" });
+    await waitFor(() => states.at(-1)?.problems[0]?.reason === "Empty", {
+      timeoutMs: 20_000,
+      what: "the folder to return",
+    });
   });
 
   test("says nothing when nothing changes what is obeyed", async () => {

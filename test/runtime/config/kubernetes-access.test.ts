@@ -53,7 +53,10 @@ describe("a pod's service account", () => {
     await access.read();
     await put("token", "second");
     await put("ca.crt", "CB");
-    expect(await access.read()).toMatchObject({ headers: { authorization: "Bearer second" }, tls: { ca: Buffer.from("CB") } });
+    expect(await access.read()).toMatchObject({
+      headers: { authorization: "Bearer second" },
+      tls: { ca: Buffer.from("CB") },
+    });
   });
 
   test("is missed with a sentence outside of a pod", async () => {
@@ -75,16 +78,25 @@ describe("a kubeconfig", () => {
     openKubernetesAccess({ kubeconfig: await put("config", text(user, cluster)) });
 
   test("gives server, token, CA and the context's namespace", async () => {
-    const access = await open({ token: "secret" }, { "certificate-authority": await put("ca", "CA"), "tls-server-name": "api" });
+    const access = await open(
+      { token: "secret" },
+      { "certificate-authority": await put("ca", "CA"), "tls-server-name": "api" },
+    );
     expect(access.namespace).toBe("shop");
     const { server, headers, tls } = await access.read();
-    expect({ server, headers }).toEqual({ server: "https://127.0.0.1:6443", headers: { Authorization: "Bearer secret" } });
+    expect({ server, headers }).toEqual({
+      server: "https://127.0.0.1:6443",
+      headers: { Authorization: "Bearer secret" },
+    });
     expect({ ...tls, ca: String(tls.ca) }).toEqual({ ca: "CA", servername: "api" });
   });
 
   test.each([
     ["tokenFile", async () => ({ tokenFile: await put("token", "first") })],
-    ["auth-provider", async () => ({ "auth-provider": { name: "tokenFile", config: { tokenFile: await put("token", "first") } } })],
+    [
+      "auth-provider",
+      async () => ({ "auth-provider": { name: "tokenFile", config: { tokenFile: await put("token", "first") } } }),
+    ],
   ])("with a token file (%s) gives the token that stands there now", async (_name, user) => {
     const access = await open(await user());
     expect((await access.read()).headers).toEqual({ Authorization: "Bearer first" });
@@ -96,15 +108,27 @@ describe("a kubeconfig", () => {
     const whole = JSON.parse(text({ tokenFile: "token" })) as Record<string, unknown>;
     const { users, ...rest } = whole;
     const own = await put("own", JSON.stringify({ ...rest, users: [] }));
-    const others = await put("others", JSON.stringify({ apiVersion: "v1", kind: "Config", clusters: [], contexts: [], users }));
+    const others = await put(
+      "others",
+      JSON.stringify({ apiVersion: "v1", kind: "Config", clusters: [], contexts: [], users }),
+    );
     await put("token", "first");
     const environment = { KUBECONFIG: ["", own, others].join(delimiter), KUBERNETES_SERVICE_HOST: "10.96.0.1" };
     const access = await openKubernetesAccess({ environment });
-    expect(await access.read()).toMatchObject({ server: "https://127.0.0.1:6443", headers: { Authorization: "Bearer first" } });
-    const named = await openKubernetesAccess({ environment, kubeconfig: await put("config", text({ token: "named" })) });
+    expect(await access.read()).toMatchObject({
+      server: "https://127.0.0.1:6443",
+      headers: { Authorization: "Bearer first" },
+    });
+    const named = await openKubernetesAccess({
+      environment,
+      kubeconfig: await put("config", text({ token: "named" })),
+    });
     expect((await named.read()).headers).toEqual({ Authorization: "Bearer named" });
     await put("ca.crt", "CA");
-    const inPod = await openKubernetesAccess({ environment: { ...environment, KUBECONFIG: "" }, serviceAccountFolder: folder.path });
+    const inPod = await openKubernetesAccess({
+      environment: { ...environment, KUBECONFIG: "" },
+      serviceAccountFolder: folder.path,
+    });
     expect((await inPod.read()).server).toBe("https://10.96.0.1:443");
   });
 
@@ -115,7 +139,9 @@ describe("a kubeconfig", () => {
   });
 
   test("is refused with a sentence when it asks for a proxy or is not there", async () => {
-    await expect(open({ token: "t" }, { "proxy-url": "http://proxy:1" })).rejects.toThrow("proxy, which is not supported");
+    await expect(open({ token: "t" }, { "proxy-url": "http://proxy:1" })).rejects.toThrow(
+      "proxy, which is not supported",
+    );
     await expect(openKubernetesAccess({ kubeconfig: file("nowhere") })).rejects.toThrow("ENOENT");
   });
 });

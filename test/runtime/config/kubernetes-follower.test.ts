@@ -29,7 +29,10 @@ let heard: number;
 
 beforeEach(async () => {
   api = await startScriptedApi();
-  requests = new KubernetesRequests({ namespace: "shop", read: async () => ({ server: api.url, headers: {}, tls: {} }) }, { userAgent: "test", limits: { answerMs: 300 } });
+  requests = new KubernetesRequests(
+    { namespace: "shop", read: async () => ({ server: api.url, headers: {}, tls: {} }) },
+    { userAgent: "test", limits: { answerMs: 300 } },
+  );
   ending = new AbortController();
   running = Promise.resolve();
   told = [];
@@ -53,7 +56,8 @@ function follow(times: Partial<FollowTimes> = {}): void {
       recovery: new Recovery(1, () => 0),
       random: () => 0,
       listener: {
-        onObject: (object) => told.push(object === undefined ? "no object" : `object ${object.metadata.resourceVersion ?? "-"}`),
+        onObject: (object) =>
+          told.push(object === undefined ? "no object" : `object ${object.metadata.resourceVersion ?? "-"}`),
         onFault: ({ kind }) => told.push(kind),
         onHeard: () => {
           heard += 1;
@@ -65,11 +69,19 @@ function follow(times: Partial<FollowTimes> = {}): void {
 }
 
 const secret = (resourceVersion: string, name = "config-00") => ({ metadata: { name, resourceVersion } });
-const event = (type: string, version: string, name?: string): ScriptedFrame => ({ type, object: secret(version, name) });
-const bookmark = (resourceVersion: string): ScriptedFrame => ({ type: "BOOKMARK", object: { metadata: { resourceVersion } } });
+const event = (type: string, version: string, name?: string): ScriptedFrame => ({
+  type,
+  object: secret(version, name),
+});
+const bookmark = (resourceVersion: string): ScriptedFrame => ({
+  type: "BOOKMARK",
+  object: { metadata: { resourceVersion } },
+});
 const error = (code: number, reason: string): ScriptedFrame => ({ type: "ERROR", object: statusObject(code, reason) });
-const isTold = (...expected: string[]) => waitFor(() => told.join() === expected.join(), { ...patience, what: expected.join() });
-const watches = (count: number) => waitFor(() => api.requests("WATCH").length >= count, { ...patience, what: `watch ${count}` });
+const isTold = (...expected: string[]) =>
+  waitFor(() => told.join() === expected.join(), { ...patience, what: expected.join() });
+const watches = (count: number) =>
+  waitFor(() => api.requests("WATCH").length >= count, { ...patience, what: `watch ${count}` });
 const versions = () => api.requests("WATCH").map(({ query }) => query.get("resourceVersion"));
 
 describe("following one Secret", () => {
@@ -94,7 +106,10 @@ describe("following one Secret", () => {
 
   test("tells each version, what is deleted, and nothing of other names", async () => {
     api.on("GET", list("5", null as unknown as readonly unknown[]));
-    api.on("WATCH", frames([event("ADDED", "6"), event("MODIFIED", "7", "other"), bookmark("8"), event("DELETED", "9")]));
+    api.on(
+      "WATCH",
+      frames([event("ADDED", "6"), event("MODIFIED", "7", "other"), bookmark("8"), event("DELETED", "9")]),
+    );
     follow();
     await isTold("no object", "object 6", "no object");
     expect(heard).toBe(6);

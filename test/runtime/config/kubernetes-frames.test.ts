@@ -28,7 +28,9 @@ describe("the frames of a watch", () => {
   });
 
   test("skip empty lines and types that are not known yet", async () => {
-    expect(await readAll(`\n${line(event("RENAMED", "a"))} \r\n${line(event("ADDED", "b"))}`)).toEqual([event("ADDED", "b")]);
+    expect(await readAll(`\n${line(event("RENAMED", "a"))} \r\n${line(event("ADDED", "b"))}`)).toEqual([
+      event("ADDED", "b"),
+    ]);
   });
 
   test.each([
@@ -37,7 +39,11 @@ describe("the frames of a watch", () => {
     ["a frame that is null", "null\n", "unreachable"],
     ["an event without an object", line({ type: "ADDED" }), "unreachable"],
     ["an endless frame", "x".repeat(objectBytesMax + 1), "unreachable"],
-    ["an ERROR that the state is too old", line({ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }), "gone"],
+    [
+      "an ERROR that the state is too old",
+      line({ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }),
+      "gone",
+    ],
     ["an ERROR of the server", line({ type: "ERROR", object: { code: 500 } }), "busy"],
     ["an ERROR without a word", line({ type: "ERROR" }), "busy"],
   ])("fail for %s", async (_name, text, kind) => {

@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { KubernetesCredentials } from "../../../runtime/config/kubernetes-access.ts";
 import { KubernetesRequests, type RequestLimits } from "../../../runtime/config/kubernetes-requests.ts";
-import { answer, frames, reset, silence, startScriptedApi, status, type Reply, type ScriptedApi } from "../../support/scripted-api.ts";
+import {
+  answer,
+  frames,
+  reset,
+  silence,
+  startScriptedApi,
+  status,
+  type Reply,
+  type ScriptedApi,
+} from "../../support/scripted-api.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
 
 const html: Reply = (response) => void response.end("<html>");
@@ -21,12 +30,19 @@ afterEach(async () => {
 async function scripted(options: Parameters<typeof startScriptedApi>[0] = {}): Promise<ScriptedApi> {
   const api = await startScriptedApi(options);
   stops.push(() => api.stop());
-  credentials = { server: api.url, headers: { authorization: "Bearer first" }, tls: options.tls === undefined ? {} : { ca: options.tls.cert } };
+  credentials = {
+    server: api.url,
+    headers: { authorization: "Bearer first" },
+    tls: options.tls === undefined ? {} : { ca: options.tls.cert },
+  };
   return api;
 }
 
 function requestsWith(limits: Partial<RequestLimits> = {}): KubernetesRequests {
-  const requests = new KubernetesRequests({ namespace: undefined, read: async () => credentials }, { userAgent: "heliograph/test", limits });
+  const requests = new KubernetesRequests(
+    { namespace: undefined, read: async () => credentials },
+    { userAgent: "heliograph/test", limits },
+  );
   stops.push(() => requests.close());
   return requests;
 }
@@ -36,9 +52,13 @@ describe("requests to the API server", () => {
     const api = await scripted({ tls: selfSignedCertificate(["127.0.0.1"]) });
     api.always("GET", answer(200, { fine: true }));
     const requests = requestsWith();
-    for (let count = 0; count < 20; count += 1) expect(await requests.json("/x?y=1", bytesMax, signal)).toEqual({ fine: true });
+    for (let count = 0; count < 20; count += 1)
+      expect(await requests.json("/x?y=1", bytesMax, signal)).toEqual({ fine: true });
     expect(api.connections()).toBeLessThanOrEqual(2);
-    expect(api.requests()[0]?.headers).toMatchObject({ authorization: "Bearer first", "user-agent": "heliograph/test" });
+    expect(api.requests()[0]?.headers).toMatchObject({
+      authorization: "Bearer first",
+      "user-agent": "heliograph/test",
+    });
   });
 
   test("take a rotated token without a new connection", async () => {
@@ -91,10 +111,18 @@ describe("requests to the API server", () => {
   });
 
   test.each([
-    ["a busy server, with the time it asks for", status(429, "TooManyRequests", 7), { kind: "busy", status: 429, retryAfterMs: 7000 }],
+    [
+      "a busy server, with the time it asks for",
+      status(429, "TooManyRequests", 7),
+      { kind: "busy", status: 429, retryAfterMs: 7000 },
+    ],
     ["a failing server", status(503, "ServiceUnavailable"), { kind: "busy", status: 503, retryAfterMs: 0 }],
     ["a state that is too old", status(410, "Expired"), { kind: "gone" }],
-    ["a missing right", status(403, "Forbidden"), { kind: "refused", message: "GET /: 403 Forbidden scripted Forbidden" }],
+    [
+      "a missing right",
+      status(403, "Forbidden"),
+      { kind: "refused", message: "GET /: 403 Forbidden scripted Forbidden" },
+    ],
     ["a broken connection", reset(), { kind: "unreachable" }],
     ["silence", silence(), { kind: "unreachable", message: expect.stringContaining("UND_ERR_HEADERS_TIMEOUT") }],
     ["what is not JSON", html, { kind: "unreachable" }],
@@ -107,7 +135,13 @@ describe("requests to the API server", () => {
   });
 
   test("fail with a sentence when the credentials cannot be read", async () => {
-    const requests = new KubernetesRequests({ namespace: undefined, read: () => Promise.reject(new Error("no token")) }, { userAgent: "test" });
-    await expect(requests.json("/", bytesMax, signal)).rejects.toMatchObject({ kind: "unreachable", message: "GET /: no token" });
+    const requests = new KubernetesRequests(
+      { namespace: undefined, read: () => Promise.reject(new Error("no token")) },
+      { userAgent: "test" },
+    );
+    await expect(requests.json("/", bytesMax, signal)).rejects.toMatchObject({
+      kind: "unreachable",
+      message: "GET /: no token",
+    });
   });
 });

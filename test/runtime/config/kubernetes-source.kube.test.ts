@@ -55,7 +55,9 @@ async function edit(timeoutSeconds: number): Promise<void> {
   revision += 1;
   const shards = [...shardSecrets(acme(timeoutSeconds), { revision, token: "t" })];
   const empty = shardSecrets(configOf({}));
-  const changed = shards.filter(([name]) => name.startsWith("config-") && shardOf(name, shards) !== shardOf(name, [...empty]));
+  const changed = shards.filter(
+    ([name]) => name.startsWith("config-") && shardOf(name, shards) !== shardOf(name, [...empty]),
+  );
   for (const [, secret] of changed) await cluster.put(secret);
 }
 
@@ -67,7 +69,13 @@ function shardOf(name: string, shards: readonly (readonly [string, { readonly da
 async function open(more: Partial<KubernetesSourceOptions> = {}): Promise<KubernetesSource> {
   const environment = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(proxy.port) };
   const access = await openKubernetesAccess({ environment, serviceAccountFolder: cluster.serviceAccountFolder });
-  const common = { access, namespace: access.namespace ?? "", prefix: "heliograph", counts: fewShards, userAgent: "test" };
+  const common = {
+    access,
+    namespace: access.namespace ?? "",
+    prefix: "heliograph",
+    counts: fewShards,
+    userAgent: "test",
+  };
   const log = pino({ level: "silent" });
   const source = await KubernetesSource.open({ ...common, log, times, ...more }, new AbortController().signal);
   sources.push(source);
@@ -75,7 +83,11 @@ async function open(more: Partial<KubernetesSourceOptions> = {}): Promise<Kubern
 }
 
 const obeys = (source: KubernetesSource, timeoutSeconds: number, timeoutMs = patience.timeoutMs) =>
-  waitFor(() => timeoutOf(source.current()) === timeoutSeconds, { ...patience, timeoutMs, what: `the timeout of ${timeoutSeconds} s` });
+  waitFor(() => timeoutOf(source.current()) === timeoutSeconds, {
+    ...patience,
+    timeoutMs,
+    what: `the timeout of ${timeoutSeconds} s`,
+  });
 
 describe("a pod's configuration", () => {
   test("is what kubectl wrote, and an edit is obeyed within a second", async () => {
@@ -97,12 +109,18 @@ describe("a pod's configuration", () => {
     const secrets = shardSecrets(acme(3), { revision: revision + 1, token: "t" });
     await cluster.apply([corrupted(secretOf(secrets, "config-00")), corrupted(secretOf(secrets, "config-01"))]);
     await cluster.kubectl("delete", "secret", "heliograph-keys-00");
-    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error !== undefined), { ...patience, what: "three errors" });
+    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error !== undefined), {
+      ...patience,
+      what: "three errors",
+    });
     expect(source.current().config).toEqual(acme(3));
     revision += 1;
     await write(acme(4));
     await obeys(source, 4);
-    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), { ...patience, what: "no error" });
+    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), {
+      ...patience,
+      what: "no error",
+    });
   });
 
   test("misses no edit while its watches are cut again and again", async () => {
@@ -171,7 +189,13 @@ describe("a pod's configuration", () => {
     const ask = (path: string) => requests.json(path, 1024 * 1024, new AbortController().signal);
     const secrets = `/api/v1/namespaces/${shopNamespace}/secrets`;
     expect(await ask(`${secrets}/heliograph-keys-00`)).toMatchObject({ kind: "Secret" });
-    for (const path of [secrets, `${secrets}/other`, `${secrets}?fieldSelector=metadata.name%3Dother`, "/api/v1/secrets", `/api/v1/namespaces/${shopNamespace}/configmaps`]) {
+    for (const path of [
+      secrets,
+      `${secrets}/other`,
+      `${secrets}?fieldSelector=metadata.name%3Dother`,
+      "/api/v1/secrets",
+      `/api/v1/namespaces/${shopNamespace}/configmaps`,
+    ]) {
       await expect(ask(path)).rejects.toMatchObject({ kind: "refused", status: 403 });
     }
     await requests.close();
@@ -195,6 +219,9 @@ describe("a pod's configuration", () => {
     await cluster.rotateToken();
     await edit(9);
     await obeys(source, 9);
-    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), { ...patience, what: "no error" });
+    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), {
+      ...patience,
+      what: "no error",
+    });
   });
 });

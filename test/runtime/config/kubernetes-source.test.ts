@@ -14,7 +14,14 @@ import { startScriptedSecrets, type ScriptedSecrets } from "./scripted-secrets.t
 import { configOf, corrupted, fewShards, secretOf, shardSecrets } from "./shard-secrets.ts";
 
 const patience = { timeoutMs: 20_000, pollMs: 5 };
-const times = { settleMs: 1, copiesAfterMs: 50, spreadMs: 1, silenceMs: 5000, watchSeconds: 600, backoff: { baseMs: 1, maxMs: 20, jitter: 0.5 } };
+const times = {
+  settleMs: 1,
+  copiesAfterMs: 50,
+  spreadMs: 1,
+  silenceMs: 5000,
+  watchSeconds: 600,
+  backoff: { baseMs: 1, maxMs: 20, jitter: 0.5 },
+};
 
 let server: ScriptedSecrets;
 let registry: Registry;
@@ -51,7 +58,10 @@ function options(more: Partial<KubernetesSourceOptions> = {}): KubernetesSourceO
   };
 }
 
-async function open(more: Partial<KubernetesSourceOptions> = {}, signal = new AbortController().signal): Promise<KubernetesSource> {
+async function open(
+  more: Partial<KubernetesSourceOptions> = {},
+  signal = new AbortController().signal,
+): Promise<KubernetesSource> {
   registry = new Registry();
   const source = await KubernetesSource.open(options(more), signal);
   opened.push(source);
@@ -67,7 +77,10 @@ function write(config: RuntimeConfig, change: Parameters<typeof shardSecrets>[1]
 const acme = (timeoutSeconds: number) => configOf({ acme: { changes: { "endpoint.timeoutSeconds": timeoutSeconds } } });
 const timeoutOf = ({ config }: ShardedState) => (config.partners[0]?.endpoint.timeoutMs ?? 0) / 1000;
 const obeys = (source: KubernetesSource, timeoutSeconds: number) =>
-  waitFor(() => timeoutOf(source.current()) === timeoutSeconds, { ...patience, what: `the timeout of ${timeoutSeconds} s` });
+  waitFor(() => timeoutOf(source.current()) === timeoutSeconds, {
+    ...patience,
+    what: `the timeout of ${timeoutSeconds} s`,
+  });
 
 describe("configuration from Secrets", () => {
   test("is there once every shard was heard of, and says until then which is missing", async () => {
@@ -124,7 +137,10 @@ describe("configuration from Secrets", () => {
     await waitFor(() => source.current().shards["config-01"]?.revision === 99, { ...patience, what: "the good shard" });
     expect(source.current().config).toEqual(all);
     write(all);
-    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), { ...patience, what: "all to be well" });
+    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), {
+      ...patience,
+      what: "all to be well",
+    });
   });
 
   test("misses no edit of a hundred while its watches are ended again and again", async () => {
@@ -156,16 +172,25 @@ describe("configuration from Secrets", () => {
     write(acme(4));
     server.outage(null);
     await obeys(source, 4);
-    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), { ...patience, what: "no error to be left" });
+    await waitFor(() => Object.values(source.current().shards).every(({ error }) => error === undefined), {
+      ...patience,
+      what: "no error to be left",
+    });
   });
 
   test("stays what it was where a resource makes no sense to this version of the program, and says so", async () => {
     write(acme(3));
     const source = await open();
-    const strange = { ...acme(3), partners: acme(3).partners.map((partner) => ({ ...partner, signing: null })) } as unknown as RuntimeConfig;
+    const strange = {
+      ...acme(3),
+      partners: acme(3).partners.map((partner) => ({ ...partner, signing: null })),
+    } as unknown as RuntimeConfig;
     revision += 1;
     for (const secret of shardSecrets(strange, { revision, token: "t" }).values()) server.put(secret);
-    await waitFor(() => source.current().errors.some(({ name, reason }) => name === "acme" && reason === "NotObeyable"), { ...patience, what: "the error" });
+    await waitFor(
+      () => source.current().errors.some(({ name, reason }) => name === "acme" && reason === "NotObeyable"),
+      { ...patience, what: "the error" },
+    );
     expect(source.current().config).toEqual(acme(3));
     write(acme(4));
     await obeys(source, 4);
@@ -176,9 +201,15 @@ describe("configuration from Secrets", () => {
     write(acme(3));
     const source = await open();
     server.outage(status(403, "Forbidden"));
-    await waitFor(() => source.current().shards["keys-00"]?.error?.includes("403 Forbidden"), { ...patience, what: "the refusal" });
+    await waitFor(() => source.current().shards["keys-00"]?.error?.includes("403 Forbidden"), {
+      ...patience,
+      what: "the refusal",
+    });
     server.outage(null);
-    await waitFor(() => source.current().shards["keys-00"]?.error === undefined, { ...patience, what: "the end of the refusal" });
+    await waitFor(() => source.current().shards["keys-00"]?.error === undefined, {
+      ...patience,
+      what: "the end of the refusal",
+    });
     expect(timeoutOf(source.current())).toBe(3);
   });
 
@@ -188,7 +219,8 @@ describe("configuration from Secrets", () => {
     server.put(corrupted(secretOf(shardSecrets(acme(3)), "config-00")));
     await waitFor(() => source.current().shards["config-00"]?.error, { ...patience, what: "the error" });
     // The request by which the watch goes on is counted when it is answered, which may be a moment later.
-    const areCounted = async () => (await registry.metrics()).includes('heliograph_config_api_requests_total{status="200"} 6');
+    const areCounted = async () =>
+      (await registry.metrics()).includes('heliograph_config_api_requests_total{status="200"} 6');
     await waitFor(areCounted, { ...patience, what: "six requests" });
     const text = await registry.metrics();
     expect(text).toMatch(/heliograph_config_shard_errors 1/u);
@@ -226,7 +258,9 @@ describe("copies of the configuration", () => {
   test("are not looked at when the API server answers", async () => {
     const copies = await filled();
     write(acme(5));
-    expect(timeoutOf((await open({ copies: await copies.open(), times: { ...times, copiesAfterMs: 3_600_000 } })).current())).toBe(5);
+    expect(
+      timeoutOf((await open({ copies: await copies.open(), times: { ...times, copiesAfterMs: 3_600_000 } })).current()),
+    ).toBe(5);
   });
 
   test("that the disk damaged are not obeyed: the API server is waited for", async () => {
@@ -236,7 +270,10 @@ describe("copies of the configuration", () => {
     await writeFile(file, text.replace(/"shard\.json\.gz":"(.{40})./u, '"shard.json.gz":"$1_'));
     server.outage(reset());
     const opening = open({ copies: await openCopies() });
-    await waitFor(() => waiting.some((line) => line.startsWith("2 of 3 shards applied; shop/heliograph-config-00")), { ...patience, what: "the damaged one" });
+    await waitFor(() => waiting.some((line) => line.startsWith("2 of 3 shards applied; shop/heliograph-config-00")), {
+      ...patience,
+      what: "the damaged one",
+    });
     server.outage(null);
     expect(timeoutOf((await opening).current())).toBe(3);
   });

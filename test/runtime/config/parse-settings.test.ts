@@ -58,12 +58,21 @@ describe("settings", () => {
       "personalData: {forbiddenFields: [nickname]}, streams: {replicas: 3}, delivery: {ownLanesMax: 7}}",
     ].join(",\n");
     const settings = parseSettings(text);
-    expect(Object.keys(settings).toSorted()).toEqual(Object.keys((settingsSchema as SchemaNode).properties ?? {}).toSorted());
-    expect(settings).toMatchObject({ residency: "eu", tokenBinding: "Any", delivery: { ownLanesMax: 7 }, streams: { replicas: 3 } });
+    expect(Object.keys(settings).toSorted()).toEqual(
+      Object.keys((settingsSchema as SchemaNode).properties ?? {}).toSorted(),
+    );
+    expect(settings).toMatchObject({
+      residency: "eu",
+      tokenBinding: "Any",
+      delivery: { ownLanesMax: 7 },
+      streams: { replicas: 3 },
+    });
   });
 
   test("replace the list of forbidden fields when one is given", () => {
-    expect(parseSettings("personalData: {forbiddenFields: [nickname]}").personalData.forbiddenFields).toEqual(["nickname"]);
+    expect(parseSettings("personalData: {forbiddenFields: [nickname]}").personalData.forbiddenFields).toEqual([
+      "nickname",
+    ]);
   });
 });
 
@@ -77,8 +86,16 @@ describe("settings are refused with the field and line of", () => {
     ["no lane at all", "delivery:\n  ownLanesMax: 0", "s.yaml:2: delivery.ownLanesMax: must be >= 1"],
     ["two replicas", "streams:\n  replicas: 2", "s.yaml:2: streams.replicas: must be one of 1, 3, 5"],
     ["a list at the top", "- name: x", "s.yaml:1: : must be object"],
-    ["an issuer without audiences", "issuers:\n  - issuer: x\n    jwksFile: k", "s.yaml:2: issuers[0].audiences: is required"],
-    ["an issuer without keys", `issuers:\n  - {${issuer}}`, "s.yaml:2: issuers[0]: needs exactly one of jwksUrl and jwksFile"],
+    [
+      "an issuer without audiences",
+      "issuers:\n  - issuer: x\n    jwksFile: k",
+      "s.yaml:2: issuers[0].audiences: is required",
+    ],
+    [
+      "an issuer without keys",
+      `issuers:\n  - {${issuer}}`,
+      "s.yaml:2: issuers[0]: needs exactly one of jwksUrl and jwksFile",
+    ],
     [
       "an issuer with keys in two places",
       `issuers:\n  - {${issuer}, jwksFile: k, jwksUrl: https://id.example/keys}`,
@@ -101,19 +118,37 @@ describe("settings are refused with the field and line of", () => {
     ],
     [
       "a subject granted twice",
-      `issuers:\n  - {${issuer}, jwksFile: k, grants: [{subject: s, scopes: [], tenants: []}, {subject: s, scopes: [], tenants: []}]}`,
+      `issuers:\n  - {${issuer}, jwksFile: k, grants: [{subject: s, scopes: [], tenants: []}, {subject: s, ` +
+        "scopes: [], tenants: []}]}",
       "s.yaml:2: issuers[0].grants[1].subject: stands in another entry already",
     ],
     [
       "an issuer whose tokens nothing could prove",
       `tokenBinding: Certificate\nissuers:\n  - {${issuer}, jwksFile: k}`,
-      "s.yaml:3: issuers[0]: asks for tokens bound to a certificate, which only tls or trustedProxies can prove; or set its tokenBinding",
+      "s.yaml:3: issuers[0]: asks for tokens bound to a certificate, which only tls or trustedProxies can prove; " +
+        "or set its tokenBinding",
     ],
-    ["a proxy that is no block of addresses", "trustedProxies: {addresses: [10.0.0.1/33], certificateForm: Xfcc}", "s.yaml:1: trustedProxies.addresses[0]: must be a CIDR block such as 10.0.0.0/8"],
+    [
+      "a proxy that is no block of addresses",
+      "trustedProxies: {addresses: [10.0.0.1/33], certificateForm: Xfcc}",
+      "s.yaml:1: trustedProxies.addresses[0]: must be a CIDR block such as 10.0.0.0/8",
+    ],
     ["a certificate without its key", "tls: {certFile: a}", "s.yaml:1: tls.keyFile: is required"],
-    ["a version of TLS that is too old", "tls: {certFile: a, keyFile: b, minVersion: TLSv1.1}", "s.yaml:1: tls.minVersion: must be one of TLSv1.2, TLSv1.3"],
-    ["an address of the API with a path", "publicUrls: ['https://a/b']", 's.yaml:1: publicUrls[0]: must match pattern "^https?://[^/]+$"'],
-    ["an upper-case prefix", "streams: {prefix: HG}", 's.yaml:1: streams.prefix: must match pattern "^[a-z][a-z0-9]*$"'],
+    [
+      "a version of TLS that is too old",
+      "tls: {certFile: a, keyFile: b, minVersion: TLSv1.1}",
+      "s.yaml:1: tls.minVersion: must be one of TLSv1.2, TLSv1.3",
+    ],
+    [
+      "an address of the API with a path",
+      "publicUrls: ['https://a/b']",
+      's.yaml:1: publicUrls[0]: must match pattern "^https?://[^/]+$"',
+    ],
+    [
+      "an upper-case prefix",
+      "streams: {prefix: HG}",
+      's.yaml:1: streams.prefix: must match pattern "^[a-z][a-z0-9]*$"',
+    ],
     [
       "events that vanish before their dead letters",
       "streams:\n  events:\n    maxAgeSeconds: 86400",

@@ -1,5 +1,12 @@
 import type { ServerResponse } from "node:http";
-import { frames, list, startScriptedApi, type Reply, type ScriptedApi, type ScriptedRequest } from "../../support/scripted-api.ts";
+import {
+  frames,
+  list,
+  startScriptedApi,
+  type Reply,
+  type ScriptedApi,
+  type ScriptedRequest,
+} from "../../support/scripted-api.ts";
 import type { AppliedShard } from "./shard-secrets.ts";
 
 /** An API server that holds Secrets and nothing else, and can be made to misbehave request by request. */
@@ -27,7 +34,10 @@ export async function startScriptedSecrets(): Promise<ScriptedSecrets> {
   const history: { readonly name: string; readonly version: number; readonly frame: object }[] = [];
   let version = 10;
   let failing: Reply | null = null;
-  const object = ({ secret, version: at }: Stored) => ({ ...secret, metadata: { ...secret.metadata, resourceVersion: String(at) } });
+  const object = ({ secret, version: at }: Stored) => ({
+    ...secret,
+    metadata: { ...secret.metadata, resourceVersion: String(at) },
+  });
   const tell = (name: string, type: string, what: Stored): void => {
     const frame = { type, object: object(what) };
     history.push({ name, version: what.version, frame });

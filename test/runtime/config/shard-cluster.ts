@@ -57,8 +57,14 @@ export async function startShardCluster(counts: ShardCounts = fewShards): Promis
       return path;
     },
     apply: async (secrets) => {
-      const items = [...secrets].map((secret) => ({ ...secret, metadata: { ...secret.metadata, namespace: shopNamespace } }));
-      await run(["apply", "--server-side", "--force-conflicts", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+      const items = [...secrets].map((secret) => ({
+        ...secret,
+        metadata: { ...secret.metadata, namespace: shopNamespace },
+      }));
+      await run(
+        ["apply", "--server-side", "--force-conflicts", "-f", "-"],
+        JSON.stringify({ apiVersion: "v1", kind: "List", items }),
+      );
     },
     put: (secret) => admin.put(secret),
     kubectl,
@@ -84,7 +90,12 @@ function rightsOf(counts: ShardCounts): readonly object[] {
   const resourceNames = shardNames(counts).map((shard) => shardSecretName("heliograph", shard));
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata },
-    { apiVersion: `${group}/v1`, kind: "Role", metadata, rules: [{ apiGroups: [""], resources: ["secrets"], resourceNames, verbs: ["get", "list", "watch"] }] },
+    {
+      apiVersion: `${group}/v1`,
+      kind: "Role",
+      metadata,
+      rules: [{ apiGroups: [""], resources: ["secrets"], resourceNames, verbs: ["get", "list", "watch"] }],
+    },
     {
       apiVersion: `${group}/v1`,
       kind: "RoleBinding",
@@ -112,13 +123,20 @@ interface Admin {
 }
 
 async function adminOf(kube: KubeApiHandle): Promise<Admin> {
-  const { users } = JSON.parse(await readFile(kube.kubeconfig, "utf8")) as { readonly users: readonly { readonly user: { readonly token: string } }[] };
+  const { users } = JSON.parse(await readFile(kube.kubeconfig, "utf8")) as {
+    readonly users: readonly { readonly user: { readonly token: string } }[];
+  };
   const dispatcher = new Agent({ connect: { ca: await readFile(kube.caPath) } });
   const headers = { authorization: `Bearer ${users[0]?.user.token ?? ""}`, "content-type": "application/json" };
   return {
     put: async (secret) => {
       const url = `${kube.url}/api/v1/namespaces/${shopNamespace}/secrets/${secret.metadata.name}`;
-      const { statusCode, body } = await request(url, { dispatcher, method: "PUT", headers, body: JSON.stringify(secret) });
+      const { statusCode, body } = await request(url, {
+        dispatcher,
+        method: "PUT",
+        headers,
+        body: JSON.stringify(secret),
+      });
       const text = await body.text();
       if (statusCode > 299) throw new Error(`${statusCode} ${text}`);
     },

@@ -8,7 +8,8 @@ function setOf(secrets: ReadonlyMap<string, AppliedShard>): ShardSet {
   return set;
 }
 
-const partnersOf = (set: ShardSet, previous = configOf({})) => set.join(previous)?.config.partners.map(({ name }) => name);
+const partnersOf = (set: ShardSet, previous = configOf({})) =>
+  set.join(previous)?.config.partners.map(({ name }) => name);
 
 describe("shards", () => {
   const config = configOf({ acme: {}, beta: {}, gamma: {} });
@@ -19,7 +20,10 @@ describe("shards", () => {
     expect(state?.config).toEqual(config);
     expect(state).toMatchObject({ configzToken: "t", errors: [], hash: expect.stringMatching(/^[0-9a-f]{64}$/u) });
     expect(Object.entries(state?.shards ?? {})).toEqual(
-      [...secrets].map(([name, { metadata }]) => [name, { revision: 7, sha256: metadata.annotations["heliograph.dev/sha256"] }]),
+      [...secrets].map(([name, { metadata }]) => [
+        name,
+        { revision: 7, sha256: metadata.annotations["heliograph.dev/sha256"] },
+      ]),
     );
   });
 
@@ -50,10 +54,28 @@ describe("shards", () => {
   test.each<[string, (secret: AppliedShard) => AppliedShard | undefined, string]>([
     ["is gone", () => undefined, "there is no such Secret"],
     ["is corrupt", corrupted, "the content cannot be read"],
-    ["has another digest", (secret) => ({ ...secret, metadata: { ...secret.metadata, annotations: { ...secret.metadata.annotations, "heliograph.dev/sha256": "00" } } }), "the content's sha256 is"],
-    ["has no revision", (secret) => ({ ...secret, metadata: { ...secret.metadata, annotations: {} } }), "is no revision"],
+    [
+      "has another digest",
+      (secret) => ({
+        ...secret,
+        metadata: {
+          ...secret.metadata,
+          annotations: { ...secret.metadata.annotations, "heliograph.dev/sha256": "00" },
+        },
+      }),
+      "the content's sha256 is",
+    ],
+    [
+      "has no revision",
+      (secret) => ({ ...secret, metadata: { ...secret.metadata, annotations: {} } }),
+      "is no revision",
+    ],
     ["is another shard's", () => secretOf(secrets, "config-01"), "the content is that of config-01"],
-    ["is one of other counts", () => secretOf(shardSecrets(config, { counts: { config: 4, keys: 1 } }), "config-00"), "is one of 4 and 1 shards"],
+    [
+      "is one of other counts",
+      () => secretOf(shardSecrets(config, { counts: { config: 4, keys: 1 } }), "config-00"),
+      "is one of 4 and 1 shards",
+    ],
   ])("of which one %s keep its last good version and say why", (_name, change, error) => {
     const set = setOf(secrets);
     const before = set.join(undefined);
@@ -73,7 +95,9 @@ describe("shards", () => {
     for (const name of ["config-00", "config-01"]) set.take(name, secretOf(next, name));
     const between = set.join(before?.config);
     expect(between?.config).toEqual(config);
-    expect(between?.errors).toMatchObject([{ kind: "WebhookPartner", name: "acme", generation: 2, reason: "MaterialMissing" }]);
+    expect(between?.errors).toMatchObject([
+      { kind: "WebhookPartner", name: "acme", generation: 2, reason: "MaterialMissing" },
+    ]);
     set.take("keys-00", secretOf(next, "keys-00"));
     const after = set.join(between?.config);
     expect(after).toMatchObject({ config: rotated, errors: [] });
@@ -96,7 +120,10 @@ describe("a copy of a shard", () => {
     const set = setOf(new Map([...secrets].filter(([name]) => name !== "config-00")));
     set.take("config-00", corrupted(copy));
     expect(set.takeCopy("config-00", copy)).toBe("good");
-    expect(set.join(undefined)?.shards["config-00"]).toMatchObject({ revision: 1, error: expect.stringContaining("cannot be read") });
+    expect(set.join(undefined)?.shards["config-00"]).toMatchObject({
+      revision: 1,
+      error: expect.stringContaining("cannot be read"),
+    });
   });
 
   test("that is damaged is as good as none", () => {

@@ -2,7 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readYaml } from "../../../runtime/config/yaml-documents.ts";
 
-const problemsOf = (text: string) => readYaml("a.yaml", text).problems.map(({ line, message }) => `${line}: ${message}`);
+const problemsOf = (text: string) =>
+  readYaml("a.yaml", text).problems.map(({ line, message }) => `${line}: ${message}`);
 
 describe("reading a YAML text", () => {
   test("gives every document that holds something", () => {
@@ -12,7 +13,9 @@ describe("reading a YAML text", () => {
   });
 
   test("reads JSON as well", () => {
-    expect(readYaml("a.json", '{"a": {"b": [1, 2]}}').documents.map(({ value }) => value)).toEqual([{ a: { b: [1, 2] } }]);
+    expect(readYaml("a.json", '{"a": {"b": [1, 2]}}').documents.map(({ value }) => value)).toEqual([
+      { a: { b: [1, 2] } },
+    ]);
   });
 
   test("keeps the good documents beside a broken one", () => {
@@ -66,7 +69,26 @@ describe("bounds of a YAML text", () => {
   });
 
   test("no text makes the reader throw", () => {
-    const pieces = ["a: ", "- ", "&x ", "*x ", "[", "]", "{", "}", "\n", "  ", "---\n", '"', "'", "!t ", "|\n", "#", "? ", "1"];
+    const pieces = [
+      "a: ",
+      "- ",
+      "&x ",
+      "*x ",
+      "[",
+      "]",
+      "{",
+      "}",
+      "\n",
+      "  ",
+      "---\n",
+      '"',
+      "'",
+      "!t ",
+      "|\n",
+      "#",
+      "? ",
+      "1",
+    ];
     const fragment = fc.constantFrom(...pieces);
     fc.assert(
       fc.property(fc.array(fc.oneof(fragment, fc.string({ maxLength: 4 })), { maxLength: 30 }), (parts) => {

@@ -25,7 +25,8 @@ describe("the error table", () => {
   test("calls nothing retryable that the caller has to change first", () => {
     const odd = Object.entries(errorTable).filter(
       // The first request with the same idempotency key is running: it ends by itself.
-      ([code, { status, retryable }]) => retryable && status < 500 && status !== 408 && status !== 429 && code !== "idempotency_key_in_use",
+      ([code, { status, retryable }]) =>
+        retryable && status < 500 && status !== 408 && status !== 429 && code !== "idempotency_key_in_use",
     );
     expect(odd).toEqual([]);
   });

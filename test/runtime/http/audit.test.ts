@@ -12,7 +12,11 @@ const refused: RefusedAccess = {
   client: "dashboards",
 };
 
-function audited(): { readonly lines: Record<string, unknown>[]; readonly clock: { nowMs: number }; readonly audit: ReturnType<typeof createAudit> } {
+function audited(): {
+  readonly lines: Record<string, unknown>[];
+  readonly clock: { nowMs: number };
+  readonly audit: ReturnType<typeof createAudit>;
+} {
   const lines: Record<string, unknown>[] = [];
   const clock = { nowMs: 0 };
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) });

@@ -55,7 +55,11 @@ describe("a token is accepted", () => {
 
   test("with what the settings grant its subject besides its own claims", async () => {
     const caller = await authenticate(await bearer({ sub: "granted" }));
-    expect(caller).toMatchObject({ tenants: ["acme", "lumen"], scopes: ["metrics:read", "events:write"], roles: ["auditor"] });
+    expect(caller).toMatchObject({
+      tenants: ["acme", "lumen"],
+      scopes: ["metrics:read", "events:write"],
+      roles: ["auditor"],
+    });
   });
 
   test("without what the settings grant another subject, whatever its client id", async () => {
@@ -104,7 +108,11 @@ describe("a request without a usable token is refused", () => {
     ["without an audience", { aud: undefined }, /aud/u],
     ["of an unknown issuer", { iss: "https://evil.example" }, /issuer/u],
     ["without an issuer", { iss: undefined }, /issuer/u],
-    ["bound to a certificate that nothing proves (RFC 8705 §3)", { cnf: { "x5t#S256": "x".repeat(43) } }, /shows no client certificate/u],
+    [
+      "bound to a certificate that nothing proves (RFC 8705 §3)",
+      { cnf: { "x5t#S256": "x".repeat(43) } },
+      /shows no client certificate/u,
+    ],
   ])("%s", async (_name, changes, message) => {
     const refused = authenticate(await bearer(changes));
     await expect(refused).rejects.toMatchObject({ code: "token_invalid", message: expect.stringMatching(message) });
@@ -119,7 +127,9 @@ describe("a request without a usable token is refused", () => {
   test("with another payload under a good signature", async () => {
     const [header, , signature] = (await bearer()).slice(7).split(".");
     const payload = base64url.encode(JSON.stringify(claims({ tenants: ["*"] })));
-    await expect(authenticate(`Bearer ${header}.${payload}.${signature}`)).rejects.toMatchObject({ code: "token_invalid" });
+    await expect(authenticate(`Bearer ${header}.${payload}.${signature}`)).rejects.toMatchObject({
+      code: "token_invalid",
+    });
   });
 });
 

@@ -1,7 +1,19 @@
 import { createHash, randomUUID } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { base64url, decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, importJWK, exportSPKI, SignJWT, UnsecuredJWT, type CryptoKey, type JWK } from "jose";
+import {
+  base64url,
+  decodeJwt,
+  decodeProtectedHeader,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  exportSPKI,
+  SignJWT,
+  UnsecuredJWT,
+  type CryptoKey,
+  type JWK,
+} from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { IssuerSettings } from "../../../runtime/config/settings.ts";
@@ -36,7 +48,10 @@ let stranger: AuthorizationServer;
 let api = "";
 const closing: (() => Promise<unknown>)[] = [];
 
-async function trust({ issuer, jwksUrl, ca }: AuthorizationServer, algorithm: string): Promise<{ settings: IssuerSettings; keys: KeySource }> {
+async function trust(
+  { issuer, jwksUrl, ca }: AuthorizationServer,
+  algorithm: string,
+): Promise<{ settings: IssuerSettings; keys: KeySource }> {
   const jwksCaFile = join(folder.path, `${new URL(issuer).port}.crt`);
   await writeFile(jwksCaFile, ca);
   const settings: IssuerSettings = { issuer, audiences: [resource], jwksUrl, jwksCaFile, algorithms: [algorithm] };
@@ -45,7 +60,11 @@ async function trust({ issuer, jwksUrl, ca }: AuthorizationServer, algorithm: st
 
 beforeAll(async () => {
   folder = await temporaryFolder("oauth");
-  [trusted, rsa, stranger] = await Promise.all([startAuthorizationServer("ES256"), startAuthorizationServer("RS256"), startAuthorizationServer("ES256")]);
+  [trusted, rsa, stranger] = await Promise.all([
+    startAuthorizationServer("ES256"),
+    startAuthorizationServer("RS256"),
+    startAuthorizationServer("ES256"),
+  ]);
   const issuers = [await trust(trusted, "ES256"), await trust(rsa, "RS256")];
   const app = createPublicServer({
     log: pino({ level: "silent" }),
@@ -53,10 +72,21 @@ beforeAll(async () => {
     now,
     tls: authority.issue({ commonName: "api", names: ["localhost"] }),
     authenticate: createAuthenticate(issuers, defaultSettings.claims, now),
-    routes: [{ method: "GET", path: "/who", scopes: ["metrics:read"], answer: async ({ caller }) => ({ status: 200, body: caller }) }],
+    routes: [
+      {
+        method: "GET",
+        path: "/who",
+        scopes: ["metrics:read"],
+        answer: async ({ caller }) => ({ status: 200, body: caller }),
+      },
+    ],
   });
   api = `${(await listenServer(app, "127.0.0.1", 0)).replace("127.0.0.1", "localhost")}/who`;
-  closing.push(() => stopServer(app, 1000), ...[trusted, rsa, stranger].map((server) => () => server.close()), () => folder.remove());
+  closing.push(
+    () => stopServer(app, 1000),
+    ...[trusted, rsa, stranger].map((server) => () => server.close()),
+    () => folder.remove(),
+  );
 }, startMsMax);
 
 afterAll(async () => {
@@ -64,7 +94,11 @@ afterAll(async () => {
 });
 
 const who = (token: string, client?: Certificate): Promise<HttpsAnswer> =>
-  askHttps(api, { ca: authority.cert, headers: { authorization: `Bearer ${token}` }, ...(client === undefined ? {} : { client }) });
+  askHttps(api, {
+    ca: authority.cert,
+    headers: { authorization: `Bearer ${token}` },
+    ...(client === undefined ? {} : { client }),
+  });
 
 const refused = { status: 401, body: { code: "token_invalid" } };
 
@@ -72,7 +106,10 @@ describe("a token of a real authorization server", () => {
   test("by client credentials names client, tenant and scopes", async () => {
     for (const server of [trusted, rsa]) {
       const answer = await who(await server.token("plain", { resource, scope: "metrics:read events:write" }));
-      expect(answer).toMatchObject({ status: 200, body: { client: "plain", tenants: ["acme"], scopes: ["metrics:read", "events:write"] } });
+      expect(answer).toMatchObject({
+        status: 200,
+        body: { client: "plain", tenants: ["acme"], scopes: ["metrics:read", "events:write"] },
+      });
     }
   });
 
@@ -87,7 +124,10 @@ describe("a token of a real authorization server", () => {
 
   test("of an issuer that is not trusted is refused, also when it claims to be of one that is", async () => {
     const token = await stranger.token("plain", { resource });
-    expect(await who(token)).toMatchObject({ ...refused, body: { detail: "The issuer of the token is not trusted here." } });
+    expect(await who(token)).toMatchObject({
+      ...refused,
+      body: { detail: "The issuer of the token is not trusted here." },
+    });
     const [header = "", payload = "", signature = ""] = token.split(".");
     const forged = { ...(JSON.parse(Buffer.from(payload, "base64url").toString()) as object), iss: trusted.issuer };
     expect(await who([header, base64url.encode(JSON.stringify(forged)), signature].join("."))).toMatchObject(refused);
@@ -109,8 +149,13 @@ describe("a token that nobody signed as the issuer does", () => {
     const { kid } = decodeProtectedHeader(token);
     for (const alg of ["HS256", "HS512"]) {
       const header = { alg, ...(kid === undefined ? {} : { kid }) };
-      const forged = await new SignJWT({ ...decodeJwt(token) }).setProtectedHeader(header).sign(new TextEncoder().encode(await exportSPKI(key)));
-      expect(await who(forged)).toMatchObject({ ...refused, body: { detail: "The algorithm of the token is not accepted." } });
+      const forged = await new SignJWT({ ...decodeJwt(token) })
+        .setProtectedHeader(header)
+        .sign(new TextEncoder().encode(await exportSPKI(key)));
+      expect(await who(forged)).toMatchObject({
+        ...refused,
+        body: { detail: "The algorithm of the token is not accepted." },
+      });
     }
   });
 });
@@ -136,12 +181,19 @@ describe("a token that is bound to a key by a real authorization server", () => 
   });
 
   const proof = (claims: Readonly<Record<string, unknown>>): Promise<string> =>
-    new SignJWT({ jti: randomUUID(), ...claims }).setProtectedHeader({ alg: "ES256", typ: "dpop+jwt", jwk }).setIssuedAt().sign(key);
+    new SignJWT({ jti: randomUUID(), ...claims })
+      .setProtectedHeader({ alg: "ES256", typ: "dpop+jwt", jwk })
+      .setIssuedAt()
+      .sign(key);
 
   test("is good with a proof for each request, once", async () => {
-    const token = await trusted.token("proving", { resource, proof: await proof({ htm: "POST", htu: trusted.tokenUrl }) });
+    const token = await trusted.token("proving", {
+      resource,
+      proof: await proof({ htm: "POST", htu: trusted.tokenUrl }),
+    });
     const ath = createHash("sha256").update(token).digest("base64url");
-    const ask = async (dpop: string): Promise<HttpsAnswer> => askHttps(api, { ca: authority.cert, headers: { authorization: `DPoP ${token}`, dpop } });
+    const ask = async (dpop: string): Promise<HttpsAnswer> =>
+      askHttps(api, { ca: authority.cert, headers: { authorization: `DPoP ${token}`, dpop } });
     const first = await proof({ htm: "GET", htu: api, ath });
     expect(await ask(first)).toMatchObject({ status: 200, body: { client: "proving" } });
     const again = await ask(first);
@@ -185,6 +237,7 @@ describe("a token that ends", () => {
     clock.aheadMs = leftMs + 20_000;
     for (const token of [seen, unseen]) expect(await who(token)).toMatchObject({ status: 200 });
     clock.aheadMs = leftMs + 32_000;
-    for (const token of [seen, unseen]) expect(await who(token)).toMatchObject({ ...refused, body: { detail: "The token has expired." } });
+    for (const token of [seen, unseen])
+      expect(await who(token)).toMatchObject({ ...refused, body: { detail: "The token has expired." } });
   });
 });

@@ -5,7 +5,13 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { TokenBinding } from "../../../runtime/config/settings.ts";
 import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
-import { createAuthenticate, nothingShown, type Authenticate, type AuthenticateOptions, type Possession } from "../../../runtime/http/authenticate.ts";
+import {
+  createAuthenticate,
+  nothingShown,
+  type Authenticate,
+  type AuthenticateOptions,
+  type Possession,
+} from "../../../runtime/http/authenticate.ts";
 import { createCertificateReader } from "../../../runtime/http/client-certificate.ts";
 import { KeySource } from "../../../runtime/http/key-source.ts";
 import { createPublicServer } from "../../../runtime/http/public-server.ts";
@@ -32,8 +38,14 @@ beforeAll(async () => {
   stranger = await makeKey();
 });
 
-function authenticator(options: AuthenticateOptions = {}, ofIssuer: { tokenBinding?: TokenBinding } = {}): Authenticate {
-  const keys = new KeySource(async () => ({ keys: [issuer.publicJwk] }), () => nowMs);
+function authenticator(
+  options: AuthenticateOptions = {},
+  ofIssuer: { tokenBinding?: TokenBinding } = {},
+): Authenticate {
+  const keys = new KeySource(
+    async () => ({ keys: [issuer.publicJwk] }),
+    () => nowMs,
+  );
   const settings = { issuer: issuer.issuer, audiences: ["heliograph"], algorithms: ["ES256"], ...ofIssuer };
   return createAuthenticate([{ settings, keys }], defaultSettings.claims, () => nowMs, options);
 }
@@ -49,8 +61,14 @@ describe("a token that is bound to a certificate (RFC 8705 §3)", () => {
     const authenticate = authenticator();
     const header = await boundToOwn();
     await expect(authenticate(header, showing(own))).resolves.toMatchObject({ client: "dashboards" });
-    await expect(authenticate(header, showing(other))).rejects.toMatchObject({ code: "token_invalid", message: expect.stringMatching(/another one/u) });
-    await expect(authenticate(header, showing(undefined))).rejects.toMatchObject({ code: "token_invalid", message: expect.stringMatching(/no client certificate/u) });
+    await expect(authenticate(header, showing(other))).rejects.toMatchObject({
+      code: "token_invalid",
+      message: expect.stringMatching(/another one/u),
+    });
+    await expect(authenticate(header, showing(undefined))).rejects.toMatchObject({
+      code: "token_invalid",
+      message: expect.stringMatching(/no client certificate/u),
+    });
     await expect(authenticate(header, showing(own))).resolves.toMatchObject({ client: "dashboards" });
   });
 
@@ -72,18 +90,31 @@ describe("a token that is bound to nothing", () => {
     ["is taken where nothing else is asked for", {}, {}, true],
     ["is refused where certificates are", { tokenBinding: "Certificate" }, {}, false],
     ["is refused where either is", { tokenBinding: "Any" }, {}, false],
-    ["is taken from an issuer that cannot bind tokens", { tokenBinding: "Certificate" }, { tokenBinding: "None" }, true],
+    [
+      "is taken from an issuer that cannot bind tokens",
+      { tokenBinding: "Certificate" },
+      { tokenBinding: "None" },
+      true,
+    ],
     ["is refused from an issuer that has to", { tokenBinding: "None" }, { tokenBinding: "Certificate" }, false],
   ] as const)("%s", async (_name, options, ofIssuer, isTaken) => {
     // A certificate that the token does not name proves nothing about it.
     const answer = authenticator(options, ofIssuer)(await bearer(), showing(own));
-    const outcome = await answer.then(({ client }) => client, (error: unknown) => (error instanceof Refusal ? `${error.code}: ${error.message}` : error));
-    expect(outcome).toMatch(isTaken ? /^dashboards$/u : /^token_invalid: The token is not bound to a client certificate/u);
+    const outcome = await answer.then(
+      ({ client }) => client,
+      (error: unknown) => (error instanceof Refusal ? `${error.code}: ${error.message}` : error),
+    );
+    expect(outcome).toMatch(
+      isTaken ? /^dashboards$/u : /^token_invalid: The token is not bound to a client certificate/u,
+    );
   });
 
   test("is refused under the scheme DPoP (RFC 9449 §7.1)", async () => {
     const answer = authenticator()(`DPoP ${await tokenOf()}`, nothingShown);
-    await expect(answer).rejects.toMatchObject({ code: "token_invalid", message: expect.stringMatching(/not bound to a key/u) });
+    await expect(answer).rejects.toMatchObject({
+      code: "token_invalid",
+      message: expect.stringMatching(/not bound to a key/u),
+    });
   });
 });
 
@@ -98,7 +129,9 @@ async function proofOf(token: string, { header = {}, claims = {}, by = key }: Ma
   const ath = createHash("sha256").update(token).digest("base64url");
   const all = { jti: randomUUID(), htm: "POST", htu: "https://api.example/events", iat: nowSeconds, ath, ...claims };
   const present = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
-  return new SignJWT(present).setProtectedHeader({ alg: "ES256", typ: "dpop+jwt", jwk: by.jwk, ...header }).sign(by.privateKey);
+  return new SignJWT(present)
+    .setProtectedHeader({ alg: "ES256", typ: "dpop+jwt", jwk: by.jwk, ...header })
+    .sign(by.privateKey);
 }
 
 const request: Possession = { ...nothingShown, method: "POST", path: "/events", host: "api.example" };
@@ -117,17 +150,30 @@ describe("a token that is bound to a key (RFC 9449)", () => {
 
   test.each([
     ["where bound tokens of either kind are asked for", {}, {}, { tokenBinding: "Any" }],
-    ["with a query in the address of the proof, which does not count", { claims: { htu: "https://api.example/events?a=b#c" } }, {}, {}],
+    [
+      "with a query in the address of the proof, which does not count",
+      { claims: { htu: "https://api.example/events?a=b#c" } },
+      {},
+      {},
+    ],
     ["with the port that the scheme implies", { claims: { htu: "https://API.example:443/events" } }, {}, {}],
     ["by http, where TLS does not end here", { claims: { htu: "http://api.example/events" } }, {}, {}],
-    ["under the address that the settings name", { claims: { htu: "https://public.example/events" } }, { host: "internal" }, { publicUrls: ["https://public.example"] }],
+    [
+      "under the address that the settings name",
+      { claims: { htu: "https://public.example/events" } },
+      { host: "internal" },
+      { publicUrls: ["https://public.example"] },
+    ],
     ["a minute after the proof was made", { claims: { iat: nowSeconds - 60 } }, {}, {}],
     ["half a minute before", { claims: { iat: nowSeconds + 30 } }, {}, {}],
   ] as const)("%s", async (_name, made, shown, options) => {
     await expect(send(made, shown, options)).resolves.toMatchObject({ client: "dashboards" });
   });
 
-  const refusals: readonly (readonly [string, Made, Partial<Possession>] | readonly [string, Made, Partial<Possession>, AuthenticateOptions])[] = [
+  const refusals: readonly (
+    | readonly [string, Made, Partial<Possession>]
+    | readonly [string, Made, Partial<Possession>, AuthenticateOptions]
+  )[] = [
     ["without a proof", {}, { proof: undefined }],
     ["with two proofs", {}, { proof: "a.b.c, a.b.c" }],
     ["with a proof that is far too long", {}, { proof: "a".repeat(4097) }],
@@ -167,10 +213,20 @@ describe("a token that is bound to a key (RFC 9449)", () => {
 
   test("is refused with a proof that is signed with a shared secret", async () => {
     const token = await boundToKey();
-    const claims = { jti: "1", htm: "POST", htu: "https://api.example/events", iat: nowSeconds, ath: createHash("sha256").update(token).digest("base64url") };
+    const claims = {
+      jti: "1",
+      htm: "POST",
+      htu: "https://api.example/events",
+      iat: nowSeconds,
+      ath: createHash("sha256").update(token).digest("base64url"),
+    };
     const secret = { kty: "oct", k: Buffer.alloc(32, 1).toString("base64url") };
-    const proof = await new SignJWT(claims).setProtectedHeader({ alg: "HS256", typ: "dpop+jwt", jwk: secret }).sign(Buffer.alloc(32, 1));
-    await expect(authenticator()(`DPoP ${token}`, { ...request, proof })).rejects.toMatchObject({ code: "proof_invalid" });
+    const proof = await new SignJWT(claims)
+      .setProtectedHeader({ alg: "HS256", typ: "dpop+jwt", jwk: secret })
+      .sign(Buffer.alloc(32, 1));
+    await expect(authenticator()(`DPoP ${token}`, { ...request, proof })).rejects.toMatchObject({
+      code: "proof_invalid",
+    });
   });
 
   test("is refused when its proof is shown a second time, also with another request's", async () => {
@@ -178,14 +234,19 @@ describe("a token that is bound to a key (RFC 9449)", () => {
     const token = await boundToKey();
     const shown = { ...request, proof: await proofOf(token) };
     await authenticate(`DPoP ${token}`, shown);
-    await expect(authenticate(`DPoP ${token}`, shown)).rejects.toMatchObject({ message: expect.stringMatching(/used before/u) });
+    await expect(authenticate(`DPoP ${token}`, shown)).rejects.toMatchObject({
+      message: expect.stringMatching(/used before/u),
+    });
     await expect(authenticate(`DPoP ${token}`, { ...request, proof: await proofOf(token) })).resolves.toBeDefined();
   });
 
   test("is refused as a bearer token, proof or not", async () => {
     const token = await boundToKey();
     const answer = authenticator()(`Bearer ${token}`, { ...request, proof: await proofOf(token) });
-    await expect(answer).rejects.toMatchObject({ code: "proof_invalid", message: expect.stringMatching(/DPoP <token>/u) });
+    await expect(answer).rejects.toMatchObject({
+      code: "proof_invalid",
+      message: expect.stringMatching(/DPoP <token>/u),
+    });
   });
 
   test("is refused where only certificates count", async () => {
@@ -195,7 +256,8 @@ describe("a token that is bound to a key (RFC 9449)", () => {
   test("and to a certificate needs both", async () => {
     const authenticate = authenticator();
     const token = await tokenOf({ jkt: key.thumbprint, "x5t#S256": own.toString("base64url") });
-    const send2 = async (shown: Partial<Possession>) => authenticate(`DPoP ${token}`, { ...request, proof: await proofOf(token), ...shown });
+    const send2 = async (shown: Partial<Possession>) =>
+      authenticate(`DPoP ${token}`, { ...request, proof: await proofOf(token), ...shown });
     await expect(send2({ certificate: () => own })).resolves.toBeDefined();
     await expect(send2({})).rejects.toMatchObject({ code: "token_invalid" });
     await expect(send2({ certificate: () => own, proof: undefined })).rejects.toMatchObject({ code: "proof_invalid" });
@@ -216,7 +278,9 @@ describe("a caller who is known from an earlier request", () => {
 
   test("has to show the certificate each time that the text is bound to", async () => {
     const header = await boundToOwn();
-    expect(await Promise.all([own, other, undefined].map((certificate) => stillOf(header, showing(own), certificate)))).toEqual([true, false, false]);
+    expect(
+      await Promise.all([own, other, undefined].map((certificate) => stillOf(header, showing(own), certificate))),
+    ).toEqual([true, false, false]);
   });
 
   test("is nobody by a text that needs a proof of its own each time", async () => {
@@ -231,19 +295,34 @@ describe("a caller who is known from an earlier request", () => {
 });
 
 describe("a server behind a trusted proxy", () => {
-  const header = (certificate: Buffer): Record<string, string> => ({ "x-forwarded-client-cert": `Hash=${certificate.toString("hex")};Subject=""` });
+  const header = (certificate: Buffer): Record<string, string> => ({
+    "x-forwarded-client-cert": `Hash=${certificate.toString("hex")};Subject=""`,
+  });
 
   async function statusOf(remoteAddress: string, headers: Record<string, string>): Promise<number> {
     const app = createPublicServer({
       log: pino({ level: "silent" }),
       observe: () => undefined,
       now: () => nowMs,
-      readCertificate: createCertificateReader({ trustedProxies: { addresses: ["10.1.0.0/16"], certificateForm: "Xfcc" } }),
+      readCertificate: createCertificateReader({
+        trustedProxies: { addresses: ["10.1.0.0/16"], certificateForm: "Xfcc" },
+      }),
       authenticate: authenticator({ tokenBinding: "Certificate" }),
       routes: [{ method: "GET", path: "/who", scopes: ["s"], answer: async () => ({ status: 200, body: {} }) }],
     });
-    const token = await signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "c", scope: "s", exp: nowSeconds + 600, cnf: { "x5t#S256": own.toString("base64url") } });
-    const { statusCode } = await app.inject({ url: "/who", remoteAddress, headers: { authorization: `Bearer ${token}`, ...headers } });
+    const token = await signToken(issuer, {
+      iss: issuer.issuer,
+      aud: "heliograph",
+      sub: "c",
+      scope: "s",
+      exp: nowSeconds + 600,
+      cnf: { "x5t#S256": own.toString("base64url") },
+    });
+    const { statusCode } = await app.inject({
+      url: "/who",
+      remoteAddress,
+      headers: { authorization: `Bearer ${token}`, ...headers },
+    });
     await app.close();
     return statusCode;
   }

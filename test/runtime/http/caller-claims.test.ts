@@ -42,8 +42,14 @@ describe("the caller of a token", () => {
   test("names partners only when its claim does, of the name that the settings give it", () => {
     expect(callerOf({ sub: "s" }, names)).not.toHaveProperty("partners");
     expect(callerOf({ sub: "s", partners: [] }, names).partners).toEqual([]);
-    expect(callerOf({ sub: "s", partners: ["shop/one", "bank/two"] }, names).partners).toEqual(["shop/one", "bank/two"]);
-    const nested = callerOf({ sub: "s", partners: ["*"], ext: { hooks: "shop/one" } }, { ...names, partners: "/ext/hooks" });
+    expect(callerOf({ sub: "s", partners: ["shop/one", "bank/two"] }, names).partners).toEqual([
+      "shop/one",
+      "bank/two",
+    ]);
+    const nested = callerOf(
+      { sub: "s", partners: ["*"], ext: { hooks: "shop/one" } },
+      { ...names, partners: "/ext/hooks" },
+    );
     expect(nested.partners).toEqual(["shop/one"]);
   });
 
@@ -67,7 +73,14 @@ describe("the caller of a token", () => {
   });
 
   test("reads client and scopes from the claims that the settings name, and from no others then", () => {
-    const claims = { sub: "s", client_id: "c", app: "reports", scope: "a", scp: ["b"], permissions: ["metrics:read", "x y"] };
+    const claims = {
+      sub: "s",
+      client_id: "c",
+      app: "reports",
+      scope: "a",
+      scp: ["b"],
+      permissions: ["metrics:read", "x y"],
+    };
     const caller = callerOf(claims, { ...names, client: "app", scopes: "permissions" });
     expect(caller).toMatchObject({ client: "reports", scopes: ["metrics:read", "x", "y"] });
     expect(() => callerOf({ sub: "s", client_id: "c" }, { ...names, client: "app" })).toThrow(/lacks app/u);
@@ -75,7 +88,12 @@ describe("the caller of a token", () => {
 
   test.each([
     ["a nested claim", { realm_access: { roles: ["auditor"] } }, "/realm_access/roles", ["auditor"]],
-    ["a claim with slashes and tildes in its name", { "https://id/~roles": ["auditor"] }, "/https:~1~1id~1~0roles", ["auditor"]],
+    [
+      "a claim with slashes and tildes in its name",
+      { "https://id/~roles": ["auditor"] },
+      "/https:~1~1id~1~0roles",
+      ["auditor"],
+    ],
     ["a claim whose name is an address", { "https://id/roles": ["auditor"] }, "https://id/roles", ["auditor"]],
     ["nothing where there is none", { realm_access: "x" }, "/realm_access/roles", []],
     ["nothing that is not of the token", {}, "/constructor/name", []],

@@ -9,8 +9,18 @@ describe("the address of a client", () => {
     ["is that of the connection whatever a client says", "192.0.2.1", "203.0.113.9", "192.0.2.1"],
     ["is what a trusted proxy says", "10.1.2.3", "203.0.113.9", "203.0.113.9"],
     ["is what a trusted proxy says over a mapped address", "::ffff:10.1.2.3", "203.0.113.9", "203.0.113.9"],
-    ["is what the last proxy that is not trusted was told by none", "10.1.2.3", "198.51.100.1, 203.0.113.9", "203.0.113.9"],
-    ["is found before the trusted proxies of a chain", "10.1.2.3", "198.51.100.1, 203.0.113.9, 10.9.9.9", "203.0.113.9"],
+    [
+      "is what the last proxy that is not trusted was told by none",
+      "10.1.2.3",
+      "198.51.100.1, 203.0.113.9",
+      "203.0.113.9",
+    ],
+    [
+      "is found before the trusted proxies of a chain",
+      "10.1.2.3",
+      "198.51.100.1, 203.0.113.9, 10.9.9.9",
+      "203.0.113.9",
+    ],
     ["is the proxy's own when it says nothing", "10.1.2.3", undefined, "10.1.2.3"],
     ["is the proxy's own when what it says is no address", "10.1.2.3", "unknown", "10.1.2.3"],
     ["is an IPv6 one too", "fd00::1", "2001:db8::7", "2001:db8::7"],
@@ -20,6 +30,8 @@ describe("the address of a client", () => {
   });
 
   test("is that of the connection where no proxy is trusted", () => {
-    expect(createAddressReader({})({ remoteAddress: "10.1.2.3" }, { "x-forwarded-for": "203.0.113.9" })).toBe("10.1.2.3");
+    expect(createAddressReader({})({ remoteAddress: "10.1.2.3" }, { "x-forwarded-for": "203.0.113.9" })).toBe(
+      "10.1.2.3",
+    );
   });
 });

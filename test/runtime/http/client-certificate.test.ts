@@ -20,14 +20,21 @@ function socketFrom(address: string): Socket {
   return Object.defineProperty(new Socket(), "remoteAddress", { value: address });
 }
 
-const proxies = (certificateForm: TrustedProxySettings["certificateForm"], changes: Partial<TrustedProxySettings> = {}): TrustedProxySettings => ({
+const proxies = (
+  certificateForm: TrustedProxySettings["certificateForm"],
+  changes: Partial<TrustedProxySettings> = {},
+): TrustedProxySettings => ({
   addresses: ["10.1.0.0/16", "fd00::/8"],
   certificateForm,
   ...changes,
 });
 
 /** What is read of a header that a proxy sent, as lowercase hex. */
-function shown(trustedProxies: TrustedProxySettings, headers: Record<string, string | string[]>, from = "10.1.2.3"): string | undefined {
+function shown(
+  trustedProxies: TrustedProxySettings,
+  headers: Record<string, string | string[]>,
+  from = "10.1.2.3",
+): string | undefined {
   const read = createCertificateReader({ trustedProxies })(socketFrom(from), headers);
   return read === undefined ? undefined : Buffer.from(read).toString("hex");
 }
@@ -83,7 +90,9 @@ describe("the certificate of a trusted proxy's header", () => {
     ["no base64", "ClientCert", ":!:"],
   ];
   test.each(rows)("is none for %s", (_name, form, value) => {
-    const header = { Xfcc: "x-forwarded-client-cert", EscapedPem: "x-ssl-client-cert", ClientCert: "client-cert" }[form];
+    const header = { Xfcc: "x-forwarded-client-cert", EscapedPem: "x-ssl-client-cert", ClientCert: "client-cert" }[
+      form
+    ];
     expect(shown(proxies(form), { [header]: value })).toBeUndefined();
   });
 });

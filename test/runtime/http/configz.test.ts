@@ -11,7 +11,12 @@ const obeyed: ConfigReport = { ...emptyReport, version: "7", ready: true, hash: 
 
 let current: ConfigReport;
 let currentToken: string | undefined;
-let waits: { readonly after: string; readonly waitMs: number; readonly signal: AbortSignal; readonly end: (report: ConfigReport) => void }[];
+let waits: {
+  readonly after: string;
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+  readonly end: (report: ConfigReport) => void;
+}[];
 let app: ReturnType<typeof createAdminServer>;
 
 const view: ConfigView = {
@@ -25,13 +30,22 @@ beforeEach(() => {
   currentToken = token;
   waits = [];
   const registry = new Registry();
-  app = createAdminServer({ log: pino({ level: "silent" }), observe: () => undefined, registry, health: () => [], config: view });
+  app = createAdminServer({
+    log: pino({ level: "silent" }),
+    observe: () => undefined,
+    registry,
+    health: () => [],
+    config: view,
+  });
 });
 
 afterEach(async () => app.close());
 
-const ask = (url = "/configz", headers: Record<string, string> = { authorization: `Bearer ${token}` }, remoteAddress = "10.0.0.9") =>
-  app.inject({ url, headers, remoteAddress });
+const ask = (
+  url = "/configz",
+  headers: Record<string, string> = { authorization: `Bearer ${token}` },
+  remoteAddress = "10.0.0.9",
+) => app.inject({ url, headers, remoteAddress });
 
 describe("/configz", () => {
   test("tells the bearer of the configuration's token which configuration is obeyed", async () => {
@@ -100,7 +114,11 @@ describe("a long poll of /configz", () => {
     const asked = Array.from({ length: pollsMax }, () => ask("/configz?wait=60&after=7"));
     await waitFor(() => waits.length === pollsMax, { timeoutMs: 2000, what: "all polls" });
     const refused = await ask("/configz?wait=60&after=7");
-    expect([refused.statusCode, refused.json().code, refused.headers["retry-after"]]).toEqual([429, "too_many_requests", "1"]);
+    expect([refused.statusCode, refused.json().code, refused.headers["retry-after"]]).toEqual([
+      429,
+      "too_many_requests",
+      "1",
+    ]);
     // Whoever does not wait is answered all the same.
     expect((await ask()).statusCode).toBe(200);
     for (const { end } of waits.splice(0)) end(obeyed);

@@ -8,9 +8,12 @@ describe("the correlation id", () => {
     expect(correlationId(header)).toBe(header);
   });
 
-  test.each([undefined, "", "a b", "a,b", "é", 'a"b', "a\tb", "x".repeat(129)])("is a new one instead of %j", (header) => {
-    expect(correlationId(header)).toMatch(generated);
-  });
+  test.each([undefined, "", "a b", "a,b", "é", 'a"b', "a\tb", "x".repeat(129)])(
+    "is a new one instead of %j",
+    (header) => {
+      expect(correlationId(header)).toMatch(generated);
+    },
+  );
 
   test("is a new one when the caller sends several", () => {
     expect(correlationId(["a", "b"])).toMatch(generated);

@@ -17,7 +17,11 @@ describe("the development issuer", () => {
   test("opened many times at once makes one key", async () => {
     const issuers = await Promise.all(Array.from({ length: 8 }, () => openDevIssuer(folder.path, Date.now)));
     const [first] = issuers;
-    const authenticate = createAuthenticate(first === undefined ? [] : [first.trusted], defaultSettings.claims, Date.now);
+    const authenticate = createAuthenticate(
+      first === undefined ? [] : [first.trusted],
+      defaultSettings.claims,
+      Date.now,
+    );
     for (const issuer of issuers) {
       const token = await issuer.sign({ sub: "s" }, Date.now(), 60);
       expect(await authenticate(`Bearer ${token}`)).toMatchObject({ client: "s" });
@@ -27,8 +31,12 @@ describe("the development issuer", () => {
 
   test("issues tokens that need not be bound, whatever the settings ask of others", async () => {
     const issuer = await openDevIssuer(folder.path, Date.now);
-    const authenticate = createAuthenticate([issuer.trusted], defaultSettings.claims, Date.now, { tokenBinding: "Certificate" });
-    expect(await authenticate(`Bearer ${await issuer.sign({ sub: "s" }, Date.now(), 60)}`)).toMatchObject({ client: "s" });
+    const authenticate = createAuthenticate([issuer.trusted], defaultSettings.claims, Date.now, {
+      tokenBinding: "Certificate",
+    });
+    expect(await authenticate(`Bearer ${await issuer.sign({ sub: "s" }, Date.now(), 60)}`)).toMatchObject({
+      client: "s",
+    });
   });
 
   test("publishes nothing private", async () => {

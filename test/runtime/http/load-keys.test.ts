@@ -55,7 +55,9 @@ describe("the keys of an issuer", () => {
     const jwksUrl = `https://127.0.0.1:${port}/keys`;
     await expect(loadKeys({ ...issuer, jwksUrl, jwksCaFile, jwksTokenFile })).resolves.toEqual({ keys: [] });
     await expect(loadKeys({ ...issuer, jwksUrl, jwksCaFile })).rejects.toThrow("answers 401");
-    await expect(loadKeys({ ...issuer, jwksUrl, jwksTokenFile })).rejects.toThrow(/certificate|self-signed|unable to verify/u);
+    await expect(loadKeys({ ...issuer, jwksUrl, jwksTokenFile })).rejects.toThrow(
+      /certificate|self-signed|unable to verify/u,
+    );
   });
 
   test.each<[string, RequestListener, RegExp]>([

@@ -35,11 +35,32 @@ describe("a problem document", () => {
 
 describe("the challenge of a refused token (RFC 6750 §3)", () => {
   test.each([
-    ["token_missing", "Send a token.", 'Bearer realm="heliograph", DPoP algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256"'],
-    ["proof_invalid", "It is old.", 'DPoP algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256", error="invalid_dpop_proof", error_description="It is old."'],
-    ["token_invalid", "The token has expired.", 'Bearer realm="heliograph", error="invalid_token", error_description="The token has expired."'],
-    ["token_invalid", 'a "quote"\r\nX: y\\é', `Bearer realm="heliograph", error="invalid_token", error_description="a 'quote'''X: y''"`],
-    ["scope_missing", "No scope.", 'Bearer realm="heliograph", error="insufficient_scope", scope="metrics:read metrics:read.public"'],
+    [
+      "token_missing",
+      "Send a token.",
+      'Bearer realm="heliograph", DPoP algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256"',
+    ],
+    [
+      "proof_invalid",
+      "It is old.",
+      'DPoP algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256", error="invalid_dpop_proof", ' +
+        'error_description="It is old."',
+    ],
+    [
+      "token_invalid",
+      "The token has expired.",
+      'Bearer realm="heliograph", error="invalid_token", error_description="The token has expired."',
+    ],
+    [
+      "token_invalid",
+      'a "quote"\r\nX: y\\é',
+      `Bearer realm="heliograph", error="invalid_token", error_description="a 'quote'''X: y''"`,
+    ],
+    [
+      "scope_missing",
+      "No scope.",
+      'Bearer realm="heliograph", error="insufficient_scope", scope="metrics:read metrics:read.public"',
+    ],
   ] as const)("%s with the detail %j", (code, detail, expected) => {
     const headers = problemHeaders(new Refusal(code, detail), ["metrics:read", "metrics:read.public"]);
     expect(headers).toEqual({ "www-authenticate": expected });

@@ -106,7 +106,13 @@ describe("every answer", () => {
 
 describe("a request is refused", () => {
   const cases: [string, () => ReturnType<typeof get>, number, string, Record<string, string>?][] = [
-    ["without a token", () => get("/things/1", {}), 401, "token_missing", { "www-authenticate": 'Bearer realm="heliograph", DPoP algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256"' }],
+    [
+      "without a token",
+      () => get("/things/1", {}),
+      401,
+      "token_missing",
+      { "www-authenticate": 'Bearer realm="heliograph", DPoP algs="ES256 ES384 ES512 EdDSA Ed25519 PS256 RS256"' },
+    ],
     [
       "without one of the scopes",
       () => get("/things/1", { authorization: "Bearer narrow" }),
@@ -119,12 +125,28 @@ describe("a request is refused", () => {
     ["for a query with broken encoding", () => get("/things/1?a=%zz"), 400, "invalid_request"],
     ["for a target that is too long", () => get(`/things/1?a=${"x".repeat(8192)}`), 414, "uri_too_long"],
     ["for a segment that is too long", () => get(`/things/${"x".repeat(513)}`), 414, "uri_too_long"],
-    ["for a method that the path does not take", () => app.inject({ method: "DELETE", url: "/things/1" }), 405, "method_not_allowed", { allow: "GET, HEAD" }],
+    [
+      "for a method that the path does not take",
+      () => app.inject({ method: "DELETE", url: "/things/1" }),
+      405,
+      "method_not_allowed",
+      { allow: "GET, HEAD" },
+    ],
     ["for GET where only POST is taken", () => get("/things"), 405, "method_not_allowed", { allow: "POST" }],
     ["for a body that is too large", () => post("x".repeat(65)), 413, "body_too_large"],
-    ["for a body of another type", () => post("a=1", { authorization, "content-type": "application/x-www-form-urlencoded" }), 415, "unsupported_media_type"],
+    [
+      "for a body of another type",
+      () => post("a=1", { authorization, "content-type": "application/x-www-form-urlencoded" }),
+      415,
+      "unsupported_media_type",
+    ],
     ["for a body without a type", () => post(Buffer.from("{}"), { authorization }), 415, "unsupported_media_type"],
-    ["for a body that is encoded", () => post("{}", { ...json, "content-encoding": "gzip" }), 415, "unsupported_media_type"],
+    [
+      "for a body that is encoded",
+      () => post("{}", { ...json, "content-encoding": "gzip" }),
+      415,
+      "unsupported_media_type",
+    ],
   ];
 
   test.each(cases)("%s", async (_name, send, status, code, headers = {}) => {
@@ -161,7 +183,12 @@ describe("what a route throws", () => {
     expect(response.body).not.toContain("hunter2");
     expect(response.json()).toMatchObject({ code: "internal" });
     await expect.poll(() => logLines.length).toBe(1);
-    expect(logLines[0]).toMatchObject({ level: 50, code: "internal", status: 500, err: { message: expect.stringMatching(/hunter2/u) } });
+    expect(logLines[0]).toMatchObject({
+      level: 50,
+      code: "internal",
+      status: 500,
+      err: { message: expect.stringMatching(/hunter2/u) },
+    });
   });
 
   test("comes too late when the answer takes too long, and the route is told", async () => {
@@ -179,7 +206,13 @@ describe("the log and the metrics of a request", () => {
   test("hold one line with what it came to, and never the token", async () => {
     await get("/things/1?metric=x", { authorization: "Bearer secret-token", "x-correlation-id": "req-3" });
     await expect.poll(() => logLines.length).toBe(1);
-    expect(logLines[0]).toMatchObject({ correlationId: "req-3", method: "GET", route: "/things/:id", status: 200, client: "dashboards" });
+    expect(logLines[0]).toMatchObject({
+      correlationId: "req-3",
+      method: "GET",
+      route: "/things/:id",
+      status: 200,
+      client: "dashboards",
+    });
     expect(JSON.stringify(logLines)).not.toContain("secret-token");
   });
 
@@ -187,7 +220,15 @@ describe("the log and the metrics of a request", () => {
     await get("/things/1", { authorization: "Bearer narrow" });
     await get("/nowhere");
     const audited = logLines.filter(({ audit }) => audit === "refused");
-    expect(audited).toMatchObject([{ code: "scope_missing", method: "GET", route: "/things/:id", address: "127.0.0.1", correlationId: expect.any(String) }]);
+    expect(audited).toMatchObject([
+      {
+        code: "scope_missing",
+        method: "GET",
+        route: "/things/:id",
+        address: "127.0.0.1",
+        correlationId: expect.any(String),
+      },
+    ]);
     expect(JSON.stringify(audited)).not.toMatch(/narrow/u);
   });
 
@@ -198,12 +239,19 @@ describe("the log and the metrics of a request", () => {
     ];
     answer = async () => ({ status: 200, body: {}, refused });
     await get("/things/1");
-    expect(logLines.filter(({ audit }) => audit === "refused")).toMatchObject([{ code: "region_forbidden", item: "a", client: "dashboards", route: "/things/:id" }]);
+    expect(logLines.filter(({ audit }) => audit === "refused")).toMatchObject([
+      { code: "region_forbidden", item: "a", client: "dashboards", route: "/things/:id" },
+    ]);
   });
 
   test("name the pattern of the route, not the target", async () => {
     await get("/things/1");
     await get("/nowhere/at/all");
-    await expect.poll(() => outcomes.map(({ route, status }) => [route, status])).toEqual([["/things/:id", 200], ["unknown", 404]]);
+    await expect
+      .poll(() => outcomes.map(({ route, status }) => [route, status]))
+      .toEqual([
+        ["/things/:id", 200],
+        ["unknown", 404],
+      ]);
   });
 });

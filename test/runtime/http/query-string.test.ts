@@ -7,9 +7,30 @@ describe("query parameters", () => {
   test.each([
     ["none", "/q", []],
     ["an empty query", "/q?", []],
-    ["repeated names in order", "/q?metric=b&agg=avg&metric=a", [["metric", ["b", "a"]], ["agg", ["avg"]]]],
-    ["brackets, raw and encoded", "/q?filter[geo]=DE&filter%5Bpsp%5D=x", [["filter[geo]", ["DE"]], ["filter[psp]", ["x"]]]],
-    ["a name without a value", "/q?a&b=", [["a", [""]], ["b", [""]]]],
+    [
+      "repeated names in order",
+      "/q?metric=b&agg=avg&metric=a",
+      [
+        ["metric", ["b", "a"]],
+        ["agg", ["avg"]],
+      ],
+    ],
+    [
+      "brackets, raw and encoded",
+      "/q?filter[geo]=DE&filter%5Bpsp%5D=x",
+      [
+        ["filter[geo]", ["DE"]],
+        ["filter[psp]", ["x"]],
+      ],
+    ],
+    [
+      "a name without a value",
+      "/q?a&b=",
+      [
+        ["a", [""]],
+        ["b", [""]],
+      ],
+    ],
     ["plus as a blank, and an encoded plus", "/q?a=x+y%2Bz", [["a", ["x y+z"]]]],
     ["a value with an equals sign", "/q?a=b=c", [["a", ["b=c"]]]],
     ["UTF-8", "/q?a=%C3%A9", [["a", ["é"]]]],
@@ -32,7 +53,10 @@ describe("query parameters", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(name, fc.string({ unit: "grapheme" })), { maxLength: 20 }), (pairs) => {
         const target = `/q?${pairs.map((pair) => pair.map(encodeURIComponent).join("=")).join("&")}`;
-        const expected = [...Map.groupBy(pairs, ([key]) => key)].map(([key, same]) => [key, same.map(([, value]) => value)]);
+        const expected = [...Map.groupBy(pairs, ([key]) => key)].map(([key, same]) => [
+          key,
+          same.map(([, value]) => value),
+        ]);
         expect([...queryParameters(target)]).toEqual(expected);
       }),
     );

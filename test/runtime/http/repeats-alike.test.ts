@@ -11,8 +11,8 @@ import { startScriptedStore, healthyProbe, type ScriptedStore } from "../stores/
 import { metricsServerOver, simulated, type HttpAnswer, type MetricsServer } from "./routes/metrics-server.ts";
 
 /**
- * Requests that come again are answered before any route is looked for. Two servers under the same clock, configuration and requests,
- * of which one never does that: whatever happens, both answer alike, and count alike.
+ * Requests that come again are answered before any route is looked for. Two servers under the same clock, configuration
+ * and requests, of which one never does that: whatever happens, both answer alike, and count alike.
  */
 
 /** Twenty seconds before a window of whole minutes moves. */
@@ -66,14 +66,23 @@ const asks = fc.record({
   target: fc.oneof(fc.nat(targets.length - 1), fc.constantFrom(0, 3, 6)),
   // One by far the most, so that most was asked before.
   token: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, { weight: 5, arbitrary: fc.nat(8) }),
-  accept: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom("text/csv", "application/x-ndjson", "image/png", "") }),
+  accept: fc.oneof(
+    { weight: 5, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constantFrom("text/csv", "application/x-ndjson", "image/png", "") },
+  ),
   coding: fc.constantFrom(undefined, undefined, "gzip", "zstd, gzip;q=0.5"),
 });
 const uses = fc.record({
   kind: fc.constant("use" as const),
   place: fc.nat(),
   tag: fc.constantFrom("none", "none", "last", "weak", "other", "*"),
-  odd: fc.oneof({ weight: 12, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: fc.constantFrom({ "content-encoding": "gzip" }, { "content-encoding": "identity" }, { dpop: "x" }) }),
+  odd: fc.oneof(
+    { weight: 12, arbitrary: fc.constant({}) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom({ "content-encoding": "gzip" }, { "content-encoding": "identity" }, { dpop: "x" }),
+    },
+  ),
   times: fc.constantFrom(1, 1, 2, 3),
 });
 /** Mostly short, so that what ends by itself does so while something is kept. */
@@ -89,16 +98,30 @@ const changes = fc.record({
   burst: fc.constantFrom(8, 30, 1_000),
   costUnits: fc.constantFrom(100, 1_000_000),
   memorySeconds: fc.constantFrom(0, 10, 60, 60),
-  narrowing: fc.constantFrom<Partial<ClientConfig>>({}, {}, { tenants: ["brand-b"] }, { metrics: ["payments"] }, { environments: ["prod"] }),
+  narrowing: fc.constantFrom<Partial<ClientConfig>>(
+    {},
+    {},
+    { tenants: ["brand-b"] },
+    { metrics: ["payments"] },
+    { environments: ["prod"] },
+  ),
   sunset: fc.constantFrom(undefined, 20, 40, 100),
 });
-const publications = fc.record({ kind: fc.constant("publish" as const), keys: fc.constantFrom([0, 1], [0, 1], [0], [1]) });
+const publications = fc.record({
+  kind: fc.constant("publish" as const),
+  keys: fc.constantFrom([0, 1], [0, 1], [0], [1]),
+});
 /** Few requests, each of which comes again and again. */
 const sequences = fc.record({
   asks: fc.array(asks, { minLength: 1, maxLength: 4 }),
   sunset: fc.constantFrom(20, 40, 100),
   steps: fc.array(
-    fc.oneof({ weight: 16, arbitrary: uses }, { weight: 8, arbitrary: waits }, { weight: 1, arbitrary: changes }, { weight: 1, arbitrary: publications }),
+    fc.oneof(
+      { weight: 16, arbitrary: uses },
+      { weight: 8, arbitrary: waits },
+      { weight: 1, arbitrary: changes },
+      { weight: 1, arbitrary: publications },
+    ),
     { minLength: 20, maxLength: 50 },
   ),
 });
@@ -118,14 +141,32 @@ function changed(config: RuntimeConfig, { burst, costUnits, memorySeconds, narro
     burstCostUnits: costUnits,
     costUnitsPerMinute: costUnits,
   };
-  const client: ClientConfig = { clientId: "one", tenants: [], regions: [], environments: [], metrics: [], ...narrowing };
-  const quota: QuotaConfig = { ...origin, class: "A", limits, perMetric: [{ metric: "lag", requestsPerSecond: burst }], clients: [client] };
+  const client: ClientConfig = {
+    clientId: "one",
+    tenants: [],
+    regions: [],
+    environments: [],
+    metrics: [],
+    ...narrowing,
+  };
+  const quota: QuotaConfig = {
+    ...origin,
+    class: "A",
+    limits,
+    perMetric: [{ metric: "lag", requestsPerSecond: burst }],
+    clients: [client],
+  };
   const sunsetAtMs = sunset === undefined ? Date.parse("2026-06-01T00:00:00Z") : startMs + sunset * 1_000;
   const catalogs = config.catalogs.map((catalog) => ({
     ...catalog,
     metrics: catalog.metrics.map((metric) => (metric.id === "old_lag" ? { ...metric, sunsetAtMs } : metric)),
   }));
-  return { ...config, catalogs, quotas: Object.keys(narrowing).length === 0 ? [] : [quota], classDefaults: { A: limits, B: limits, C: limits } };
+  return {
+    ...config,
+    catalogs,
+    quotas: Object.keys(narrowing).length === 0 ? [] : [quota],
+    classDefaults: { A: limits, B: limits, C: limits },
+  };
 }
 
 /** One of the two servers. */
@@ -143,7 +184,10 @@ interface Shared {
 }
 
 function sideOf(store: ScriptedStore, shared: Shared, isRepeating: boolean): Side {
-  const keys = new KeySource(async () => ({ keys: shared.keys.flatMap((key) => issuers[key]?.publicJwk ?? []) }), () => shared.nowMs);
+  const keys = new KeySource(
+    async () => ({ keys: shared.keys.flatMap((key) => issuers[key]?.publicJwk ?? []) }),
+    () => shared.nowMs,
+  );
   const settings = { issuer: name, audiences: ["heliograph"], algorithms: ["ES256"] };
   const verify = createAuthenticate([{ settings, keys }], defaultSettings.claims, () => shared.nowMs);
   const registry = new Registry();
@@ -152,10 +196,14 @@ function sideOf(store: ScriptedStore, shared: Shared, isRepeating: boolean): Sid
     side.looked += 1;
     return verify(...given);
   };
-  const authenticate = isRepeating && verify.isStill !== undefined ? Object.assign(looking, { isStill: verify.isStill }) : looking;
-  const observe = ({ method, route, status }: RequestOutcome): void => void side.outcomes.push({ method, route, status });
+  const authenticate =
+    isRepeating && verify.isStill !== undefined ? Object.assign(looking, { isStill: verify.isStill }) : looking;
+  const observe = ({ method, route, status }: RequestOutcome): void =>
+    void side.outcomes.push({ method, route, status });
   const now = (): number => shared.nowMs;
-  return Object.assign(side, { server: metricsServerOver({ eu: store.url }, { now, elapsed: now, registry, authenticate, observe }) });
+  return Object.assign(side, {
+    server: metricsServerOver({ eu: store.url }, { now, elapsed: now, registry, authenticate, observe }),
+  });
 }
 
 /** Of one request, or of one moment: when the answer left, and how long its steps took. */
@@ -167,10 +215,19 @@ function comparable({ status, headers, bytes }: HttpAnswer, target: number): obj
     .filter(([header]) => ![...ofRequests, ...(isExplained ? ["etag", "content-length"] : [])].includes(header))
     .map(([header, value]) => [header, header === "server-timing" ? value.replaceAll(/dur=[\d.]+/gu, "dur") : value]);
   // Explanations tell how long each read took.
-  return { status, headers: Object.fromEntries(told) as unknown, body: isExplained ? "explained" : bytes.toString("latin1") };
+  return {
+    status,
+    headers: Object.fromEntries(told) as unknown,
+    body: isExplained ? "explained" : bytes.toString("latin1"),
+  };
 }
 
-const counters = ["heliograph_metrics_queried_total", "heliograph_metrics_cost_units_total", "heliograph_metrics_cache_points_total", "heliograph_store_reads_total"];
+const counters = [
+  "heliograph_metrics_queried_total",
+  "heliograph_metrics_cost_units_total",
+  "heliograph_metrics_cache_points_total",
+  "heliograph_store_reads_total",
+];
 
 async function counted({ registry, outcomes }: Side): Promise<object> {
   const texts = await Promise.all(counters.map((counter) => registry.getSingleMetricAsString(counter)));
@@ -178,7 +235,11 @@ async function counted({ registry, outcomes }: Side): Promise<object> {
   return { texts, requests: durations.split("\n").filter((line) => line.includes("_count{")), outcomes };
 }
 
-function headersOf({ token, accept, coding }: Ask, id: string, ifNoneMatch: string | undefined): Readonly<Record<string, string>> {
+function headersOf(
+  { token, accept, coding }: Ask,
+  id: string,
+  ifNoneMatch: string | undefined,
+): Readonly<Record<string, string>> {
   return {
     authorization: tokens[token] ?? "",
     "x-correlation-id": id,
@@ -198,10 +259,15 @@ describe("requests that come again", () => {
     await fc.assert(
       fc.asyncProperty(sequences, async ({ asks: own, sunset, steps }) => {
         const shared: Shared = { nowMs: startMs, keys: [0, 1] };
-        const store = await startScriptedStore(healthyProbe(simulated(() => ({ services: ["a", "b", "c"], value: (place) => place + shared.nowMs - startMs }))));
+        const store = await startScriptedStore(
+          healthyProbe(
+            simulated(() => ({ services: ["a", "b", "c"], value: (place) => place + shared.nowMs - startMs })),
+          ),
+        );
         const sides = [sideOf(store, shared, true), sideOf(store, shared, false)] as const;
         const [one, other] = sides;
-        const apply = (change: Change): void => sides.forEach(({ server }) => server.apply(changed(server.config, change)));
+        const apply = (change: Change): void =>
+          sides.forEach(({ server }) => server.apply(changed(server.config, change)));
         apply({ burst: 1_000, costUnits: 1_000_000, memorySeconds: 60, narrowing: {}, sunset });
         let lastTag = '"none"';
         let turn = 0;
@@ -209,7 +275,9 @@ describe("requests that come again", () => {
           const headers = { ...headersOf(ask, `r${(turn += 1)}`, tagOf(tag, lastTag)), ...odd };
           const target = targets[ask.target] ?? "";
           const answer = await one.server.send(target, { headers });
-          expect(comparable(answer, ask.target)).toEqual(comparable(await other.server.send(target, { headers }), ask.target));
+          expect(comparable(answer, ask.target)).toEqual(
+            comparable(await other.server.send(target, { headers }), ask.target),
+          );
           if (ask.target !== explained) lastTag = answer.headers["etag"] ?? lastTag;
           seen.notModified += answer.status === 304 ? 1 : 0;
           seen.refused += answer.status >= 400 ? 1 : 0;

@@ -8,9 +8,20 @@ import { createPublicServer } from "../../../runtime/http/public-server.ts";
 import type { RequestOutcome } from "../../../runtime/http/request-metrics.ts";
 import type { Caller } from "../../../runtime/metrics/caller.ts";
 
-/** A route that says how it is answered again; that repeats are answered as if they were new is the matter of `repeats-alike.test.ts`. */
+/**
+ * A route that says how it is answered again; that repeats are answered as if they were new is the matter of
+ * `repeats-alike.test.ts`.
+ */
 
-const caller: Caller = { client: "dashboards", tenants: [], regions: [], environments: [], metrics: [], roles: [], scopes: ["s"] };
+const caller: Caller = {
+  client: "dashboards",
+  tenants: [],
+  regions: [],
+  environments: [],
+  metrics: [],
+  roles: [],
+  scopes: ["s"],
+};
 const authorization = "Bearer token";
 
 let app: FastifyInstance;
@@ -37,7 +48,12 @@ beforeEach(async () => {
         answer: async () => {
           asked += 1;
           const changing = (): Readonly<Record<string, string>> => ({ "X-Again": String((again += 1)) });
-          return { status: 200, headers: { ETag: '"tag"', "Content-Type": "text/plain", "Content-Encoding": "gzip", "X-Again": "0" }, body: Buffer.from("bytes"), again: changing };
+          return {
+            status: 200,
+            headers: { ETag: '"tag"', "Content-Type": "text/plain", "Content-Encoding": "gzip", "X-Again": "0" },
+            body: Buffer.from("bytes"),
+            again: changing,
+          };
         },
       },
     ],
@@ -66,7 +82,13 @@ describe("a request that comes again", () => {
     const { status, headers, text: body } = await get({ "x-correlation-id": "mine" });
     expect([asked, again]).toEqual([1, 1]);
     expect([status, body]).toEqual([200, "bytes"]);
-    expect(headers).toMatchObject({ "x-again": "1", "x-correlation-id": "mine", "content-length": "5", "content-encoding": "gzip", "x-content-type-options": "nosniff" });
+    expect(headers).toMatchObject({
+      "x-again": "1",
+      "x-correlation-id": "mine",
+      "content-length": "5",
+      "content-encoding": "gzip",
+      "x-content-type-options": "nosniff",
+    });
   });
 
   test("is counted and logged as the first was", async () => {
@@ -76,7 +98,14 @@ describe("a request that comes again", () => {
     const told = outcomes.map(({ method, route, status }) => ({ method, route, status }));
     expect(told[1]).toEqual(told[0]);
     const [first, second] = lines.filter(({ msg }) => msg === "request");
-    expect(second).toMatchObject({ correlationId: "second", method: "GET", route: "/bytes", status: 200, client: "dashboards", durationMs: expect.any(Number) as number });
+    expect(second).toMatchObject({
+      correlationId: "second",
+      method: "GET",
+      route: "/bytes",
+      status: 200,
+      client: "dashboards",
+      durationMs: expect.any(Number) as number,
+    });
     expect(Object.keys(second ?? {})).toEqual(Object.keys(first ?? {}));
   });
 
@@ -85,7 +114,8 @@ describe("a request that comes again", () => {
     for (const expected of [1, 2]) {
       const { status, headers, text: body } = await get(tagged);
       expect([status, body, headers["etag"], asked]).toEqual([304, "", '"tag"', 1]);
-      for (const name of ["content-type", "content-encoding", "content-length"]) expect(headers).not.toHaveProperty(name);
+      for (const name of ["content-type", "content-encoding", "content-length"])
+        expect(headers).not.toHaveProperty(name);
       expect(headers["x-again"]).toBe(String(expected - 1));
     }
   });

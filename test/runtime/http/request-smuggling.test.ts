@@ -7,8 +7,8 @@ import { stopServer } from "../../../runtime/http/stop-server.ts";
 import { waitFor } from "../../support/wait.ts";
 
 /**
- * What a proxy in front may read otherwise than we do. A request that is framed in more than one way is never answered as two: the
- * second one, which nobody let through, must not run.
+ * What a proxy in front may read otherwise than we do. A request that is framed in more than one way is never answered
+ * as two: the second one, which nobody let through, must not run.
  */
 
 const caller = { client: "c", tenants: [], regions: [], environments: [], metrics: [], roles: [], scopes: ["s"] };
@@ -90,11 +90,15 @@ async function statusesOf(bytes: string): Promise<readonly number[]> {
 
 /** Ends its connection, if it is ever read as a request. */
 const hidden = "GET /smuggled HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-const head = (lines: readonly string[], start = "POST /take HTTP/1.1"): string => `${[start, "Host: x", "Content-Type: application/json", ...lines].join("\r\n")}\r\n\r\n`;
+const head = (lines: readonly string[], start = "POST /take HTTP/1.1"): string =>
+  `${[start, "Host: x", "Content-Type: application/json", ...lines].join("\r\n")}\r\n\r\n`;
 
 describe("a request that is framed in two ways is refused and ends its connection", () => {
   const rows: readonly (readonly [string, string])[] = [
-    ["a length and chunks (CL.TE)", head([`Content-Length: ${5 + hidden.length}`, "Transfer-Encoding: chunked"]) + `0\r\n\r\n${hidden}`],
+    [
+      "a length and chunks (CL.TE)",
+      head([`Content-Length: ${5 + hidden.length}`, "Transfer-Encoding: chunked"]) + `0\r\n\r\n${hidden}`,
+    ],
     ["chunks and a length (TE.CL)", head(["Transfer-Encoding: chunked", "Content-Length: 4"]) + `0\r\n\r\n${hidden}`],
     ["two lengths that differ", head(["Content-Length: 0", `Content-Length: ${hidden.length}`]) + hidden],
     ["two lengths that are equal", head(["Content-Length: 2", "Content-Length: 2"]) + `{}${hidden}`],
@@ -107,12 +111,21 @@ describe("a request that is framed in two ways is refused and ends its connectio
     ["a length beyond every number", head(["Content-Length: 99999999999999999999999"]) + hidden],
     ["an encoding that is not chunked", head(["Transfer-Encoding: identity"]) + hidden],
     ["an encoding that only looks like chunked", head(["Transfer-Encoding: xchunked"]) + `0\r\n\r\n${hidden}`],
-    ["an encoding that is chunked before the end", head(["Transfer-Encoding: chunked, identity"]) + `0\r\n\r\n${hidden}`],
+    [
+      "an encoding that is chunked before the end",
+      head(["Transfer-Encoding: chunked, identity"]) + `0\r\n\r\n${hidden}`,
+    ],
     ["an encoding that is chunked twice", head(["Transfer-Encoding: chunked, chunked"]) + `0\r\n\r\n${hidden}`],
     ["an encoding with a space before its colon", head(["Transfer-Encoding : chunked"]) + `0\r\n\r\n${hidden}`],
     ["a length with a space before its colon", head([`Content-Length : ${hidden.length}`]) + hidden],
-    ["an encoding on a folded line (obs-fold)", head(["X: a", " Transfer-Encoding: chunked", "Content-Length: 5"]) + `0\r\n\r\n${hidden}`],
-    ["an encoding whose value is folded", head(["Transfer-Encoding:", " chunked", "Content-Length: 5"]) + `0\r\n\r\n${hidden}`],
+    [
+      "an encoding on a folded line (obs-fold)",
+      head(["X: a", " Transfer-Encoding: chunked", "Content-Length: 5"]) + `0\r\n\r\n${hidden}`,
+    ],
+    [
+      "an encoding whose value is folded",
+      head(["Transfer-Encoding:", " chunked", "Content-Length: 5"]) + `0\r\n\r\n${hidden}`,
+    ],
     ["an encoding behind a vertical tab", head(["Transfer-Encoding: \u000bchunked"]) + `0\r\n\r\n${hidden}`],
     ["an encoding behind a NUL", head(["Transfer-Encoding: \u0000chunked"]) + `0\r\n\r\n${hidden}`],
     ["a header that ends in a bare CR", head(["X: a\rTransfer-Encoding: chunked"]) + hidden],
@@ -121,7 +134,10 @@ describe("a request that is framed in two ways is refused and ends its connectio
     ["a chunk whose size ends in a bare LF", head(["Transfer-Encoding: chunked"]) + `2\n{}\r\n0\r\n\r\n${hidden}`],
     ["a chunk whose size has a sign", head(["Transfer-Encoding: chunked"]) + `+2\r\n{}\r\n0\r\n\r\n${hidden}`],
     ["a chunk whose size is no number", head(["Transfer-Encoding: chunked"]) + `0x2\r\n{}\r\n0\r\n\r\n${hidden}`],
-    ["a chunk whose size is beyond every number", head(["Transfer-Encoding: chunked"]) + `fffffffffffffffff2\r\n{}\r\n0\r\n\r\n${hidden}`],
+    [
+      "a chunk whose size is beyond every number",
+      head(["Transfer-Encoding: chunked"]) + `fffffffffffffffff2\r\n{}\r\n0\r\n\r\n${hidden}`,
+    ],
     ["a chunk that is longer than it says", head(["Transfer-Encoding: chunked"]) + `1\r\n{}\r\n0\r\n\r\n${hidden}`],
     ["a chunk whose extension holds a bare LF", head(["Transfer-Encoding: chunked"]) + `2;a\n{}\r\n0\r\n\r\n${hidden}`],
     ["chunks in HTTP/1.0", head(["Transfer-Encoding: chunked"], "POST /take HTTP/1.0") + `0\r\n\r\n${hidden}`],
@@ -143,7 +159,11 @@ describe("a request that is framed once is answered, and so is the next on its c
   test.each([
     ["by its length", head(["Content-Length: 2"]) + "{}", "{}"],
     ["in chunks", head(["Transfer-Encoding: chunked"]) + "1\r\n{\r\n1\r\n}\r\n0\r\n\r\n", "{}"],
-    ["in chunks with an extension and a trailer", head(["Transfer-Encoding: chunked"]) + "2;name=value\r\n{}\r\n0\r\nX: y\r\n\r\n", "{}"],
+    [
+      "in chunks with an extension and a trailer",
+      head(["Transfer-Encoding: chunked"]) + "2;name=value\r\n{}\r\n0\r\nX: y\r\n\r\n",
+      "{}",
+    ],
     ["in chunks, whatever the case of the word", head(["transfer-encoding: Chunked"]) + "2\r\n{}\r\n0\r\n\r\n", "{}"],
   ])("%s", async (_name, bytes, body) => {
     expect(await statusesOf(bytes + hidden)).toEqual([202, 200]);
@@ -167,7 +187,11 @@ describe("a request that is framed once is answered, and so is the next on its c
 
 describe("a caller that is slow on purpose is cut off", () => {
   test.each([
-    ["with a header every now and then", "GET /smuggled HTTP/1.1\r\nHost: x\r\n", (count: number) => `X-${count}: y\r\n`],
+    [
+      "with a header every now and then",
+      "GET /smuggled HTTP/1.1\r\nHost: x\r\n",
+      (count: number) => `X-${count}: y\r\n`,
+    ],
     ["with a byte of its body every now and then", head(["Content-Length: 1000"]), () => "x"],
     ["with a chunk of its body every now and then", head(["Transfer-Encoding: chunked"]), () => "1\r\nx\r\n"],
     ["without a word", "", () => ""],

@@ -15,7 +15,12 @@ describe("proofs that were seen", () => {
 
   test("are not believed when there is no room to remember them", () => {
     const seen = createSeenProofs(1000, 2);
-    expect([seen.add("a", 0), seen.add("b", 0), seen.add("c", 0), seen.add("a", 0)]).toEqual(["new", "new", "full", "seen"]);
+    expect([seen.add("a", 0), seen.add("b", 0), seen.add("c", 0), seen.add("a", 0)]).toEqual([
+      "new",
+      "new",
+      "full",
+      "seen",
+    ]);
     expect(seen.add("c", 1000)).toBe("new");
   });
 });

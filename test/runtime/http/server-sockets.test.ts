@@ -37,7 +37,13 @@ const makeServer = (limits: Partial<HttpLimits> = {}) =>
     limits,
     authenticate: async () => caller,
     routes: [
-      { method: "POST", path: "/take", scopes: ["s"], bodyBytesMax: 1024, answer: async () => ({ status: 202, body: {} }) },
+      {
+        method: "POST",
+        path: "/take",
+        scopes: ["s"],
+        bodyBytesMax: 1024,
+        answer: async () => ({ status: 202, body: {} }),
+      },
       { method: "GET", path: "/wait", scopes: ["s"], answer: wait },
       { method: "POST", path: "/wait-posted", scopes: ["s"], bodyBytesMax: 1024, answer: wait },
     ],
@@ -97,7 +103,11 @@ describe("over a real connection", () => {
     const stream = async function* chunks() {
       for (let offset = 0; offset < body.length; offset += 65_536) yield body.subarray(offset, offset + 65_536);
     };
-    const response = await request(`${url}/take`, { method: "POST", headers, body: sized ? body : Readable.from(stream()) });
+    const response = await request(`${url}/take`, {
+      method: "POST",
+      headers,
+      body: sized ? body : Readable.from(stream()),
+    });
     expect(response.statusCode).toBe(413);
     expect(await response.body.json()).toMatchObject({ code: "body_too_large" });
     const next = await request(`${url}/take`, { method: "POST", headers, body: "{}" });
@@ -108,9 +118,24 @@ describe("over a real connection", () => {
   test.each([
     ["no HTTP at all", "\u0016\u0003\u0001 hello\r\n\r\n", 400, "invalid_request"],
     ["a header without a name", "GET /wait HTTP/1.1\r\n: x\r\n\r\n", 400, "invalid_request"],
-    ["two lengths", "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, "invalid_request"],
-    ["a length beside chunks", "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "invalid_request"],
-    ["headers that are too large", `GET /wait HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
+    [
+      "two lengths",
+      "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+      400,
+      "invalid_request",
+    ],
+    [
+      "a length beside chunks",
+      "POST /take HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+      400,
+      "invalid_request",
+    ],
+    [
+      "headers that are too large",
+      `GET /wait HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`,
+      431,
+      "headers_too_large",
+    ],
     ["headers that never end", "GET /wait HTTP/1.1\r\nHost: a\r\n", 408, "request_timeout"],
     [
       "a body that never ends",
@@ -135,7 +160,10 @@ describe("over a real connection", () => {
     hangUp.abort();
     await expect(pending).rejects.toThrow(/abort/iu);
     await waitFor(() => aborted > before, { timeoutMs: 5000, what: "the signal to abort" });
-    await waitFor(() => outcomes.some(({ route }) => route === "/wait"), { timeoutMs: 5000, what: "the request to be counted" });
+    await waitFor(() => outcomes.some(({ route }) => route === "/wait"), {
+      timeoutMs: 5000,
+      what: "the request to be counted",
+    });
     // One more round trip, after which a second count would have come.
     await (await request(`${url}/nowhere`)).body.dump();
     expect(outcomes.filter(({ route }) => route === "/wait")).toMatchObject([{ status: 499 }]);
@@ -185,7 +213,14 @@ describe("stopping a server", () => {
     const pending = request(`${otherUrl}/wait`);
     await waitFor(() => gate.release, { timeoutMs: 5000, what: "the route to run" });
     const stopped = stopServer(other, 10_000);
-    await waitFor(() => request(`${otherUrl}/nowhere`).then(() => false, () => true), { timeoutMs: 5000, what: "new connections to be refused" });
+    await waitFor(
+      () =>
+        request(`${otherUrl}/nowhere`).then(
+          () => false,
+          () => true,
+        ),
+      { timeoutMs: 5000, what: "new connections to be refused" },
+    );
     gate.release?.();
     const response = await pending;
     expect(await response.body.json()).toEqual({ waited: true });

@@ -52,7 +52,10 @@ interface Served {
 }
 
 /** A server whose tokens have to be bound to a certificate, on files of its own. */
-async function start(name: string, changes: { clientCaFile?: string; minVersion?: "TLSv1.2" | "TLSv1.3" } = {}): Promise<Served> {
+async function start(
+  name: string,
+  changes: { clientCaFile?: string; minVersion?: "TLSv1.2" | "TLSv1.3" } = {},
+): Promise<Served> {
   const settings = { certFile: file(`${name}.crt`), keyFile: file(`${name}.key`), ...changes };
   const serve = async ({ cert, key }: Certificate): Promise<void> => {
     await writeFile(settings.keyFile, key);
@@ -71,7 +74,14 @@ async function start(name: string, changes: { clientCaFile?: string; minVersion?
     tls: files.options,
     readCertificate: createCertificateReader({ tls: settings }),
     authenticate: createAuthenticate([trusted], defaultSettings.claims, Date.now, { tokenBinding: "Certificate" }),
-    routes: [{ method: "GET", path: "/who", scopes: ["s"], answer: async ({ caller }) => ({ status: 200, body: { client: caller.client } }) }],
+    routes: [
+      {
+        method: "GET",
+        path: "/who",
+        scopes: ["s"],
+        answer: async ({ caller }) => ({ status: 200, body: { client: caller.client } }),
+      },
+    ],
   });
   const url = await listenServer(app, "127.0.0.1", 0);
   expect(url).toMatch(/^https:/u);
@@ -80,14 +90,28 @@ async function start(name: string, changes: { clientCaFile?: string; minVersion?
 }
 
 async function token(boundTo: Certificate | undefined): Promise<string> {
-  const cnf = boundTo === undefined ? undefined : { "x5t#S256": createHash("sha256").update(new X509Certificate(boundTo.cert).raw).digest("base64url") };
-  return signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "dashboards", scope: "s", exp: Math.floor(Date.now() / 1000) + 600, cnf });
+  const cnf =
+    boundTo === undefined
+      ? undefined
+      : { "x5t#S256": createHash("sha256").update(new X509Certificate(boundTo.cert).raw).digest("base64url") };
+  return signToken(issuer, {
+    iss: issuer.issuer,
+    aud: "heliograph",
+    sub: "dashboards",
+    scope: "s",
+    exp: Math.floor(Date.now() / 1000) + 600,
+    cnf,
+  });
 }
 
 type Shown = Pick<HttpsRequest, "client" | "headers">;
 
 const ask = ({ port }: Served, bearer: string, { headers = {}, ...shown }: Shown = {}): Promise<HttpsAnswer> =>
-  askHttps(`https://127.0.0.1:${port}/who`, { ca: servers.cert, headers: { authorization: `Bearer ${bearer}`, ...headers }, ...shown });
+  askHttps(`https://127.0.0.1:${port}/who`, {
+    ca: servers.cert,
+    headers: { authorization: `Bearer ${bearer}`, ...headers },
+    ...shown,
+  });
 
 async function handshake({ port }: Served, options: ConnectionOptions): Promise<TLSSocket> {
   const socket = connectTls({ host: "127.0.0.1", port, servername: "localhost", ca: servers.cert, ...options });
@@ -99,10 +123,16 @@ describe("TLS at the pod with a token that is bound to a certificate", () => {
   test("is answered to whoever shows that certificate, and to nobody else", async () => {
     const served = await start("bound");
     const bound = await token(own);
-    expect(await ask(served, bound, { client: own })).toMatchObject({ status: 200, headers: { "strict-transport-security": "max-age=31536000" } });
+    expect(await ask(served, bound, { client: own })).toMatchObject({
+      status: 200,
+      headers: { "strict-transport-security": "max-age=31536000" },
+    });
     expect(await ask(served, bound, { client: other })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
     expect(await ask(served, bound)).toMatchObject({ status: 401, body: { code: "token_invalid" } });
-    expect(await ask(served, await token(undefined), { client: own })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await ask(served, await token(undefined), { client: own })).toMatchObject({
+      status: 401,
+      body: { code: "token_invalid" },
+    });
     expect(await ask(served, await token(foreign), { client: foreign })).toMatchObject({ status: 200 });
   });
 
@@ -110,7 +140,10 @@ describe("TLS at the pod with a token that is bound to a certificate", () => {
     const served = await start("headers");
     const hash = createHash("sha256").update(new X509Certificate(own.cert).raw).digest("hex");
     const headers = { "x-forwarded-client-cert": `Hash=${hash}`, "x-ssl-client-cert": encodeURIComponent(own.cert) };
-    expect(await ask(served, await token(own), { headers })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await ask(served, await token(own), { headers })).toMatchObject({
+      status: 401,
+      body: { code: "token_invalid" },
+    });
   });
 
   test("knows the certificate of a session that is resumed", async () => {
@@ -119,7 +152,11 @@ describe("TLS at the pod with a token that is bound to a certificate", () => {
     const first = await handshake(served, { ...own, maxVersion: "TLSv1.2" });
     const session = first.getSession();
     first.destroy();
-    const again = await handshake(served, { ...own, maxVersion: "TLSv1.2", ...(session === undefined ? {} : { session }) });
+    const again = await handshake(served, {
+      ...own,
+      maxVersion: "TLSv1.2",
+      ...(session === undefined ? {} : { session }),
+    });
     expect(again.isSessionReused()).toBe(true);
     again.write(`GET /who HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${bearer}\r\nconnection: close\r\n\r\n`);
     const [answer] = (await once(again, "data")) as [Buffer];
@@ -130,7 +167,10 @@ describe("TLS at the pod with a token that is bound to a certificate", () => {
   test("counts only certificates of the authorities that are named", async () => {
     const served = await start("authority", { clientCaFile: file("clients.crt") });
     expect(await ask(served, await token(own), { client: own })).toMatchObject({ status: 200 });
-    expect(await ask(served, await token(foreign), { client: foreign })).toMatchObject({ status: 401, body: { code: "token_invalid" } });
+    expect(await ask(served, await token(foreign), { client: foreign })).toMatchObject({
+      status: 401,
+      body: { code: "token_invalid" },
+    });
   });
 });
 
@@ -139,7 +179,9 @@ describe("the TLS of the public port", () => {
     const served = await start("version", { minVersion: "TLSv1.3" });
     await expect(handshake(served, { maxVersion: "TLSv1.2" })).rejects.toThrow(/version/iu);
     const legacy = await start("legacy");
-    await expect(handshake(legacy, { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "ALL@SECLEVEL=0" })).rejects.toThrow(/version|protocol/iu);
+    await expect(
+      handshake(legacy, { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "ALL@SECLEVEL=0" }),
+    ).rejects.toThrow(/version|protocol/iu);
     for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) (await handshake(legacy, { maxVersion })).destroy();
   });
 
@@ -168,7 +210,10 @@ describe("the TLS of the public port", () => {
     await served.serve(servers.issue({ commonName: "second", names: ["localhost"] }));
     await waitFor(async () => (await shown()) === "second", { timeoutMs: 10_000, what: "the new certificate" });
     await served.serve({ cert: "no certificate", key: "no key" });
-    await waitFor(() => served.log.some(({ msg }) => /cannot be used/u.test(msg)), { timeoutMs: 10_000, what: "the fault to be logged" });
+    await waitFor(() => served.log.some(({ msg }) => /cannot be used/u.test(msg)), {
+      timeoutMs: 10_000,
+      what: "the fault to be logged",
+    });
     expect(await shown()).toBe("second");
     await served.serve(servers.issue({ commonName: "third", names: ["localhost"] }));
     await waitFor(async () => (await shown()) === "third", { timeoutMs: 10_000, what: "the third certificate" });

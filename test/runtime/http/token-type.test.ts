@@ -14,10 +14,22 @@ beforeAll(async () => {
 
 /** What becomes of a token with this header `typ`, whose signature and claims are good. */
 async function outcome(typ: string | undefined, tokenType?: TokenType): Promise<string> {
-  const settings = { issuer: issuer.issuer, audiences: ["heliograph"], algorithms: [issuer.algorithm], ...(tokenType === undefined ? {} : { tokenType }) };
-  const keys = new KeySource(async () => ({ keys: [issuer.publicJwk] }), () => nowMs);
+  const settings = {
+    issuer: issuer.issuer,
+    audiences: ["heliograph"],
+    algorithms: [issuer.algorithm],
+    ...(tokenType === undefined ? {} : { tokenType }),
+  };
+  const keys = new KeySource(
+    async () => ({ keys: [issuer.publicJwk] }),
+    () => nowMs,
+  );
   const authenticate = createAuthenticate([{ settings, keys }], defaultSettings.claims, () => nowMs);
-  const token = await signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "s", exp: nowMs / 1_000 + 60 }, typ);
+  const token = await signToken(
+    issuer,
+    { iss: issuer.issuer, aud: "heliograph", sub: "s", exp: nowMs / 1_000 + 60 },
+    typ,
+  );
   return authenticate(`Bearer ${token}`).then(
     () => "accepted",
     (error: Error & { readonly code?: string }) => `${error.code}: ${error.message}`,
@@ -29,13 +41,19 @@ describe("a token's header typ (RFC 8725 §3.11)", () => {
     expect(await outcome(typ)).toBe("accepted");
   });
 
-  test.each(["dpop+jwt", "DPoP+JWT", "application/dpop+jwt", "logout+jwt", "secevent+jwt"])("%s is refused: it has another purpose", async (typ) => {
-    expect(await outcome(typ)).toMatch(/^token_invalid: The header typ of the token is .*no access token/u);
-  });
+  test.each(["dpop+jwt", "DPoP+JWT", "application/dpop+jwt", "logout+jwt", "secevent+jwt"])(
+    "%s is refused: it has another purpose",
+    async (typ) => {
+      expect(await outcome(typ)).toMatch(/^token_invalid: The header typ of the token is .*no access token/u);
+    },
+  );
 
-  test.each([undefined, "JWT", "dpop+jwt"])("%s is refused where the issuer's settings ask for access tokens", async (typ) => {
-    expect(await outcome(typ, "AccessToken")).toMatch(/^token_invalid: .*not at\+jwt/u);
-  });
+  test.each([undefined, "JWT", "dpop+jwt"])(
+    "%s is refused where the issuer's settings ask for access tokens",
+    async (typ) => {
+      expect(await outcome(typ, "AccessToken")).toMatch(/^token_invalid: .*not at\+jwt/u);
+    },
+  );
 
   test.each(["at+jwt", "application/at+jwt"])("%s is taken where they do", async (typ) => {
     expect(await outcome(typ, "AccessToken")).toBe("accepted");

@@ -15,13 +15,21 @@ let tokens: readonly string[];
 beforeAll(async () => {
   issuers = await Promise.all(["k0", "k1", "k2"].map((kid) => makeIssuer(name, kid)));
   const exp = startMs / 1000 + 30 * 86_400;
-  tokens = await Promise.all(issuers.map((issuer) => signToken(issuer, { iss: name, aud: "heliograph", sub: "s", exp })));
+  tokens = await Promise.all(
+    issuers.map((issuer) => signToken(issuer, { iss: name, aud: "heliograph", sub: "s", exp })),
+  );
 });
 
 const steps = fc.array(
   fc.oneof(
     { weight: 5, arbitrary: fc.record({ kind: fc.constant("use" as const), key: fc.nat(2) }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1000, 9000, 11_000, 5 * 60_000, refreshMs, refreshMs + cooldownMs, 3 * 3_600_000) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant("wait" as const),
+        ms: fc.constantFrom(1000, 9000, 11_000, 5 * 60_000, refreshMs, refreshMs + cooldownMs, 3 * 3_600_000),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("publish" as const), keys: fc.subarray([0, 1, 2]) }) },
   ),
   { minLength: 5, maxLength: 40 },
@@ -35,7 +43,9 @@ interface Published {
 
 /** Whether the key was among those published at some time from `fromMs` on. */
 function wasPublished(history: readonly Published[], key: number, fromMs: number): boolean {
-  return history.some(({ keys }, index) => keys.includes(key) && (history[index + 1]?.sinceMs ?? Number.POSITIVE_INFINITY) >= fromMs);
+  return history.some(
+    ({ keys }, index) => keys.includes(key) && (history[index + 1]?.sinceMs ?? Number.POSITIVE_INFINITY) >= fromMs,
+  );
 }
 
 /** Since when the key has been published without a break; undefined when it is not. */
@@ -51,17 +61,28 @@ describe("whatever keys are withdrawn and published while tokens are in use", ()
       fc.asyncProperty(steps, async (sequence) => {
         let nowMs = startMs;
         const history: Published[] = [{ sinceMs: nowMs - 1, keys: [0] }];
-        const load = async () => ({ keys: (history.at(-1)?.keys ?? []).flatMap((key) => issuers[key]?.publicJwk ?? []) });
+        const load = async () => ({
+          keys: (history.at(-1)?.keys ?? []).flatMap((key) => issuers[key]?.publicJwk ?? []),
+        });
         const settings = { issuer: name, audiences: ["heliograph"], algorithms: ["ES256"] };
-        const authenticate = createAuthenticate([{ settings, keys: new KeySource(load, () => nowMs) }], defaultSettings.claims, () => nowMs);
+        const authenticate = createAuthenticate(
+          [{ settings, keys: new KeySource(load, () => nowMs) }],
+          defaultSettings.claims,
+          () => nowMs,
+        );
         for (const step of sequence) {
           if (step.kind === "wait") nowMs += step.ms;
           else if (step.kind === "publish") history.push({ sinceMs: nowMs, keys: step.keys });
           else {
-            const isBelieved = await authenticate(`Bearer ${tokens[step.key]}`).then(() => true, () => false);
+            const isBelieved = await authenticate(`Bearer ${tokens[step.key]}`).then(
+              () => true,
+              () => false,
+            );
             counts[isBelieved ? "believed" : "refused"] += 1;
             const since = publishedSince(history, step.key);
-            const isRight = isBelieved ? wasPublished(history, step.key, nowMs - refreshMs - cooldownMs) : since === undefined || nowMs - since <= cooldownMs;
+            const isRight = isBelieved
+              ? wasPublished(history, step.key, nowMs - refreshMs - cooldownMs)
+              : since === undefined || nowMs - since <= cooldownMs;
             if (!isRight) throw new Error(`${isBelieved ? "believed" : "refused"} at ${nowMs - startMs} ms`);
           }
         }

@@ -25,13 +25,29 @@ describe("walking a JSON text", () => {
     ["an empty object", " {} ", []],
     ["a member", '{"a": 1}', ['name ["a"]', 'number ["a"] 1']],
     ["a list", '[1,"b",[true,null,2]]', ["number [0] 1", "string [1] b", "number [2,2] 2"]],
-    ["digits as they were written", "[1.0e+2,-0,12345678901234567890]", ["number [0] 1.0e+2", "number [1] -0", "number [2] 12345678901234567890"]],
+    [
+      "digits as they were written",
+      "[1.0e+2,-0,12345678901234567890]",
+      ["number [0] 1.0e+2", "number [1] -0", "number [2] 12345678901234567890"],
+    ],
     ["escaped names and text", String.raw`{"\u0061":"x\"y\\"}`, ['name ["a"]', String.raw`string ["a"] x"y` + "\\"]],
-    ["text that ends in escapes", String.raw`["\\\"","\\",""]`, [String.raw`string [0] \"`, String.raw`string [1]` + " \\", "string [2] "]],
+    [
+      "text that ends in escapes",
+      String.raw`["\\\"","\\",""]`,
+      [String.raw`string [0] \"`, String.raw`string [1]` + " \\", "string [2] "],
+    ],
     ["structure inside text as text", '["{[,:]}"]', ["string [0] {[,:]}"]],
     ["a name that is repeated", '{"a":1,"a":2}', ['name ["a"]', 'number ["a"] 1', 'again ["a"]', 'number ["a"] 2']],
-    ["a name repeated in another spelling", String.raw`{"a":1,"\u0061":2}`, ['name ["a"]', 'number ["a"] 1', 'again ["a"]', 'number ["a"] 2']],
-    ["a name of two objects once in each", '[{"a":1},{"a":2}]', ['name [0,"a"]', 'number [0,"a"] 1', 'name [1,"a"]', 'number [1,"a"] 2']],
+    [
+      "a name repeated in another spelling",
+      String.raw`{"a":1,"\u0061":2}`,
+      ['name ["a"]', 'number ["a"] 1', 'again ["a"]', 'number ["a"] 2'],
+    ],
+    [
+      "a name of two objects once in each",
+      '[{"a":1},{"a":2}]',
+      ['name [0,"a"]', 'number [0,"a"] 1', 'name [1,"a"]', 'number [1,"a"] 2'],
+    ],
   ])("tells %s", (_, text, expected) => {
     expect(told(text)).toEqual(expected);
   });

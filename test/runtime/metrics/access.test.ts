@@ -34,7 +34,12 @@ describe("the class of a request (wire, Metrics)", () => {
     ["is the slowest of its metrics", quotasOf(), ["A", "C", "B"], "C 3"],
     ["is the metric's, with the limits of a quota for everyone", quotasOf(quota("B", 20, [])), ["B"], "B 20"],
     ["ignores a quota for everyone of another class", quotasOf(quota("B", 20, [])), ["A"], "A 1"],
-    ["is the client's, whatever the metrics are", quotasOf(quota("A", 10, [client({ clientId: "dash" })])), ["C"], "A 10"],
+    [
+      "is the client's, whatever the metrics are",
+      quotasOf(quota("A", 10, [client({ clientId: "dash" })])),
+      ["C"],
+      "A 10",
+    ],
     ["is the scope's where the client has none", quotasOf(quota("B", 10, [client({ scope: "team" })])), ["C"], "B 10"],
     [
       "is the client's before the scope's",

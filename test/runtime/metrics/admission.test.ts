@@ -3,7 +3,14 @@ import type { ClassLimits, MetricLimits, QuotaConfig, RuntimeConfig } from "../.
 import { Refusal } from "../../../runtime/errors/refusal.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
-import { healthyProbe, matrix, startScriptedStore, success, vector, type ScriptedStore } from "../stores/scripted-store.ts";
+import {
+  healthyProbe,
+  matrix,
+  startScriptedStore,
+  success,
+  vector,
+  type ScriptedStore,
+} from "../stores/scripted-store.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig } from "./oracle/universe.ts";
 
 /** What a doorkeeper lets through to the stores. */
@@ -20,7 +27,11 @@ interface Running {
 }
 
 /** A store of one series whose readings count, and a class A with these limits. */
-async function run(limits: Partial<ClassLimits>, options: Partial<MetricsApiOptions> = {}, perMetric: readonly MetricLimits[] = []): Promise<Running & { readonly reads: () => number }> {
+async function run(
+  limits: Partial<ClassLimits>,
+  options: Partial<MetricsApiOptions> = {},
+  perMetric: readonly MetricLimits[] = [],
+): Promise<Running & { readonly reads: () => number }> {
   let reads = 0;
   const store = await startScriptedStore(
     healthyProbe((response, request) => {
@@ -30,28 +41,54 @@ async function run(limits: Partial<ClassLimits>, options: Partial<MetricsApiOpti
     }),
   );
   const stores = [storeConfig({ name: "eu", region: "eu", url: store.url })];
-  const config = configOf(stores, [metricConfig("lag", stores, { source: { kind: "gauge", name: "lag", matchers: [] } })]);
+  const config = configOf(stores, [
+    metricConfig("lag", stores, { source: { kind: "gauge", name: "lag", matchers: [] } }),
+  ]);
   const { classDefaults } = config;
   const own = { ...classDefaults.A, ...limits };
-  const limited: RuntimeConfig = { ...config, classDefaults: { ...classDefaults, A: own }, quotas: perMetric.length === 0 ? [] : [quotaOf(own, perMetric)] };
+  const limited: RuntimeConfig = {
+    ...config,
+    classDefaults: { ...classDefaults, A: own },
+    quotas: perMetric.length === 0 ? [] : [quotaOf(own, perMetric)],
+  };
   const api = createMetricsApi({ config: limited, log: { warn: () => undefined }, now: () => nowMs, ...options });
-  closing.push(() => api.stop(), () => store.close());
+  closing.push(
+    () => api.stop(),
+    () => store.close(),
+  );
   return { api, store, reads: () => reads };
 }
 
 /** Of the whole class: it names no client. */
 function quotaOf(limits: ClassLimits, perMetric: readonly MetricLimits[]): QuotaConfig {
-  return { uid: "q", namespace: "metrics", name: "a", generation: 1, specDigest: "", class: "A", limits, perMetric, clients: [] };
+  return {
+    uid: "q",
+    namespace: "metrics",
+    name: "a",
+    generation: 1,
+    specDigest: "",
+    class: "A",
+    limits,
+    perMetric,
+    clients: [],
+  };
 }
 
-function ask({ api }: Running, from = "2026-01-01T11:00:00Z", coarser: readonly [string, string] = ["step", "1m"]): Promise<MetricsAnswer> {
+function ask(
+  { api }: Running,
+  from = "2026-01-01T11:00:00Z",
+  coarser: readonly [string, string] = ["step", "1m"],
+): Promise<MetricsAnswer> {
   const step = coarser[0] === "step" ? [] : [["step", "1m"] as const];
   const asked = parameters([["metric", "lag"], ["filter[tenant]", "brand-a"], ["from", from], ...step, coarser]);
   return api.query(asked, everyone, new AbortController().signal, { correlationId: "id", nowMs });
 }
 
 async function refusalOf(running: Promise<unknown>): Promise<Refusal> {
-  const reason: unknown = await running.then(() => new Error("it was answered"), (error: unknown) => error);
+  const reason: unknown = await running.then(
+    () => new Error("it was answered"),
+    (error: unknown) => error,
+  );
   if (reason instanceof Refusal) return reason;
   throw reason;
 }
@@ -74,23 +111,29 @@ describe("a caller who has spent what it may", () => {
     expect(running.reads()).toBe(0);
   });
 
-  test.each([0, 97, 150, 196])("is granted what was suggested when %i units were spent before, at once or when it says so", async (before) => {
-    let elapsedMs = 0;
-    const running = await run({ burstCostUnits: 200, costUnitsPerMinute: 60 }, { elapsed: () => elapsedMs });
-    const spent = `2026-01-01T${before === 0 ? "11:59" : "11:00"}:00Z`;
-    for (let cost = 0; cost + 120 <= before; cost += 120) await ask(running, spent);
-    for (let cost = before % 120; cost >= 2; cost -= 2) await ask(running, "2026-01-01T11:59:00Z");
-    const dear = "2026-01-01T08:00:00Z";
-    const refusal = await refusalOf(ask(running, dear));
-    const { step = "", downsample = "" } = refusal.suggestion ?? {};
-    expect(step).not.toBe("");
-    elapsedMs += (refusal.retryAfterSeconds ?? 0) * 1_000;
-    for (const pair of [["step", step], ["downsample", downsample]] as const) {
-      const cheap = await run({ burstCostUnits: 200, costUnitsPerMinute: 60 });
-      expect((await ask(cheap, dear, pair)).status).toBe(200);
-    }
-    expect((await ask(running, dear, ["step", step])).status).toBe(200);
-  });
+  test.each([0, 97, 150, 196])(
+    "is granted what was suggested when %i units were spent before, at once or when it says so",
+    async (before) => {
+      let elapsedMs = 0;
+      const running = await run({ burstCostUnits: 200, costUnitsPerMinute: 60 }, { elapsed: () => elapsedMs });
+      const spent = `2026-01-01T${before === 0 ? "11:59" : "11:00"}:00Z`;
+      for (let cost = 0; cost + 120 <= before; cost += 120) await ask(running, spent);
+      for (let cost = before % 120; cost >= 2; cost -= 2) await ask(running, "2026-01-01T11:59:00Z");
+      const dear = "2026-01-01T08:00:00Z";
+      const refusal = await refusalOf(ask(running, dear));
+      const { step = "", downsample = "" } = refusal.suggestion ?? {};
+      expect(step).not.toBe("");
+      elapsedMs += (refusal.retryAfterSeconds ?? 0) * 1_000;
+      for (const pair of [
+        ["step", step],
+        ["downsample", downsample],
+      ] as const) {
+        const cheap = await run({ burstCostUnits: 200, costUnitsPerMinute: 60 });
+        expect((await ask(cheap, dear, pair)).status).toBe(200);
+      }
+      expect((await ask(running, dear, ["step", step])).status).toBe(200);
+    },
+  );
 
   test("is told that nothing fits when one point is too much", async () => {
     const running = await run({ burstCostUnits: 1, costUnitsPerMinute: 1 });
@@ -103,16 +146,28 @@ describe("a caller who has spent what it may", () => {
     const running = await run({ maxConcurrent: 1, requestsPerSecond: 10, burst: 20 });
     const [, refusal] = await Promise.all([ask(running), refusalOf(ask(running))]);
     expect(refusal).toMatchObject({ code: "concurrency_exceeded", status: 429 });
-    expect(refusal.headers).toMatchObject({ "X-RateLimit-Limit": "20", "X-RateLimit-Remaining": expect.stringMatching(/^(?:19|20)$/u) as string });
+    expect(refusal.headers).toMatchObject({
+      "X-RateLimit-Limit": "20",
+      "X-RateLimit-Remaining": expect.stringMatching(/^(?:19|20)$/u) as string,
+    });
   });
 
   test("spends the requests of a metric with each item of a bulk, which are refused by themselves (Operational Metrics API §5.5)", async () => {
     const running = await run({}, {}, [{ metric: "lag", requestsPerSecond: 2 }]);
     const item = { metric: ["lag"], filter: { tenant: "brand-a" }, from: "2026-01-01T11:00:00Z", step: "1m" };
     const queries = Array.from({ length: 50 }, (_, index) => ({ id: `q-${index}`, ...item }));
-    const { status, results } = await running.api.bulk(Buffer.from(JSON.stringify({ queries })), everyone, new AbortController().signal, { correlationId: "id", nowMs });
+    const { status, results } = await running.api.bulk(
+      Buffer.from(JSON.stringify({ queries })),
+      everyone,
+      new AbortController().signal,
+      { correlationId: "id", nowMs },
+    );
     const ends = results.map((result) => ("answer" in result ? result.answer.status : result.refusal.code));
-    expect([status, ends.filter((end) => end === 200).length, ends.filter((end) => end === "rate_exceeded").length]).toEqual([200, 2, 48]);
+    expect([
+      status,
+      ends.filter((end) => end === 200).length,
+      ends.filter((end) => end === "rate_exceeded").length,
+    ]).toEqual([200, 2, 48]);
     expect(await refusalOf(ask(running))).toMatchObject({ code: "rate_exceeded" });
   });
 
@@ -125,8 +180,15 @@ describe("a caller who has spent what it may", () => {
       { id: "two", from: "2026-01-01T11:30:00Z", ...item },
     ];
     const body = Buffer.from(JSON.stringify({ queries }));
-    const { results, headers } = await running.api.bulk(body, everyone, new AbortController().signal, { correlationId: "id", nowMs });
-    expect(results.map((result) => ("answer" in result ? result.answer.status : result.refusal.code))).toEqual([200, "cost_exceeded", 200]);
+    const { results, headers } = await running.api.bulk(body, everyone, new AbortController().signal, {
+      correlationId: "id",
+      nowMs,
+    });
+    expect(results.map((result) => ("answer" in result ? result.answer.status : result.refusal.code))).toEqual([
+      200,
+      "cost_exceeded",
+      200,
+    ]);
     expect(headers).toMatchObject({ "X-RateLimit-Limit": "1", "X-RateLimit-Remaining": "0" });
   });
 });
@@ -135,11 +197,23 @@ describe("the estimate (Operational Metrics API §6)", () => {
   test("learns from what stores answered, and the answer says what it really cost", async () => {
     const running = await run({});
     const grouped = (): Promise<MetricsAnswer> => {
-      const asked = parameters([["metric", "lag"], ["filter[tenant]", "brand-a"], ["from", "2026-01-01T11:00:00Z"], ["step", "1m"], ["group_by", "service"]]);
+      const asked = parameters([
+        ["metric", "lag"],
+        ["filter[tenant]", "brand-a"],
+        ["from", "2026-01-01T11:00:00Z"],
+        ["step", "1m"],
+        ["group_by", "service"],
+      ]);
       return running.api.query(asked, everyone, new AbortController().signal, { correlationId: "id", nowMs });
     };
     const first = await grouped();
-    expect(first.headers).toMatchObject({ "X-Query-Cost-Estimate": String(50 * 2 * 60), "X-Query-Cost": String(2 * 60) });
-    expect((await grouped()).headers).toMatchObject({ "X-Query-Cost-Estimate": String(2 * 60), "X-Query-Cost": String(2 * 60) });
+    expect(first.headers).toMatchObject({
+      "X-Query-Cost-Estimate": String(50 * 2 * 60),
+      "X-Query-Cost": String(2 * 60),
+    });
+    expect((await grouped()).headers).toMatchObject({
+      "X-Query-Cost-Estimate": String(2 * 60),
+      "X-Query-Cost": String(2 * 60),
+    });
   });
 });

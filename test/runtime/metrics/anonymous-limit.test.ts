@@ -1,11 +1,27 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
-import { addressBlock, blockRate, createAnonymousLimit, togetherRate } from "../../../runtime/metrics/anonymous-limit.ts";
+import {
+  addressBlock,
+  blockRate,
+  createAnonymousLimit,
+  togetherRate,
+} from "../../../runtime/metrics/anonymous-limit.ts";
 
 /** How many of so many requests at once are let in. */
-function taken(limit: ReturnType<typeof createAnonymousLimit>, count: number, address: (index: number) => string | undefined): number {
-  const refusals = Array.from({ length: count }, (_, index) => refusalOf(() => limit.take(address(index)))).filter((refusal) => refusal !== undefined);
-  expect(refusals.every(({ status, code, retryAfterSeconds }) => status === 429 && code === "too_many_requests" && retryAfterSeconds === 1)).toBe(true);
+function taken(
+  limit: ReturnType<typeof createAnonymousLimit>,
+  count: number,
+  address: (index: number) => string | undefined,
+): number {
+  const refusals = Array.from({ length: count }, (_, index) => refusalOf(() => limit.take(address(index)))).filter(
+    (refusal) => refusal !== undefined,
+  );
+  expect(
+    refusals.every(
+      ({ status, code, retryAfterSeconds }) =>
+        status === 429 && code === "too_many_requests" && retryAfterSeconds === 1,
+    ),
+  ).toBe(true);
   return count - refusals.length;
 }
 
@@ -35,7 +51,13 @@ describe("requests without a token", () => {
   });
 
   test("of callers that nobody knows where are one network", () => {
-    expect(taken(createAnonymousLimit(() => 0), 100, () => undefined)).toBe(blockRate.burst);
+    expect(
+      taken(
+        createAnonymousLimit(() => 0),
+        100,
+        () => undefined,
+      ),
+    ).toBe(blockRate.burst);
   });
 
   test.each([

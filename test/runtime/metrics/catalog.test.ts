@@ -56,14 +56,23 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
         labels: ["region", "tenant", "environment", "service"],
         min_step: "1m",
         max_group_by: 4,
-        semantics: { avg: expect.any(Object) as object, sum: expect.any(Object) as object, min: expect.any(Object) as object, max: expect.any(Object) as object },
+        semantics: {
+          avg: expect.any(Object) as object,
+          sum: expect.any(Object) as object,
+          min: expect.any(Object) as object,
+          max: expect.any(Object) as object,
+        },
         slo: [{ name: "login", objective: 0.999 }],
         state: "Active",
         compliance_scope: { regions: ["eu"] },
         schema_version: "2026-01-01",
       },
     ]);
-    expect(meta).toEqual({ correlation_id: expect.stringMatching(/^[\w-]{22}$/u) as string, schema_version: "2026-01-01", total: 1 });
+    expect(meta).toEqual({
+      correlation_id: expect.stringMatching(/^[\w-]{22}$/u) as string,
+      schema_version: "2026-01-01",
+      total: 1,
+    });
   });
 
   test("says of a deprecated metric until when, and what replaces it", () => {
@@ -88,13 +97,27 @@ describe("the catalog (Operational Metrics API §2.5 and §4.4)", () => {
   });
 
   test("is narrowed by id and category", () => {
-    expect(ids(ask([["metric", "cpu_util"], ["metric", "nothing"]]))).toEqual(["cpu_util"]);
+    expect(
+      ids(
+        ask([
+          ["metric", "cpu_util"],
+          ["metric", "nothing"],
+        ]),
+      ),
+    ).toEqual(["cpu_util"]);
     expect(ids(ask([["category", "slo"]]))).toEqual(["auth_success_rate"]);
   });
 
   test("is narrowed to the metrics that have all of some labels", () => {
     expect(ids(ask([["label", "service"]]))).toEqual(["auth_success_rate", "cpu_util", "old_rate"]);
-    expect(ids(ask([["label", "service"], ["label", "psp"]]))).toEqual([]);
+    expect(
+      ids(
+        ask([
+          ["label", "service"],
+          ["label", "psp"],
+        ]),
+      ),
+    ).toEqual([]);
   });
 
   test("leaves a metric out from its sunset on", () => {

@@ -22,27 +22,36 @@ function stores() {
   return { sent, set };
 }
 
-const ask = (set: StoreSet, key = "eu"): Promise<unknown> => set.get(key).client.single("q", 0, { signal: new AbortController().signal, tenant: undefined, bytes: createByteBudget() });
+const ask = (set: StoreSet, key = "eu"): Promise<unknown> =>
+  set
+    .get(key)
+    .client.single("q", 0, { signal: new AbortController().signal, tenant: undefined, bytes: createByteBudget() });
 
 describe("the requests of a class to one store", () => {
-  test.each(["B", "C"] as const)("of class %s are bounded over all of its queries, and the others wait their turn", async (name) => {
-    const { sent, set } = stores();
-    const lanes = createClassLanes();
-    const asked = Array.from({ length: 20 }, () => ask(lanes.of(name, set)));
-    await settle();
-    expect(sent).toHaveLength(laneWidths[name]);
-    for (let turn = 0; turn < 20; turn += 1) {
-      sent[turn]?.answer();
+  test.each(["B", "C"] as const)(
+    "of class %s are bounded over all of its queries, and the others wait their turn",
+    async (name) => {
+      const { sent, set } = stores();
+      const lanes = createClassLanes();
+      const asked = Array.from({ length: 20 }, () => ask(lanes.of(name, set)));
       await settle();
-      expect(sent).toHaveLength(Math.min(20, laneWidths[name] + turn + 1));
-    }
-    await Promise.all(asked);
-  });
+      expect(sent).toHaveLength(laneWidths[name]);
+      for (let turn = 0; turn < 20; turn += 1) {
+        sent[turn]?.answer();
+        await settle();
+        expect(sent).toHaveLength(Math.min(20, laneWidths[name] + turn + 1));
+      }
+      await Promise.all(asked);
+    },
+  );
 
   test("leave connections to real time, which never waits, and to other stores", async () => {
     const { sent, set } = stores();
     const lanes = createClassLanes();
-    const asked = [...Array.from({ length: 20 }, () => ask(lanes.of("C", set))), ...Array.from({ length: 20 }, () => ask(lanes.of("B", set)))];
+    const asked = [
+      ...Array.from({ length: 20 }, () => ask(lanes.of("C", set))),
+      ...Array.from({ length: 20 }, () => ask(lanes.of("B", set))),
+    ];
     await settle();
     expect(sent.length).toBeLessThan(16);
     asked.push(...Array.from({ length: 20 }, () => ask(lanes.of("A", set))), ask(lanes.of("C", set), "latam"));

@@ -30,7 +30,9 @@ function steady(name: string, labels: Labels, value: (index: number) => number, 
 }
 
 const inEurope: readonly GeneratedSeries[] = [
-  ...["a", "b", "c", "d", "e", "f", "g"].map((service, index) => steady("lag", { tenant: "brand-a", env: "prod", service }, () => index)),
+  ...["a", "b", "c", "d", "e", "f", "g"].map((service, index) =>
+    steady("lag", { tenant: "brand-a", env: "prod", service }, () => index),
+  ),
   steady("lag", { tenant: "brand-b", env: "prod", service: "secret" }, () => 4_711),
   steady("lag", { tenant: "brand-a", env: "staging", service: "a" }, () => 1_000),
   steady("lag", { env: "prod", service: "no tenant" }, () => 8_888),
@@ -58,7 +60,11 @@ beforeAll(async () => {
     storeConfig({ name: "latam", region: "latam", url: latam.url }),
     storeConfig({ name: "infra", region: "eu", url: eu.url }, { tenancy: "Platform", environment: "prod" }),
   ];
-  api = createMetricsApi({ config: configOf(stores, metricsOf(stores)), log: { warn: () => undefined }, deadlineMs: 20_000 });
+  api = createMetricsApi({
+    config: configOf(stores, metricsOf(stores)),
+    log: { warn: () => undefined },
+    deadlineMs: 20_000,
+  });
 });
 afterAll(async () => {
   await api?.stop();
@@ -67,7 +73,8 @@ afterAll(async () => {
 
 function metricsOf(all: readonly StoreConfig[]): readonly MetricConfig[] {
   const named = (name: string) => ({ name, matchers: [] });
-  const stores = (...names: readonly string[]): readonly StoreConfig[] => all.filter(({ name }) => names.includes(name));
+  const stores = (...names: readonly string[]): readonly StoreConfig[] =>
+    all.filter(({ name }) => names.includes(name));
   const deposits = { labels: ["psp"], aggregations: ["sum", "avg"], defaultAggregation: "sum" } as const;
   return [
     metricConfig("lag", stores("eu"), { source: { kind: "gauge", ...named("lag") } }),
@@ -77,8 +84,14 @@ function metricsOf(all: readonly StoreConfig[]): readonly MetricConfig[] {
       intervalSeconds: { eu: 15, latam: 30 },
       minStepSeconds: 120,
     }),
-    metricConfig("deposits", stores("eu"), { source: { kind: "counter", increase: "Extrapolated", ...named("deposits_total") }, ...deposits }),
-    metricConfig("deposits_anchored", stores("eu"), { source: { kind: "counter", increase: "Anchored", ...named("deposits_total") }, ...deposits }),
+    metricConfig("deposits", stores("eu"), {
+      source: { kind: "counter", increase: "Extrapolated", ...named("deposits_total") },
+      ...deposits,
+    }),
+    metricConfig("deposits_anchored", stores("eu"), {
+      source: { kind: "counter", increase: "Anchored", ...named("deposits_total") },
+      ...deposits,
+    }),
     metricConfig("cpu_util", stores("infra"), {
       source: { kind: "gauge", ...named("cpu") },
       labels: ["region", "tenant", "environment", "component"],
@@ -90,7 +103,11 @@ const brandA: Caller = { ...everyone, tenants: ["brand-a"] };
 type Pairs = readonly (readonly [string, string])[];
 const context = { correlationId: "id-1", nowMs };
 const never = (): AbortSignal => new AbortController().signal;
-const window: Pairs = [["from", "2026-01-01T00:30:00Z"], ["to", "2026-01-01T00:40:00Z"], ["step", "10m"]];
+const window: Pairs = [
+  ["from", "2026-01-01T00:30:00Z"],
+  ["to", "2026-01-01T00:40:00Z"],
+  ["step", "10m"],
+];
 
 interface Item {
   readonly metric: string;
@@ -103,7 +120,8 @@ interface Body {
   readonly meta: Readonly<Record<string, unknown>> & { readonly snapshot: string };
 }
 
-const ask = (pairs: Pairs, caller = brandA): Promise<MetricsAnswer> => api.query(parameters([...window, ...pairs]), caller, never(), context);
+const ask = (pairs: Pairs, caller = brandA): Promise<MetricsAnswer> =>
+  api.query(parameters([...window, ...pairs]), caller, never(), context);
 const bodyOf = ({ body }: MetricsAnswer): Body => body as Body;
 const dataOf = async (pairs: Pairs, caller = brandA): Promise<readonly Item[]> => bodyOf(await ask(pairs, caller)).data;
 /** Series in short: labels and the one value. */
@@ -112,7 +130,12 @@ const valuesOf = async (pairs: Pairs, caller = brandA): Promise<readonly (readon
 
 describe("an answer", () => {
   test("has the body and the headers that the wire decisions say", async () => {
-    const { status, headers, body } = await ask([["metric", "lag"], ["filter[service]", "b"], ["filter[environment]", "prod"], ["group_by", "service"]]);
+    const { status, headers, body } = await ask([
+      ["metric", "lag"],
+      ["filter[service]", "b"],
+      ["filter[environment]", "prod"],
+      ["group_by", "service"],
+    ]);
     expect(status).toBe(200);
     expect(body).toEqual({
       data: [{ metric: "lag", labels: { service: "b" }, points: [["2026-01-01T00:40:00.000Z", 1]] }],
@@ -154,28 +177,55 @@ describe("an answer", () => {
   });
 
   test("echoes what it raised and aligned (Operational Metrics API §4.7.5)", async () => {
-    const long = parameters([["metric", "lag"], ["from", "2025-12-25T00:00:01Z"], ["to", "2026-01-01T01:00:01Z"], ["step", "1m"]]);
+    const long = parameters([
+      ["metric", "lag"],
+      ["from", "2025-12-25T00:00:01Z"],
+      ["to", "2026-01-01T01:00:01Z"],
+      ["step", "1m"],
+    ]);
     const { headers, body } = await api.query(long, brandA, never(), context);
-    expect((body as Body).meta).toMatchObject({ from: "2025-12-25T00:00:00.000Z", to: "2026-01-01T01:00:00.000Z", step: "1h", downsample: "1h" });
+    expect((body as Body).meta).toMatchObject({
+      from: "2025-12-25T00:00:00.000Z",
+      to: "2026-01-01T01:00:00.000Z",
+      step: "1h",
+      downsample: "1h",
+    });
     expect(headers["X-Downsample"]).toBe("1h");
   });
 
   test("to several metrics has them by id, each with its own aggregation", async () => {
-    const body = bodyOf(await ask([["metric", "lag"], ["metric", "deposits"]]));
+    const body = bodyOf(
+      await ask([
+        ["metric", "lag"],
+        ["metric", "deposits"],
+      ]),
+    );
     expect(body.data.map(({ metric }) => metric)).toEqual(["deposits", "lag"]);
     expect(body.meta).toMatchObject({ agg: "mixed", aggregations: { deposits: "sum", lag: "avg" } });
   });
 
   test("without group_by is one series per metric, with no data none", async () => {
-    expect(await valuesOf([["metric", "lag"], ["filter[environment]", "prod"]])).toEqual([[{}, 3]]);
-    expect(await dataOf([["metric", "lag"], ["filter[service]", "nobody"]])).toEqual([]);
+    expect(
+      await valuesOf([
+        ["metric", "lag"],
+        ["filter[environment]", "prod"],
+      ]),
+    ).toEqual([[{}, 3]]);
+    expect(
+      await dataOf([
+        ["metric", "lag"],
+        ["filter[service]", "nobody"],
+      ]),
+    ).toEqual([]);
   });
 });
 
 describe("tenants (Operational Metrics API §1 and §5.7)", () => {
   test("never see each other, nor what belongs to none", async () => {
     const services = async (caller: Caller, more: Pairs = []): Promise<readonly (string | undefined)[]> =>
-      (await dataOf([["metric", "lag"], ["group_by", "service"], ...more], caller)).map(({ labels }) => labels["service"]);
+      (await dataOf([["metric", "lag"], ["group_by", "service"], ...more], caller)).map(
+        ({ labels }) => labels["service"],
+      );
     expect(await services({ ...everyone, tenants: ["brand-b"] })).toEqual(["secret"]);
     expect(await services(brandA)).toEqual(["a", "b", "c", "d", "e", "f", "g"]);
     expect(await services(everyone, [["filter[tenant]", "brand-a"]])).not.toContain("secret");
@@ -189,7 +239,11 @@ describe("tenants (Operational Metrics API §1 and §5.7)", () => {
     const increases: Readonly<Record<string, number>> = { acme: 40, [hostilePsp]: 80 };
     await fc.assert(
       fc.asyncProperty(value, async (psp) => {
-        const found = await valuesOf([["metric", "deposits"], ["filter[psp]", psp], ["group_by", "psp"]]);
+        const found = await valuesOf([
+          ["metric", "deposits"],
+          ["filter[psp]", psp],
+          ["group_by", "psp"],
+        ]);
         const wanted = increases[psp];
         expect(found).toEqual(wanted === undefined ? [] : [[{ psp }, wanted]]);
       }),
@@ -198,24 +252,38 @@ describe("tenants (Operational Metrics API §1 and §5.7)", () => {
   });
 
   test("have no part in a platform's series, which every tenant may read", async () => {
-    expect(await valuesOf([["metric", "cpu_util"], ["group_by", "tenant,environment,region"]])).toEqual([
-      [{ environment: "prod", region: "eu" }, 0.5],
-    ]);
+    expect(
+      await valuesOf([
+        ["metric", "cpu_util"],
+        ["group_by", "tenant,environment,region"],
+      ]),
+    ).toEqual([[{ environment: "prod", region: "eu" }, 0.5]]);
   });
 });
 
 describe("environments", () => {
   test("are narrowed by the token under the store's own label name", async () => {
     const caller = { ...brandA, environments: ["staging", "dev"] };
-    expect(await valuesOf([["metric", "lag"], ["group_by", "environment,service"]], caller)).toEqual([
-      [{ environment: "staging", service: "a" }, 1_000],
-    ]);
+    expect(
+      await valuesOf(
+        [
+          ["metric", "lag"],
+          ["group_by", "environment,service"],
+        ],
+        caller,
+      ),
+    ).toEqual([[{ environment: "staging", service: "a" }, 1_000]]);
   });
 });
 
 describe("regions", () => {
   test("are those of the stores, whatever a series says", async () => {
-    expect(await valuesOf([["metric", "temperature"], ["group_by", "region"]])).toEqual([
+    expect(
+      await valuesOf([
+        ["metric", "temperature"],
+        ["group_by", "region"],
+      ]),
+    ).toEqual([
       [{ region: "eu" }, 10],
       [{ region: "latam" }, 20],
     ]);
@@ -227,32 +295,57 @@ describe("regions", () => {
 
   test("are merged by minimum, maximum and sum", async () => {
     const over = async (agg: string): Promise<unknown> =>
-      (await valuesOf([["metric", "lag_everywhere"], ["agg", agg], ["filter[environment]", "prod"]]))[0]?.[1];
+      (
+        await valuesOf([
+          ["metric", "lag_everywhere"],
+          ["agg", agg],
+          ["filter[environment]", "prod"],
+        ])
+      )[0]?.[1];
     expect([await over("min"), await over("max"), await over("sum")]).toEqual([0, 100, 121]);
   });
 });
 
 describe("pages", () => {
-  const lag: Pairs = [["metric", "lag"], ["group_by", "service"], ["filter[environment]", "prod"], ["limit", "3"]];
-  const page = async (number: number, more: Pairs = []): Promise<Body> => bodyOf(await ask([...lag, ["page", String(number)], ...more]));
+  const lag: Pairs = [
+    ["metric", "lag"],
+    ["group_by", "service"],
+    ["filter[environment]", "prod"],
+    ["limit", "3"],
+  ];
+  const page = async (number: number, more: Pairs = []): Promise<Body> =>
+    bodyOf(await ask([...lag, ["page", String(number)], ...more]));
 
   test("are cut from one stable order, and the last one says so", async () => {
     const pages = [await page(1), await page(2), await page(3), await page(4)];
-    expect(pages.map(({ data }) => data.map(({ labels }) => labels["service"]).join(""))).toEqual(["abc", "def", "g", ""]);
+    expect(pages.map(({ data }) => data.map(({ labels }) => labels["service"]).join(""))).toEqual([
+      "abc",
+      "def",
+      "g",
+      "",
+    ]);
     expect(pages.map(({ meta }) => meta["has_more"])).toEqual([true, true, false, false]);
   });
 
   test("carry the name of their data; another name is refused with 409 (Operational Metrics API §7)", async () => {
     const { meta } = await page(1);
     expect((await page(2, [["snapshot", meta.snapshot]])).meta.snapshot).toBe(meta.snapshot);
-    const changed = page(2, [["snapshot", meta.snapshot], ["filter[service]", "a"]]);
+    const changed = page(2, [
+      ["snapshot", meta.snapshot],
+      ["filter[service]", "a"],
+    ]);
     await expect(changed).rejects.toMatchObject({ status: 409, code: "snapshot_gone" });
   });
 });
 
 describe("an instant (Operational Metrics API §2.1 and §4.3)", () => {
   test("is the value of the point at or before its time", async () => {
-    const pairs = parameters([["metric", "deposits"], ["filter[psp]", "acme"], ["group_by", "psp"], ["ts", "2026-01-01T00:30:30Z"]]);
+    const pairs = parameters([
+      ["metric", "deposits"],
+      ["filter[psp]", "acme"],
+      ["group_by", "psp"],
+      ["ts", "2026-01-01T00:30:30Z"],
+    ]);
     const { status, body, headers } = await api.instant(pairs, brandA, never(), context);
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -289,7 +382,14 @@ describe("a store without anchored ranges (design §5 rule 6)", () => {
       code: "store_failed",
       message: "no store answered: eu (unsupported)",
     });
-    expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }, { name: "infra", state: "ok" }, { name: "latam", state: "ok" }] });
+    expect(api.health().body).toMatchObject({
+      status: "degraded",
+      stores: [
+        { name: "eu", state: "unsupported" },
+        { name: "infra", state: "ok" },
+        { name: "latam", state: "ok" },
+      ],
+    });
   });
 });
 
@@ -301,16 +401,24 @@ describe("exemplars (Operational Metrics API §2.4)", () => {
   beforeAll(async () => {
     let total = 0;
     const line = (tenant: string, id: string): string =>
-      `paid_total{tenant="${tenant}",service="web"} ${total} # {trace_id="${id}",user="someone"} ${total} ${Date.now() / 1_000}\n`;
+      `paid_total{tenant="${tenant}",service="web"} ${total} # {trace_id="${id}",user="someone"} ${total} ` +
+      `${Date.now() / 1_000}\n`;
     target = await listenOnLoopback(
       createServer((_, response) => {
         total += 1;
-        const text = `# TYPE paid counter\n${line("brand-a", trace)}${line("brand-b", "b".repeat(32))}${line("brand-c", "not a trace id")}# EOF\n`;
-        response.writeHead(200, { "content-type": "application/openmetrics-text; version=1.0.0; charset=utf-8" }).end(text);
+        const text =
+          "# TYPE paid " +
+          `counter\n${line("brand-a", trace)}${line("brand-b", "b".repeat(32))}${line("brand-c", "not a trace id")}# ` +
+          "EOF\n";
+        response
+          .writeHead(200, { "content-type": "application/openmetrics-text; version=1.0.0; charset=utf-8" })
+          .end(text);
       }),
     );
     scraping = await startPrometheus({
-      config: `scrape_configs:\n- job_name: target\n  scrape_interval: 1s\n  static_configs: [{targets: ["127.0.0.1:${target.port}"]}]\n`,
+      config:
+        "scrape_configs:\n- job_name: target\n  scrape_interval: 1s\n  static_configs: [{targets: " +
+        `["127.0.0.1:${target.port}"]}]\n`,
       flags: ["--enable-feature=exemplar-storage"],
     });
     const stores = [storeConfig({ name: "eu", region: "eu", url: scraping.url })];
@@ -328,12 +436,21 @@ describe("exemplars (Operational Metrics API §2.4)", () => {
   });
 
   interface WithExemplars {
-  readonly meta?: { readonly exemplars_hidden?: number };
-    readonly data: readonly { readonly exemplars?: readonly { readonly trace_id: string }[]; readonly exemplar?: object }[];
+    readonly meta?: { readonly exemplars_hidden?: number };
+    readonly data: readonly {
+      readonly exemplars?: readonly { readonly trace_id: string }[];
+      readonly exemplar?: object;
+    }[];
   }
   const query = async (tenant: string, exemplars: string): Promise<WithExemplars> => {
     const from = new Date(Date.now() - 120_000).toISOString();
-    const pairs = parameters([["metric", "paid"], ["filter[tenant]", tenant], ["group_by", "service"], ["from", from], ["exemplars", exemplars]]);
+    const pairs = parameters([
+      ["metric", "paid"],
+      ["filter[tenant]", tenant],
+      ["group_by", "service"],
+      ["from", from],
+      ["exemplars", exemplars],
+    ]);
     const answer = await own.query(pairs, everyone, never(), { correlationId: "id-1", nowMs: Date.now() });
     return answer.body as WithExemplars;
   };
@@ -364,7 +481,11 @@ describe("exemplars (Operational Metrics API §2.4)", () => {
 
   test("come one to a value with an instant", async () => {
     await scraped();
-    const pairs = parameters([["metric", "paid"], ["filter[tenant]", "brand-a"], ["exemplars", "true"]]);
+    const pairs = parameters([
+      ["metric", "paid"],
+      ["filter[tenant]", "brand-a"],
+      ["exemplars", "true"],
+    ]);
     const instant = async (): Promise<WithExemplars> =>
       (await own.instant(pairs, everyone, never(), { correlationId: "id-1", nowMs: Date.now() })).body as WithExemplars;
     const whole = await waitFor(async () => [await instant()].find(({ data }) => data[0]?.exemplar !== undefined), {

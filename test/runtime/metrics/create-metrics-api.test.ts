@@ -7,7 +7,17 @@ import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics
 import { Registry } from "prom-client";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
 import { waitFor } from "../../support/wait.ts";
-import { healthyProbe, json, matrix, startScriptedStore, success, vector, type ScriptedStore, type StoreReply, type StoreRequest } from "../stores/scripted-store.ts";
+import {
+  healthyProbe,
+  json,
+  matrix,
+  startScriptedStore,
+  success,
+  vector,
+  type ScriptedStore,
+  type StoreReply,
+  type StoreRequest,
+} from "../stores/scripted-store.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig } from "./oracle/universe.ts";
 
 /** Stores that fail in ways in which no real one can be made to: what the API makes of them. */
@@ -87,11 +97,16 @@ const overloaded = json(422, { status: "error", errorType: "execution", error: "
 
 interface Body {
   readonly data: readonly { readonly points: readonly unknown[] }[];
-  readonly meta: { readonly partial: boolean; readonly regions: readonly { readonly region: string; readonly state: string }[] };
+  readonly meta: {
+    readonly partial: boolean;
+    readonly regions: readonly { readonly region: string; readonly state: string }[];
+  };
 }
 const bodyOf = ({ body }: MetricsAnswer): Body => body as Body;
 const statesOf = (answer: MetricsAnswer): string =>
-  bodyOf(answer).meta.regions.map(({ region, state }) => `${region}=${state}`).join(" ");
+  bodyOf(answer)
+    .meta.regions.map(({ region, state }) => `${region}=${state}`)
+    .join(" ");
 
 describe("a store that fails (Operational Metrics API §7)", () => {
   const rows: readonly (readonly [sentence: string, behaviour: StoreReply, state: string])[] = [
@@ -102,13 +117,21 @@ describe("a store that fails (Operational Metrics API §7)", () => {
   ];
   test.each(rows)("and %s leaves a partial answer of the others", async (_sentence, behaviour, state) => {
     // Only silence has to be waited for; a busy machine may take long for everything else.
-    const running = await run({ eu: answering(5), latam: behaviour }, gauge, { deadlineMs: state === "late" ? deadlineMs : 10 * deadlineMs });
+    const running = await run({ eu: answering(5), latam: behaviour }, gauge, {
+      deadlineMs: state === "late" ? deadlineMs : 10 * deadlineMs,
+    });
     const answer = await ask(running);
-    expect([answer.status, answer.headers["X-Partial"], statesOf(answer)]).toEqual([206, "true", `eu=ok latam=${state}`]);
+    expect([answer.status, answer.headers["X-Partial"], statesOf(answer)]).toEqual([
+      206,
+      "true",
+      `eu=ok latam=${state}`,
+    ]);
     expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 1]] }]);
     expect(bodyOf(answer).meta.partial).toBe(true);
     expect(answer.headers["X-Query-Shards"]).toBe("asked=2, answered=1");
-    expect(running.warnings).toMatchObject([{ store: "metrics/generated/latam", region: "latam", metric: "lag", correlationId: "id-1" }]);
+    expect(running.warnings).toMatchObject([
+      { store: "metrics/generated/latam", region: "latam", metric: "lag", correlationId: "id-1" },
+    ]);
   });
 
   test("in a region with others makes the region partial", async () => {
@@ -158,7 +181,10 @@ describe("when no store answers (Operational Metrics API §7)", () => {
     const refusal = await refusalOf(ask(running));
     expect([refusal.status, refusal.code, refusal.suggestion?.step]).toEqual([504, "store_timeout", "2m"]);
     expect(performance.now() - startMs).toBeLessThan(deadlineMs * 2);
-    await waitFor(() => running.stores.every((store) => store.abandoned() > 0), { timeoutMs: 2_000, what: "the requests to be cancelled" });
+    await waitFor(() => running.stores.every((store) => store.abandoned() > 0), {
+      timeoutMs: 2_000,
+      what: "the requests to be cancelled",
+    });
   });
 
   test("and none knows what the metric needs, the region is unsupported", async () => {
@@ -167,7 +193,10 @@ describe("when no store answers (Operational Metrics API §7)", () => {
     const source = { kind: "counter", increase: "Anchored", name: "paid_total", matchers: [] } as const;
     const runtimeConfig = configOf([config], [metricConfig("lag", [config], { source })]);
     const api = createMetricsApi({ config: runtimeConfig, log: { warn: () => undefined } });
-    closing.push(() => api.stop(), () => unflagged.close());
+    closing.push(
+      () => api.stop(),
+      () => unflagged.close(),
+    );
     const refusal = await refusalOf(ask({ api, config: runtimeConfig, stores: [unflagged], warnings: [] }));
     expect([refusal.code, refusal.message]).toEqual(["store_failed", "no store answered: eu (unsupported)"]);
     expect(api.health().body).toMatchObject({ status: "degraded", stores: [{ name: "eu", state: "unsupported" }] });
@@ -181,10 +210,16 @@ describe("a caller who leaves", () => {
     const asking = ask(running, [], controller.signal);
     asking.catch(() => undefined);
     // The probe's four requests, a newest sample and two statistics.
-    await waitFor(() => running.stores.every(({ requests }) => requests.length === 7), { timeoutMs: 2_000, what: "the stores to be asked" });
+    await waitFor(() => running.stores.every(({ requests }) => requests.length === 7), {
+      timeoutMs: 2_000,
+      what: "the stores to be asked",
+    });
     controller.abort(new Error("the caller left"));
     await expect(asking).rejects.toThrow("the caller left");
-    await waitFor(() => running.stores.every((store) => store.abandoned() === 3), { timeoutMs: 2_000, what: "the requests to be cancelled" });
+    await waitFor(() => running.stores.every((store) => store.abandoned() === 3), {
+      timeoutMs: 2_000,
+      what: "the requests to be cancelled",
+    });
   });
 });
 
@@ -213,14 +248,20 @@ describe("X-Data-Freshness (Operational Metrics API §6)", () => {
     const running = await run({ eu: empty });
     expect((await ask(running)).headers).not.toHaveProperty("X-Data-Freshness");
     const item = { id: "one", metric: "lag", filter: { tenant: "brand-a" }, from: "2026-01-01T11:55:00Z", step: "1m" };
-    const bulk = await running.api.bulk(Buffer.from(JSON.stringify({ queries: [item] })), everyone, never(), { correlationId: "id-1", nowMs });
+    const bulk = await running.api.bulk(Buffer.from(JSON.stringify({ queries: [item] })), everyone, never(), {
+      correlationId: "id-1",
+      nowMs,
+    });
     expect([bulk.status, bulk.headers["X-Data-Freshness"]]).toEqual([200, undefined]);
   });
 });
 
 describe("a result", () => {
   test("of too many series is refused with what to ask instead", async () => {
-    const result = Array.from({ length: 5_001 }, (_, index) => ({ metric: { service: `s${index}` }, values: [[nowSeconds, "1"]] }));
+    const result = Array.from({ length: 5_001 }, (_, index) => ({
+      metric: { service: `s${index}` },
+      values: [[nowSeconds, "1"]],
+    }));
     const many: StoreReply = (response, request) =>
       (isInstant(request) ? answering(1) : success({ resultType: "matrix", result }))(response, request);
     const refusal = await refusalOf(ask(await run({ eu: many }), [["group_by", "service"]]));
@@ -228,10 +269,12 @@ describe("a result", () => {
   });
 
   test("of buckets that two stores do not share is refused with one region to ask", async () => {
-    const buckets = (bound: string): StoreReply => (response, request) => {
-      const result = [bound, "+Inf"].map((le) => ({ metric: { le }, values: [[nowSeconds, "1"]] }));
-      (isInstant(request) ? answering(1) : success({ resultType: "matrix", result }))(response, request);
-    };
+    const buckets =
+      (bound: string): StoreReply =>
+      (response, request) => {
+        const result = [bound, "+Inf"].map((le) => ({ metric: { le }, values: [[nowSeconds, "1"]] }));
+        (isInstant(request) ? answering(1) : success({ resultType: "matrix", result }))(response, request);
+      };
     const histogram = {
       source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] },
       aggregations: ["p95"],
@@ -239,46 +282,94 @@ describe("a result", () => {
     } as const;
     const running = await run({ eu: buckets("1"), latam: buckets("2") }, histogram);
     const refusal = await refusalOf(ask(running));
-    expect([refusal.status, refusal.code, refusal.errors[0]?.field]).toEqual([400, "incompatible_buckets", "filter[region]"]);
-    expect(refusal.message).toBe("the histograms of lag share too few bounds over these stores; ask one region with filter[region]");
+    expect([refusal.status, refusal.code, refusal.errors[0]?.field]).toEqual([
+      400,
+      "incompatible_buckets",
+      "filter[region]",
+    ]);
+    expect(refusal.message).toBe(
+      "the histograms of lag share too few bounds over these stores; ask one region with filter[region]",
+    );
     expect((await ask(running, [["filter[region]", "eu"]])).status).toBe(200);
   });
 
   test("of buckets that two stores do not share fails alone among several metrics (Operational Metrics API §4.7.4)", async () => {
-    const buckets = (bound: string): StoreReply => (response, request) => {
-      const isHistogram = request.form.get("query")?.includes("ms_bucket") === true;
-      const labels: readonly object[] = isHistogram ? [bound, "+Inf"].map((le) => ({ le })) : [{}];
-      (isInstant(request) ? answering(1) : success({ resultType: "matrix", result: labels.map((metric) => ({ metric, values: [[nowSeconds, "1"]] })) }))(response, request);
-    };
+    const buckets =
+      (bound: string): StoreReply =>
+      (response, request) => {
+        const isHistogram = request.form.get("query")?.includes("ms_bucket") === true;
+        const labels: readonly object[] = isHistogram ? [bound, "+Inf"].map((le) => ({ le })) : [{}];
+        (isInstant(request)
+          ? answering(1)
+          : success({
+              resultType: "matrix",
+              result: labels.map((metric) => ({ metric, values: [[nowSeconds, "1"]] })),
+            }))(response, request);
+      };
     const stores = await Promise.all(["1", "2"].map((bound) => startScriptedStore(healthyProbe(buckets(bound)))));
-    const configs = stores.map(({ url }, index) => storeConfig({ name: `s${index}`, region: ["eu", "latam"][index] ?? "", url }));
+    const configs = stores.map(({ url }, index) =>
+      storeConfig({ name: `s${index}`, region: ["eu", "latam"][index] ?? "", url }),
+    );
     const both = { complianceScope: { regions: ["eu", "latam"] } };
     const config = configOf(configs, [
-      metricConfig("lag", configs, { ...gauge, ...both, aggregations: ["p95"], defaultAggregation: "p95", source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] } }),
+      metricConfig("lag", configs, {
+        ...gauge,
+        ...both,
+        aggregations: ["p95"],
+        defaultAggregation: "p95",
+        source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] },
+      }),
       metricConfig("load", configs, { source: { kind: "gauge", name: "load", matchers: [] }, ...both }),
     ]);
     const api = createMetricsApi({ config, log: { warn: () => undefined } });
     closing.push(() => api.stop(), ...stores.map((store) => () => store.close()));
     const { status, body, json: bytes } = await ask({ api, config, stores, warnings: [] }, [["metric", "load"]]);
-    expect([status, JSON.parse(Buffer.from((await bytes?.()) ?? []).toString())]).toEqual([200, JSON.parse(JSON.stringify(body))]);
-    expect(body).toMatchObject({ data: [{ metric: "load" }], errors: [{ metric: "lag", status: 400, code: "incompatible_buckets" }], meta: { partial: false } });
+    expect([status, JSON.parse(Buffer.from((await bytes?.()) ?? []).toString())]).toEqual([
+      200,
+      JSON.parse(JSON.stringify(body)),
+    ]);
+    expect(body).toMatchObject({
+      data: [{ metric: "load" }],
+      errors: [{ metric: "lag", status: 400, code: "incompatible_buckets" }],
+      meta: { partial: false },
+    });
   });
 
   test("of a store that cannot take a query tells whoever may explain what the store said, and nobody else", async () => {
     const running = await run({ eu: overloaded });
     const explainer = { ...everyone, scopes: [...everyone.scopes, "metrics:explain"] };
-    const told = await refusalOf(running.api.query(parameters([...lastFiveMinutes]), explainer, never(), { correlationId: "id-1", nowMs }));
+    const told = await refusalOf(
+      running.api.query(parameters([...lastFiveMinutes]), explainer, never(), { correlationId: "id-1", nowMs }),
+    );
     expect([told.status, told.code]).toEqual([502, "store_failed"]);
-    expect(told.errors).toEqual([{ field: "metric", code: "store_failed", detail: "the store eu refused the query of lag: HTTP 422: execution: too many samples" }]);
+    expect(told.errors).toEqual([
+      {
+        field: "metric",
+        code: "store_failed",
+        detail: "the store eu refused the query of lag: HTTP 422: execution: too many samples",
+      },
+    ]);
     expect((await refusalOf(ask(running))).errors).toEqual([]);
     const partial = await run({ eu: overloaded, latam: answering(1) });
-    const { body } = await partial.api.query(parameters([...lastFiveMinutes, ["explain", "true"]]), explainer, never(), { correlationId: "id-1", nowMs });
-    expect(JSON.stringify(body)).toContain('"outcome":"refused","series":0,"error":"HTTP 422: execution: too many samples"');
+    const { body } = await partial.api.query(
+      parameters([...lastFiveMinutes, ["explain", "true"]]),
+      explainer,
+      never(),
+      { correlationId: "id-1", nowMs },
+    );
+    expect(JSON.stringify(body)).toContain(
+      '"outcome":"refused","series":0,"error":"HTTP 422: execution: too many samples"',
+    );
   });
 
   test("holds no point where a value is no finite number", async () => {
-    const values = [[nowSeconds - 120, "NaN"], [nowSeconds - 60, "+Inf"], [nowSeconds, "3"]] as const;
-    const odd: StoreReply = (response, request) => (isInstant(request) ? answering(1) : success(matrix(...values)))(response, request);
+    const values = [
+      [nowSeconds - 120, "NaN"],
+      [nowSeconds - 60, "+Inf"],
+      [nowSeconds, "3"],
+    ] as const;
+    const odd: StoreReply = (response, request) =>
+      (isInstant(request) ? answering(1) : success(matrix(...values)))(response, request);
     const answer = await ask(await run({ eu: odd }), [["agg", "max"]]);
     expect(bodyOf(answer).data).toMatchObject([{ points: [["2026-01-01T12:00:00.000Z", 3]] }]);
     expect(JSON.stringify(answer.body)).not.toMatch(/null|NaN|Infinity/u);
@@ -314,7 +405,11 @@ describe("the health view (Operational Metrics API §4.4)", () => {
   test("tells both caches as they are, and what each of them answered", async () => {
     let state: "ok" | "failing" = "ok";
     const kept = new Map<string, Uint8Array>();
-    const sharedBytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, bytes) => void kept.set(name, bytes), state: () => state };
+    const sharedBytes: SharedBytes = {
+      get: async (name) => kept.get(name),
+      put: async (name, bytes) => void kept.set(name, bytes),
+      state: () => state,
+    };
     const running = await run({ eu: answering(5) }, gauge, { sharedBytes });
     const caches = () => (running.api.health().body as { readonly caches: unknown }).caches;
     running.api.apply({ ...running.config, classDefaults });
@@ -325,17 +420,28 @@ describe("the health view (Operational Metrics API §4.4)", () => {
       { name: "distributed", state: "ok", hit_ratio: 0, fallback: "stores" },
     ]);
     state = "failing";
-    expect(running.api.health().body).toMatchObject({ status: "degraded", caches: [{ fallback: "stores" }, { state: "failing" }] });
+    expect(running.api.health().body).toMatchObject({
+      status: "degraded",
+      caches: [{ fallback: "stores" }, { state: "failing" }],
+    });
     // The configuration of these tests keeps nothing anywhere.
     running.api.apply(running.config);
-    expect(running.api.health().body).toMatchObject({ status: "ok", caches: [{ state: "off", fallback: "stores" }, { state: "off" }] });
+    expect(running.api.health().body).toMatchObject({
+      status: "ok",
+      caches: [{ state: "off", fallback: "stores" }, { state: "off" }],
+    });
   });
 
   test("says that nothing is shared of stores in another residency", async () => {
     const sharedBytes: SharedBytes = { get: async () => undefined, put: async () => undefined, state: () => "ok" };
     const running = await run({ eu: answering(5) }, gauge, { sharedBytes, residency: "elsewhere" });
     running.api.apply({ ...running.config, classDefaults });
-    expect(running.api.health().body).toMatchObject({ caches: [{ state: "ok", fallback: "stores" }, { name: "distributed", state: "off" }] });
+    expect(running.api.health().body).toMatchObject({
+      caches: [
+        { state: "ok", fallback: "stores" },
+        { name: "distributed", state: "off" },
+      ],
+    });
   });
 
   test("is down when every store fails, and ok again when they are back", async () => {

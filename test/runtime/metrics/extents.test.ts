@@ -10,9 +10,14 @@ const grids: fc.Arbitrary<PointGrid> = fc
     first: fc.integer({ min: 1, max: 3_000_000 }),
     count: fc.integer({ min: 1, max: 3_000 }),
   })
-  .map(({ stepSeconds, first, count }) => ({ startMs: first * stepSeconds * 1_000, stepMs: stepSeconds * 1_000, count }));
+  .map(({ stepSeconds, first, count }) => ({
+    startMs: first * stepSeconds * 1_000,
+    stepMs: stepSeconds * 1_000,
+    count,
+  }));
 
-const timesOf = ({ startMs, stepMs, count }: PointGrid): readonly number[] => Array.from({ length: count }, (_, index) => startMs + index * stepMs);
+const timesOf = ({ startMs, stepMs, count }: PointGrid): readonly number[] =>
+  Array.from({ length: count }, (_, index) => startMs + index * stepMs);
 
 describe("the extents of a grid", () => {
   test("are its points, each once and in order", () => {
@@ -20,7 +25,9 @@ describe("the extents of a grid", () => {
       fc.property(grids, (grid) => {
         const extents = extentsOf(grid);
         expect(extents.flatMap(({ grid: own }) => timesOf(own))).toEqual(timesOf(grid));
-        expect(extents.map(({ offset }) => offset)).toEqual(extents.map((_, index) => extents.slice(0, index).reduce((sum, { grid: own }) => sum + own.count, 0)));
+        expect(extents.map(({ offset }) => offset)).toEqual(
+          extents.map((_, index) => extents.slice(0, index).reduce((sum, { grid: own }) => sum + own.count, 0)),
+        );
       }),
     );
   });
@@ -32,11 +39,16 @@ describe("the extents of a grid", () => {
         .map(({ grid }) => grid.startMs + (grid.count - 1) * grid.stepMs)
         .filter((ms) => ms >= from && ms < to);
     fc.assert(
-      fc.property(grids, fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 1, max: 2_000 }), (grid, skipped, count) => {
-        const other = { ...grid, startMs: grid.startMs + skipped * grid.stepMs, count };
-        const [from, to] = [other.startMs, Math.min(timesOf(grid).at(-1) ?? 0, timesOf(other).at(-1) ?? 0)];
-        expect(endsInside(grid, from, to)).toEqual(endsInside(other, from, to));
-      }),
+      fc.property(
+        grids,
+        fc.integer({ min: 0, max: 2_000 }),
+        fc.integer({ min: 1, max: 2_000 }),
+        (grid, skipped, count) => {
+          const other = { ...grid, startMs: grid.startMs + skipped * grid.stepMs, count };
+          const [from, to] = [other.startMs, Math.min(timesOf(grid).at(-1) ?? 0, timesOf(other).at(-1) ?? 0)];
+          expect(endsInside(grid, from, to)).toEqual(endsInside(other, from, to));
+        },
+      ),
     );
   });
 
@@ -62,7 +74,10 @@ describe("what was answered for extents", () => {
       { extent: extent(0, 2), series: [seriesOf([1, undefined], { a: "x", b: "y" }), seriesOf([7, 8], { a: "z" })] },
       { extent: extent(2, 2), series: [seriesOf([3, 4], { b: "y", a: "x" })] },
     ];
-    expect(joinSeries(answers, whole)).toEqual([seriesOf([1, undefined, 3, 4], { a: "x", b: "y" }), seriesOf([7, 8, undefined, undefined], { a: "z" })]);
+    expect(joinSeries(answers, whole)).toEqual([
+      seriesOf([1, undefined, 3, 4], { a: "x", b: "y" }),
+      seriesOf([7, 8, undefined, undefined], { a: "z" }),
+    ]);
   });
 
   test("of one extent is taken as it is", () => {
@@ -76,6 +91,8 @@ describe("what was answered for extents", () => {
       { extent: extent(0, 3), series: [{ labels: {}, histograms: [histogram(1), undefined, histogram(2)] }] },
       { extent: extent(3, 1), series: [{ labels: {}, histograms: [histogram(3)] }] },
     ];
-    expect(joinHistograms(answers, whole)).toEqual([{ labels: {}, histograms: [histogram(1), undefined, histogram(2), histogram(3)] }]);
+    expect(joinHistograms(answers, whole)).toEqual([
+      { labels: {}, histograms: [histogram(1), undefined, histogram(2), histogram(3)] },
+    ]);
   });
 });

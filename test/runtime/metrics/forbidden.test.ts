@@ -55,14 +55,30 @@ describe("a filter value", () => {
     expect(forbiddenValue(value)).toContain(reason);
   });
 
-  test.each(["two\nlines", "a\ttab", "carriage\r\nreturn", "bell\u0007"])("%j is a value like others: stores hold such labels", (value) => {
-    expect(forbiddenValue(value)).toBeUndefined();
-  });
-
-  test.each(["eu", 'a"b\\c', "4111111111111112", "2026-01-01", "v1.2.3", "000000000000", "12345678901", "11111111111", "52998224726", "DE89370400440532013001", "B12", "v1234567", "DE", "übermorgen", "*"])(
-    "%j is allowed",
+  test.each(["two\nlines", "a\ttab", "carriage\r\nreturn", "bell\u0007"])(
+    "%j is a value like others: stores hold such labels",
     (value) => {
       expect(forbiddenValue(value)).toBeUndefined();
     },
   );
+
+  test.each([
+    "eu",
+    'a"b\\c',
+    "4111111111111112",
+    "2026-01-01",
+    "v1.2.3",
+    "000000000000",
+    "12345678901",
+    "11111111111",
+    "52998224726",
+    "DE89370400440532013001",
+    "B12",
+    "v1234567",
+    "DE",
+    "übermorgen",
+    "*",
+  ])("%j is allowed", (value) => {
+    expect(forbiddenValue(value)).toBeUndefined();
+  });
 });

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { compareLabels, governedLabels, groupedInStore, imposedLabels, labelsKey, type LabelSource } from "../../../runtime/metrics/labels.ts";
+import {
+  compareLabels,
+  governedLabels,
+  groupedInStore,
+  imposedLabels,
+  labelsKey,
+  type LabelSource,
+} from "../../../runtime/metrics/labels.ts";
 import type { LabelName, StoreConfig } from "../../../crds/config.ts";
 import { storeConfig } from "./oracle/universe.ts";
 
@@ -19,12 +26,19 @@ describe("the labels of a store's series", () => {
 
   test("come back under their governed names, with the region of the store", () => {
     const own = { env: "prod", provider: "acme", region: "somewhere else", tenant: "a", extra: "x" };
-    expect(governedLabels(of(labelled), ["environment", "psp", "region"], own)).toEqual({ environment: "prod", psp: "acme", region: "eu" });
+    expect(governedLabels(of(labelled), ["environment", "psp", "region"], own)).toEqual({
+      environment: "prod",
+      psp: "acme",
+      region: "eu",
+    });
   });
 
   test("have the environment of a store that is one, and no tenant where series belong to none", () => {
     const own = { environment: "staging", tenant: "a" };
-    expect(governedLabels(of(platform), ["environment", "region", "tenant"], own)).toEqual({ environment: "prod", region: "eu" });
+    expect(governedLabels(of(platform), ["environment", "region", "tenant"], own)).toEqual({
+      environment: "prod",
+      region: "eu",
+    });
   });
 
   test("have the tenant that the store was told, whatever a series says", () => {
@@ -47,5 +61,11 @@ describe("the key of labels", () => {
 
 test("series are in the order of their labels' names and values", () => {
   const series = [{ psp: "b" }, { service: "a" }, {}, { psp: "a", service: "z" }, { psp: "a" }];
-  expect(series.sort(compareLabels)).toEqual([{}, { service: "a" }, { psp: "a" }, { psp: "a", service: "z" }, { psp: "b" }]);
+  expect(series.sort(compareLabels)).toEqual([
+    {},
+    { service: "a" },
+    { psp: "a" },
+    { psp: "a", service: "z" },
+    { psp: "b" },
+  ]);
 });

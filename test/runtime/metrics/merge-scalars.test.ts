@@ -13,7 +13,12 @@ function merged(merge: Merge, parts: readonly (readonly (number | undefined)[])[
 
 describe("merged points", () => {
   test("are absent only where no store has one", () => {
-    expect(merged("sum", [[1, undefined, undefined], [2, 3, undefined]])).toEqual([3, 3, undefined]);
+    expect(
+      merged("sum", [
+        [1, undefined, undefined],
+        [2, 3, undefined],
+      ]),
+    ).toEqual([3, 3, undefined]);
   });
 
   test("of minima and maxima are the least and the most", () => {
@@ -21,7 +26,10 @@ describe("merged points", () => {
   });
 
   test("take NaN as Prometheus does: it spoils a sum, and loses to any number as least and most", () => {
-    const parts = [[Number.NaN, Number.NaN], [7, Number.NaN]];
+    const parts = [
+      [Number.NaN, Number.NaN],
+      [7, Number.NaN],
+    ];
     expect(merged("sum", parts)).toEqual([Number.NaN, Number.NaN]);
     expect(merged("min", parts)).toEqual([7, Number.NaN]);
     expect(merged("max", parts)).toEqual([7, Number.NaN]);
@@ -34,7 +42,12 @@ describe("merged points", () => {
 
   test("of sums keep what plain addition loses", () => {
     expect(merged("sum", [[1e100], [1], [-1e100]])).toEqual([1]);
-    expect(merged("sum", Array.from({ length: 10 }, () => [0.1]))).toEqual([1]);
+    expect(
+      merged(
+        "sum",
+        Array.from({ length: 10 }, () => [0.1]),
+      ),
+    ).toEqual([1]);
   });
 
   test("of one store are that store's, not a copy", () => {
@@ -50,12 +63,20 @@ describe("merged points", () => {
   });
 
   test("are the same however series are split over stores", () => {
-    const points = fc.array(fc.option(fc.integer({ min: -1_000_000, max: 1_000_000 }), { nil: undefined }), { minLength: 3, maxLength: 3 });
+    const points = fc.array(fc.option(fc.integer({ min: -1_000_000, max: 1_000_000 }), { nil: undefined }), {
+      minLength: 3,
+      maxLength: 3,
+    });
     const split = fc.tuple(fc.array(points, { minLength: 1, maxLength: 6 }), fc.nat({ max: 5 }));
     fc.assert(
       fc.property(split, fc.constantFrom<Merge>("sum", "min", "max"), ([parts, at], merge) => {
         const halves = [parts.slice(0, at), parts.slice(at)].filter((half) => half.length > 0);
-        expect(merged(merge, halves.map((half) => merged(merge, half)))).toEqual(merged(merge, parts));
+        expect(
+          merged(
+            merge,
+            halves.map((half) => merged(merge, half)),
+          ),
+        ).toEqual(merged(merge, parts));
       }),
     );
   });

@@ -1,6 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { layoutOf, placeOf, tellingPoint, toldLayout, type NativeLayout } from "../../../runtime/metrics/native-layout.ts";
+import {
+  layoutOf,
+  placeOf,
+  tellingPoint,
+  toldLayout,
+  type NativeLayout,
+} from "../../../runtime/metrics/native-layout.ts";
 import type { HistogramSeries, StoreBucket } from "../../../runtime/stores/histogram-matrix.ts";
 
 type Bounds = readonly [lower: number, upper: number, count?: number];
@@ -16,11 +22,19 @@ function series(...buckets: readonly Bounds[]): readonly HistogramSeries[] {
 describe("the schema of a bucket (design §5 rule 10)", () => {
   test("is inferred from its bounds, for every schema and index of positive and negative buckets", () => {
     fc.assert(
-      fc.property(fc.integer({ min: -4, max: 8 }), fc.double({ min: -300, max: 300, noNaN: true }), fc.boolean(), (schema, exponent, isNegative) => {
-        const index = Math.round(exponent * 2 ** schema) + 0;
-        const [lower, upper] = [2 ** ((index - 1) / 2 ** schema), 2 ** (index / 2 ** schema)];
-        expect(placeOf(isNegative ? bucketOf([-upper, -lower]) : bucketOf([lower, upper]))).toEqual({ schema, index });
-      }),
+      fc.property(
+        fc.integer({ min: -4, max: 8 }),
+        fc.double({ min: -300, max: 300, noNaN: true }),
+        fc.boolean(),
+        (schema, exponent, isNegative) => {
+          const index = Math.round(exponent * 2 ** schema) + 0;
+          const [lower, upper] = [2 ** ((index - 1) / 2 ** schema), 2 ** (index / 2 ** schema)];
+          expect(placeOf(isNegative ? bucketOf([-upper, -lower]) : bucketOf([lower, upper]))).toEqual({
+            schema,
+            index,
+          });
+        },
+      ),
       { seed: 9, numRuns: 2_000 },
     );
   });
@@ -39,12 +53,44 @@ describe("the schema of a bucket (design §5 rule 10)", () => {
 describe("the layout of histograms", () => {
   const rows: readonly (readonly [sentence: string, buckets: readonly Bounds[], layout: NativeLayout])[] = [
     ["with bounds that nobody writes down are exponential", [[2 ** (1 / 8), 2 ** (2 / 8)]], "exponential"],
-    ["with a zero bucket are exponential", [[-1e-128, 1e-128], [1, 2]], "exponential"],
-    ["with observations of +Inf beyond the greatest number are exponential", [[Number.MAX_VALUE, Infinity]], "exponential"],
-    ["with a last bucket without an end are custom", [[1, 2], [2, Infinity]], "custom"],
+    [
+      "with a zero bucket are exponential",
+      [
+        [-1e-128, 1e-128],
+        [1, 2],
+      ],
+      "exponential",
+    ],
+    [
+      "with observations of +Inf beyond the greatest number are exponential",
+      [[Number.MAX_VALUE, Infinity]],
+      "exponential",
+    ],
+    [
+      "with a last bucket without an end are custom",
+      [
+        [1, 2],
+        [2, Infinity],
+      ],
+      "custom",
+    ],
     ["with a first bucket from zero are custom", [[0, 0.1]], "custom"],
-    ["with a width that is no schema's are custom", [[1, 2], [2, 5]], "custom"],
-    ["with bounds of powers of two can be both", [[1, 2], [4, 8]], "either"],
+    [
+      "with a width that is no schema's are custom",
+      [
+        [1, 2],
+        [2, 5],
+      ],
+      "custom",
+    ],
+    [
+      "with bounds of powers of two can be both",
+      [
+        [1, 2],
+        [4, 8],
+      ],
+      "either",
+    ],
     ["with bounds of powers of four can be both", [[1_024, 4_096]], "either"],
     ["with one bucket around zero that somebody may have meant can be both", [[-1, 1]], "either"],
     ["without observations can be both", [], "either"],

@@ -49,7 +49,13 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
   });
 
   test("are equal for any order in the URL", () => {
-    const asked: Pairs = [["metric", "b"], ["metric", "a"], ["group_by", "psp,geo"], ["filter[geo]", "x"], ["filter[psp]", "y"]];
+    const asked: Pairs = [
+      ["metric", "b"],
+      ["metric", "a"],
+      ["group_by", "psp,geo"],
+      ["filter[geo]", "x"],
+      ["filter[psp]", "y"],
+    ];
     const [one, other] = [readQuery(parameters(asked)), readQuery(parameters([...asked].reverse()))];
     expect(other).toEqual(one);
     expect([...other.selection.filters.keys()]).toEqual([...one.selection.filters.keys()]);
@@ -61,7 +67,14 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
     ["a filter without brackets", [["filter.psp", "x"]], "unknown_parameter filter.psp"],
     ["a step that is no duration", [["step", "soon"]], "invalid_step step"],
     ["an empty step", [["step", ""]], "invalid_step step"],
-    ["two steps", [["step", "1m"], ["step", "5m"]], "invalid_step step"],
+    [
+      "two steps",
+      [
+        ["step", "1m"],
+        ["step", "5m"],
+      ],
+      "invalid_step step",
+    ],
     ["a from that is no time", [["from", "yesterday"]], "invalid_time from"],
     ["a to that is no time", [["to", "2026-02-30T00:00:00Z"]], "invalid_time to"],
     ["an aggregation of another kind", [["agg", "p90"]], "invalid_aggregation agg"],
@@ -72,7 +85,14 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
     ["limit=1.5", [["limit", "1.5"]], "invalid_limit limit"],
     ["page=0", [["page", "0"]], "invalid_page page"],
     ["page=-1", [["page", "-1"]], "invalid_page page"],
-    ["a second filter on one label", [["filter[psp]", "a"], ["filter[psp]", "b"]], "invalid_filter filter[psp]"],
+    [
+      "a second filter on one label",
+      [
+        ["filter[psp]", "a"],
+        ["filter[psp]", "b"],
+      ],
+      "invalid_filter filter[psp]",
+    ],
     ["an empty filter", [["filter[tenant]", ""]], "invalid_filter filter[tenant]"],
     ["a filter outside of the closed list", [["filter[color]", "red"]], "invalid_filter filter[color]"],
     ["a filter without a label", [["filter[]", "red"]], "invalid_filter filter[]"],
@@ -101,9 +121,23 @@ describe("the parameters of a query (Operational Metrics API §4.1)", () => {
 
 describe("the parameters of an instant (Operational Metrics API §4.3)", () => {
   test("have a time of their own and no window", () => {
-    const { tsMs } = readInstant(parameters([["metric", "m"], ["ts", "2026-01-01T00:00:00Z"]]));
+    const { tsMs } = readInstant(
+      parameters([
+        ["metric", "m"],
+        ["ts", "2026-01-01T00:00:00Z"],
+      ]),
+    );
     expect(tsMs).toBe(1_767_225_600_000);
-    expect(refused(() => readInstant(parameters([["metric", "m"], ["step", "1m"]])))).toBe("unknown_parameter step");
+    expect(
+      refused(() =>
+        readInstant(
+          parameters([
+            ["metric", "m"],
+            ["step", "1m"],
+          ]),
+        ),
+      ),
+    ).toBe("unknown_parameter step");
   });
 });
 

@@ -16,7 +16,10 @@ const stores: readonly StoreConfig[] = [
 ];
 const fixed = [{ label: "result", op: "NotMatches", value: "x.*" }] as const;
 const metrics: readonly MetricConfig[] = [
-  metricConfig("lag", stores, { source: { kind: "gauge", name: "lag", matchers: fixed }, labels: ["region", "tenant", "environment", "psp"] }),
+  metricConfig("lag", stores, {
+    source: { kind: "gauge", name: "lag", matchers: fixed },
+    labels: ["region", "tenant", "environment", "psp"],
+  }),
   metricConfig("ms", stores.slice(0, 1), {
     source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] },
     aggregations: ["p95"],
@@ -26,18 +29,38 @@ const metrics: readonly MetricConfig[] = [
 ];
 
 /** A plan at noon, which is when its window ends. */
-function plan(pairs: readonly (readonly [string, string])[], environments: readonly string[] = ["*"], nowMs = noonMs): Plan {
-  const world = { catalog: indexCatalogs(configOf(stores, metrics).catalogs), quotas: { quotas: [], classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits } } };
-  const window = [["from", "2026-01-01T11:00:00Z"], ["to", "2026-01-01T12:00:00Z"], ["step", "1m"]] as const;
+function plan(
+  pairs: readonly (readonly [string, string])[],
+  environments: readonly string[] = ["*"],
+  nowMs = noonMs,
+): Plan {
+  const world = {
+    catalog: indexCatalogs(configOf(stores, metrics).catalogs),
+    quotas: { quotas: [], classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits } },
+  };
+  const window = [
+    ["from", "2026-01-01T11:00:00Z"],
+    ["to", "2026-01-01T12:00:00Z"],
+    ["step", "1m"],
+  ] as const;
   const caller = { ...everyone, tenants: ["brand-a"], environments };
   return makePlan(makeQuery(parameters([...window, ...pairs]), caller, world, nowMs), nowMs);
 }
 
-const selectors = ({ parts }: Plan) => parts.map(({ held, newest }) => [held.store.name, newest && printVector(newest, "LeftOpen")]);
+const selectors = ({ parts }: Plan) =>
+  parts.map(({ held, newest }) => [held.store.name, newest && printVector(newest, "LeftOpen")]);
 
 describe("each store is asked for", () => {
   test("the tenant, the filters and the fixed matchers, under its own label names", () => {
-    expect(selectors(plan([["metric", "lag"], ["filter[psp]", "acme"], ["filter[environment]", "prod"]]))).toEqual([
+    expect(
+      selectors(
+        plan([
+          ["metric", "lag"],
+          ["filter[psp]", "acme"],
+          ["filter[environment]", "prod"],
+        ]),
+      ),
+    ).toEqual([
       ["a", 'max(timestamp({__name__="lag",result!~"x.*",env="prod",psp="acme",tenant="brand-a"}))'],
       ["b", 'max(timestamp({__name__="lag",result!~"x.*",provider="acme",tenant="brand-a"}))'],
       ["c", 'max(timestamp({__name__="lag",result!~"x.*",env="prod",psp="acme"}))'],
@@ -53,21 +76,38 @@ describe("each store is asked for", () => {
   });
 
   test("nothing at all in a region that is filtered out", () => {
-    expect(selectors(plan([["metric", "lag"], ["filter[region]", "latam"]])).map(([name]) => name)).toEqual(["c"]);
+    expect(
+      selectors(
+        plan([
+          ["metric", "lag"],
+          ["filter[region]", "latam"],
+        ]),
+      ).map(([name]) => name),
+    ).toEqual(["c"]);
   });
 
   test("groups that it knows: the region is added to the answer, not asked for", () => {
-    const { parts } = plan([["metric", "lag"], ["group_by", "region,psp,environment"]]);
-    expect(parts.map(({ ranges }) => (ranges[0] === undefined ? "" : printVector(ranges[0], "LeftOpen").split("(sum_over")[0]))).toEqual([
-      "sum by(env,psp)",
-      "sum by(provider)",
-      "sum by(env,psp)",
+    const { parts } = plan([
+      ["metric", "lag"],
+      ["group_by", "region,psp,environment"],
     ]);
+    expect(
+      parts.map(({ ranges }) =>
+        ranges[0] === undefined ? "" : printVector(ranges[0], "LeftOpen").split("(sum_over")[0],
+      ),
+    ).toEqual(["sum by(env,psp)", "sum by(provider)", "sum by(env,psp)"]);
   });
 
   test("exemplars only when they are wanted, with the same filters", () => {
-    const without = plan([["metric", "ms"], ["filter[region]", "eu"]]);
-    const wanted = plan([["metric", "ms"], ["filter[region]", "eu"], ["exemplars", "true"]]);
+    const without = plan([
+      ["metric", "ms"],
+      ["filter[region]", "eu"],
+    ]);
+    const wanted = plan([
+      ["metric", "ms"],
+      ["filter[region]", "eu"],
+      ["exemplars", "true"],
+    ]);
     expect(without.parts.map(({ exemplars }) => exemplars)).toEqual([undefined]);
     expect(wanted.parts.map(({ exemplars }) => (exemplars === undefined ? "" : printExemplified(exemplars)))).toEqual([
       '{__name__="ms_bucket",tenant="brand-a"}',
@@ -75,12 +115,21 @@ describe("each store is asked for", () => {
   });
 
   test("its newest sample only while the end of the window may still change", () => {
-    const newest = (secondsLater: number) => plan([["metric", "ms"]], ["*"], noonMs + secondsLater * 1_000).parts[0]?.newest;
-    expect([newest(0), newest(120), newest(121)].map((vector) => vector?.kind)).toEqual(["timestamp", "timestamp", undefined]);
+    const newest = (secondsLater: number) =>
+      plan([["metric", "ms"]], ["*"], noonMs + secondsLater * 1_000).parts[0]?.newest;
+    expect([newest(0), newest(120), newest(121)].map((vector) => vector?.kind)).toEqual([
+      "timestamp",
+      "timestamp",
+      undefined,
+    ]);
   });
 
   test("points whose first covers the begin of the window", () => {
-    expect(plan([["metric", "lag"]]).grid).toEqual({ startMs: Date.parse("2026-01-01T11:01:00Z"), stepMs: 60_000, count: 60 });
+    expect(plan([["metric", "lag"]]).grid).toEqual({
+      startMs: Date.parse("2026-01-01T11:01:00Z"),
+      stepMs: 60_000,
+      count: 60,
+    });
   });
 });
 
@@ -89,15 +138,52 @@ const costEstimate = (of: ReturnType<typeof plan>): number => totalCost(expected
 describe("the cost estimate (Operational Metrics API §6)", () => {
   test("is ranges times series times points", () => {
     expect(costEstimate(plan([["metric", "lag"]]))).toBe(3 * 2 * 60);
-    expect(costEstimate(plan([["metric", "lag"], ["agg", "max"]]))).toBe(3 * 60);
-    expect(costEstimate(plan([["metric", "lag"], ["agg", "max"], ["group_by", "psp"], ["limit", "10"]]))).toBe(3 * 10 * 60);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["agg", "max"],
+        ]),
+      ),
+    ).toBe(3 * 60);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["agg", "max"],
+          ["group_by", "psp"],
+          ["limit", "10"],
+        ]),
+      ),
+    ).toBe(3 * 10 * 60);
     expect(costEstimate(plan([["metric", "ms"]]))).toBe(12 * 60);
   });
 
   test("grows with every store, metric, group and point", () => {
-    const one = costEstimate(plan([["metric", "lag"], ["filter[region]", "eu"]]));
+    const one = costEstimate(
+      plan([
+        ["metric", "lag"],
+        ["filter[region]", "eu"],
+      ]),
+    );
     expect(costEstimate(plan([["metric", "lag"]]))).toBeGreaterThan(one);
-    expect(costEstimate(plan([["metric", "lag"], ["metric", "ms"], ["filter[region]", "eu"]]))).toBeGreaterThan(one);
-    expect(costEstimate(plan([["metric", "lag"], ["filter[region]", "eu"], ["group_by", "psp"]]))).toBeGreaterThan(one);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["metric", "ms"],
+          ["filter[region]", "eu"],
+        ]),
+      ),
+    ).toBeGreaterThan(one);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["filter[region]", "eu"],
+          ["group_by", "psp"],
+        ]),
+      ),
+    ).toBeGreaterThan(one);
   });
 });

@@ -29,12 +29,18 @@ describe("points in bytes", () => {
   });
 
   test("are what JSON.stringify writes, whatever they are", () => {
-    const decimals = fc.tuple(fc.integer({ min: -2_000_000_000, max: 2_000_000_000 }), fc.integer({ min: 0, max: 6 })).map(([whole, power]) => whole / 10 ** power);
+    const decimals = fc
+      .tuple(fc.integer({ min: -2_000_000_000, max: 2_000_000_000 }), fc.integer({ min: 0, max: 6 }))
+      .map(([whole, power]) => whole / 10 ** power);
     const value = fc.oneof(fc.double(), fc.integer(), decimals);
     fc.assert(
-      fc.property(fc.array(value, { minLength: 5, maxLength: 5 }), fc.integer({ min: 1, max: 2_000 }), (values, room) => {
-        expect(written(values, room)).toBe(stringified(values));
-      }),
+      fc.property(
+        fc.array(value, { minLength: 5, maxLength: 5 }),
+        fc.integer({ min: 1, max: 2_000 }),
+        (values, room) => {
+          expect(written(values, room)).toBe(stringified(values));
+        },
+      ),
       { numRuns: 5_000 },
     );
   });

@@ -19,9 +19,17 @@ const stores: readonly StoreConfig[] = [
 const source = { kind: "gauge", name: "m", matchers: [] } as const;
 
 /** A metric in the named stores; without `scope`, one that may be read in one region only. */
-function metricIn(id: string, names: readonly string[], changes: Partial<MetricConfig> & { scope?: readonly string[] } = {}) {
+function metricIn(
+  id: string,
+  names: readonly string[],
+  changes: Partial<MetricConfig> & { scope?: readonly string[] } = {},
+) {
   const { scope, ...others } = changes;
-  const { complianceScope: _, ...config } = metricConfig(id, stores.filter(({ name }) => names.includes(name)), { source, ...others });
+  const { complianceScope: _, ...config } = metricConfig(
+    id,
+    stores.filter(({ name }) => names.includes(name)),
+    { source, ...others },
+  );
   return scope === undefined ? config : { ...config, complianceScope: { regions: scope } };
 }
 
@@ -62,26 +70,70 @@ describe("a request is refused (Operational Metrics API §5)", () => {
     ["without a scope to read", { caller: { scopes: ["events:write"] } }, "scope_missing"],
     ["for a metric that the token does not name", { caller: { metrics: ["scoped"] } }, "metric_forbidden metric"],
     ["for a metric when the token names none", { caller: { metrics: [] } }, "metric_forbidden metric"],
-    ["for one forbidden metric among others", { ids: ["scoped", "one_region"], caller: { metrics: ["scoped"] } }, "metric_forbidden metric"],
+    [
+      "for one forbidden metric among others",
+      { ids: ["scoped", "one_region"], caller: { metrics: ["scoped"] } },
+      "metric_forbidden metric",
+    ],
     ["for a sensitive metric without its role", { ids: ["payouts"] }, "role_missing metric"],
-    ["for a sensitive metric with another role", { ids: ["payouts"], caller: { roles: ["rg-reader", "*"] } }, "role_missing metric"],
+    [
+      "for a sensitive metric with another role",
+      { ids: ["payouts"], caller: { roles: ["rg-reader", "*"] } },
+      "role_missing metric",
+    ],
     ["without any tenant", { caller: { tenants: [] } }, "tenant_required filter[tenant]"],
     ["with several tenants to choose from", { caller: { tenants: ["a", "b"] } }, "tenant_required filter[tenant]"],
     ["with every tenant to choose from", { caller: { tenants: ["*"] } }, "tenant_required filter[tenant]"],
     ["for a tenant that is not in the token", { filters: { tenant: "brand-b" } }, "tenant_forbidden filter[tenant]"],
-    ["for a tenant when the token has none", { filters: { tenant: "a" }, caller: { tenants: [] } }, "tenant_forbidden filter[tenant]"],
-    ["for a region that is not in the token", { filters: { region: "eu" }, caller: { regions: ["latam"] } }, "region_forbidden filter[region]"],
-    ["when no region of the metric is in the token", { caller: { regions: ["latam"] } }, "region_forbidden filter[region]"],
+    [
+      "for a tenant when the token has none",
+      { filters: { tenant: "a" }, caller: { tenants: [] } },
+      "tenant_forbidden filter[tenant]",
+    ],
+    [
+      "for a region that is not in the token",
+      { filters: { region: "eu" }, caller: { regions: ["latam"] } },
+      "region_forbidden filter[region]",
+    ],
+    [
+      "when no region of the metric is in the token",
+      { caller: { regions: ["latam"] } },
+      "region_forbidden filter[region]",
+    ],
     ["when the token has no region", { caller: { regions: [] } }, "region_forbidden filter[region]"],
     ["for a region that does not hold the metric", { filters: { region: "latam" } }, "invalid_filter filter[region]"],
     ["over regions without a compliance scope", { ids: ["unscoped"] }, "region_forbidden filter[region]"],
     ["over more regions than the compliance scope lists", { ids: ["half_scoped"] }, "region_forbidden filter[region]"],
-    ["for two metrics of one region each that are not the same", { ids: ["one_region", "other_region"] }, "region_forbidden filter[region]"],
-    ["for a metric of one region beside one of several", { ids: ["one_region", "scoped"] }, "region_forbidden filter[region]"],
-    ["for an environment that is not in the token", { filters: { environment: "prod" }, caller: { environments: ["dev"] } }, "environment_forbidden filter[environment]"],
-    ["when the token has no environment", { caller: { environments: [] } }, "environment_forbidden filter[environment]"],
-    ["when no environment of the metric is in the token", { ids: ["prod_only"], caller: { environments: ["dev"] } }, "environment_forbidden filter[environment]"],
-    ["for an environment that does not hold the metric", { ids: ["prod_only"], filters: { environment: "dev" } }, "invalid_filter filter[environment]"],
+    [
+      "for two metrics of one region each that are not the same",
+      { ids: ["one_region", "other_region"] },
+      "region_forbidden filter[region]",
+    ],
+    [
+      "for a metric of one region beside one of several",
+      { ids: ["one_region", "scoped"] },
+      "region_forbidden filter[region]",
+    ],
+    [
+      "for an environment that is not in the token",
+      { filters: { environment: "prod" }, caller: { environments: ["dev"] } },
+      "environment_forbidden filter[environment]",
+    ],
+    [
+      "when the token has no environment",
+      { caller: { environments: [] } },
+      "environment_forbidden filter[environment]",
+    ],
+    [
+      "when no environment of the metric is in the token",
+      { ids: ["prod_only"], caller: { environments: ["dev"] } },
+      "environment_forbidden filter[environment]",
+    ],
+    [
+      "for an environment that does not hold the metric",
+      { ids: ["prod_only"], filters: { environment: "dev" } },
+      "invalid_filter filter[environment]",
+    ],
   ];
   test.each(rows)("%s", (_sentence, asked, refusal) => {
     expect(refused(() => ask(asked))).toBe(refusal);
@@ -89,7 +141,8 @@ describe("a request is refused (Operational Metrics API §5)", () => {
 });
 
 describe("a request is granted", () => {
-  const names = ({ metrics: granted }: Grant): readonly string[] => granted.flatMap(({ stores: held }) => held.map(({ store }) => store.name));
+  const names = ({ metrics: granted }: Grant): readonly string[] =>
+    granted.flatMap(({ stores: held }) => held.map(({ store }) => store.name));
 
   test("the one tenant of the token without naming it", () => {
     expect(ask({}).tenant).toBe("brand-a");
@@ -132,7 +185,10 @@ describe("no combination widens access", () => {
   const ids = metrics.map(({ id }) => id);
   // Mostly open, so that most requests are granted and each limit is met alone as well as with others.
   const claim = (all: readonly string[]) =>
-    fc.oneof({ weight: 2, arbitrary: fc.constant(["*"]) }, { weight: 1, arbitrary: fc.subarray([...all], { minLength: 1 }) });
+    fc.oneof(
+      { weight: 2, arbitrary: fc.constant(["*"]) },
+      { weight: 1, arbitrary: fc.subarray([...all], { minLength: 1 }) },
+    );
   const narrowed = (all: readonly string[]) =>
     fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.subarray([...all]) });
   const callers = fc.record({
@@ -159,15 +215,26 @@ describe("no combination widens access", () => {
     },
     { requiredKeys: [] },
   );
-  const someIds: fc.Arbitrary<readonly string[]> = fc.oneof(fc.constant(["scoped"]), fc.subarray(ids, { minLength: 1, maxLength: 2 }));
+  const someIds: fc.Arbitrary<readonly string[]> = fc.oneof(
+    fc.constant(["scoped"]),
+    fc.subarray(ids, { minLength: 1, maxLength: 2 }),
+  );
   const asks = fc.record({ caller: callers, narrowing: narrowings, filters, ids: someIds });
   type Asked = typeof asks extends fc.Arbitrary<infer T> ? T : never;
 
-  function tryGrant({ caller, filters: asked, ids: wanted }: Omit<Asked, "caller"> & { readonly caller: Caller }, ...clients: readonly ClientConfig[]): Grant | undefined {
+  function tryGrant(
+    { caller, filters: asked, ids: wanted }: Omit<Asked, "caller"> & { readonly caller: Caller },
+    ...clients: readonly ClientConfig[]
+  ): Grant | undefined {
     const origin = { uid: "", namespace: "n", name: "q", generation: 1, specDigest: "" };
     const own = { ...quotas, quotas: [{ ...origin, class: "A" as const, limits: wideLimits, perMetric: [], clients }] };
     try {
-      return grant(wanted.map(entry), new Map(Object.entries(asked) as [LabelName, string][]), caller, accessOf(caller, own));
+      return grant(
+        wanted.map(entry),
+        new Map(Object.entries(asked) as [LabelName, string][]),
+        caller,
+        accessOf(caller, own),
+      );
     } catch (error) {
       if (error instanceof Refusal) return undefined;
       throw error;
@@ -176,8 +243,10 @@ describe("no combination widens access", () => {
 
   const within = (names: readonly string[], allowed: readonly string[]): boolean =>
     allowed.includes("*") || names.every((name) => allowed.includes(name));
-  const storesOf = (granted: Grant): readonly StoreConfig[] => granted.metrics.flatMap(({ stores: held }) => held.map(({ store }) => store));
-  const environmentsOf = (granted: Grant): readonly string[] => (granted.environments === "every" ? environmentNames : [...granted.environments]);
+  const storesOf = (granted: Grant): readonly StoreConfig[] =>
+    granted.metrics.flatMap(({ stores: held }) => held.map(({ store }) => store));
+  const environmentsOf = (granted: Grant): readonly string[] =>
+    granted.environments === "every" ? environmentNames : [...granted.environments];
 
   /** Checks what is granted; a request that is refused widens nothing. */
   function checkGranted(check: (asked: Asked) => boolean): void {
@@ -200,10 +269,25 @@ describe("no combination widens access", () => {
       for (const limit of limits) {
         expect(within([granted.tenant], limit.tenants)).toBe(true);
         expect(within(granted.regions, limit.regions)).toBe(true);
-        expect(within(storesOf(granted).map(({ region }) => region), limit.regions)).toBe(true);
+        expect(
+          within(
+            storesOf(granted).map(({ region }) => region),
+            limit.regions,
+          ),
+        ).toBe(true);
         expect(within(environmentsOf(granted), limit.environments)).toBe(true);
-        expect(within(storesOf(granted).flatMap(({ environment }) => environment ?? []), limit.environments)).toBe(true);
-        expect(within(granted.metrics.map(({ entry: own }) => own.metric.id), limit.metrics)).toBe(true);
+        expect(
+          within(
+            storesOf(granted).flatMap(({ environment }) => environment ?? []),
+            limit.environments,
+          ),
+        ).toBe(true);
+        expect(
+          within(
+            granted.metrics.map(({ entry: own }) => own.metric.id),
+            limit.metrics,
+          ),
+        ).toBe(true);
       }
       return true;
     });
@@ -243,9 +327,18 @@ describe("no combination widens access", () => {
   });
 
   test("of several narrowings, by client or by scope: each one more leaves no more than before, and each holds for what is granted", () => {
-    const byScope = narrowings.map(({ tenants, regions, environments, metrics: own }): ClientConfig => ({ scope: "team", tenants, regions, environments, metrics: own }));
+    const byScope = narrowings.map(({ tenants, regions, environments, metrics: own }): ClientConfig => ({
+      scope: "team",
+      tenants,
+      regions,
+      environments,
+      metrics: own,
+    }));
     const byClient = narrowings.map((narrowing): ClientConfig => ({ ...narrowing, clientId: "one" }));
-    const several = fc.oneof(fc.array(byClient, { minLength: 1, maxLength: 3 }), fc.array(byScope, { minLength: 1, maxLength: 3 }));
+    const several = fc.oneof(
+      fc.array(byClient, { minLength: 1, maxLength: 3 }),
+      fc.array(byScope, { minLength: 1, maxLength: 3 }),
+    );
     let granted = 0;
     fc.assert(
       fc.property(asks, several, (asked, list) => {
@@ -264,7 +357,12 @@ describe("no combination widens access", () => {
           expect(within([last.tenant], limit.tenants)).toBe(true);
           expect(within(last.regions, limit.regions)).toBe(true);
           expect(within(environmentsOf(last), limit.environments)).toBe(true);
-          expect(within(last.metrics.map(({ entry: held }) => held.metric.id), limit.metrics)).toBe(true);
+          expect(
+            within(
+              last.metrics.map(({ entry: held }) => held.metric.id),
+              limit.metrics,
+            ),
+          ).toBe(true);
         }
       }),
       { seed: 7, numRuns: 3_000 },
@@ -280,6 +378,11 @@ describe("no combination widens access", () => {
 
   function filtersAsClaims(asked: Asked["filters"]): Pick<Caller, "tenants" | "regions" | "environments" | "metrics"> {
     const one = (value: string | undefined): readonly string[] => [value ?? "*"];
-    return { tenants: one(asked.tenant), regions: one(asked.region), environments: one(asked.environment), metrics: ["*"] };
+    return {
+      tenants: one(asked.tenant),
+      regions: one(asked.region),
+      environments: one(asked.environment),
+      metrics: ["*"],
+    };
   }
 });

@@ -9,8 +9,14 @@ beforeAll(async () => {
 });
 afterAll(async () => server?.stop());
 
-async function call(path: string, query: string): Promise<{ readonly status: string; readonly data: unknown; readonly error?: string }> {
-  const response = await fetch(`${server.url}/api/v1/${path}`, { method: "POST", body: new URLSearchParams({ query }) });
+async function call(
+  path: string,
+  query: string,
+): Promise<{ readonly status: string; readonly data: unknown; readonly error?: string }> {
+  const response = await fetch(`${server.url}/api/v1/${path}`, {
+    method: "POST",
+    body: new URLSearchParams({ query }),
+  });
   return (await response.json()) as { readonly status: string; readonly data: unknown };
 }
 
@@ -71,7 +77,10 @@ describe("a value or a name that a caller or a catalog writes", () => {
           },
         });
         expect(sorted(matchersOf(parsed.data))).toEqual(
-          sorted([{ name: "__name__", type: "=", value: name }, ...given.map(({ label, op, value }) => ({ name: label, type: op, value }))]),
+          sorted([
+            { name: "__name__", type: "=", value: name },
+            ...given.map(({ label, op, value }) => ({ name: label, type: op, value })),
+          ]),
         );
       }),
       { seed: 11, numRuns: 600 },
@@ -82,11 +91,17 @@ describe("a value or a name that a caller or a catalog writes", () => {
     /** Whether the store's own expressions find a label value that `matcher` allows. */
     const allows = async (matcher: Matcher, value: string): Promise<boolean> => {
       const labelled = `label_replace(vector(0), "x", ${JSON.stringify(value.replaceAll("$", "$$$$"))}, "", "")`;
-      const answer = await call("query", `label_replace(${labelled}, "hit", "yes", "x", ${JSON.stringify(matcher.value)})`);
+      const answer = await call(
+        "query",
+        `label_replace(${labelled}, "hit", "yes", "x", ${JSON.stringify(matcher.value)})`,
+      );
       expect(answer.error).toBeUndefined();
       return JSON.stringify(answer.data).includes('"hit":"yes"');
     };
-    const values = fc.uniqueArray(hostile.filter((value) => value !== ""), { minLength: 2, maxLength: 4 });
+    const values = fc.uniqueArray(
+      hostile.filter((value) => value !== ""),
+      { minLength: 2, maxLength: 4 },
+    );
     await fc.assert(
       fc.asyncProperty(values, hostile, async (allowed, candidate) => {
         const matcher = oneOf("x", allowed);
@@ -107,7 +122,9 @@ interface ParsedMatcher {
 }
 
 function matchersOf(data: unknown): readonly ParsedMatcher[] {
-  const { expr } = data as { readonly expr: { readonly args: readonly { readonly matchers: readonly ParsedMatcher[] }[] } };
+  const { expr } = data as {
+    readonly expr: { readonly args: readonly { readonly matchers: readonly ParsedMatcher[] }[] };
+  };
   return expr.args[0]?.matchers ?? [];
 }
 

@@ -14,19 +14,46 @@ describe("a quantile of buckets", () => {
   const rows: readonly Row[] = [
     { sentence: "lies inside its bucket in proportion", bounds: [10, 20, Infinity], counts: [2, 6, 6], value: 12.5 },
     { sentence: "of a positive first bucket begins at zero", bounds: [10, 20, Infinity], counts: [8, 8, 8], value: 5 },
-    { sentence: "of a first bucket that ends at zero is its bound", bounds: [0, 20, Infinity], counts: [8, 8, 8], value: 0 },
+    {
+      sentence: "of a first bucket that ends at zero is its bound",
+      bounds: [0, 20, Infinity],
+      counts: [8, 8, 8],
+      value: 0,
+    },
     { sentence: "of a negative first bucket is its bound", bounds: [-5, 20, Infinity], counts: [8, 8, 8], value: -5 },
     { sentence: "lies between negative bounds", bounds: [-10, -5, Infinity], counts: [0, 4, 4], value: -7.5 },
-    { sentence: "in the last bucket is the highest finite bound", q: 0.99, bounds: [10, 20, Infinity], counts: [1, 2, 100], value: 20 },
+    {
+      sentence: "in the last bucket is the highest finite bound",
+      q: 0.99,
+      bounds: [10, 20, Infinity],
+      counts: [1, 2, 100],
+      value: 20,
+    },
     { sentence: "at the edge of a bucket is that edge", bounds: [10, 20, Infinity], counts: [2, 4, 4], value: 10 },
     { sentence: "skips empty buckets", q: 0.75, bounds: [1, 2, 3, 4, Infinity], counts: [2, 2, 2, 4, 4], value: 3.5 },
-    { sentence: "takes a falling count for rounding of what was before", bounds: [1, 2, 3, Infinity], counts: [1, 8, 7.9, 10], value: 1 + 4 / 7 },
-    { sentence: "does not tell counts apart that differ by rounding", q: 0.75, bounds: [1, 2, 3, Infinity], counts: [6, 6 + 1e-13, 8, 8], value: 1 },
+    {
+      sentence: "takes a falling count for rounding of what was before",
+      bounds: [1, 2, 3, Infinity],
+      counts: [1, 8, 7.9, 10],
+      value: 1 + 4 / 7,
+    },
+    {
+      sentence: "does not tell counts apart that differ by rounding",
+      q: 0.75,
+      bounds: [1, 2, 3, Infinity],
+      counts: [6, 6 + 1e-13, 8, 8],
+      value: 1,
+    },
     { sentence: "is nothing without observations", bounds: [10, 20, Infinity], counts: [0, 0, 0], value: Number.NaN },
     { sentence: "is nothing without +Inf", bounds: [10, 20], counts: [2, 4], value: Number.NaN },
     { sentence: "is nothing with +Inf alone", bounds: [Infinity], counts: [4], value: Number.NaN },
     { sentence: "is nothing without buckets", bounds: [], counts: [], value: Number.NaN },
-    { sentence: "is nothing when a count is no number", bounds: [10, Infinity], counts: [1, Number.NaN], value: Number.NaN },
+    {
+      sentence: "is nothing when a count is no number",
+      bounds: [10, Infinity],
+      counts: [1, Number.NaN],
+      value: Number.NaN,
+    },
   ];
   test.each(rows)("$sentence", ({ q = 0.5, bounds, counts, value }) => {
     expect(bucketQuantile(q, bounds, counts).value).toBe(value);
@@ -34,9 +61,28 @@ describe("a quantile of buckets", () => {
 
   const edges: readonly (Omit<Row, "value"> & { readonly low: number; readonly high: number })[] = [
     { sentence: "its bucket", bounds: [10, 20, Infinity], counts: [2, 6, 6], low: 10, high: 20 },
-    { sentence: "zero and the first bound, where observations are positive", bounds: [10, 20, Infinity], counts: [8, 8, 8], low: 0, high: 10 },
-    { sentence: "a first bound that is not positive, and nothing below", bounds: [-5, 20, Infinity], counts: [8, 8, 8], low: -Infinity, high: -5 },
-    { sentence: "the highest finite bound, and nothing above", q: 0.99, bounds: [10, 20, Infinity], counts: [1, 2, 100], low: 20, high: Infinity },
+    {
+      sentence: "zero and the first bound, where observations are positive",
+      bounds: [10, 20, Infinity],
+      counts: [8, 8, 8],
+      low: 0,
+      high: 10,
+    },
+    {
+      sentence: "a first bound that is not positive, and nothing below",
+      bounds: [-5, 20, Infinity],
+      counts: [8, 8, 8],
+      low: -Infinity,
+      high: -5,
+    },
+    {
+      sentence: "the highest finite bound, and nothing above",
+      q: 0.99,
+      bounds: [10, 20, Infinity],
+      counts: [1, 2, 100],
+      low: 20,
+      high: Infinity,
+    },
   ];
   test.each(edges)("lies between $sentence", ({ q = 0.5, bounds, counts, low, high }) => {
     expect(bucketQuantile(q, bounds, counts)).toMatchObject({ low, high });

@@ -4,7 +4,15 @@ import type { Caller } from "../../../runtime/metrics/caller.ts";
 import { indexCatalogs } from "../../../runtime/metrics/catalog-index.ts";
 import { formatDuration } from "../../../runtime/metrics/duration.ts";
 import { makeInstant, makeQuery, type Query, type World } from "../../../runtime/metrics/query.ts";
-import { configOf, everyone, generatedMetrics, metricConfig, parameters, storeConfig, wideLimits } from "./oracle/universe.ts";
+import {
+  configOf,
+  everyone,
+  generatedMetrics,
+  metricConfig,
+  parameters,
+  storeConfig,
+  wideLimits,
+} from "./oracle/universe.ts";
 import { refusalOf, refused } from "./refused.ts";
 
 const nowMs = Date.parse("2026-01-01T12:00:00Z");
@@ -50,10 +58,18 @@ describe("a query", () => {
     ["an unknown metric", [["metric", "nothing"]], "unknown_metric metric"],
     ["an unknown metric beside a known one", [...queueLag, ["metric", "x"]], "unknown_metric metric"],
     ["an aggregation that the metric does not offer", [...queueLag, ["agg", "p99"]], "invalid_aggregation agg"],
-    ["an aggregation that one of two metrics does not offer", [...queueLag, ["metric", "payments_success"], ["agg", "sum"]], "invalid_aggregation agg"],
+    [
+      "an aggregation that one of two metrics does not offer",
+      [...queueLag, ["metric", "payments_success"], ["agg", "sum"]],
+      "invalid_aggregation agg",
+    ],
     ["grouping by a label that the metric has not", [...queueLag, ["group_by", "psp"]], "invalid_group_by group_by"],
     ["a filter on a label that the metric has not", [...queueLag, ["filter[psp]", "x"]], "invalid_filter filter[psp]"],
-    ["a schema version that is no longer served (§7, 409)", [...queueLag, ["schema_version", "1999-01-01"]], "schema_version_gone schema_version"],
+    [
+      "a schema version that is no longer served (§7, 409)",
+      [...queueLag, ["schema_version", "1999-01-01"]],
+      "schema_version_gone schema_version",
+    ],
   ];
   test.each(rows)("is refused for %s", (_sentence, pairs, refusal) => {
     expect(refused(() => query(pairs))).toBe(refusal);
@@ -67,15 +83,27 @@ describe("a query", () => {
 
   test("can be filtered by the isolation's labels, whatever labels the metric has", () => {
     const bare = metricConfig("bare", stores, { source: { kind: "gauge", name: "bare", matchers: [] }, labels: [] });
-    const pairs: Pairs = [["metric", "bare"], ["filter[tenant]", "brand-a"], ["filter[region]", "eu"], ["filter[environment]", "prod"]];
+    const pairs: Pairs = [
+      ["metric", "bare"],
+      ["filter[tenant]", "brand-a"],
+      ["filter[region]", "eu"],
+      ["filter[environment]", "prod"],
+    ];
     expect(query(pairs, { world: worldOf([bare]) }).tenant).toBe("brand-a");
   });
 });
 
 describe("the limits of a query (Operational Metrics API §8)", () => {
   const bounded = (changes: Partial<MetricConfig>) =>
-    worldOf([metricConfig("m", stores, { source: { kind: "gauge", name: "m", matchers: [] }, minStepSeconds: 10, ...changes })]);
-  const pairs = (...more: Pairs): Pairs => [["metric", "m"], ["from", "2026-01-01T11:30:00Z"], ["to", "2026-01-01T12:00:00Z"], ...more];
+    worldOf([
+      metricConfig("m", stores, { source: { kind: "gauge", name: "m", matchers: [] }, minStepSeconds: 10, ...changes }),
+    ]);
+  const pairs = (...more: Pairs): Pairs => [
+    ["metric", "m"],
+    ["from", "2026-01-01T11:30:00Z"],
+    ["to", "2026-01-01T12:00:00Z"],
+    ...more,
+  ];
   const stepOf = (made: Query): string => formatDuration(made.window.stepSeconds);
 
   test("let a step be 10 s, and 1 min for public dashboards", () => {
@@ -95,21 +123,35 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
 
   test("let a class raise the smallest step and lower the series and the grouping", () => {
     const world = worldOf([], { minStepSeconds: 300, maxSeries: 5, maxGroupBy: 1 });
-    const lag: Pairs = [["metric", "queue_lag"], ["from", "2026-01-01T11:00:00Z"], ["to", "2026-01-01T12:00:00Z"]];
+    const lag: Pairs = [
+      ["metric", "queue_lag"],
+      ["from", "2026-01-01T11:00:00Z"],
+      ["to", "2026-01-01T12:00:00Z"],
+    ];
     expect(query(lag, { world })).toMatchObject({ limit: 5, window: { stepSeconds: 300 } });
     expect(refused(() => query([...lag, ["limit", "6"]], { world }))).toBe("invalid_limit limit");
-    expect(refused(() => query([...lag, ["group_by", "service,environment"]], { world }))).toBe("invalid_group_by group_by");
+    expect(refused(() => query([...lag, ["group_by", "service,environment"]], { world }))).toBe(
+      "invalid_group_by group_by",
+    );
   });
 
   test("let a metric allow less grouping than four labels", () => {
     const world = bounded({ maxGroupBy: 1 });
-    expect(refused(() => query(pairs(["group_by", "service,environment"]), { world }))).toBe("invalid_group_by group_by");
+    expect(refused(() => query(pairs(["group_by", "service,environment"]), { world }))).toBe(
+      "invalid_group_by group_by",
+    );
     expect(query(pairs(["group_by", "service"]), { world }).groupBy).toEqual(["service"]);
   });
 
   test("let a class and a metric allow as many labels as their definitions do, and never more than 50 series", () => {
     const world = worldOf(
-      [metricConfig("m", stores, { source: { kind: "gauge", name: "m", matchers: [] }, maxGroupBy: 9, labels: ["region", "tenant", "environment", "service", "psp"] })],
+      [
+        metricConfig("m", stores, {
+          source: { kind: "gauge", name: "m", matchers: [] },
+          maxGroupBy: 9,
+          labels: ["region", "tenant", "environment", "service", "psp"],
+        }),
+      ],
       { maxGroupBy: 9, maxSeries: 500 },
     );
     const labels = ["region", "tenant", "environment", "service", "psp"];

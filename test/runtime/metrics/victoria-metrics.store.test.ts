@@ -2,7 +2,15 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runsOf } from "../../support/soak.ts";
 import { ask, countPoints, isExact, isPercentile, unbounded, type Answered } from "./oracle/ask.ts";
-import { inStore, keyOf, kinds, quantiles, type AskedSeries, type MetricId, type SeriesPoints } from "./oracle/asked.ts";
+import {
+  inStore,
+  keyOf,
+  kinds,
+  quantiles,
+  type AskedSeries,
+  type MetricId,
+  type SeriesPoints,
+} from "./oracle/asked.ts";
 import { differences, exactly } from "./oracle/differences.ts";
 import { askDirectly, askRange, bucketQuery } from "./oracle/direct.ts";
 import { boundOf } from "./oracle/generated-series.ts";
@@ -11,12 +19,20 @@ import { randomQuery } from "./oracle/random-query.ts";
 import { recompute, sharedQuantile, type Expected } from "./oracle/recompute.ts";
 
 /**
- * What is claimed of VictoriaMetrics: gauges are exact; increases are those that the store itself answers to the same query,
- * by its own rules, of which a recomputation knows the documented ones.
+ * What is claimed of VictoriaMetrics: gauges are exact; increases are those that the store itself answers to the same
+ * query, by its own rules, of which a recomputation knows the documented ones.
  */
 
 const seed = 20_260_102;
-const metrics: readonly MetricId[] = ["queue_lag", "flappy", "payments", "payments_success", "latency_ms", "slow_gauge", "slow"];
+const metrics: readonly MetricId[] = [
+  "queue_lag",
+  "flappy",
+  "payments",
+  "payments_success",
+  "latency_ms",
+  "slow_gauge",
+  "slow",
+];
 const soakMs = 600_000;
 
 let running: RunningLayouts;
@@ -32,7 +48,9 @@ async function directQuantile(asked: AskedSeries, { grid }: Answered): Promise<S
   const q = quantiles[asked.agg] ?? Number.NaN;
   const points = [...groups].map(([key, own]) => {
     const byTime = Map.groupBy(
-      own.flatMap(({ metric, values = [] }) => values.map(([seconds, text]) => ({ ms: seconds * 1_000, bound: boundOf(metric["le"]), count: Number(text) }))),
+      own.flatMap(({ metric, values = [] }) =>
+        values.map(([seconds, text]) => ({ ms: seconds * 1_000, bound: boundOf(metric["le"]), count: Number(text) })),
+      ),
       ({ ms }) => ms,
     );
     const quantilesByTime = [...byTime].map(([ms, buckets]) => {
@@ -44,33 +62,46 @@ async function directQuantile(asked: AskedSeries, { grid }: Answered): Promise<S
 }
 
 describe("an answer from VictoriaMetrics", () => {
-  test(`equals what the store says itself, over ${runsOf(7_500)} random queries to one to three stores`, { timeout: soakMs }, async () => {
-    let points = 0;
-    const queries = fc.tuple(fc.constantFrom(...layouts), randomQuery(metrics));
-    await fc.assert(
-      fc.asyncProperty(queries, async ([layout, query]) => {
-        const actual = await ask(running.layout(layout), query);
-        points += countPoints(actual);
-        const direct = isPercentile(query)
-          ? await directQuantile(query, actual)
-          : exactly(await askDirectly(running.wholeUrl, query, actual.grid));
-        const odd = isPercentile(query) ? unbounded(actual) : [];
-        expect([...differences(actual.points, direct, { oracle: "direct", exact: isExact(query) }), ...odd]).toEqual([]);
-      }),
-      { seed, numRuns: runsOf(7_500) },
-    );
-    expect(points).toBeGreaterThan(runsOf(140_000));
-  });
+  test(
+    `equals what the store says itself, over ${runsOf(7_500)} random queries to one to three stores`,
+    { timeout: soakMs },
+    async () => {
+      let points = 0;
+      const queries = fc.tuple(fc.constantFrom(...layouts), randomQuery(metrics));
+      await fc.assert(
+        fc.asyncProperty(queries, async ([layout, query]) => {
+          const actual = await ask(running.layout(layout), query);
+          points += countPoints(actual);
+          const direct = isPercentile(query)
+            ? await directQuantile(query, actual)
+            : exactly(await askDirectly(running.wholeUrl, query, actual.grid));
+          const odd = isPercentile(query) ? unbounded(actual) : [];
+          expect([...differences(actual.points, direct, { oracle: "direct", exact: isExact(query) }), ...odd]).toEqual(
+            [],
+          );
+        }),
+        { seed, numRuns: runsOf(7_500) },
+      );
+      expect(points).toBeGreaterThan(runsOf(140_000));
+    },
+  );
 
-  test(`equals a recomputation by its documented rules, over ${runsOf(2_500)} random queries`, { timeout: soakMs }, async () => {
-    const queries = fc.tuple(fc.constantFrom(...layouts), randomQuery(metrics.filter((metric) => kinds[metric].kind !== "histogram")));
-    await fc.assert(
-      fc.asyncProperty(queries, async ([layout, query]) => {
-        const actual = await ask(running.layout(layout), query);
-        const recomputed = recompute(query, actual.grid, running.layout(layout).raw, "VictoriaMetrics");
-        expect(differences(actual.points, recomputed, { oracle: "recomputed", exact: isExact(query) })).toEqual([]);
-      }),
-      { seed, numRuns: runsOf(2_500) },
-    );
-  });
+  test(
+    `equals a recomputation by its documented rules, over ${runsOf(2_500)} random queries`,
+    { timeout: soakMs },
+    async () => {
+      const queries = fc.tuple(
+        fc.constantFrom(...layouts),
+        randomQuery(metrics.filter((metric) => kinds[metric].kind !== "histogram")),
+      );
+      await fc.assert(
+        fc.asyncProperty(queries, async ([layout, query]) => {
+          const actual = await ask(running.layout(layout), query);
+          const recomputed = recompute(query, actual.grid, running.layout(layout).raw, "VictoriaMetrics");
+          expect(differences(actual.points, recomputed, { oracle: "recomputed", exact: isExact(query) })).toEqual([]);
+        }),
+        { seed, numRuns: runsOf(2_500) },
+      );
+    },
+  );
 });

@@ -38,10 +38,21 @@ describe("step and downsample (Operational Metrics API §4.7.5 and §8)", () => 
   const rows: readonly Row[] = [
     { sentence: "three hours without a step", answer: "15s none" },
     { sentence: "a short window takes the smallest step", seconds: hour, answer: "10s none" },
-    { sentence: "a metric's minimum that gives few enough points is taken as it is", seconds: hour, minimum: 40, answer: "40s none" },
+    {
+      sentence: "a metric's minimum that gives few enough points is taken as it is",
+      seconds: hour,
+      minimum: 40,
+      answer: "40s none",
+    },
     { sentence: "a step that is asked for is kept", seconds: hour, step: 37, answer: "37s none" },
     { sentence: "a downsample raises the step", seconds: hour, step: 10, downsample: "1m", answer: "1m 1m" },
-    { sentence: "a coarser step stands beside a downsample", seconds: 4 * hour, step: 600, downsample: "1m", answer: "10m 1m" },
+    {
+      sentence: "a coarser step stands beside a downsample",
+      seconds: 4 * hour,
+      step: 600,
+      downsample: "1m",
+      answer: "10m 1m",
+    },
     { sentence: "exactly a day is not downsampled", seconds: 24 * hour, step: 10, answer: "10s none" },
     { sentence: "more than a day has points of five minutes", seconds: 24 * hour + 1, step: 10, answer: "5m 5m" },
     { sentence: "more than a day raises a finer downsample", seconds: 48 * hour, downsample: "1m", answer: "5m 5m" },
@@ -134,7 +145,10 @@ describe("the grid (design §5 rule 1)", () => {
   test("of neighbouring windows shares no point and leaves none out", () => {
     const at = (from: string, to: string) =>
       pointTimes(resolveWindow({ fromMs: Date.parse(from), toMs: Date.parse(to), stepSeconds: 60 }, undefined, rules));
-    const halves = [...at("2026-01-31T10:00:00Z", "2026-01-31T11:00:00Z"), ...at("2026-01-31T11:00:00Z", "2026-01-31T12:00:00Z")];
+    const halves = [
+      ...at("2026-01-31T10:00:00Z", "2026-01-31T11:00:00Z"),
+      ...at("2026-01-31T11:00:00Z", "2026-01-31T12:00:00Z"),
+    ];
     expect(halves).toEqual(at("2026-01-31T10:00:00Z", "2026-01-31T12:00:00Z"));
   });
 });
@@ -166,6 +180,8 @@ describe("a window that is shorter than one point", () => {
     ["the step, which is as wide by itself", { stepSeconds: 3_600 }, "1h", "invalid_step step"],
     ["the step", { stepSeconds: 7_200 }, undefined, "invalid_step step"],
   ])("is blamed on %s", (_sentence, asked, downsample, expected) => {
-    expect(refused(() => resolveWindow({ ...half, stepSeconds: undefined, ...asked }, downsample, rules))).toBe(expected);
+    expect(refused(() => resolveWindow({ ...half, stepSeconds: undefined, ...asked }, downsample, rules))).toBe(
+      expected,
+    );
   });
 });

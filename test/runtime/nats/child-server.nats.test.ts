@@ -121,17 +121,17 @@ describe("a child nats-server", () => {
   });
 
   test("that is not found is said so in a sentence", async () => {
-    await expect(startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } })).rejects.toThrow(
-      "nats-server was not found: put it on PATH",
-    );
+    await expect(
+      startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } }),
+    ).rejects.toThrow("nats-server was not found: put it on PATH");
   });
 
   test("that is too old is said so in a sentence", async () => {
     const old = join(folder.path, "nats-server");
     await writeFile(old, "#!/bin/sh\necho 'nats-server: v2.12.3'\n");
     await chmod(old, 0o755);
-    await expect(startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } })).rejects.toThrow(
-      `${old} has version 2.12.3, but nats-server 2.14 or newer is needed`,
-    );
+    await expect(
+      startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } }),
+    ).rejects.toThrow(`${old} has version 2.12.3, but nats-server 2.14 or newer is needed`);
   });
 });

@@ -90,7 +90,14 @@ describe("the topology", () => {
     const ask = (options: { readonly timeoutMs?: number } = {}) => handle.requests.ask("$JS.API.INFO", "", options);
     process.kill(server.pid, "SIGSTOP");
     // The signal takes effect a moment later.
-    await waitFor(() => ask({ timeoutMs: 50 }).then(() => false, () => true), { timeoutMs, what: "a server that answers nothing" });
+    await waitFor(
+      () =>
+        ask({ timeoutMs: 50 }).then(
+          () => false,
+          () => true,
+        ),
+      { timeoutMs, what: "a server that answers nothing" },
+    );
     const made = ensureTopology(handle, { ...testSettings.streams, prefix: "slow" });
     try {
       // Asked after the topology's own first question, so that this one ends later.

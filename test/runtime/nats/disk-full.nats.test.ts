@@ -70,34 +70,38 @@ describe.skipIf(!canMount)("a full disk", () => {
     await partner.close();
   });
 
-  test("in the middle of 5,000 events loses none of them", async () => {
-    const prefix = "many";
-    const ids = idsOf(5_000);
-    const partner = await startWebhookPartner();
-    const config = configOf(partnerConfig("one", partner.url, { timeoutMs: 30_000 }));
-    // What a server that could not write forgot it had been told of is settled by the search for orphans.
-    const engine = await startEngine(server.access, config, { settings: streamsOf(prefix) });
-    const { blocks, bfree, bsize } = await statfs(folder.path);
-    const usedMebibytes = Math.ceil(((blocks - bfree) * bsize) / 1024 ** 2);
-    await run("mount", ["-o", `remount,size=${usedMebibytes + roomMebibytes}m`, folder.path]);
-    const data = { pad: "x".repeat(3_000) };
-    let refused = 0;
-    const bring = async (eventId: string): Promise<void> => {
-      await engine.ingest(eventBytes(eventId, { data })).catch((error: unknown) => {
-        refused += 1;
-        throw error;
-      });
-    };
-    const produced = produceAll(ids, bring);
-    await waitFor(() => refused > 0, { timeoutMs, what: "a full disk" });
-    await run("mount", ["-o", `remount,size=${usedMebibytes + largeMebibytes}m`, folder.path]);
-    await produced;
-    await waitFor(() => ids.every((id) => partner.of(id).length > 0), { timeoutMs, what: "every event" });
-    await untilDrained(engine.nats, prefix, timeoutMs);
-    const counted = await countFaults(partner, ids, engine.nats, prefix);
-    console.log(`disk full: ${JSON.stringify(counted)} of ${ids.length}, ${refused} refused and brought again`);
-    expect({ ...counted, doubled: 0 }).toEqual({ lost: 0, doubled: 0, needless: 0 });
-    await engine.stop();
-    await partner.close();
-  }, 2 * timeoutMs);
+  test(
+    "in the middle of 5,000 events loses none of them",
+    async () => {
+      const prefix = "many";
+      const ids = idsOf(5_000);
+      const partner = await startWebhookPartner();
+      const config = configOf(partnerConfig("one", partner.url, { timeoutMs: 30_000 }));
+      // What a server that could not write forgot it had been told of is settled by the search for orphans.
+      const engine = await startEngine(server.access, config, { settings: streamsOf(prefix) });
+      const { blocks, bfree, bsize } = await statfs(folder.path);
+      const usedMebibytes = Math.ceil(((blocks - bfree) * bsize) / 1024 ** 2);
+      await run("mount", ["-o", `remount,size=${usedMebibytes + roomMebibytes}m`, folder.path]);
+      const data = { pad: "x".repeat(3_000) };
+      let refused = 0;
+      const bring = async (eventId: string): Promise<void> => {
+        await engine.ingest(eventBytes(eventId, { data })).catch((error: unknown) => {
+          refused += 1;
+          throw error;
+        });
+      };
+      const produced = produceAll(ids, bring);
+      await waitFor(() => refused > 0, { timeoutMs, what: "a full disk" });
+      await run("mount", ["-o", `remount,size=${usedMebibytes + largeMebibytes}m`, folder.path]);
+      await produced;
+      await waitFor(() => ids.every((id) => partner.of(id).length > 0), { timeoutMs, what: "every event" });
+      await untilDrained(engine.nats, prefix, timeoutMs);
+      const counted = await countFaults(partner, ids, engine.nats, prefix);
+      console.log(`disk full: ${JSON.stringify(counted)} of ${ids.length}, ${refused} refused and brought again`);
+      expect({ ...counted, doubled: 0 }).toEqual({ lost: 0, doubled: 0, needless: 0 });
+      await engine.stop();
+      await partner.close();
+    },
+    2 * timeoutMs,
+  );
 });

@@ -19,7 +19,9 @@ afterAll(async () => {
 type Fields = readonly (readonly [name: string, value: string])[];
 
 /** The messages as they come back through the server, all at once, so that several share one read. */
-async function sent(messages: readonly { readonly fields: Fields; readonly payload: string; readonly reply?: string }[]): Promise<readonly Msg[]> {
+async function sent(
+  messages: readonly { readonly fields: Fields; readonly payload: string; readonly reply?: string }[],
+): Promise<readonly Msg[]> {
   const got: Msg[] = [];
   const subscription = handle.connection.subscribe("headers.*", { callback: (_, message) => void got.push(message) });
   await handle.connection.flush();
@@ -42,10 +44,37 @@ function unasked(message: Msg): Msg {
 describe("headers of a message", () => {
   test("are those that the client reads, without asking it", async () => {
     const messages = await sent([
-      { fields: [["Hg-Event", "evt-1"], ["Hg-Step", "0:1:0"]], payload: "body" },
-      { fields: [["hg-lower", "a"], ["HG-UPPER", "b"], ["x", ""]], payload: "" },
-      { fields: [["Twice", "first"], ["Twice", "second"]], payload: "x", reply: "inbox.1" },
-      { fields: [["Spaces", "  in  the  middle "], ["Colon", "a: b:c"], ["Like", "NATS/1.0"]], payload: "y" },
+      {
+        fields: [
+          ["Hg-Event", "evt-1"],
+          ["Hg-Step", "0:1:0"],
+        ],
+        payload: "body",
+      },
+      {
+        fields: [
+          ["hg-lower", "a"],
+          ["HG-UPPER", "b"],
+          ["x", ""],
+        ],
+        payload: "",
+      },
+      {
+        fields: [
+          ["Twice", "first"],
+          ["Twice", "second"],
+        ],
+        payload: "x",
+        reply: "inbox.1",
+      },
+      {
+        fields: [
+          ["Spaces", "  in  the  middle "],
+          ["Colon", "a: b:c"],
+          ["Like", "NATS/1.0"],
+        ],
+        payload: "y",
+      },
       { fields: [["Text", "Grüße, 世界"]], payload: "NATS/1.0\r\nNot: a header\r\n\r\n" },
       { fields: [], payload: "none" },
       { fields: [], payload: "", reply: "inbox.2" },
@@ -60,7 +89,10 @@ describe("headers of a message", () => {
   test("come back as they were encoded", async () => {
     const fields = { "Hg-Event": "evt-1", "Hg-Type": "a.b", "Hg-Producer": undefined, "Hg-Accepted": "17" };
     const got: Msg[] = [];
-    const subscription = handle.connection.subscribe("encoded", { max: 1, callback: (_, message) => void got.push(message) });
+    const subscription = handle.connection.subscribe("encoded", {
+      max: 1,
+      callback: (_, message) => void got.push(message),
+    });
     handle.connection.publish("encoded", "body", { headers: encodeHeaders(fields) });
     const message = await waitFor(() => got[0], { timeoutMs: 10_000, what: "the message" });
     subscription.unsubscribe();

@@ -22,7 +22,11 @@ async function program(path: string, version: string): Promise<string> {
 }
 
 const cache = "cache/heliograph/tools";
-const environment = (more: Readonly<Record<string, string>> = {}) => ({ PATH: join(folder.path, "bin"), XDG_CACHE_HOME: join(folder.path, "cache"), ...more });
+const environment = (more: Readonly<Record<string, string>> = {}) => ({
+  PATH: join(folder.path, "bin"),
+  XDG_CACHE_HOME: join(folder.path, "cache"),
+  ...more,
+});
 
 describe("nats-server is found", () => {
   test("where the environment says, before any other place", async () => {
@@ -42,17 +46,23 @@ describe("nats-server is found", () => {
     await program(`${cache}/nats-server-1111.making.7`, "2.15.2");
     const built = await program(`${cache}/nats-server-2222`, "2.15.2");
     expect(await findNatsServer(environment())).toBe(built);
-    expect(await findNatsServer({ HOME: join(folder.path, "nobody"), XDG_CACHE_HOME: join(folder.path, "cache") })).toBe(built);
+    expect(
+      await findNatsServer({ HOME: join(folder.path, "nobody"), XDG_CACHE_HOME: join(folder.path, "cache") }),
+    ).toBe(built);
   });
 });
 
 describe("nats-server is refused in a sentence", () => {
   test("when there is none", async () => {
-    await expect(findNatsServer(environment())).rejects.toThrow(/^nats-server was not found: .*npm run tools -- nats-server/u);
+    await expect(findNatsServer(environment())).rejects.toThrow(
+      /^nats-server was not found: .*npm run tools -- nats-server/u,
+    );
   });
 
   test("when the only one is too old", async () => {
     const old = await program(`${cache}/nats-server-0000`, "2.10.1");
-    await expect(findNatsServer(environment())).rejects.toThrow(`${old} has version 2.10.1, but nats-server 2.14 or newer is needed`);
+    await expect(findNatsServer(environment())).rejects.toThrow(
+      `${old} has version 2.10.1, but nats-server 2.14 or newer is needed`,
+    );
   });
 });

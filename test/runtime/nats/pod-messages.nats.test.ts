@@ -75,7 +75,9 @@ test("a question that cannot be answered is told of, and the next one is answere
   const server = await start();
   const faults: unknown[] = [];
   const one = createPodMessages(await connect(server), layout, "pod-1");
-  const other = createPodMessages(await connect(server), layout, "pod-2", (error, topic) => faults.push([topic, String(error)]));
+  const other = createPodMessages(await connect(server), layout, "pod-2", (error, topic) =>
+    faults.push([topic, String(error)]),
+  );
   other.serve("throws", () => {
     throw new Error("at once");
   });
@@ -84,15 +86,23 @@ test("a question that cannot be answered is told of, and the next one is answere
   await waitFor(() => one.ask("pod-2", "well", {}), { timeoutMs: 5_000, what: "a pod that listens" });
   await expect(one.ask("pod-2", "throws", {})).rejects.toMatchObject({ reason: "timeout" });
   await expect(one.ask("pod-2", "rejects", {})).rejects.toMatchObject({ reason: "timeout" });
-  expect(faults).toEqual([["throws", "Error: at once"], ["rejects", "Error: later"]]);
+  expect(faults).toEqual([
+    ["throws", "Error: at once"],
+    ["rejects", "Error: later"],
+  ]);
   await expect(one.ask("pod-2", "well", {})).resolves.toEqual({ ok: true });
 });
 
 test("producers are answered, and what pods share is kept, with the permissions of the bundled NATS", async () => {
   const server = await start();
   const [runtime, producer] = [await connect(server), await connect(server)];
-  closing.push(serveSubject(runtime, layout.ingestSubject, "ingest", (message) => message.answer({ tenant: message.token })));
-  const answer = await waitFor(() => producer.requests.ask(`${layout.ingestSubject}.acme`, "{}"), { timeoutMs: 5_000, what: "an answer" });
+  closing.push(
+    serveSubject(runtime, layout.ingestSubject, "ingest", (message) => message.answer({ tenant: message.token })),
+  );
+  const answer = await waitFor(() => producer.requests.ask(`${layout.ingestSubject}.acme`, "{}"), {
+    timeoutMs: 5_000,
+    what: "an answer",
+  });
   expect(JSON.parse(Buffer.from(answer).toString())).toEqual({ tenant: "acme" });
   await createCacheStream(runtime, layout).put("a", Buffer.from("kept"));
   expect(Buffer.from((await createCacheStream(producer, layout).get("a")) ?? []).toString()).toBe("kept");

@@ -35,7 +35,10 @@ describe("receiving", () => {
   test("verifies, handles once, marks and then answers 200 (Webhook Event Delivery §3)", async () => {
     const { options, handled, reports } = bench();
     const answer = await receive(signedDelivery(), options);
-    expect(answer).toEqual({ status: 200, headers: { "X-Trace-Id": expect.stringMatching(/^[\da-f]{32}$/u) as string } });
+    expect(answer).toEqual({
+      status: 200,
+      headers: { "X-Trace-Id": expect.stringMatching(/^[\da-f]{32}$/u) as string },
+    });
     expect(handled).toEqual([event]);
     expect(await options.store.find("evt_1")).toMatchObject({ status: "ok", handlerVersion: "v1" });
     expect(reports).toMatchObject([{ outcome: "processed", status: 200, eventId: "evt_1", keyId: "k1" }]);
@@ -43,7 +46,9 @@ describe("receiving", () => {
 
   test("hands over the signed bytes, whose integers no parser has rounded", async () => {
     const bodies: string[] = [];
-    const { options } = bench({ handle: async (_event, _transaction, body) => void bodies.push(Buffer.from(body).toString()) });
+    const { options } = bench({
+      handle: async (_event, _transaction, body) => void bodies.push(Buffer.from(body).toString()),
+    });
     const delivery = signedDelivery(JSON.stringify(event).replace('"p-1"', "1180000000000000001"));
     await receive(delivery, options);
     expect(bodies.join()).toContain('"payout_id":1180000000000000001');
@@ -51,7 +56,10 @@ describe("receiving", () => {
 
   test("answers 200 to a repeat without a second effect (Webhook Event Delivery §6)", async () => {
     const { options, handled, reports } = bench();
-    const statuses = [await receive(signedDelivery(), options), await receive(signedDelivery({ ...event, attempt: 2 }), options)];
+    const statuses = [
+      await receive(signedDelivery(), options),
+      await receive(signedDelivery({ ...event, attempt: 2 }), options),
+    ];
     expect(statuses.map(({ status }) => status)).toEqual([200, 200]);
     expect(handled).toHaveLength(1);
     expect(reports.map(({ outcome }) => outcome)).toEqual(["processed", "duplicate"]);
@@ -78,7 +86,10 @@ describe("receiving", () => {
   });
 
   test("answers 400 to a signed body that is no event", async () => {
-    expect(await receive(signedDelivery("[]"), bench().options)).toMatchObject({ status: 400, body: { error: "invalid_event" } });
+    expect(await receive(signedDelivery("[]"), bench().options)).toMatchObject({
+      status: 400,
+      body: { error: "invalid_event" },
+    });
   });
 
   test("sees a new key with the next delivery (Webhook Event Delivery §5)", async () => {
@@ -110,7 +121,10 @@ describe("receiving", () => {
     const refusal = new DeliveryRefusal(422, "invalid_state", "The payout is closed");
     const { options, reports } = bench({ handle: () => Promise.reject(refusal) });
     const answer = await receive(signedDelivery(), options);
-    expect(answer).toMatchObject({ status: 422, body: { error: "invalid_state", error_description: "The payout is closed" } });
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { error: "invalid_state", error_description: "The payout is closed" },
+    });
     expect(reports).toMatchObject([{ outcome: "refused", error: refusal }]);
     expect(await options.store.find("evt_1")).toMatchObject({ status: "error" });
   });

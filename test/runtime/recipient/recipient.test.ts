@@ -12,7 +12,9 @@ import { listenOnLoopback } from "../../support/loopback.ts";
 import { secret } from "./signed-delivery.ts";
 
 const closers: (() => Promise<void>)[] = [];
-const stored = Buffer.from('{ "event_id": "evt/1", "type": "payout.processed", "version": "2026-01-01", "ts": "2026-01-02T03:04:05.678Z" }');
+const stored = Buffer.from(
+  '{ "event_id": "evt/1", "type": "payout.processed", "version": "2026-01-01", "ts": "2026-01-02T03:04:05.678Z" }',
+);
 
 afterEach(async () => {
   await Promise.all(closers.splice(0).map((close) => close()));
@@ -24,7 +26,10 @@ async function startRecipient(
 ): Promise<{ readonly url: string; readonly handled: DeliveredEvent[] }> {
   const handled: DeliveredEvent[] = [];
   const recipient = createRecipient({
-    keys: () => [{ id: "old", secret: Buffer.alloc(32) }, { id: "new", secret }],
+    keys: () => [
+      { id: "old", secret: Buffer.alloc(32) },
+      { id: "new", secret },
+    ],
     store: createMemorySeenStore(),
     handle: handle ?? (async (event) => void handled.push(event)),
     handlerVersion: "1.0.0",
@@ -109,17 +114,20 @@ describe("a recipient over HTTP", () => {
     ["a status that is not read", "DELETE", "/webhooks/status/e1", 405, "method_not_allowed"],
     ["an id that is not well escaped", "GET", "/webhooks/status/%ff", 400, "invalid_event_id"],
     ["an unsigned delivery", "POST", "/webhooks/v1/payout", 401, "invalid_signature"],
-  ] as const)("answers %s in the seed's error shape (Webhook Event Delivery §2.4)", async (_, method, path, status, error) => {
-    const { url } = await startRecipient();
-    const response = await request(url + path, { method });
-    const body: unknown = await response.body.json();
-    expect([response.statusCode, response.headers["content-type"]]).toEqual([status, "application/json"]);
-    expect(body).toEqual({
-      error,
-      error_description: expect.any(String) as string,
-      trace_id: response.headers["x-trace-id"],
-    });
-  });
+  ] as const)(
+    "answers %s in the seed's error shape (Webhook Event Delivery §2.4)",
+    async (_, method, path, status, error) => {
+      const { url } = await startRecipient();
+      const response = await request(url + path, { method });
+      const body: unknown = await response.body.json();
+      expect([response.statusCode, response.headers["content-type"]]).toEqual([status, "application/json"]);
+      expect(body).toEqual({
+        error,
+        error_description: expect.any(String) as string,
+        trace_id: response.headers["x-trace-id"],
+      });
+    },
+  );
 
   test("reads a body no further than its bound", async () => {
     const { url, handled } = await startRecipient();

@@ -16,7 +16,9 @@ describe("verifying a delivery", () => {
   });
 
   test("does without X-Event-Id, since the body is signed", () => {
-    expect(verifyDelivery(signedDelivery(event, { "x-event-id": undefined }), keys, sentAtMs)).toMatchObject({ ok: true });
+    expect(verifyDelivery(signedDelivery(event, { "x-event-id": undefined }), keys, sentAtMs)).toMatchObject({
+      ok: true,
+    });
   });
 
   test.each([

@@ -16,7 +16,11 @@ describe("a fan-out", () => {
       return job.toUpperCase();
     };
     const outcomes = await fanOut(["a", "bad", "c"], run, { deadlineMs: 1_000, signal: never() });
-    expect(outcomes.map((outcome) => (outcome.ok ? outcome.value : outcome.error.kind))).toEqual(["A", "unreachable", "C"]);
+    expect(outcomes.map((outcome) => (outcome.ok ? outcome.value : outcome.error.kind))).toEqual([
+      "A",
+      "unreachable",
+      "C",
+    ]);
   });
 
   test("calls late what is not there at the deadline, even if it ignores its signal", async () => {
@@ -24,7 +28,11 @@ describe("a fan-out", () => {
     const quick = async (): Promise<string> => "quick";
     const run = (job: (signal: AbortSignal) => Promise<string>, signal: AbortSignal): Promise<string> => job(signal);
     const outcomes = await fanOut([quick, hang, deaf], run, { deadlineMs: 20, signal: never() });
-    expect(outcomes.map((outcome) => (outcome.ok ? outcome.value : outcome.error.kind))).toEqual(["quick", "late", "late"]);
+    expect(outcomes.map((outcome) => (outcome.ok ? outcome.value : outcome.error.kind))).toEqual([
+      "quick",
+      "late",
+      "late",
+    ]);
   });
 
   test("ends with the caller's reason when the caller leaves", async () => {
@@ -39,7 +47,9 @@ describe("a fan-out", () => {
     const run = async (): Promise<void> => {
       asked += 1;
     };
-    await expect(fanOut(["a"], run, { deadlineMs: 10, signal: AbortSignal.abort(new Error("gone")) })).rejects.toThrow("gone");
+    await expect(fanOut(["a"], run, { deadlineMs: 10, signal: AbortSignal.abort(new Error("gone")) })).rejects.toThrow(
+      "gone",
+    );
     expect(asked).toBe(0);
   });
 

@@ -18,8 +18,17 @@ afterEach(async () => {
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const grid = { startMs: 0, stepMs: 600_000, count: 1, rangeMs: 600_000 };
 
-function clientOf(changes: Partial<PrometheusConfig>, material: Readonly<Record<string, string>> = {}): PrometheusClient {
-  const config: PrometheusConfig = { url: "http://127.0.0.1:1", timeoutMs: 2_000, flavour: "Prometheus", headers: {}, ...changes };
+function clientOf(
+  changes: Partial<PrometheusConfig>,
+  material: Readonly<Record<string, string>> = {},
+): PrometheusClient {
+  const config: PrometheusConfig = {
+    url: "http://127.0.0.1:1",
+    timeoutMs: 2_000,
+    flavour: "Prometheus",
+    headers: {},
+    ...changes,
+  };
   const http = createStoreHttp(config, secretsOf(config, material));
   closing.push(() => http.close({ atOnce: true }));
   return createPrometheusClient(config, http.post);
@@ -32,7 +41,10 @@ async function start(): Promise<ScriptedStore> {
 }
 
 /** What a store of this flavour is sent besides the query and its times. */
-async function sent(changes: Partial<PrometheusConfig>, rangeMs = grid.rangeMs): Promise<Readonly<Record<string, string>>> {
+async function sent(
+  changes: Partial<PrometheusConfig>,
+  rangeMs = grid.rangeMs,
+): Promise<Readonly<Record<string, string>>> {
   const store = await start();
   await clientOf({ url: store.url, ...changes }).range("up", { ...grid, rangeMs }, storeCall());
   const usual = ["query", "start", "end", "step", "timeout"];
@@ -48,25 +60,37 @@ describe("a query to", () => {
     expect(await sent({ flavour: "VictoriaMetrics" })).toEqual({ nocache: "1", latency_offset: "0s" });
   });
 
-  const rows: readonly (readonly [sentence: string, allowedSeconds: number | undefined, rangeSeconds: number, resolution: string])[] = [
+  const rows: readonly (readonly [
+    sentence: string,
+    allowedSeconds: number | undefined,
+    rangeSeconds: number,
+    resolution: string,
+  ])[] = [
     ["raw samples unless the catalog allows more", undefined, 3_600, "0s"],
     ["the coarsest resolution of which the point is whole", 3_600, 7_200, "3600s"],
     ["a finer one where the point is no multiple of the coarsest", 3_600, 5_400, "300s"],
     ["no coarser one than the catalog allows (thanos#922)", 300, 7_200, "300s"],
     ["raw samples for a point that is finer than any", 3_600, 77, "0s"],
   ];
-  test.each(rows)("Thanos lets it answer in part, and asks for %s", async (_sentence, allowed, rangeSeconds, resolution) => {
-    const changes = allowed === undefined ? {} : { maxSourceResolutionSeconds: allowed };
-    expect(await sent({ flavour: "Thanos", ...changes }, rangeSeconds * 1_000)).toEqual({
-      dedup: "true",
-      partial_response: "true",
-      max_source_resolution: resolution,
-    });
-  });
+  test.each(rows)(
+    "Thanos lets it answer in part, and asks for %s",
+    async (_sentence, allowed, rangeSeconds, resolution) => {
+      const changes = allowed === undefined ? {} : { maxSourceResolutionSeconds: allowed };
+      expect(await sent({ flavour: "Thanos", ...changes }, rangeSeconds * 1_000)).toEqual({
+        dedup: "true",
+        partial_response: "true",
+        max_source_resolution: resolution,
+      });
+    },
+  );
 });
 
 test("increases are extrapolated everywhere but in VictoriaMetrics, whose windows are never cut", () => {
-  const table = (Object.keys(flavours) as readonly StoreFlavour[]).map((name) => [name, flavours[name].increases, flavours[name].isCuttable]);
+  const table = (Object.keys(flavours) as readonly StoreFlavour[]).map((name) => [
+    name,
+    flavours[name].increases,
+    flavours[name].isCuttable,
+  ]);
   expect(table).toEqual([
     ["Prometheus", "Extrapolated", true],
     ["Mimir", "Extrapolated", true],
@@ -78,7 +102,9 @@ test("increases are extrapolated everywhere but in VictoriaMetrics, whose window
 test("an answer that VictoriaMetrics calls partial is incomplete", async () => {
   const store = await startScriptedStore(json(200, { status: "success", isPartial: true, data: matrix() }));
   closing.push(() => store.close());
-  expect((await clientOf({ url: store.url, flavour: "VictoriaMetrics" }).range("up", grid, storeCall())).warning).toBe("incomplete");
+  expect((await clientOf({ url: store.url, flavour: "VictoriaMetrics" }).range("up", grid, storeCall())).warning).toBe(
+    "incomplete",
+  );
 });
 
 describe("a request shows", () => {
@@ -95,7 +121,9 @@ describe("a request shows", () => {
   });
 
   test("a bearer token", async () => {
-    expect((await headersOf({ auth: { kind: "bearer", token: "t" } }, { t: base64("abc.def") })).authorization).toBe("Bearer abc.def");
+    expect((await headersOf({ auth: { kind: "bearer", token: "t" } }, { t: base64("abc.def") })).authorization).toBe(
+      "Bearer abc.def",
+    );
   });
 
   test("the store's fixed headers, and its tenant where it is told", async () => {
@@ -118,8 +146,16 @@ describe("a store over TLS", () => {
   const shown = { certificate: "certificate", key: "key" };
 
   async function ask(tls: PrometheusConfig["tls"], names = server): Promise<unknown> {
-    const options = { cert: names.cert, key: names.key, ca: authority.cert, requestCert: true, rejectUnauthorized: true };
-    const https = createServer(options, (_, response) => success(matrix())(response, { path: "", form: new URLSearchParams(), headers: {} }));
+    const options = {
+      cert: names.cert,
+      key: names.key,
+      ca: authority.cert,
+      requestCert: true,
+      rejectUnauthorized: true,
+    };
+    const https = createServer(options, (_, response) =>
+      success(matrix())(response, { path: "", form: new URLSearchParams(), headers: {} }),
+    );
     const loopback = await listenOnLoopback(https);
     closing.push(() => loopback.close());
     const config = { url: `https://127.0.0.1:${loopback.port}`, ...(tls === undefined ? {} : { tls }) };

@@ -11,11 +11,27 @@ const timeOf = (index: number): number => (grid.startMs + index * grid.stepMs) /
 const spellings = fc.oneof(
   fc.integer().map(String),
   fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
-  fc.tuple(fc.integer({ min: -9_999, max: 9_999 }), fc.stringMatching(/^\d{1,25}$/u)).map(([whole, decimals]) => `${whole}.${decimals}`),
-  fc.constantFrom("NaN", "+Inf", "-Inf", "0", "-0", "1e+06", "4.9e-324", "1.7976931348623157e+308", "9007199254740993", "0.1"),
+  fc
+    .tuple(fc.integer({ min: -9_999, max: 9_999 }), fc.stringMatching(/^\d{1,25}$/u))
+    .map(([whole, decimals]) => `${whole}.${decimals}`),
+  fc.constantFrom(
+    "NaN",
+    "+Inf",
+    "-Inf",
+    "0",
+    "-0",
+    "1e+06",
+    "4.9e-324",
+    "1.7976931348623157e+308",
+    "9007199254740993",
+    "0.1",
+  ),
 );
 const series = fc.record({
-  metric: fc.dictionary(fc.constantFrom("service", "pod"), fc.oneof(fc.string({ unit: "binary" }), fc.constant(',"values":[[1,"2"]]'))),
+  metric: fc.dictionary(
+    fc.constantFrom("service", "pod"),
+    fc.oneof(fc.string({ unit: "binary" }), fc.constant(',"values":[[1,"2"]]')),
+  ),
   points: fc.dictionary(fc.nat({ max: grid.count - 1 }).map(String), spellings, { minKeys: 1 }),
 });
 const valuesOf = (points: Readonly<Record<string, string>>): readonly (readonly [number, string])[] =>
@@ -23,13 +39,17 @@ const valuesOf = (points: Readonly<Record<string, string>>): readonly (readonly 
 
 const answerOf = (result: unknown, rest: object = {}): Buffer =>
   Buffer.from(JSON.stringify({ status: "success", data: { resultType: "matrix", result }, ...rest }));
-const plain = (all: readonly StoreSeries[]): unknown => all.map(({ labels, values, present }) => [labels, [...values], [...present]]);
+const plain = (all: readonly StoreSeries[]): unknown =>
+  all.map(({ labels, values, present }) => [labels, [...values], [...present]]);
 
 describe("points that are taken out of an answer as bytes", () => {
   test("are those of the parsed answer, whatever the numbers and labels", () => {
     fc.assert(
       fc.property(fc.array(series, { maxLength: 4 }), (all) => {
-        const bytes = answerOf(all.map(({ metric, points }) => ({ metric, values: valuesOf(points) })), { warnings: ["PromQL info: x"] });
+        const bytes = answerOf(
+          all.map(({ metric, points }) => ({ metric, values: valuesOf(points) })),
+          { warnings: ["PromQL info: x"] },
+        );
         const { data, columns, warning } = parseAnswer(200, bytes, grid);
         expect(columns).toHaveLength(all.length);
         expect(warning).toBe("none");
@@ -41,7 +61,11 @@ describe("points that are taken out of an answer as bytes", () => {
   });
 
   test("leave a series of histograms alone beside one that has both kinds", () => {
-    const mixed = { metric: { service: "a" }, values: [[timeOf(1), "2"]], histograms: [[timeOf(2), { count: "1", sum: "2" }]] };
+    const mixed = {
+      metric: { service: "a" },
+      values: [[timeOf(1), "2"]],
+      histograms: [[timeOf(2), { count: "1", sum: "2" }]],
+    };
     const bytes = answerOf([mixed, { metric: { service: "b" }, histograms: [[timeOf(0), { count: "1", sum: "2" }]] }]);
     const { data, columns } = parseAnswer(200, bytes, grid);
     expect(columns).toHaveLength(1);
@@ -49,8 +73,16 @@ describe("points that are taken out of an answer as bytes", () => {
   });
 
   test.each([
-    ["with spaces", `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[ [${timeOf(0)}, "1"] ]}]}}`, 0],
-    ["of another key order", `{"status":"success","data":{"result":[{"values":[[${timeOf(0)},"1"]],"metric":{}}],"resultType":"matrix"}}`, 0],
+    [
+      "with spaces",
+      `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[ [${timeOf(0)}, "1"] ]}]}}`,
+      0,
+    ],
+    [
+      "of another key order",
+      `{"status":"success","data":{"result":[{"values":[[${timeOf(0)},"1"]],"metric":{}}],"resultType":"matrix"}}`,
+      0,
+    ],
     ["without any series", answerOf([]).toString(), 0],
   ])("are left to the parser in an answer %s", (_, text, columns) => {
     expect(parseAnswer(200, Buffer.from(text), grid).columns).toHaveLength(columns);

@@ -14,7 +14,11 @@ import { stopServer } from "../../../runtime/http/stop-server.ts";
 import { createMetricsApi } from "../../../runtime/metrics/create-metrics-api.ts";
 import { createPeerClient } from "../../../runtime/metrics/peer/peer-client.ts";
 import { createStore, type Store } from "../../../runtime/stores/store.ts";
-import { clientSecret, startAuthorizationServer, type AuthorizationServer } from "../../support/authorization-server.ts";
+import {
+  clientSecret,
+  startAuthorizationServer,
+  type AuthorizationServer,
+} from "../../support/authorization-server.ts";
 import { createCertificateAuthority } from "../../support/certificate-authority.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { configOf, metricConfig, storeConfig } from "../metrics/oracle/universe.ts";
@@ -44,11 +48,20 @@ beforeAll(async () => {
     observe: () => undefined,
     now: Date.now,
     tls: authority.issue({ commonName: "latam", names: ["localhost"] }),
-    authenticate: createAuthenticate([{ settings, keys: new KeySource(() => loadKeys(settings), Date.now) }], defaultSettings.claims, Date.now),
+    authenticate: createAuthenticate(
+      [{ settings, keys: new KeySource(() => loadKeys(settings), Date.now) }],
+      defaultSettings.claims,
+      Date.now,
+    ),
     routes: peerRoutes(api),
   });
   url = await listenServer(app, "127.0.0.1", 0);
-  closing.push(() => stopServer(app, 1_000), () => api.stop(), () => id.close(), () => folder.remove());
+  closing.push(
+    () => stopServer(app, 1_000),
+    () => api.stop(),
+    () => id.close(),
+    () => folder.remove(),
+  );
 }, startMsMax);
 
 afterAll(async () => {
@@ -69,7 +82,9 @@ function peerStore(changes: Partial<PeerOAuth2Config> = {}, secret = clientSecre
     },
   };
   const texts = { secret, ca: `${authority.cert}\n${id.ca}`, certificate: own.cert, key: own.key };
-  const material = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text).toString("base64")]));
+  const material = Object.fromEntries(
+    Object.entries(texts).map(([name, text]) => [name, Buffer.from(text).toString("base64")]),
+  );
   const store = createStore({ config, material, identity: "peer", now: Date.now, makePeerClient: createPeerClient });
   closing.unshift(() => store.close({ atOnce: true }));
   return store;
@@ -83,13 +98,21 @@ describe("a peer that is asked with client credentials", () => {
   });
 
   test("refuses a token that is bound to nothing, however it was fetched", async () => {
-    await expect(peerStore({ clientId: "plain" }).capabilities()).rejects.toMatchObject({ kind: "refused", message: expect.stringContaining("token_invalid") as string });
+    await expect(peerStore({ clientId: "plain" }).capabilities()).rejects.toMatchObject({
+      kind: "refused",
+      message: expect.stringContaining("token_invalid") as string,
+    });
   });
 
   test("is not asked without a token, and nothing that the token endpoint said is told", async () => {
     const wrong = "not-the-secret";
-    await expect(peerStore({}, wrong).capabilities()).rejects.toMatchObject({ kind: "refused", message: "no access token: HTTP 401" });
+    await expect(peerStore({}, wrong).capabilities()).rejects.toMatchObject({
+      kind: "refused",
+      message: "no access token: HTTP 401",
+    });
     await expect(peerStore({ resource: "urn:other" }).capabilities()).rejects.toMatchObject({ kind: "refused" });
-    await expect(peerStore({ tokenUrl: "https://127.0.0.1:9/token" }).capabilities()).rejects.toMatchObject({ kind: "unreachable" });
+    await expect(peerStore({ tokenUrl: "https://127.0.0.1:9/token" }).capabilities()).rejects.toMatchObject({
+      kind: "unreachable",
+    });
   });
 });

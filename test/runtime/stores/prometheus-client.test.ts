@@ -9,7 +9,16 @@ import { secretsOf } from "../../../runtime/stores/store-secrets.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { waitFor } from "../../support/wait.ts";
 import { storeCall } from "./store-call.ts";
-import { json, matrix, startScriptedStore, success, text, vector, type ScriptedStore, type StoreReply } from "./scripted-store.ts";
+import {
+  json,
+  matrix,
+  startScriptedStore,
+  success,
+  text,
+  vector,
+  type ScriptedStore,
+  type StoreReply,
+} from "./scripted-store.ts";
 
 const grid = { startMs: 60_000, stepMs: 60_000, count: 3, rangeMs: 60_000 };
 const bytesMax = 1_000_000;
@@ -20,14 +29,20 @@ afterEach(async () => {
 });
 
 /** A client that asks nothing twice. */
-function openClient(changes: Pick<PrometheusConfig, "url"> & Partial<PrometheusConfig>, material: Readonly<Record<string, string>> = {}): PrometheusClient {
+function openClient(
+  changes: Pick<PrometheusConfig, "url"> & Partial<PrometheusConfig>,
+  material: Readonly<Record<string, string>> = {},
+): PrometheusClient {
   const config = { ...plain, timeoutMs: 2_000, ...changes };
   const http = createStoreHttp(config, secretsOf(config, material));
   closing.push(() => http.close({ atOnce: true }));
   return createPrometheusClient(config, http.post);
 }
 
-async function clientOf(reply: StoreReply, timeoutMs = 2_000): Promise<{ client: PrometheusClient; store: ScriptedStore }> {
+async function clientOf(
+  reply: StoreReply,
+  timeoutMs = 2_000,
+): Promise<{ client: PrometheusClient; store: ScriptedStore }> {
   const store = await startScriptedStore(reply);
   const client = openClient({ url: store.url, timeoutMs });
   closing.push(() => store.close());
@@ -73,11 +88,18 @@ describe("a range query", () => {
   test("keeps what is absent apart from what is NaN or infinite", async () => {
     const { client } = await clientOf(success(matrix([60, "NaN"], [180, "-Inf"])));
     const { series } = await range(client);
-    expect(series.map(({ values, present }) => [[...values], [...present]])).toEqual([[[Number.NaN, 0, -Infinity], [1, 0, 1]]]);
+    expect(series.map(({ values, present }) => [[...values], [...present]])).toEqual([
+      [
+        [Number.NaN, 0, -Infinity],
+        [1, 0, 1],
+      ],
+    ]);
   });
 
   test("tells what the store warned of", async () => {
-    const quiet = await clientOf(success(matrix(), ["PromQL warning: encountered a mix of histograms and floats for aggregation"]));
+    const quiet = await clientOf(
+      success(matrix(), ["PromQL warning: encountered a mix of histograms and floats for aggregation"]),
+    );
     const loud = await clientOf(success(matrix(), ["remote_read: connection refused"]));
     expect((await range(quiet.client)).warning).toBe("dropped");
     expect((await range(loud.client)).warning).toBe("incomplete");
@@ -96,7 +118,11 @@ describe("a store that misbehaves", () => {
     ["refuses the query", "refused", json(422, { status: "error", errorType: "execution", error: "too many samples" })],
     ["gives the query up", "late", json(503, { status: "error", errorType: "timeout", error: "query timed out" })],
     ["answers a page of a proxy", "status", text(502, "<html>Bad Gateway</html>")],
-    ["answers a redirect, which is not followed", "status", (response) => void response.writeHead(302, { location: "/" }).end()],
+    [
+      "answers a redirect, which is not followed",
+      "status",
+      (response) => void response.writeHead(302, { location: "/" }).end(),
+    ],
     ["answers 200 with a page", "malformed", text(200, "<html>Sign in</html>")],
     ["answers 200 with nothing", "malformed", text(200, "")],
     ["answers JSON null", "malformed", json(200, null)],
@@ -104,14 +130,22 @@ describe("a store that misbehaves", () => {
     ["answers a series without values", "malformed", success({ resultType: "matrix", result: [{ metric: {} }] })],
     ["answers a series that is null", "malformed", success({ resultType: "matrix", result: [null] })],
     ["answers a point outside of the window", "malformed", success(matrix([600, "1"]))],
-    ["says that it will answer too many bytes", "too_large", (response) => {
-      response.writeHead(200, { "content-length": String(bytesMax + 1) }).write("{");
-    }],
+    [
+      "says that it will answer too many bytes",
+      "too_large",
+      (response) => {
+        response.writeHead(200, { "content-length": String(bytesMax + 1) }).write("{");
+      },
+    ],
     ["cuts the connection", "unreachable", (response) => void response.socket?.destroy()],
-    ["cuts the connection inside the body", "unreachable", (response) => {
-      response.writeHead(200, { "content-length": "1000" });
-      response.write('{"status":', () => response.socket?.destroy());
-    }],
+    [
+      "cuts the connection inside the body",
+      "unreachable",
+      (response) => {
+        response.writeHead(200, { "content-length": "1000" });
+        response.write('{"status":', () => response.socket?.destroy());
+      },
+    ],
   ];
   test.each(rows)("and %s is a failure of the kind %s", async (_sentence, kind, reply) => {
     const { client } = await clientOf(reply);

@@ -37,7 +37,11 @@ describe("a request that failed in passing", () => {
     const controller = new AbortController();
     const left = new Error("the caller left");
     const { post, sent } = posts(passing);
-    const running = retryingPost(post, { budget: createRetryBudget(), random: () => 0.999 })("query", {}, storeCall({ signal: controller.signal }));
+    const running = retryingPost(post, { budget: createRetryBudget(), random: () => 0.999 })(
+      "query",
+      {},
+      storeCall({ signal: controller.signal }),
+    );
     controller.abort(left);
     await expect(running).rejects.toBe(left);
     expect(sent()).toBe(1);

@@ -5,7 +5,14 @@ import { createStore } from "../../../runtime/stores/store.ts";
 import { waitFor } from "../../support/wait.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
 import { storeCall } from "./store-call.ts";
-import { healthyProbe, startScriptedStore, success, vector, type ScriptedStore, type StoreReply } from "./scripted-store.ts";
+import {
+  healthyProbe,
+  startScriptedStore,
+  success,
+  vector,
+  type ScriptedStore,
+  type StoreReply,
+} from "./scripted-store.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -44,7 +51,10 @@ describe("the capabilities of a store", () => {
     const victoria = { ...config, prometheus: { ...config.prometheus, flavour: "VictoriaMetrics" } } as const;
     const wrong = createStore({ config, material: {}, identity: "store", now: Date.now });
     const right = createStore({ config: victoria, material: {}, identity: "store", now: Date.now });
-    closing.push(() => wrong.close({ atOnce: true }), () => right.close({ atOnce: true }));
+    closing.push(
+      () => wrong.close({ atOnce: true }),
+      () => right.close({ atOnce: true }),
+    );
     await expect(wrong.capabilities()).rejects.toMatchObject({ kind: "unsupported" });
     await expect(right.capabilities()).resolves.toMatchObject({ increases: "Plain" });
   });
@@ -118,9 +128,21 @@ describe("a set of stores", () => {
   test("keeps an unchanged store over a new configuration and replaces a changed one", () => {
     const set = setOf();
     const [a, b] = [configFor("http://127.0.0.1:1"), configFor("http://127.0.0.1:2")];
-    set.apply(new Map([["x/y/a", a], ["x/y/b", b]]), {});
+    set.apply(
+      new Map([
+        ["x/y/a", a],
+        ["x/y/b", b],
+      ]),
+      {},
+    );
     const before = new Map(set.list());
-    set.apply(new Map([["x/y/b", { ...b, settleSeconds: 7 }], ["x/y/a", { ...a }]]), {});
+    set.apply(
+      new Map([
+        ["x/y/b", { ...b, settleSeconds: 7 }],
+        ["x/y/a", { ...a }],
+      ]),
+      {},
+    );
     expect(set.list().map(([key]) => key)).toEqual(["x/y/a", "x/y/b"]);
     expect(set.get("x/y/a")).toBe(before.get("x/y/a"));
     expect(set.get("x/y/b")).not.toBe(before.get("x/y/b"));
@@ -129,8 +151,14 @@ describe("a set of stores", () => {
   test("gives a store whose Secret changed new connections, and leaves the others theirs", () => {
     const set = setOf();
     const open = configFor("http://127.0.0.1:1");
-    const locked = { ...open, prometheus: { ...open.prometheus, auth: { kind: "bearer", token: "n/s/token@1" } } } as const;
-    const configs = new Map<string, StoreConfig>([["x/y/locked", locked], ["x/y/open", open]]);
+    const locked = {
+      ...open,
+      prometheus: { ...open.prometheus, auth: { kind: "bearer", token: "n/s/token@1" } },
+    } as const;
+    const configs = new Map<string, StoreConfig>([
+      ["x/y/locked", locked],
+      ["x/y/open", open],
+    ]);
     set.apply(configs, { "n/s/token@1": "b25l" });
     const before = new Map(set.list());
     set.apply(configs, { "n/s/token@1": "b25l", "n/other/token@1": "eA==" });

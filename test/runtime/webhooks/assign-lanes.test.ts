@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 
-const tokensOf = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => partnerToken(`uid-${n}`));
+const tokensOf = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, n) => partnerToken(`uid-${n}`));
 const rules = { ownLanesMax: 4, sharedLanes: 3 };
 const nobody = new Set<string>();
 

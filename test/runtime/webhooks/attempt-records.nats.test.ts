@@ -34,7 +34,11 @@ async function echoingPartner({ onTestFinished }: Cleanup, secret: string): Prom
   const listening = createServer(identity, (request, response) => {
     signatures.push(String(request.headers["x-signature"]));
     const echo = JSON.stringify(request.headers);
-    request.resume().once("end", () => response.writeHead(500, { "x-trace-id": "t-1", "retry-after": secret }).end(echo + " ".repeat(5_000)));
+    request
+      .resume()
+      .once("end", () =>
+        response.writeHead(500, { "x-trace-id": "t-1", "retry-after": secret }).end(echo + " ".repeat(5_000)),
+      );
   });
   const loopback = await listenOnLoopback(listening);
   onTestFinished(() => loopback.close());
@@ -46,13 +50,19 @@ describe.concurrent("the record of an attempt (Webhook Event Delivery §3)", () 
     const secret = "key-of-the-endpoint-that-nobody-may-read";
     const { port, cert, signatures } = await echoingPartner(context, secret);
     const plain = partnerConfig("one", `https://partner.test:${port}/webhooks/v1/x`, { retry });
-    const config = configOf({ ...plain, endpoint: { ...plain.endpoint, headers: { "X-Api-Key": secret }, tls: { ca: "ca" } } });
+    const config = configOf({
+      ...plain,
+      endpoint: { ...plain.endpoint, headers: { "X-Api-Key": secret }, tls: { ca: "ca" } },
+    });
     const sender = createSender({ resolve: () => Promise.resolve(["127.0.0.1"]) });
     const material = { ...config.material, ca: Buffer.from(cert).toString("base64") };
     const engine = await engineCase(server.url, context, { ...config, material }, { sender, podId: "pod-7" });
     await engine.ingest(eventBytes("e-1"));
     const stored = createAttemptsStream(engine.nats, engine.layout);
-    const messages = await waitFor(async () => nonEmpty(await stored.read("acme", eventHash("e-1"))), { timeoutMs, what: "the record" });
+    const messages = await waitFor(async () => nonEmpty(await stored.read("acme", eventHash("e-1"))), {
+      timeoutMs,
+      what: "the record",
+    });
     const text = Buffer.concat(messages.map(({ data }) => data)).toString();
     const signature = signatures.join();
     expect(signature.length).toBeGreaterThan(40);
@@ -64,7 +74,12 @@ describe.concurrent("the record of an attempt (Webhook Event Delivery §3)", () 
       number: 1,
       pod: "pod-7",
       partner: { namespace: "default", name: "one" },
-      outcome: { kind: "response", status: 500, headers: { "x-trace-id": "t-1", "retry-after": "***" }, bodyTruncated: true },
+      outcome: {
+        kind: "response",
+        status: 500,
+        headers: { "x-trace-id": "t-1", "retry-after": "***" },
+        bodyTruncated: true,
+      },
       settlement: { kind: "retry", reason: "status_500" },
     });
     expect(record?.outcome).toHaveProperty("body.length", 1_024);
@@ -74,7 +89,12 @@ describe.concurrent("the record of an attempt (Webhook Event Delivery §3)", () 
     const history = await engine.engine.event("e-1", ["acme"]);
     expect(history?.deliveries[0]?.attempts[0]).toMatchObject({
       duration_ms: record?.durationMs,
-      phases_ms: { dns: expect.any(Number), connect: expect.any(Number), tls: expect.any(Number), first_byte: expect.any(Number) },
+      phases_ms: {
+        dns: expect.any(Number),
+        connect: expect.any(Number),
+        tls: expect.any(Number),
+        first_byte: expect.any(Number),
+      },
     });
   });
 });
@@ -85,9 +105,9 @@ describe.concurrent("Retry-After of a partner (Webhook Event Delivery §3, §7)"
 
   test.for<readonly [string, number, () => Readonly<Record<string, string>>, number]>([
     ["seconds on a 429", 429, () => ({ "retry-after": "3000" }), 3_000],
-    ["a date by its own clock on a 503", 503, () => ({ "retry-after": theirs(3_000_000), "date": theirs(0) }), 3_000],
+    ["a date by its own clock on a 503", 503, () => ({ "retry-after": theirs(3_000_000), date: theirs(0) }), 3_000],
     ["an absurd number, up to the longest step of the schedule", 503, () => ({ "retry-after": "9".repeat(30) }), 7_200],
-    ["a date that is past", 429, () => ({ "retry-after": theirs(-60_000), "date": theirs(0) }), 600],
+    ["a date that is past", 429, () => ({ "retry-after": theirs(-60_000), date: theirs(0) }), 600],
     ["a word", 503, () => ({ "retry-after": "soon" }), 600],
     ["seconds on a 500, where it says nothing", 500, () => ({ "retry-after": "3000" }), 600],
   ])("%s: the next attempt waits as long as it may", async ([, status, headers, waitSeconds], context) => {
@@ -107,18 +127,29 @@ test("producers get 503 and a time to come back while events that are not routed
   const maxBytes = 400_000;
   const streams = { ...settings.streams, events: { maxAgeSeconds: 3_600, maxBytes }, deliveries: { maxBytes: 5_000 } };
   const one = partnerConfig("one", partner.url);
-  const engine = await engineCase(server.url, context, configOf({ ...one, state: "Paused" }), { settings: { ...settings, streams } });
+  const engine = await engineCase(server.url, context, configOf({ ...one, state: "Paused" }), {
+    settings: { ...settings, streams },
+  });
   const data = { pad: "x".repeat(1_500) };
   const accepted: string[] = [];
   const bring = async (): Promise<unknown> => {
     const id = `e-${accepted.length}`;
-    return engine.ingest(eventBytes(id, { data })).then(() => void accepted.push(id), (error: unknown) => error);
+    return engine.ingest(eventBytes(id, { data })).then(
+      () => void accepted.push(id),
+      (error: unknown) => error,
+    );
   };
   await Promise.all(Array.from({ length: 20 }, (_, n) => engine.ingest(eventBytes(`first-${n}`, { data }))));
-  await waitFor(() => engine.lines.some(({ message }) => /routing is held/u.test(message)), { timeoutMs, what: "a full queue" });
+  await waitFor(() => engine.lines.some(({ message }) => /routing is held/u.test(message)), {
+    timeoutMs,
+    what: "a full queue",
+  });
   const info = async () => (await engine.nats.manager.streams.info("NEAR_EVENTS")).state;
   while ((await info()).bytes < maxBytes * 0.96 && (await bring()) === undefined);
-  await waitFor(() => engine.lines.some(({ message }) => /nearly full/u.test(message)), { timeoutMs, what: "the find" });
+  await waitFor(() => engine.lines.some(({ message }) => /nearly full/u.test(message)), {
+    timeoutMs,
+    what: "the find",
+  });
   const refusal = await bring();
   expect(refusal).toMatchObject({ status: 503, code: "events_unavailable" });
   expect((refusal as { readonly retryAfterSeconds?: number }).retryAfterSeconds).toBeGreaterThan(0);

@@ -15,9 +15,14 @@ function bytesOf(kind: string, index: number): Buffer {
 
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const written = (bytes: Buffer, alphabet: string, count: number): string => Array.from(bytes.subarray(0, count), (byte) => alphabet[byte % alphabet.length]).join("");
-const decimal = (bytes: Buffer, count: number): string => `${1 + (bytes[31] ?? 0) % 9}${written(bytes, "0123456789", count - 1)}`;
-const uuid = (hex: string, version: string): string => [hex.slice(0, 8), hex.slice(8, 12), version + hex.slice(13, 16), `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join("-");
+const written = (bytes: Buffer, alphabet: string, count: number): string =>
+  Array.from(bytes.subarray(0, count), (byte) => alphabet[byte % alphabet.length]).join("");
+const decimal = (bytes: Buffer, count: number): string =>
+  `${1 + ((bytes[31] ?? 0) % 9)}${written(bytes, "0123456789", count - 1)}`;
+const uuid = (hex: string, version: string): string =>
+  [hex.slice(0, 8), hex.slice(8, 12), version + hex.slice(13, 16), `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    "-",
+  );
 
 /** An IBAN with right check digits. Source: ISO 13616-1. */
 function iban(country: string, account: string): string {
@@ -26,7 +31,8 @@ function iban(country: string, account: string): string {
 }
 
 const epochMs = Date.UTC(2026, 0, 1);
-const momentOf = (bytes: Buffer): number => epochMs + (bytes.readUInt32BE(0) % 31_536_000) * 1_000 + (bytes.readUInt16BE(4) % 1_000);
+const momentOf = (bytes: Buffer): number =>
+  epochMs + (bytes.readUInt32BE(0) % 31_536_000) * 1_000 + (bytes.readUInt16BE(4) % 1_000);
 
 /** Kinds of values, how one is made, and how many of a million are refused at most. */
 const kinds: readonly (readonly [kind: string, make: (bytes: Buffer) => string, perMillionMax: number])[] = [
@@ -54,12 +60,16 @@ const kinds: readonly (readonly [kind: string, make: (bytes: Buffer) => string, 
   ["the same behind ORD-", (bytes) => `ORD-${decimal(bytes, 16)}`, 60_000],
 ];
 
-test.each(kinds)(`%s is taken for a card number as rarely as the page says (${values} values)`, { timeout: timeoutMs }, (kind, make, perMillionMax) => {
-  let refused = 0;
-  for (let index = 0; index < values; index += 1) {
-    if (hasCardNumber(make(bytesOf(kind, index)))) refused += 1;
-  }
-  const perMillion = Math.round((refused / values) * 1_000_000);
-  process.stdout.write(`card numbers: ${kind}: ${perMillion} of a million\n`);
-  expect(perMillion).toBeLessThanOrEqual(perMillionMax);
-});
+test.each(kinds)(
+  `%s is taken for a card number as rarely as the page says (${values} values)`,
+  { timeout: timeoutMs },
+  (kind, make, perMillionMax) => {
+    let refused = 0;
+    for (let index = 0; index < values; index += 1) {
+      if (hasCardNumber(make(bytesOf(kind, index)))) refused += 1;
+    }
+    const perMillion = Math.round((refused / values) * 1_000_000);
+    process.stdout.write(`card numbers: ${kind}: ${perMillion} of a million\n`);
+    expect(perMillion).toBeLessThanOrEqual(perMillionMax);
+  },
+);

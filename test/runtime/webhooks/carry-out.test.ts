@@ -51,16 +51,25 @@ function begin(memory: MemoryContext, settlement: Settlement) {
 async function throughout(memory: MemoryContext, settlement: Settlement): Promise<number | undefined> {
   const { end } = begin(memory, settlement);
   await quiet();
-  for (let turn = 0; turn < 50 && end.atMs === undefined; turn += 1) await advance(memory.clock, memory.clock.nextInMs ?? 0);
+  for (let turn = 0; turn < 50 && end.atMs === undefined; turn += 1)
+    await advance(memory.clock, memory.clock.nextInMs ?? 0);
   return end.atMs;
 }
 
-const later = (memory: MemoryContext): Settlement => ({ kind: "retry", atMs: memory.clock.wallMs() + 60_000, reason: "status_500" });
+const later = (memory: MemoryContext): Settlement => ({
+  kind: "retry",
+  atMs: memory.clock.wallMs() + 60_000,
+  reason: "status_500",
+});
 
 describe("a settlement", () => {
   test.each<[string, Settlement, readonly string[]]>([
     ["that is delivered is acknowledged", { kind: "delivered" }, ["ack 5"]],
-    ["that is rejected leaves a dead letter first", { kind: "rejected", reason: "status_404" }, ["letter: stored", "ack 5"]],
+    [
+      "that is rejected leaves a dead letter first",
+      { kind: "rejected", reason: "status_404" },
+      ["letter: stored", "ack 5"],
+    ],
     ["that is dead leaves a dead letter first", { kind: "dead", reason: "status_500" }, ["letter: stored", "ack 5"]],
     [
       "that disables marks the partner, ends its pulls and leaves a dead letter first",
@@ -75,7 +84,8 @@ describe("a settlement", () => {
 });
 
 describe("a retry", () => {
-  const again = (id: string, seq = 5, passedMs = 0): string => `schedule did:0:${id} after ${seq} in ${60_000 - passedMs}`;
+  const again = (id: string, seq = 5, passedMs = 0): string =>
+    `schedule did:0:${id} after ${seq} in ${60_000 - passedMs}`;
   const live = [storedAs(itemMessage(laterItem, partner.lane, Buffer.from("")))];
   test.each<[string, readonly PublishAnswer[], Partial<MemoryContext["past"]>, number, readonly string[]]>([
     ["is stored in the place of what is held", [stored], {}, 0, [`${again("3:0")}: stored`]],
@@ -84,7 +94,9 @@ describe("a retry", () => {
       [refused, refused, refused, refused, refused, refused, refused, stored],
       {},
       50 + 100 + 200 + 400 + 800 + 1_000 + 1_000,
-      [0, 50, 150, 350, 750, 1_550, 2_550].map((passedMs) => `${again("3:0", 5, passedMs)}: refused`).concat(`${again("3:0", 5, 3_550)}: stored`),
+      [0, 50, 150, 350, 750, 1_550, 2_550]
+        .map((passedMs) => `${again("3:0", 5, passedMs)}: refused`)
+        .concat(`${again("3:0", 5, 3_550)}: stored`),
     ],
     ["that another pod has stored is left alone", [unexpected], { live }, 0, [`${again("3:0")}: unexpected`]],
     [
@@ -127,7 +139,15 @@ describe("a dead letter that is refused", () => {
     const memory = memoryContext();
     memory.answers.letter.push(refused, refused, refused);
     expect(await throughout(memory, { kind: "dead", reason: "status_500" })).toBe(10_000 + 5_000);
-    expect(memory.done).toEqual(["letter: refused", "block", "letter: refused", "letter: refused", "letter: stored", "unblock", "ack 5"]);
+    expect(memory.done).toEqual([
+      "letter: refused",
+      "block",
+      "letter: refused",
+      "letter: refused",
+      "letter: stored",
+      "unblock",
+      "ack 5",
+    ]);
   });
 
   test("unblocks the partner, unacknowledged, when the process ends", async () => {
@@ -144,7 +164,9 @@ describe("a dead letter that is refused", () => {
     const memory = memoryContext();
     const settlement: Settlement = { kind: "dead", reason: "status_500" };
     const record = attemptRecord({ item, partner, startedAtMs: 0, outcome: answered(500), settlement, pod: "pod-1" });
-    memory.past.attempts = [{ ...storedAs(itemMessage(item, "lane", Buffer.from(""))), data: Buffer.from(JSON.stringify(record)) }];
+    memory.past.attempts = [
+      { ...storedAs(itemMessage(item, "lane", Buffer.from(""))), data: Buffer.from(JSON.stringify(record)) },
+    ];
     await throughout(memory, settlement);
     expect(memory.letters).toHaveLength(1);
     const expected = { state: "dead", reason: "status_500", attempts: [{ number: 2, outcome: { status: 500 } }] };

@@ -1,6 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
-import { certificateAlert, ConnectFault, guardedConnector, type ConnectionTrace } from "../../../runtime/webhooks/connect.ts";
+import {
+  certificateAlert,
+  ConnectFault,
+  guardedConnector,
+  type ConnectionTrace,
+} from "../../../runtime/webhooks/connect.ts";
 import { createGuard } from "../../../runtime/webhooks/guard.ts";
 
 /** What a connector that may reach the public Internet alone answers for a host. */
@@ -41,10 +46,12 @@ describe("alerts of TLS", () => {
     expect(certificateAlert.test(code)).toBe(true);
   });
 
-  test.each(["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", "ERR_SSL_WRONG_VERSION_NUMBER", "ERR_TLS_CERT_ALTNAME_INVALID", "CERT_HAS_EXPIRED"])(
-    "%s is not",
-    (code) => {
-      expect(certificateAlert.test(code)).toBe(false);
-    },
-  );
+  test.each([
+    "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION",
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    "CERT_HAS_EXPIRED",
+  ])("%s is not", (code) => {
+    expect(certificateAlert.test(code)).toBe(false);
+  });
 });

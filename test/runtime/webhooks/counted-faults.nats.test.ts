@@ -16,8 +16,8 @@ import { configOf, partnerConfig, startEngine, streamsOf, eventBytes, type TestE
 import { countFaults, idsOf, killWorker, produceAll, producer, startWorker, untilDrained } from "./fault-fixture.ts";
 
 /**
- * Every fault over at least 5,000 events, counted: none may be lost, and an attempt may come twice only when its POST was
- * sent and its record could not be. `needless` counts attempts that came twice though every POST left its record.
+ * Every fault over at least 5,000 events, counted: none may be lost, and an attempt may come twice only when its POST
+ * was sent and its record could not be. `needless` counts attempts that came twice though every POST left its record.
  */
 const eventCount = isSoak ? 20_000 : 5_000;
 const ids = idsOf(eventCount);
@@ -67,158 +67,211 @@ describe("5,000 events and a worker killed", () => {
     ["after an ack: nothing lost", "acknowledged", 200, maxInFlight],
   ];
 
-  test.each(faults)("%s, doubled only what was in flight without a record", async (_, stage, status, doubledMax) => {
-    const prefix = `k${faults.findIndex(([, name]) => name === stage)}`;
-    const partner = await partnerServer(({ attempt }) => ({ status: attempt === 1 ? status : 200 }));
-    const order = { url: server.url, prefix, config: configOf(partnerOf(partner.url)) };
-    const fault = { stage, count: Math.floor(eventCount / 2) };
-    const first = await startWorker({ ...order, podId: "pod-1", fault }, onTestFinished);
-    const gone = once(first, "exit");
-    await produceAll(ids, await producer(prefix, nats));
-    await gone;
-    await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
-    await untilDone(partner, prefix);
-    const counted = await countFaults(partner, ids, nats, prefix);
-    console.log(`killed at ${stage}: ${JSON.stringify(counted)} of ${eventCount}`);
-    expect({ ...counted, doubled: 0 }).toEqual({ lost: 0, doubled: 0, needless: 0 });
-    expect(counted.doubled).toBeLessThanOrEqual(doubledMax);
-  }, testTimeoutMs);
+  test.each(faults)(
+    "%s, doubled only what was in flight without a record",
+    async (_, stage, status, doubledMax) => {
+      const prefix = `k${faults.findIndex(([, name]) => name === stage)}`;
+      const partner = await partnerServer(({ attempt }) => ({ status: attempt === 1 ? status : 200 }));
+      const order = { url: server.url, prefix, config: configOf(partnerOf(partner.url)) };
+      const fault = { stage, count: Math.floor(eventCount / 2) };
+      const first = await startWorker({ ...order, podId: "pod-1", fault }, onTestFinished);
+      const gone = once(first, "exit");
+      await produceAll(ids, await producer(prefix, nats));
+      await gone;
+      await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
+      await untilDone(partner, prefix);
+      const counted = await countFaults(partner, ids, nats, prefix);
+      console.log(`killed at ${stage}: ${JSON.stringify(counted)} of ${eventCount}`);
+      expect({ ...counted, doubled: 0 }).toEqual({ lost: 0, doubled: 0, needless: 0 });
+      expect(counted.doubled).toBeLessThanOrEqual(doubledMax);
+    },
+    testTimeoutMs,
+  );
 
-  test("five times while another lives: nothing lost, doubled only what was in flight", async () => {
-    const kills = 5;
-    const pods = idsOf(kills + 1).map((_, count) => `killed-${count}`);
-    // Its home is always the pod that is killed next.
-    const isHomeOfKilled = (id: string): boolean =>
-      pods.every((pod) => homeOf(partnerToken(id), ["stays", pod]) === pod);
-    const uid = idsOf(10_000).find(isHomeOfKilled) ?? "";
-    expect(uid).not.toBe("");
-    const partner = await partnerServer();
-    const order = { url: server.url, prefix: "loop", config: configOf({ ...partnerOf(partner.url), uid }) };
-    await startWorker({ ...order, podId: "stays" }, onTestFinished);
-    let worker = await startWorker({ ...order, podId: "killed-0" }, onTestFinished);
-    const produced = produceAll(ids, await producer("loop", nats));
-    for (let count = 1; count <= kills; count += 1) {
-      const goal = Math.floor((eventCount * count) / (kills + 1));
-      await waitFor(() => partner.received.length >= goal, { timeoutMs, what: `${goal} deliveries` });
-      await killWorker(worker);
-      worker = await startWorker({ ...order, podId: `killed-${count}` }, onTestFinished);
-    }
-    await produced;
-    await untilDone(partner, "loop");
-    const counted = await countFaults(partner, ids, nats, "loop");
-    console.log(`one of two killed ${kills} times: ${JSON.stringify(counted)} of ${eventCount}`);
-    expect({ ...counted, doubled: 0 }).toEqual({ lost: 0, doubled: 0, needless: 0 });
-    expect(counted.doubled).toBeLessThanOrEqual(kills * maxInFlight);
-  }, testTimeoutMs);
+  test(
+    "five times while another lives: nothing lost, doubled only what was in flight",
+    async () => {
+      const kills = 5;
+      const pods = idsOf(kills + 1).map((_, count) => `killed-${count}`);
+      // Its home is always the pod that is killed next.
+      const isHomeOfKilled = (id: string): boolean =>
+        pods.every((pod) => homeOf(partnerToken(id), ["stays", pod]) === pod);
+      const uid = idsOf(10_000).find(isHomeOfKilled) ?? "";
+      expect(uid).not.toBe("");
+      const partner = await partnerServer();
+      const order = { url: server.url, prefix: "loop", config: configOf({ ...partnerOf(partner.url), uid }) };
+      await startWorker({ ...order, podId: "stays" }, onTestFinished);
+      let worker = await startWorker({ ...order, podId: "killed-0" }, onTestFinished);
+      const produced = produceAll(ids, await producer("loop", nats));
+      for (let count = 1; count <= kills; count += 1) {
+        const goal = Math.floor((eventCount * count) / (kills + 1));
+        await waitFor(() => partner.received.length >= goal, { timeoutMs, what: `${goal} deliveries` });
+        await killWorker(worker);
+        worker = await startWorker({ ...order, podId: `killed-${count}` }, onTestFinished);
+      }
+      await produced;
+      await untilDone(partner, "loop");
+      const counted = await countFaults(partner, ids, nats, "loop");
+      console.log(`one of two killed ${kills} times: ${JSON.stringify(counted)} of ${eventCount}`);
+      expect({ ...counted, doubled: 0 }).toEqual({ lost: 0, doubled: 0, needless: 0 });
+      expect(counted.doubled).toBeLessThanOrEqual(kills * maxInFlight);
+    },
+    testTimeoutMs,
+  );
 
-  test("in the middle of routing to five partners: nothing lost", async () => {
-    const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
-    const some = idsOf(eventCount / 5);
-    const config = configOf(
-      ...partners.map(({ url }, index) => partnerConfig(`p${index}`, url, { delivery: { maxInFlight }, timeoutMs: 30_000 })),
-    );
-    const order = { url: server.url, prefix: "fan", config };
-    const fault = { stage: "routed_one", count: Math.floor(eventCount / 2) } as const;
-    const first = await startWorker({ ...order, podId: "pod-1", fault }, onTestFinished);
-    const gone = once(first, "exit");
-    await produceAll(some, await producer("fan", nats));
-    await gone;
-    await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
-    const all = (): boolean => partners.every(({ received }) => received.length >= some.length);
-    await waitFor(all, { timeoutMs, what: "every delivery" });
-    await untilDrained(nats, "fan", timeoutMs);
-    const counts = await Promise.all(partners.map((partner) => countFaults(partner, some, nats, "fan")));
-    const lost = counts.reduce((sum, count) => sum + count.lost, 0);
-    const doubled = counts.reduce((sum, count) => sum + count.doubled, 0);
-    console.log(`killed while routing: lost ${lost}, doubled ${doubled} of ${eventCount}`);
-    expect(lost).toBe(0);
-    expect(doubled).toBeLessThanOrEqual(5 * maxInFlight);
-  }, testTimeoutMs);
+  test(
+    "in the middle of routing to five partners: nothing lost",
+    async () => {
+      const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
+      const some = idsOf(eventCount / 5);
+      const config = configOf(
+        ...partners.map(({ url }, index) =>
+          partnerConfig(`p${index}`, url, { delivery: { maxInFlight }, timeoutMs: 30_000 }),
+        ),
+      );
+      const order = { url: server.url, prefix: "fan", config };
+      const fault = { stage: "routed_one", count: Math.floor(eventCount / 2) } as const;
+      const first = await startWorker({ ...order, podId: "pod-1", fault }, onTestFinished);
+      const gone = once(first, "exit");
+      await produceAll(some, await producer("fan", nats));
+      await gone;
+      await startWorker({ ...order, podId: "pod-2" }, onTestFinished);
+      const all = (): boolean => partners.every(({ received }) => received.length >= some.length);
+      await waitFor(all, { timeoutMs, what: "every delivery" });
+      await untilDrained(nats, "fan", timeoutMs);
+      const counts = await Promise.all(partners.map((partner) => countFaults(partner, some, nats, "fan")));
+      const lost = counts.reduce((sum, count) => sum + count.lost, 0);
+      const doubled = counts.reduce((sum, count) => sum + count.doubled, 0);
+      console.log(`killed while routing: lost ${lost}, doubled ${doubled} of ${eventCount}`);
+      expect(lost).toBe(0);
+      expect(doubled).toBeLessThanOrEqual(5 * maxInFlight);
+    },
+    testTimeoutMs,
+  );
 });
 
 describe("5,000 events and a nats-server killed", () => {
-  test("three times under load: nothing lost, nothing doubled", async () => {
-    const partner = await partnerServer();
-    const engine = await engineOf("nats", partner.url);
-    const produced = produceAll(ids, (id) => engine.ingest(eventBytes(id)));
-    for (let kills = 1; kills <= 3; kills += 1) {
-      const goal = Math.floor((eventCount * kills) / 4);
-      await waitFor(() => partner.received.length >= goal, { timeoutMs, what: `${goal} deliveries` });
-      await server.kill9();
-      await server.restart();
-    }
-    await produced;
-    await untilDone(partner, "nats");
-    const counted = await countFaults(partner, ids, nats, "nats");
-    console.log(`nats-server killed 3 times: ${JSON.stringify(counted)} of ${eventCount}`);
-    expect(counted).toEqual({ lost: 0, doubled: 0, needless: 0 });
-  }, testTimeoutMs);
+  test(
+    "three times under load: nothing lost, nothing doubled",
+    async () => {
+      const partner = await partnerServer();
+      const engine = await engineOf("nats", partner.url);
+      const produced = produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      for (let kills = 1; kills <= 3; kills += 1) {
+        const goal = Math.floor((eventCount * kills) / 4);
+        await waitFor(() => partner.received.length >= goal, { timeoutMs, what: `${goal} deliveries` });
+        await server.kill9();
+        await server.restart();
+      }
+      await produced;
+      await untilDone(partner, "nats");
+      const counted = await countFaults(partner, ids, nats, "nats");
+      console.log(`nats-server killed 3 times: ${JSON.stringify(counted)} of ${eventCount}`);
+      expect(counted).toEqual({ lost: 0, doubled: 0, needless: 0 });
+    },
+    testTimeoutMs,
+  );
 });
 
 describe("5,000 events to a partner", () => {
-  test("that answers 200 too late now and then: nothing lost, each late one is attempted again", async () => {
-    const isLate = ({ eventId, attempt }: ReceivedDelivery): boolean => attempt === 1 && eventId.endsWith("50");
-    const partner = await partnerServer((delivery) => ({ delayMs: isLate(delivery) ? 6_000 : 0 }));
-    const engine = await engineOf("late", partner.url, 4_000);
-    await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
-    await untilDone(partner, "late");
-    const lost = ids.filter((id) => partner.of(id).length === 0);
-    const wrong = ids.filter((id) => id.endsWith("50") && partner.of(id).map(({ attempt }) => attempt).join() !== "1,2");
-    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
-  }, testTimeoutMs);
+  test(
+    "that answers 200 too late now and then: nothing lost, each late one is attempted again",
+    async () => {
+      const isLate = ({ eventId, attempt }: ReceivedDelivery): boolean => attempt === 1 && eventId.endsWith("50");
+      const partner = await partnerServer((delivery) => ({ delayMs: isLate(delivery) ? 6_000 : 0 }));
+      const engine = await engineOf("late", partner.url, 4_000);
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await untilDone(partner, "late");
+      const lost = ids.filter((id) => partner.of(id).length === 0);
+      const wrong = ids.filter(
+        (id) =>
+          id.endsWith("50") &&
+          partner
+            .of(id)
+            .map(({ attempt }) => attempt)
+            .join() !== "1,2",
+      );
+      expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+    },
+    testTimeoutMs,
+  );
 
-  test("that hangs, resets, talks nonsense, sends 1 GB or drips now and then: nothing lost", async () => {
-    const nasty = await nastyPartner();
-    const engine = await engineOf("nasty", nasty.url, 4_000);
-    await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
-    await waitFor(() => nasty.taken.size >= eventCount, { timeoutMs, what: "every event" });
-    await untilDrained(nats, "nasty", timeoutMs);
-    expect(ids.filter((id) => !nasty.taken.has(id))).toEqual([]);
-    expect(nasty.nastinesses).toBeGreaterThan(eventCount / 30);
-  }, testTimeoutMs);
+  test(
+    "that hangs, resets, talks nonsense, sends 1 GB or drips now and then: nothing lost",
+    async () => {
+      const nasty = await nastyPartner();
+      const engine = await engineOf("nasty", nasty.url, 4_000);
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await waitFor(() => nasty.taken.size >= eventCount, { timeoutMs, what: "every event" });
+      await untilDrained(nats, "nasty", timeoutMs);
+      expect(ids.filter((id) => !nasty.taken.has(id))).toEqual([]);
+      expect(nasty.nastinesses).toBeGreaterThan(eventCount / 30);
+    },
+    testTimeoutMs,
+  );
 });
 
 describe("5,000 events and a clock", () => {
-  test.each([["ahead", 600_000], ["behind", -600_000]])("ten minutes %s: every timestamp is in the window, nothing lost", async (name, skewMs) => {
-    const partner = await partnerServer();
-    const engine = await engineOf(`clock${name}`, partner.url, 30_000, () => Date.now() + skewMs);
-    await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
-    await untilDone(partner, `clock${name}`);
-    const offMs = partner.received.map(({ headers, atMs }) => Math.abs(Date.parse(headers["x-timestamp"] ?? "") - atMs));
-    expect(Math.max(...offMs)).toBeLessThan(60_000);
-    expect(await countFaults(partner, ids, nats, `clock${name}`)).toEqual({ lost: 0, doubled: 0, needless: 0 });
-  }, testTimeoutMs);
+  test.each([
+    ["ahead", 600_000],
+    ["behind", -600_000],
+  ])(
+    "ten minutes %s: every timestamp is in the window, nothing lost",
+    async (name, skewMs) => {
+      const partner = await partnerServer();
+      const engine = await engineOf(`clock${name}`, partner.url, 30_000, () => Date.now() + skewMs);
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await untilDone(partner, `clock${name}`);
+      const offMs = partner.received.map(({ headers, atMs }) =>
+        Math.abs(Date.parse(headers["x-timestamp"] ?? "") - atMs),
+      );
+      expect(Math.max(...offMs)).toBeLessThan(60_000);
+      expect(await countFaults(partner, ids, nats, `clock${name}`)).toEqual({ lost: 0, doubled: 0, needless: 0 });
+    },
+    testTimeoutMs,
+  );
 
-  test("of the partner ten minutes ahead: every 401 is kept as a dead letter", async () => {
-    const partner = await partnerServer(({ headers, atMs }) => ({
-      status: Math.abs(Date.parse(headers["x-timestamp"] ?? "") - (atMs + 600_000)) > 300_000 ? 401 : 200,
-    }));
-    const engine = await engineOf("window", partner.url);
-    await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
-    await untilDone(partner, "window");
-    const stream = createLayout("window").streams.deadLetters;
-    expect((await nats.manager.streams.info(stream)).state.messages).toBe(eventCount);
-    expect((await engine.engine.event("e-7", ["*"]))?.deliveries[0]).toMatchObject({ state: "rejected", reason: "status_401" });
-  }, testTimeoutMs);
+  test(
+    "of the partner ten minutes ahead: every 401 is kept as a dead letter",
+    async () => {
+      const partner = await partnerServer(({ headers, atMs }) => ({
+        status: Math.abs(Date.parse(headers["x-timestamp"] ?? "") - (atMs + 600_000)) > 300_000 ? 401 : 200,
+      }));
+      const engine = await engineOf("window", partner.url);
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await untilDone(partner, "window");
+      const stream = createLayout("window").streams.deadLetters;
+      expect((await nats.manager.streams.info(stream)).state.messages).toBe(eventCount);
+      expect((await engine.engine.event("e-7", ["*"]))?.deliveries[0]).toMatchObject({
+        state: "rejected",
+        reason: "status_401",
+      });
+    },
+    testTimeoutMs,
+  );
 });
 
 describe("5,000 events and 1,000 edits a minute", () => {
-  test("of the partner that gets them: nothing lost, nothing doubled", async () => {
-    const partner = await partnerServer();
-    const engine = await engineOf("churn", partner.url);
-    const base = partnerOf(partner.url);
-    let edits = 0;
-    const churn = setInterval(() => {
-      edits += 1;
-      const retry = { ...base.retry, maxAgeSeconds: 3_600 + edits };
-      engine.engine.apply(configOf({ ...base, retry, generation: edits, specDigest: `edit-${edits}` }));
-    }, 60);
-    onTestFinished(() => clearInterval(churn));
-    await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
-    await untilDone(partner, "churn");
-    await waitFor(() => edits >= 100, { timeoutMs, what: "edits" });
-    expect(await countFaults(partner, ids, nats, "churn")).toEqual({ lost: 0, doubled: 0, needless: 0 });
-  }, testTimeoutMs);
+  test(
+    "of the partner that gets them: nothing lost, nothing doubled",
+    async () => {
+      const partner = await partnerServer();
+      const engine = await engineOf("churn", partner.url);
+      const base = partnerOf(partner.url);
+      let edits = 0;
+      const churn = setInterval(() => {
+        edits += 1;
+        const retry = { ...base.retry, maxAgeSeconds: 3_600 + edits };
+        engine.engine.apply(configOf({ ...base, retry, generation: edits, specDigest: `edit-${edits}` }));
+      }, 60);
+      onTestFinished(() => clearInterval(churn));
+      await produceAll(ids, (id) => engine.ingest(eventBytes(id)));
+      await untilDone(partner, "churn");
+      await waitFor(() => edits >= 100, { timeoutMs, what: "edits" });
+      expect(await countFaults(partner, ids, nats, "churn")).toEqual({ lost: 0, doubled: 0, needless: 0 });
+    },
+    testTimeoutMs,
+  );
 });
 
 interface NastyPartner {

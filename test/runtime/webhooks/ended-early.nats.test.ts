@@ -12,7 +12,14 @@ import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-lette
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig, streamsOf, type PartnerOverrides, type TestEngine } from "./engine-fixture.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  streamsOf,
+  type PartnerOverrides,
+  type TestEngine,
+} from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -25,10 +32,17 @@ const everyone = { client: "support", tenants: ["*"] };
 const later = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
 const keyless: PartnerOverrides = { held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } };
 
-const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
-  engineCase(server.url, context, config, { removedAfterMs: 0, ...overrides });
+const caseOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> => engineCase(server.url, context, config, { removedAfterMs: 0, ...overrides });
 
-function untilHistory({ engine }: TestEngine, eventId: string, isWanted: (history: EventHistory) => boolean): Promise<EventHistory> {
+function untilHistory(
+  { engine }: TestEngine,
+  eventId: string,
+  isWanted: (history: EventHistory) => boolean,
+): Promise<EventHistory> {
   const look = async (): Promise<EventHistory | undefined> => {
     const history = await engine.event(eventId, ["*"]);
     return history !== undefined && isWanted(history) ? history : undefined;
@@ -45,18 +59,26 @@ async function redrive({ engine }: TestEngine): Promise<void> {
   const body = Buffer.from(JSON.stringify({ partner: "default/one" }));
   const answer = await engine.replays.redrive(body, everyone);
   if ("dry_run" in answer) throw new Error("a dry run");
-  await waitFor(async () => (await engine.replays.get(answer.replay_id, everyone)).status === "completed", { timeoutMs, what: "the redrive" });
+  await waitFor(async () => (await engine.replays.get(answer.replay_id, everyone)).status === "completed", {
+    timeoutMs,
+    what: "the redrive",
+  });
 }
 
 /** Waits until the leader's list has all of these partners. */
 const untilKnown = (engine: EngineCase, count: number): Promise<boolean> => {
   const bucket = `KV_${engine.layout.buckets.partners}`;
-  return waitFor(async () => (await engine.nats.manager.streams.info(bucket)).state.messages === count, { timeoutMs, what: "known partners" });
+  return waitFor(async () => (await engine.nats.manager.streams.info(bucket)).state.messages === count, {
+    timeoutMs,
+    what: "known partners",
+  });
 };
 
 describe.concurrent("a partner that is removed", () => {
   test("and made again under its name: what waited is dead, can be seen, and is redriven to the new one", async (context) => {
-    const partner = await partnerServer(context, ({ eventId }) => ({ status: eventId === "fails" && isFailing ? 500 : 200 }));
+    const partner = await partnerServer(context, ({ eventId }) => ({
+      status: eventId === "fails" && isFailing ? 500 : 200,
+    }));
     let isFailing = true;
     const engine = await caseOf(context, configOf(partnerConfig("one", partner.url, { retry: later })));
     await engine.ingest(eventBytes("fails"));
@@ -89,7 +111,9 @@ describe.concurrent("a partner that is removed", () => {
     const engine = await caseOf(context, configOf());
     const names = ["a", "b", "c", "d"];
     for (const name of names) {
-      engine.engine.apply(configOf(partnerConfig(name, "http://127.0.0.1:9", { uid: `uid of ${name}`, state: "Paused" })));
+      engine.engine.apply(
+        configOf(partnerConfig(name, "http://127.0.0.1:9", { uid: `uid of ${name}`, state: "Paused" })),
+      );
       await engine.ingest(eventBytes(`for-${name}`));
       await untilHistory(engine, `for-${name}`, inState("in_delivery"));
     }
@@ -125,7 +149,9 @@ describe.concurrent("a partner that is removed", () => {
   });
 
   test("keeps everything while another pod has it, and for as long as dead letters find no room", async (context) => {
-    const { leader, other, questions } = await twoPods(context, (url) => configOf(partnerConfig("one", url, { state: "Paused" })));
+    const { leader, other, questions } = await twoPods(context, (url) =>
+      configOf(partnerConfig("one", url, { state: "Paused" })),
+    );
     await Promise.all([0, 1, 2].map((index) => leader.ingest(eventBytes(`e-${index}`))));
     const { deadLetters, deliveries } = leader.layout.streams;
     const waiting = async (): Promise<number> => (await leader.nats.manager.streams.info(deliveries)).state.messages;
@@ -133,13 +159,18 @@ describe.concurrent("a partner that is removed", () => {
     await untilKnown(leader, 1);
     leader.engine.apply(configOf());
     const held = await untilHistory(leader, "e-2", inState("held"));
-    expect(held.deliveries).toMatchObject([{ partner: "default/one", reason: "partner_removed", next_attempt_at: null }]);
+    expect(held.deliveries).toMatchObject([
+      { partner: "default/one", reason: "partner_removed", next_attempt_at: null },
+    ]);
     await waitFor(() => questions.count >= 3, { timeoutMs, what: "questions to the pod that lags behind" });
     expect(await waiting()).toBe(3);
     const { config } = await leader.nats.manager.streams.info(deadLetters);
     await leader.nats.manager.streams.update(deadLetters, { ...config, max_msgs: 1 });
     other.engine.apply(configOf());
-    await waitFor(() => leader.lines.some(({ message }) => /should end wait/u.test(message)), { timeoutMs, what: "the refusal" });
+    await waitFor(() => leader.lines.some(({ message }) => /should end wait/u.test(message)), {
+      timeoutMs,
+      what: "the refusal",
+    });
     expect(await waiting()).toBe(2);
     await leader.nats.manager.streams.update(deadLetters, { ...config, max_msgs: -1 });
     await waitFor(async () => (await waiting()) === 0, { timeoutMs, what: "every end" });
@@ -160,7 +191,9 @@ describe.concurrent("partners of a shared lane", () => {
     if (first === undefined || second === undefined) throw new Error("two partners share a lane");
     const holding = { held: "not_permitted", state: "Paused" } as const;
     const others = all.filter(({ uid }) => uid !== first.uid && uid !== second.uid);
-    const engine = await caseOf(context, configOf({ ...first, ...holding }, { ...second, ...holding }, ...others), { laneRules });
+    const engine = await caseOf(context, configOf({ ...first, ...holding }, { ...second, ...holding }, ...others), {
+      laneRules,
+    });
     const ids = Array.from({ length: 20 }, (_, index) => `e-${index}`);
     await Promise.all(ids.map((id) => engine.ingest(eventBytes(id))));
     await waitFor(() => partner.received.length === ids.length * others.length, { timeoutMs, what: "the others" });
@@ -168,7 +201,8 @@ describe.concurrent("partners of a shared lane", () => {
     engine.engine.apply(configOf({ ...first, ...holding }, ...others));
     const standing = ({ deliveries }: EventHistory): string =>
       [first, second].map(({ name }) => deliveries.find((one) => one.partner === `default/${name}`)?.reason).join();
-    for (const id of ids) await untilHistory(engine, id, (history) => standing(history) === "not_permitted,partner_removed");
+    for (const id of ids)
+      await untilHistory(engine, id, (history) => standing(history) === "not_permitted,partner_removed");
     engine.engine.apply(configOf(first, ...others));
     await untilEmpty(engine, 2 * timeoutMs);
     expect(ids.filter((id) => partner.of(id).length !== others.length + 1)).toEqual([]);
@@ -186,7 +220,9 @@ describe.concurrent("a delivery to a partner that is held", () => {
     await untilHistory(engine, "e-1", inState("held"));
     const { deliveries } = await untilHistory(engine, "e-1", inState("dead"));
     expect(performance.now() - acceptedMs).toBeGreaterThanOrEqual(4_000);
-    expect(deliveries).toMatchObject([{ reason: "held_expired", next_attempt_at: null, attempts: [{ attempt: 1, error: { reason: "held_expired" } }] }]);
+    expect(deliveries).toMatchObject([
+      { reason: "held_expired", next_attempt_at: null, attempts: [{ attempt: 1, error: { reason: "held_expired" } }] },
+    ]);
     await untilEmpty(engine, timeoutMs);
     await engine.ingest(eventBytes("e-2"));
     await untilHistory(engine, "e-2", inState("held"));
@@ -217,11 +253,21 @@ async function twoPods(context: Cleanup, configFor: (partnerUrl: string) => Runt
         return answer(question);
       });
     const peers: Pick<PodMessages, "ask" | "serve"> = { ...messages, serve };
-    const engine = await engineCase(own.url, context, config, { settings: streamsOf("pods"), podId, peers, removedAfterMs: 0 });
+    const engine = await engineCase(own.url, context, config, {
+      settings: streamsOf("pods"),
+      podId,
+      peers,
+      removedAfterMs: 0,
+    });
     return { ...engine, prefix: "pods", layout: createLayout("pods") };
   };
   const names = ["pod-1", "pod-2"];
   const [one, two] = [await podOf("pod-1"), await podOf("pod-2")];
-  await waitFor(() => one.engine.pods.live().length === 2 && two.engine.pods.live().length === 2, { timeoutMs, what: "two pods" });
-  return homeOf("duties", names) === "pod-1" ? { leader: one, other: two, questions } : { leader: two, other: one, questions };
+  await waitFor(() => one.engine.pods.live().length === 2 && two.engine.pods.live().length === 2, {
+    timeoutMs,
+    what: "two pods",
+  });
+  return homeOf("duties", names) === "pod-1"
+    ? { leader: one, other: two, questions }
+    : { leader: two, other: one, questions };
 }

@@ -36,7 +36,11 @@ function configWith(partner: PartnerConfig, { ca, client }: Secrets): RuntimeCon
   return { ...config, material: { ...config.material, ca: base64(ca.cert), ...shown } };
 }
 
-async function engineOf({ onTestFinished }: TestContext, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<TestEngine> {
+async function engineOf(
+  { onTestFinished }: TestContext,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<TestEngine> {
   count += 1;
   const engine = await startEngine(server.url, config, { settings: streamsOf(`t${count}`), ...overrides });
   onTestFinished(engine.stop);
@@ -46,11 +50,16 @@ async function engineOf({ onTestFinished }: TestContext, config: RuntimeConfig, 
 /** Errors and statuses of the attempts for an event, in order. */
 async function attemptsOf({ engine }: TestEngine, eventId: string): Promise<readonly unknown[]> {
   const history = await engine.event(eventId, ["*"]);
-  return (history?.deliveries ?? []).flatMap(({ attempts }) => attempts.map(({ status, error }) => error?.reason ?? status));
+  return (history?.deliveries ?? []).flatMap(({ attempts }) =>
+    attempts.map(({ status, error }) => error?.reason ?? status),
+  );
 }
 
 async function untilLast(engine: TestEngine, eventId: string, last: unknown): Promise<void> {
-  await waitFor(async () => (await attemptsOf(engine, eventId)).at(-1) === last, { timeoutMs, what: `${eventId}: ${String(last)}` });
+  await waitFor(async () => (await attemptsOf(engine, eventId)).at(-1) === last, {
+    timeoutMs,
+    what: `${eventId}: ${String(last)}`,
+  });
 }
 
 describe.concurrent("an endpoint that demands a certificate", () => {
@@ -59,10 +68,13 @@ describe.concurrent("an endpoint that demands a certificate", () => {
   test("gets deliveries over mutual TLS; a wrong certificate on either side has its reason, and an edit is obeyed by the next attempt", async (context) => {
     const seen: string[] = [];
     const identity = theirs.issue({ commonName: "partner", names });
-    const listening = createServer({ ...identity, ca: ours.cert, requestCert: true, rejectUnauthorized: true }, (request, response) => {
-      seen.push(String(request.headers["x-event-id"]));
-      request.resume().once("end", () => response.writeHead(200).end());
-    });
+    const listening = createServer(
+      { ...identity, ca: ours.cert, requestCert: true, rejectUnauthorized: true },
+      (request, response) => {
+        seen.push(String(request.headers["x-event-id"]));
+        request.resume().once("end", () => response.writeHead(200).end());
+      },
+    );
     const loopback = await listenOnLoopback(listening);
     context.onTestFinished(() => loopback.close());
     const partner = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/x`);
@@ -97,7 +109,9 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
     });
     const loopback = await listenOnLoopback(listening);
     onTestFinished(() => loopback.close());
-    const plain = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/x`, { delivery: { maxInFlight: 8 } });
+    const plain = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/x`, {
+      delivery: { maxInFlight: 8 },
+    });
     const partner: PartnerConfig = { ...plain, endpoint: { ...plain.endpoint, verification: "Handshake" } };
     return { deliveredAtMs, questions, config: configWith(partner, { ca: theirs }) };
   }
@@ -109,7 +123,9 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
     await untilLast(engine, "unwanted", "consent");
     expect(questions).toEqual(["heliograph"]);
     expect(deliveredAtMs).toEqual([]);
-    expect(engine.engine.endpointVerdicts()).toMatchObject([{ partner: { name: "one", generation: 1 }, failure: { reason: "consent" } }]);
+    expect(engine.engine.endpointVerdicts()).toMatchObject([
+      { partner: { name: "one", generation: 1 }, failure: { reason: "consent" } },
+    ]);
   });
 
   test("gets deliveries at the rate that it allows", async (context) => {
@@ -128,17 +144,23 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
     // Timers may be a millisecond early.
     expect((deliveredAtMs.at(-1) ?? 0) - startedAtMs).toBeGreaterThan(leastMs - 10);
     expect(questions).toHaveLength(1);
-    expect(engine.engine.endpointVerdicts()).toEqual([{ partner: config.partners[0], sinceMs: expect.any(Number) as number }]);
+    expect(engine.engine.endpointVerdicts()).toEqual([
+      { partner: config.partners[0], sinceMs: expect.any(Number) as number },
+    ]);
   });
 });
 
 test.concurrent("a partner that fails rests and leaves a backlog, and the figures say so", async (context) => {
   const registry = new Registry();
   const circuitBreaker = { failures: 1, openMs: 600_000, maxOpenMs: 600_000 };
-  const gone = partnerConfig("one", "http://127.0.0.1:9/webhooks/v1/x", { circuitBreaker, delivery: { maxInFlight: 1 } });
+  const gone = partnerConfig("one", "http://127.0.0.1:9/webhooks/v1/x", {
+    circuitBreaker,
+    delivery: { maxInFlight: 1 },
+  });
   const engine = await engineOf(context, configOf(gone), { registry });
   await Promise.all([1, 2, 3, 4].map((n) => engine.ingest(eventBytes(`waits-${n}`))));
-  const says = async (line: string): Promise<boolean> => (await registry.metrics()).includes(`\nheliograph_webhook_${line}\n`);
+  const says = async (line: string): Promise<boolean> =>
+    (await registry.metrics()).includes(`\nheliograph_webhook_${line}\n`);
   await waitFor(() => says('partner_breaker_open{partner="default/one"} 1'), { timeoutMs, what: "the breaker" });
   // One has failed: it is due again a second later, like the three that were never tried.
   await waitFor(() => says('partner_backlog{partner="default/one"} 4'), { timeoutMs, what: "the backlog" });

@@ -3,7 +3,12 @@ import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { waitFor } from "../../support/wait.ts";
-import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
+import {
+  startWebhookPartner,
+  type PartnerAnswer,
+  type ReceivedDelivery,
+  type WebhookPartnerServer,
+} from "../../support/webhook-partner.ts";
 import { startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
 
 /** Tests may run side by side, so each cleans up its own. */
@@ -46,7 +51,12 @@ export async function partnerServer(
  *
  * @param by whose connection asks. @default the engine's own
  */
-export async function untilEmpty({ nats: own, layout }: EngineCase, timeoutMs: number, { nats }: Pick<TestEngine, "nats"> = { nats: own }): Promise<void> {
-  const isEmpty = async (): Promise<boolean> => (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
+export async function untilEmpty(
+  { nats: own, layout }: EngineCase,
+  timeoutMs: number,
+  { nats }: Pick<TestEngine, "nats"> = { nats: own },
+): Promise<void> {
+  const isEmpty = async (): Promise<boolean> =>
+    (await nats.manager.streams.info(layout.streams.deliveries)).state.messages === 0;
   await waitFor(isEmpty, { timeoutMs, what: "an empty queue" });
 }

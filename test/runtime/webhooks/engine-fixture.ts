@@ -14,7 +14,18 @@ const materialId = "default/partner-key/secret";
 
 /** What a partner of a test may say about itself. */
 export type PartnerOverrides = Partial<
-  Pick<PartnerConfig, "subscriptions" | "retry" | "state" | "delivery" | "circuitBreaker" | "deadLetterSeconds" | "signing" | "held" | "withdrawn">
+  Pick<
+    PartnerConfig,
+    | "subscriptions"
+    | "retry"
+    | "state"
+    | "delivery"
+    | "circuitBreaker"
+    | "deadLetterSeconds"
+    | "signing"
+    | "held"
+    | "withdrawn"
+  >
 > & {
   readonly timeoutMs?: number;
   readonly uid?: string;

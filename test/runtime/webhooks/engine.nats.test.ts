@@ -32,8 +32,11 @@ afterAll(async () => {
 
 const timeoutMs = 15_000;
 
-const engineOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
-  engineCase(server.url, context, config, overrides);
+const engineOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> => engineCase(server.url, context, config, overrides);
 
 function untilHistory(
   { engine }: TestEngine,
@@ -168,7 +171,8 @@ describe.concurrent("a 410", () => {
     expect(mark).toMatchObject({ uid: config.uid, specDigest: config.specDigest, generation: 1 });
 
     status = 200;
-    const isTold = ({ deliveries }: EventHistory): boolean => deliveries.length === 2 && deliveries[1]?.state === "delivered";
+    const isTold = ({ deliveries }: EventHistory): boolean =>
+      deliveries.length === 2 && deliveries[1]?.state === "delivered";
     await engine.ingest(eventBytes("e-2"));
     const { deliveries } = await untilHistory(engine, "e-2", isTold);
     expect(deliveries[0]).toMatchObject({ partner: "default/gone", state: "in_delivery", attempts: [] });
@@ -345,7 +349,10 @@ describe.concurrent("attempts under way", () => {
 
   test("of a slow partner do not hold back a fast one", async (context) => {
     // The slow one answers nothing before the test is over.
-    const [slow, fast] = await Promise.all([partnerServer(context, () => ({ delayMs: 60_000 })), partnerServer(context)]);
+    const [slow, fast] = await Promise.all([
+      partnerServer(context, () => ({ delayMs: 60_000 })),
+      partnerServer(context),
+    ]);
     const slowConfig = partnerConfig("slow", slow.url, { delivery: { maxInFlight: 2 }, timeoutMs: 60_000 });
     const engine = await engineOf(context, configOf(slowConfig, partnerConfig("fast", fast.url)));
     const ids = Array.from({ length: 50 }, (_, index) => `e-${index}`);

@@ -5,7 +5,8 @@ import { eventIdProblem } from "../../../runtime/webhooks/event-ids.ts";
 const uuid = "0190d9f0-7f2a-7c3e-8b1d-3f5a6b7c8d9e";
 const ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-const codeOf = (eventId: string, forms: readonly EventIdForm[], tenant = "acme"): string | undefined => eventIdProblem({ eventId, tenant }, forms)?.code;
+const codeOf = (eventId: string, forms: readonly EventIdForm[], tenant = "acme"): string | undefined =>
+  eventIdProblem({ eventId, tenant }, forms)?.code;
 
 describe("the form of an event id", () => {
   test.each([

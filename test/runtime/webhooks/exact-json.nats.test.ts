@@ -72,7 +72,9 @@ function api({ onTestFinished }: Cleanup, { engine }: EngineCase) {
 async function readByAll({ skip }: TestContext, texts: readonly string[]): Promise<readonly ParsedValues[]> {
   const missing = await missingParser();
   if (missing !== undefined) skip(missing);
-  const [first, ...others] = await Promise.all(Object.entries(jsonParsers).map(async ([name, parse]) => ({ name, read: await parse(texts) })));
+  const [first, ...others] = await Promise.all(
+    Object.entries(jsonParsers).map(async ([name, parse]) => ({ name, read: await parse(texts) })),
+  );
   for (const { name, read } of others) expect({ name, read }).toEqual({ name, read: first?.read });
   return first?.read ?? [];
 }
@@ -99,7 +101,10 @@ describe.concurrent("the bytes of an event", () => {
     const again = await waitFor(() => partner.of("e-1")[1], { timeoutMs, what: "the replay" });
     expect(again.body.toString()).toBe(delivered.body.toString().replace('"attempt":1', '"attempt":2'));
     const expected = literals.map(([, read]) => read);
-    expect(await readByAll(context, [answer.body, `{"event":${delivered.body.toString()}}`])).toEqual([expected, expected]);
+    expect(await readByAll(context, [answer.body, `{"event":${delivered.body.toString()}}`])).toEqual([
+      expected,
+      expected,
+    ]);
   });
 
   test("of a batch and of a NATS subject stand there too", async (context) => {
@@ -120,7 +125,11 @@ describe("a value that parsers read differently", () => {
     const { post } = api(context, it);
     for (const [literal, code] of unportable) {
       const answer = await post(oddEvent("e-1", `1,${literal}`));
-      expect(answer.json()).toMatchObject({ status: 422, code: "invalid_envelope", errors: [{ field: "data.values[1]", code }] });
+      expect(answer.json()).toMatchObject({
+        status: 422,
+        code: "invalid_envelope",
+        errors: [{ field: "data.values[1]", code }],
+      });
     }
     const missing = await missingParser();
     if (missing !== undefined) context.skip(missing);
@@ -134,13 +143,26 @@ describe("a value that parsers read differently", () => {
     const { post } = api(context, it);
     const digits = fc.stringMatching(/^(?:0|[1-9][0-9]{0,320})$/u);
     const number = fc
-      .tuple(fc.constantFrom("", "-"), digits, fc.option(fc.stringMatching(/^[0-9]{1,20}$/u)), fc.option(fc.integer({ min: -400, max: 400 })))
-      .map(([sign, whole, fraction, exponent]) => `${sign}${whole}${fraction === null ? "" : `.${fraction}`}${exponent === null ? "" : `e${exponent}`}`);
+      .tuple(
+        fc.constantFrom("", "-"),
+        digits,
+        fc.option(fc.stringMatching(/^[0-9]{1,20}$/u)),
+        fc.option(fc.integer({ min: -400, max: 400 })),
+      )
+      .map(
+        ([sign, whole, fraction, exponent]) =>
+          `${sign}${whole}${fraction === null ? "" : `.${fraction}`}${exponent === null ? "" : `e${exponent}`}`,
+      );
     const samples = fc.sample(number, runs);
-    const answers = await Promise.all(samples.map((literal, index) => post(oddEvent(`r-${index}`, `"${literal.length}",${literal}`))));
+    const answers = await Promise.all(
+      samples.map((literal, index) => post(oddEvent(`r-${index}`, `"${literal.length}",${literal}`))),
+    );
     const taken = samples.filter((_, index) => answers[index]?.statusCode === 202);
     expect(taken.length).toBeGreaterThan(runs / 4);
-    const read = await readByAll(context, taken.map((literal) => `{"event":{"data":{"values":[${literal}]}}}`));
+    const read = await readByAll(
+      context,
+      taken.map((literal) => `{"event":{"data":{"values":[${literal}]}}}`),
+    );
     expect(read.flat()).not.toContain("refused");
   });
 });

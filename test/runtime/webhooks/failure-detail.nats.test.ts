@@ -11,8 +11,12 @@ afterAll(async () => server.stop());
 
 const timeoutMs = 15_000;
 
-test("an address that the guard refuses is in the log and shown to administrators, and to nobody else", async ({ onTestFinished }) => {
-  const partner = partnerConfig("one", "http://localhost:9/webhooks/v1/{domain}", { retry: { scheduleSeconds: [1], maxAgeSeconds: 1, jitterPercent: 0 } });
+test("an address that the guard refuses is in the log and shown to administrators, and to nobody else", async ({
+  onTestFinished,
+}) => {
+  const partner = partnerConfig("one", "http://localhost:9/webhooks/v1/{domain}", {
+    retry: { scheduleSeconds: [1], maxAgeSeconds: 1, jitterPercent: 0 },
+  });
   const config = configOf({ ...partner, networks: { allowCidrs: [], allowPlaintext: true } });
   const { engine, ingest, lines, stop } = await startEngine(server.url, config, { settings: streamsOf("fd") });
   onTestFinished(stop);

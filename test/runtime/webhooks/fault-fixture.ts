@@ -41,7 +41,10 @@ export async function killWorker(worker: ChildProcess): Promise<void> {
 }
 
 /** Stores events without an engine. */
-export async function producer(prefix: string, handle: NatsConnectionHandle): Promise<(id: string) => Promise<unknown>> {
+export async function producer(
+  prefix: string,
+  handle: NatsConnectionHandle,
+): Promise<(id: string) => Promise<unknown>> {
   const layout = await ensureTopology(handle, streamsOf(prefix).streams);
   let count = 0;
   const ingest = createIngest({
@@ -98,7 +101,9 @@ export async function countFaults(
   });
   let needless = 0;
   for (const [id, number] of doubled) {
-    const records = parseAttempts(await attempts.list("acme", eventHash(id))).filter((record) => record.number === number);
+    const records = parseAttempts(await attempts.list("acme", eventHash(id))).filter(
+      (record) => record.number === number,
+    );
     needless += records.length >= partner.of(id).filter(({ attempt }) => attempt === number).length ? 1 : 0;
   }
   return { lost, doubled: doubled.length, needless };

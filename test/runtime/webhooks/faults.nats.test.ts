@@ -92,7 +92,10 @@ describe("a worker killed", () => {
     const partners = await Promise.all(idsOf(5).map(() => partnerServer()));
     const config = configOf(...partners.map(({ url }, index) => partnerConfig(`p${index}`, url)));
     const order = { url: server.url, prefix: "fan", podId: "pod-1", config };
-    const first = await startWorker({ ...order, fault: { stage: "routed_one", eventId: "e-7", count: 3 } }, onTestFinished);
+    const first = await startWorker(
+      { ...order, fault: { stage: "routed_one", eventId: "e-7", count: 3 } },
+      onTestFinished,
+    );
     const gone = once(first, "exit");
     const produce = await producer("fan", nats);
     await Promise.all(idsOf(20).map(produce));

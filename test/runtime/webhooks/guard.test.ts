@@ -13,22 +13,34 @@ function opening(...allowCidrs: readonly string[]): ReturnType<typeof createGuar
 }
 
 describe("an address that a partner may have anyway", () => {
-  test.each(["1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.0", "172.15.0.1", "172.32.0.1", "192.0.1.1", "223.255.255.255"])(
-    "is the public IPv4 address %s",
-    (address) => {
-      expect(addressFault(strict, address)).toBeUndefined();
-    },
-  );
+  test.each([
+    "1.1.1.1",
+    "8.8.8.8",
+    "100.63.255.255",
+    "100.128.0.0",
+    "172.15.0.1",
+    "172.32.0.1",
+    "192.0.1.1",
+    "223.255.255.255",
+  ])("is the public IPv4 address %s", (address) => {
+    expect(addressFault(strict, address)).toBeUndefined();
+  });
 
-  test.each(["2606:4700:4700::1111", "2001:200::1", "2a00:1450:4001:80b::200e", "2003::1", "3ffe::1", "::ffff:8.8.8.8"])(
-    "is the public IPv6 address %s",
-    (address) => {
-      expect(addressFault(strict, address)).toBeUndefined();
-    },
-  );
+  test.each([
+    "2606:4700:4700::1111",
+    "2001:200::1",
+    "2a00:1450:4001:80b::200e",
+    "2003::1",
+    "3ffe::1",
+    "::ffff:8.8.8.8",
+  ])("is the public IPv6 address %s", (address) => {
+    expect(addressFault(strict, address)).toBeUndefined();
+  });
 });
 
-/** First, last and one inside of every block of the IANA registries (as of October 2025), and of what they leave out. */
+/**
+ * First, last and one inside of every block of the IANA registries (as of October 2025), and of what they leave out.
+ */
 describe("an address that nobody is expected at is refused:", () => {
   test.each([
     ["this network", ["0.0.0.0", "0.1.2.3", "0.255.255.255"]],
@@ -180,10 +192,18 @@ describe("a URL", () => {
     ["a hexadecimal address", "https://0x7f000001/", "127.0.0.1 is loopback (127.0.0.0/8), which is not allowed"],
     ["a short address", "https://127.1/", "127.0.0.1 is loopback (127.0.0.0/8), which is not allowed"],
     ["mixed spellings", "https://0x7f.0.01/", "127.0.0.1 is loopback (127.0.0.0/8), which is not allowed"],
-    ["an address with a trailing dot", "https://127.0.0.1./", "127.0.0.1 is loopback (127.0.0.0/8), which is not allowed"],
+    [
+      "an address with a trailing dot",
+      "https://127.0.0.1./",
+      "127.0.0.1 is loopback (127.0.0.0/8), which is not allowed",
+    ],
     ["full-width digits", "https://１２７.0.0.1/", "127.0.0.1 is loopback (127.0.0.0/8), which is not allowed"],
     ["an IPv6 literal", "https://[::1]/", "::1 is loopback (::1/128), which is not allowed"],
-    ["a mapped literal", "https://[::ffff:127.0.0.1]/", "::ffff:7f00:1 is loopback (127.0.0.0/8), which is not allowed"],
+    [
+      "a mapped literal",
+      "https://[::ffff:127.0.0.1]/",
+      "::ffff:7f00:1 is loopback (127.0.0.0/8), which is not allowed",
+    ],
   ])("with %s is refused", (_, url, fault) => {
     expect(urlFault(strict, new URL(url))).toBe(fault);
   });

@@ -19,8 +19,11 @@ afterAll(() => server.stop());
 
 const timeoutMs = 20_000;
 
-const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
-  engineCase(server.url, context, config, overrides);
+const caseOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> => engineCase(server.url, context, config, overrides);
 
 const idsOf = (length: number): readonly string[] => Array.from({ length }, (_, index) => `e-${index}`);
 
@@ -90,7 +93,8 @@ describe.concurrent("a dead letter stream that is full", () => {
       timeoutMs,
       what: "routing",
     });
-    const asked = async () => (await engine.nats.manager.consumers.info(deliveries, `first-${partnerToken(stopped.uid)}`)).num_waiting;
+    const asked = async () =>
+      (await engine.nats.manager.consumers.info(deliveries, `first-${partnerToken(stopped.uid)}`)).num_waiting;
     await waitFor(async () => (await asked()) === 0, { timeoutMs, what: "no pull for the partner" });
     await bringSentinel(engine, witness);
     expect(partner.of("good")).toHaveLength(0);
@@ -218,7 +222,9 @@ describe.concurrent("routing", () => {
 
 describe.concurrent("retries", () => {
   test("get a consumer of their own at the first failure, with a quarter of the places", async (context) => {
-    const partner = await partnerServer(context, ({ attempt, eventId }) => ({ status: attempt === 1 && eventId === "e-1" ? 500 : 200 }));
+    const partner = await partnerServer(context, ({ attempt, eventId }) => ({
+      status: attempt === 1 && eventId === "e-1" ? 500 : 200,
+    }));
     const config = partnerConfig("one", partner.url, { delivery: { maxInFlight: 8 } });
     const engine = await caseOf(context, configOf(config));
     const token = partnerToken(config.uid);

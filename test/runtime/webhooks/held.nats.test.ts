@@ -7,7 +7,14 @@ import type { EventHistory } from "../../../runtime/webhooks/history.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
-import { configOf, eventBytes, partnerConfig, streamsOf, type PartnerOverrides, type TestEngine } from "./engine-fixture.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  streamsOf,
+  type PartnerOverrides,
+  type TestEngine,
+} from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -18,10 +25,17 @@ afterAll(() => server.stop());
 const timeoutMs = 20_000;
 const keyless: PartnerOverrides = { held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } };
 
-const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
-  engineCase(server.url, context, config, overrides);
+const caseOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> => engineCase(server.url, context, config, overrides);
 
-function untilHistory({ engine }: TestEngine, eventId: string, isWanted: (history: EventHistory) => boolean): Promise<EventHistory> {
+function untilHistory(
+  { engine }: TestEngine,
+  eventId: string,
+  isWanted: (history: EventHistory) => boolean,
+): Promise<EventHistory> {
   const look = async (): Promise<EventHistory | undefined> => {
     const history = await engine.event(eventId, ["*"]);
     return history !== undefined && isWanted(history) ? history : undefined;
@@ -138,25 +152,38 @@ describe.concurrent("a delivery to a partner that is held", () => {
 describe.concurrent("what waits for a partner that is held", () => {
   test("is bounded by the partner's backlog, and keeps nothing from others though it is more than may wait in all", async (context) => {
     const partner = await partnerServer(context);
-    const limited = partnerConfig("held", partner.url, { ...keyless, delivery: { maxInFlight: 64, maxBacklog: { messages: 60, bytes: 1e9 } } });
+    const limited = partnerConfig("held", partner.url, {
+      ...keyless,
+      delivery: { maxInFlight: 64, maxBacklog: { messages: 60, bytes: 1e9 } },
+    });
     const config = configOf(limited, partnerConfig("well", partner.url));
     const settings = streamsOf("bytes");
     const streams = { ...settings.streams, deliveries: { maxBytes: 64 * 1024 } };
     const engine = await caseOf(context, config, { settings: { ...settings, streams } });
     const large = { data: { text: "x".repeat(4_096) } };
     const send = (from: number, to: number) =>
-      Promise.all(Array.from({ length: to - from }, (_, index) => engine.ingest(eventBytes(`e-${from + index}`, large))));
+      Promise.all(
+        Array.from({ length: to - from }, (_, index) => engine.ingest(eventBytes(`e-${from + index}`, large))),
+      );
     await send(0, 60);
     const { deliveries } = createLayout("bytes").streams;
     const waiting = async () => (await engine.nats.manager.streams.info(deliveries)).state;
     await waitFor(async () => (await waiting()).messages === 60, { timeoutMs, what: "what is held" });
     expect((await waiting()).bytes).toBeGreaterThan(2 * 64 * 1024);
-    await waitFor(() => engine.lines.some(({ message }) => /too much waits for the partner/u.test(message)), { timeoutMs, what: "a full backlog" });
+    await waitFor(() => engine.lines.some(({ message }) => /too much waits for the partner/u.test(message)), {
+      timeoutMs,
+      what: "a full backlog",
+    });
     await send(60, 80);
     await waitFor(() => partner.received.length === 80, { timeoutMs, what: "every event at the other partner" });
     const last = await untilHistory(engine, "e-79", inState("dead"));
-    expect(last.deliveries).toMatchObject([{ reason: "backlog_full" }, { partner: "default/well", state: "delivered" }]);
-    expect(engine.lines.filter(({ message }) => message === "too much waits for delivery, routing is held")).toEqual([]);
+    expect(last.deliveries).toMatchObject([
+      { reason: "backlog_full" },
+      { partner: "default/well", state: "delivered" },
+    ]);
+    expect(engine.lines.filter(({ message }) => message === "too much waits for delivery, routing is held")).toEqual(
+      [],
+    );
   });
 });
 
@@ -197,7 +224,12 @@ describe.concurrent("an event that some do not get", () => {
     await untilHistory(engine, "before", inState("held"));
     await engine.ingest(eventBytes("after"));
     const after = await untilHistory(engine, "after", ({ deliveries }) => deliveries[1]?.state === "delivered");
-    expect(after.deliveries[0]).toEqual({ partner: "default/one", ...waits, state: "not_routed", reason: "not_permitted" });
+    expect(after.deliveries[0]).toEqual({
+      partner: "default/one",
+      ...waits,
+      state: "not_routed",
+      reason: "not_permitted",
+    });
     expect(after.routed_at).not.toBeNull();
     expect(await registry.metrics()).toContain('heliograph_webhook_unrouted_total{reason="not_permitted"} 1');
     engine.engine.apply(configOf(partnerConfig("one", one.url), other));

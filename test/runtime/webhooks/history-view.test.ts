@@ -3,7 +3,10 @@ import { viewOf } from "../../../runtime/webhooks/history-view.ts";
 
 const attempt = {
   attempt: 1,
-  error: { reason: "guard" as const, detail: "partner.test: 10.0.0.1 is private use (10.0.0.0/8), which is not allowed" },
+  error: {
+    reason: "guard" as const,
+    detail: "partner.test: 10.0.0.1 is private use (10.0.0.0/8), which is not allowed",
+  },
   pod: "runtime-7d9",
 };
 const sent = { partner: "shop/one", reason: "guard", attempts: [attempt] };
@@ -16,7 +19,10 @@ describe("a history", () => {
     const shown = viewOf(all, {});
     expect(shown.map(({ partner }) => partner)).toEqual(["shop/one", "bank/two", "shop/three"]);
     expect(JSON.stringify(shown)).not.toMatch(/10\.0\.0\.1|partner\.test|runtime-7d9/u);
-    expect(shown[0]?.attempts[0]).toMatchObject({ attempt: 1, error: { reason: "guard", detail: expect.stringContaining("do not allow") as string } });
+    expect(shown[0]?.attempts[0]).toMatchObject({
+      attempt: 1,
+      error: { reason: "guard", detail: expect.stringContaining("do not allow") as string },
+    });
   });
 
   test("shows an administrator all of it", () => {

@@ -94,7 +94,9 @@ describe("the history of a delivery", () => {
 
   test("lists attempts by generation and number, whatever their order in the stream", () => {
     const attempts = [record(1, retry, { generation: 1, number: 3 }), record(2, retry), record(1, retry)];
-    expect(deliveryHistories(attempts, new Map(), unnoted)[0]?.attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    expect(deliveryHistories(attempts, new Map(), unnoted)[0]?.attempts.map(({ attempt }) => attempt)).toEqual([
+      1, 2, 3,
+    ]);
   });
 
   test("shows what came of an attempt", () => {
@@ -133,26 +135,62 @@ describe("the history of a delivery", () => {
     ["was handled by hand", undefined, [0], { state: "delivered", reason: null, handled: "manual" }],
     ["was handled in a generation before", undefined, [-1], { state: "dead", handled: null }],
   ])("%s", (_sentence, waiting, handled, expected) => {
-    const notes = handled.map((generation) => ({ kind: "handled", did: "did-1", generation, at: "2026-01-02T00:00:00.000Z", by: "support" }) as const);
+    const notes = handled.map(
+      (generation) =>
+        ({ kind: "handled", did: "did-1", generation, at: "2026-01-02T00:00:00.000Z", by: "support" }) as const,
+    );
     const attempts = [record(1, { kind: "dead", reason: "status_503" })];
     const live: Waiting = new Map(waiting === undefined ? [] : [["shop/one", { generation: waiting }]]);
     expect(deliveryHistories(attempts, live, { ...unnoted, handled: notes })).toMatchObject([expected]);
   });
 
   test.each<[string, readonly AttemptRecord[], Waiting, readonly string[], object]>([
-    ["that was never attempted to a partner that is held", [], new Map([["shop/one", { generation: 0, held: "unresolved" }]]), [], { state: "held", reason: "unresolved" }],
-    ["that failed before its partner was held", [record(1, retry)], new Map([["shop/one", { generation: 0, held: "conflicted" }]]), [], { state: "held", reason: "conflicted" }],
-    ["that ended before its partner was held", [record(1, { kind: "delivered" })], new Map([["shop/one", { generation: 0, held: "unresolved" }]]), [], { state: "delivered" }],
+    [
+      "that was never attempted to a partner that is held",
+      [],
+      new Map([["shop/one", { generation: 0, held: "unresolved" }]]),
+      [],
+      { state: "held", reason: "unresolved" },
+    ],
+    [
+      "that failed before its partner was held",
+      [record(1, retry)],
+      new Map([["shop/one", { generation: 0, held: "conflicted" }]]),
+      [],
+      { state: "held", reason: "conflicted" },
+    ],
+    [
+      "that ended before its partner was held",
+      [record(1, { kind: "delivered" })],
+      new Map([["shop/one", { generation: 0, held: "unresolved" }]]),
+      [],
+      { state: "delivered" },
+    ],
     ["that a withdrawn right prevented", [], new Map(), ["shop/one"], { state: "not_routed", reason: "not_permitted" }],
-    ["that was replayed after its right was given back", [record(1, { kind: "delivered" }, { generation: 1 })], new Map(), ["shop/one"], { state: "delivered" }],
-    ["whose retry is overdue", [record(1, { ...retry, atMs: nowMs })], new Map(), [], { state: "in_delivery", reason: "status_503" }],
+    [
+      "that was replayed after its right was given back",
+      [record(1, { kind: "delivered" }, { generation: 1 })],
+      new Map(),
+      ["shop/one"],
+      { state: "delivered" },
+    ],
+    [
+      "whose retry is overdue",
+      [record(1, { ...retry, atMs: nowMs })],
+      new Map(),
+      [],
+      { state: "in_delivery", reason: "status_503" },
+    ],
   ])("%s says so, and promises no time", (_sentence, attempts, waiting, unrouted, expected) => {
     const found = deliveryHistories(attempts, waiting, { ...unnoted, refused: unrouted });
     expect(found).toMatchObject([{ partner: "shop/one", next_attempt_at: null, ...expected }]);
   });
 
   test("tells of an event that nobody gets when it was routed, by the first note", () => {
-    const note = (at: string) => ({ data: Buffer.from(JSON.stringify({ kind: "routed", at, deliveries: 0, refused: [] })) }) as unknown as StoredMessage;
+    const note = (at: string) =>
+      ({
+        data: Buffer.from(JSON.stringify({ kind: "routed", at, deliveries: 0, refused: [] })),
+      }) as unknown as StoredMessage;
     const stored = ["2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"].map(note);
     expect(standingsOf(stored, new Map(), nowMs)).toEqual({ routed_at: "2026-01-01T00:00:01.000Z", deliveries: [] });
     expect(standingsOf([], new Map(), nowMs)).toEqual({ routed_at: null, deliveries: [] });
@@ -160,7 +198,11 @@ describe("the history of a delivery", () => {
 
   test("is one per partner, by name", () => {
     const other = record(1, retry, { did: "did-2", partner: { uid: "v", namespace: "shop", name: "another" } });
-    const labels = deliveryHistories([record(1, retry), other], new Map([["shop/third", { generation: 0 }]]), unnoted).map(({ partner }) => partner);
+    const labels = deliveryHistories(
+      [record(1, retry), other],
+      new Map([["shop/third", { generation: 0 }]]),
+      unnoted,
+    ).map(({ partner }) => partner);
     expect(labels).toEqual(["shop/another", "shop/one", "shop/third"]);
   });
 });

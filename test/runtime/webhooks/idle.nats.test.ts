@@ -17,12 +17,19 @@ const lookMs = 6_000;
 const messagesASecondMax = 15;
 
 test("an engine that has nothing to do sends a few messages a second, however many partners it has", async (context) => {
-  const partners = Array.from({ length: partnerCount }, (_, n) => partnerConfig(`p${n}`, "http://127.0.0.1:9/webhooks/v1/x"));
+  const partners = Array.from({ length: partnerCount }, (_, n) =>
+    partnerConfig(`p${n}`, "http://127.0.0.1:9/webhooks/v1/x"),
+  );
   const { nats, layout } = await engineCase(server.url, context, configOf(...partners));
   const stats = (): { readonly inMsgs: number; readonly outMsgs: number } => nats.connection.stats();
-  const consumers = async (): Promise<number> => (await nats.manager.streams.info(layout.streams.deliveries)).state.consumer_count;
-  const known = async (): Promise<number> => (await nats.manager.streams.info(`KV_${layout.buckets.partners}`)).state.messages;
-  await waitFor(async () => (await consumers()) === partnerCount && (await known()) === partnerCount, { timeoutMs, what: "every partner" });
+  const consumers = async (): Promise<number> =>
+    (await nats.manager.streams.info(layout.streams.deliveries)).state.consumer_count;
+  const known = async (): Promise<number> =>
+    (await nats.manager.streams.info(`KV_${layout.buckets.partners}`)).state.messages;
+  await waitFor(async () => (await consumers()) === partnerCount && (await known()) === partnerCount, {
+    timeoutMs,
+    what: "every partner",
+  });
   const startedAtMs = performance.now();
   const before = stats();
   await waitFor(() => performance.now() - startedAtMs >= lookMs, { timeoutMs, what: "the end of the look" });

@@ -4,7 +4,8 @@ import { Refusal } from "../../../runtime/errors/refusal.ts";
 import type { Ingest } from "../../../runtime/webhooks/ingest.ts";
 import { batchEventsMax, ingestBatch, isBatch, splitBatch } from "../../../runtime/webhooks/ingest-batch.ts";
 
-const texts = (body: string): readonly string[] => splitBatch(Buffer.from(body)).map((item) => Buffer.from(item).toString());
+const texts = (body: string): readonly string[] =>
+  splitBatch(Buffer.from(body)).map((item) => Buffer.from(item).toString());
 
 describe("a batch", () => {
   test.each([
@@ -17,28 +18,38 @@ describe("a batch", () => {
   });
 
   test("keeps the bytes of each event as they came", () => {
-    expect(texts(' [ {"a" : "],[" , "b":{"c":[1,2]}} ,\n{"d":"\\"]"}\t] ')).toEqual(['{"a" : "],[" , "b":{"c":[1,2]}}', '{"d":"\\"]"}']);
+    expect(texts(' [ {"a" : "],[" , "b":{"c":[1,2]}} ,\n{"d":"\\"]"}\t] ')).toEqual([
+      '{"a" : "],[" , "b":{"c":[1,2]}}',
+      '{"d":"\\"]"}',
+    ]);
   });
 
   test("of any JSON values is split where they end", () => {
     fc.assert(
-      fc.property(fc.array(fc.json(), { minLength: 1, maxLength: 20 }), fc.constantFrom("", " ", "\n\t"), (values, space) => {
-        const body = `[${values.map((value) => space + value + space).join(",")}]`;
-        expect(texts(body)).toEqual(values.map((value) => value.trim()));
-      }),
+      fc.property(
+        fc.array(fc.json(), { minLength: 1, maxLength: 20 }),
+        fc.constantFrom("", " ", "\n\t"),
+        (values, space) => {
+          const body = `[${values.map((value) => space + value + space).join(",")}]`;
+          expect(texts(body)).toEqual(values.map((value) => value.trim()));
+        },
+      ),
     );
   });
 
-  test.each(["[", "[1", '["', "[1]]", "[1],", '[{"a":1}', "[1] x", '["\\'])("that does not end well is refused: %j", (body) => {
-    expect(() => texts(body)).toThrow(new Refusal("invalid_json", "A batch is one JSON list of events"));
-  });
-
-  test.each([["an empty one", "[ ]"], ["one too many", `[${Array.from({ length: batchEventsMax + 1 }, () => "1").join()}]`]])(
-    "has bounds: %s is refused",
-    (_, body) => {
-      expect(() => texts(body)).toThrow(`A batch has 1 to ${batchEventsMax} events`);
+  test.each(["[", "[1", '["', "[1]]", "[1],", '[{"a":1}', "[1] x", '["\\'])(
+    "that does not end well is refused: %j",
+    (body) => {
+      expect(() => texts(body)).toThrow(new Refusal("invalid_json", "A batch is one JSON list of events"));
     },
   );
+
+  test.each([
+    ["an empty one", "[ ]"],
+    ["one too many", `[${Array.from({ length: batchEventsMax + 1 }, () => "1").join()}]`],
+  ])("has bounds: %s is refused", (_, body) => {
+    expect(() => texts(body)).toThrow(`A batch has 1 to ${batchEventsMax} events`);
+  });
 
   test("has a verdict for each event in its order, and never more than a few under way", async () => {
     let underWay = 0;
@@ -54,7 +65,9 @@ describe("a batch", () => {
     };
     const items = Array.from({ length: 100 }, (_, index) => Buffer.from(String(index)));
     const verdicts = await ingestBatch(ingest, items, { tenants: ["*"] });
-    expect(verdicts.map((verdict) => ("answer" in verdict ? verdict.answer.eventId : verdict.refusal.message))).toEqual(items.map(String));
+    expect(verdicts.map((verdict) => ("answer" in verdict ? verdict.answer.eventId : verdict.refusal.message))).toEqual(
+      items.map(String),
+    );
     expect(most).toBe(32);
   });
 });

@@ -87,7 +87,10 @@ describe("an event whose storing was not answered", () => {
   });
 
   test("is answered 503 when nobody can say who has its id", async () => {
-    const { ingest } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), unread: Number.POSITIVE_INFINITY });
+    const { ingest } = scripted({
+      store: () => Promise.resolve({ kind: "unexpected" }),
+      unread: Number.POSITIVE_INFINITY,
+    });
     expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", retryAfterSeconds: 1 });
   });
 
@@ -140,7 +143,9 @@ describe("what waits for the store", () => {
 
   test("is one event that finds out, while the store is silent; the others are refused at once", async () => {
     let isSilent = true;
-    const { ingest, nonces } = scripted({ store: () => (isSilent ? Promise.reject(unanswered) : Promise.resolve(stored)) });
+    const { ingest, nonces } = scripted({
+      store: () => (isSilent ? Promise.reject(unanswered) : Promise.resolve(stored)),
+    });
     await refusal(ingest);
     const probe = refusal(ingest);
     const others = await Promise.all(Array.from({ length: 100 }, () => refusal(ingest)));

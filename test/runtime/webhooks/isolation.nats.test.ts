@@ -15,8 +15,11 @@ afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
 
-const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
-  engineCase(server.url, context, config, overrides);
+const caseOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> => engineCase(server.url, context, config, overrides);
 
 const idsOf = (length: number): readonly string[] => Array.from({ length }, (_, index) => `e-${index}`);
 

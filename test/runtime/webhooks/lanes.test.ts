@@ -5,7 +5,16 @@ import { createLanes, type Lanes } from "../../../runtime/webhooks/lanes.ts";
 import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "../../../runtime/webhooks/partner.ts";
 import { configOf, partnerConfig, type PartnerOverrides } from "./engine-fixture.ts";
-import { advance, answered, firstAttempt, memoryContext, pulled, quiet, storedAs, type MemoryContext } from "./memory-context.ts";
+import {
+  advance,
+  answered,
+  firstAttempt,
+  memoryContext,
+  pulled,
+  quiet,
+  storedAs,
+  type MemoryContext,
+} from "./memory-context.ts";
 
 const allShare: LaneRules = { ownLanesMax: 0, sharedLanes: 1 };
 const shared = "shared-0";
@@ -26,12 +35,20 @@ function caseOf(): Case {
     if (promotions.areLeft) promotions.tokens.push(token);
     return promotions.areLeft;
   };
-  const keeper = createLanes({ context: memory.context, homes: { isHome: (lane) => !foreign.has(lane) }, promotions: { promote } });
+  const keeper = createLanes({
+    context: memory.context,
+    homes: { isHome: (lane) => !foreign.has(lane) },
+    promotions: { promote },
+  });
   onTestFinished(() => keeper.stop(0));
   return { ...memory, keeper, foreign, promotions };
 }
 
-function partnersOf(names: readonly string[], rules = defaultLaneRules, overrides: PartnerOverrides = {}): readonly Partner[] {
+function partnersOf(
+  names: readonly string[],
+  rules = defaultLaneRules,
+  overrides: PartnerOverrides = {},
+): readonly Partner[] {
   const configs = names.map((name) => partnerConfig(name, "https://partner.test/hooks", overrides));
   return compilePartners(configOf(...configs), [], new Set(), rules);
 }
@@ -82,9 +99,15 @@ describe("lanes of a pod", () => {
     it.keeper.apply(partners);
     it.keeper.start();
     await quiet();
-    for (const [gone, expected] of [[["a"], ["first b"]], [["a", "b"], []], [["b"], ["first a"]]] as const) {
+    for (const [gone, expected] of [
+      [["a"], ["first b"]],
+      [["a", "b"], []],
+      [["b"], ["first a"]],
+    ] as const) {
       it.foreign.clear();
-      partners.filter(({ config }) => (gone as readonly string[]).includes(config.name)).forEach(({ lane }) => it.foreign.add(lane));
+      partners
+        .filter(({ config }) => (gone as readonly string[]).includes(config.name))
+        .forEach(({ lane }) => it.foreign.add(lane));
       it.keeper.reconcile();
       await quiet();
       expect(pullsOf(it, partners)).toEqual(expected);
@@ -104,7 +127,11 @@ describe("lanes of a pod", () => {
     it.keeper.apply([b]);
     await advance(it.clock, 251);
     it.keeper.keepAlive();
-    expect([pullsOf(it, partners), it.keeper.isBusyWith(a.token), it.keeper.isBusyWith(b.token)]).toEqual([["first b"], true, false]);
+    expect([pullsOf(it, partners), it.keeper.isBusyWith(a.token), it.keeper.isBusyWith(b.token)]).toEqual([
+      ["first b"],
+      true,
+      false,
+    ]);
     expect(it.done).toContain("working 5");
     resolve(answered(200));
     await quiet();

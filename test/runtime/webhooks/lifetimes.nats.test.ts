@@ -14,17 +14,26 @@ beforeAll(async () => {
 });
 afterAll(async () => server?.stop());
 
-test("a partner that asks for a week is asked again within its schedule, in the last moment of the event at the latest", async ({ onTestFinished }) => {
-  const partner = await startWebhookPartner(({ attempt }) => (attempt === 1 ? { status: 429, headers: { "retry-after": "604800" } } : {}));
+test("a partner that asks for a week is asked again within its schedule, in the last moment of the event at the latest", async ({
+  onTestFinished,
+}) => {
+  const partner = await startWebhookPartner(({ attempt }) =>
+    attempt === 1 ? { status: 429, headers: { "retry-after": "604800" } } : {},
+  );
   onTestFinished(() => partner.close());
   const retry = { scheduleSeconds: [1, 600], maxAgeSeconds: 2, jitterPercent: 0 };
-  const it = await startEngine(server.url, configOf(partnerConfig("one", partner.url, { retry })), { settings: streamsOf("week") });
+  const it = await startEngine(server.url, configOf(partnerConfig("one", partner.url, { retry })), {
+    settings: streamsOf("week"),
+  });
   onTestFinished(it.stop);
   await it.ingest(eventBytes("e-1"));
-  const [delivery] = await waitFor(async () => {
-    const { deliveries = [] } = (await it.engine.event("e-1", ["*"])) ?? {};
-    return deliveries[0]?.state === "in_delivery" ? undefined : deliveries;
-  }, { timeoutMs, what: "the end of the delivery" });
+  const [delivery] = await waitFor(
+    async () => {
+      const { deliveries = [] } = (await it.engine.event("e-1", ["*"])) ?? {};
+      return deliveries[0]?.state === "in_delivery" ? undefined : deliveries;
+    },
+    { timeoutMs, what: "the end of the delivery" },
+  );
   expect([delivery?.state, partner.of("e-1").map(({ attempt }) => attempt)]).toEqual(["delivered", [1, 2]]);
 });
 
@@ -38,5 +47,8 @@ test("a dead letter goes after the time of its partner, its history stays", asyn
   const letters = async (): Promise<number> => (await it.engine.deadLetters.list(query, everyone)).items.length;
   await waitFor(async () => (await letters()) === 1, { timeoutMs, what: "the dead letter" });
   await waitFor(async () => (await letters()) === 0, { timeoutMs, what: "the end of the dead letter" });
-  expect((await it.engine.event("e-1", ["*"]))?.deliveries[0]).toMatchObject({ state: "rejected", reason: "status_404" });
+  expect((await it.engine.event("e-1", ["*"]))?.deliveries[0]).toMatchObject({
+    state: "rejected",
+    reason: "status_404",
+  });
 });

@@ -4,7 +4,7 @@ import { maskOutcome } from "../../../runtime/webhooks/mask.ts";
 import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
 
 const requestHeaders = {
-  "authorization": "Bearer token-of-the-endpoint",
+  authorization: "Bearer token-of-the-endpoint",
   "x-signature": "v1=AAAAAAAAAAAA,v1=BBBBBBBBBBBB",
   "x-api-key": "key-of-the-endpoint",
   "x-event-id": "evt-12345678",
@@ -30,15 +30,27 @@ describe("an answer that echoes its request", () => {
     ["the password of its credentials", "no user with s3cr3t/pass+word here", "no user with *** here"],
     ["its credentials, decoded", "client:s3cr3t%2Fpass%2Bword", "***"],
     ["a token in base64", `token=${Buffer.from("token-of-the-endpoint").toString("base64")}`, "token=***"],
-    ["a token in the base64 of URLs", `token=${Buffer.from("~~~token?of?the?endpoint").toString("base64url")}`, "token=***"],
+    [
+      "a token in the base64 of URLs",
+      `token=${Buffer.from("~~~token?of?the?endpoint").toString("base64url")}`,
+      "token=***",
+    ],
     ["a header, percent-encoded", "auth=Bearer%20token-of-the-endpoint&x=1", "auth=***&x=1"],
     ["a password, percent-encoded in small letters", "p=s3cr3t%2fpass%2bword", "p=***"],
     ["a password that was percent-encoded twice", "p=s3cr3t%252Fpass%252Bword", "p=***"],
-    ["every letter percent-encoded", Buffer.from("key-of-the-endpoint").toString("hex").replaceAll(/../gu, "%$&"), "***"],
+    [
+      "every letter percent-encoded",
+      Buffer.from("key-of-the-endpoint").toString("hex").replaceAll(/../gu, "%$&"),
+      "***",
+    ],
     ["a password, escaped as in JSON", String.raw`{"p":"s3cr3t\/pass\u002bword"}`, '{"p":"***"}'],
     ["a password, escaped as in HTML", "<p>s3cr3t&#x2F;pass&#43;word</p>", "<p>***</p>"],
   ])("is kept without %s", (_, body, kept) => {
-    const headers = { ...requestHeaders, "x-basic": `Basic ${Buffer.from("client:s3cr3t%2Fpass%2Bword").toString("base64")}`, "x-odd": "~~~token?of?the?endpoint" };
+    const headers = {
+      ...requestHeaders,
+      "x-basic": `Basic ${Buffer.from("client:s3cr3t%2Fpass%2Bword").toString("base64")}`,
+      "x-odd": "~~~token?of?the?endpoint",
+    };
     expect(maskOutcome(answer(body), headers)).toMatchObject({ body: kept });
   });
 

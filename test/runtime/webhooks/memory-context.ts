@@ -1,5 +1,10 @@
 import { Registry } from "prom-client";
-import type { DeliveriesStream, DeliveryToStore, LaneConsumer, LaneState } from "../../../runtime/nats/deliveries-stream.ts";
+import type {
+  DeliveriesStream,
+  DeliveryToStore,
+  LaneConsumer,
+  LaneState,
+} from "../../../runtime/nats/deliveries-stream.ts";
 import type { DeadLetterToStore } from "../../../runtime/nats/dead-letters-stream.ts";
 import type { LaneQueue } from "../../../runtime/nats/layout.ts";
 import type { PublishAnswer } from "../../../runtime/nats/publish.ts";
@@ -104,16 +109,36 @@ export function compiled(name: string, overrides: PartnerOverrides = {}): Partne
 }
 
 /** A message that tells in `done` what was said of it. */
-export function pulled(done: string[], message: Pick<StoredMessage, "subject" | "headers">, deliveryCount = 1, seq = 5): PulledMessage {
+export function pulled(
+  done: string[],
+  message: Pick<StoredMessage, "subject" | "headers">,
+  deliveryCount = 1,
+  seq = 5,
+): PulledMessage {
   const say = (word: string) => () => void done.push(`${word} ${seq}`);
   const data = Buffer.from('{"event_id":"e-1"}');
-  return { ...message, seq, deliveryCount, storedAtMs: 0, data, ack: say("ack"), working: say("working"), release: say("release") };
+  return {
+    ...message,
+    seq,
+    deliveryCount,
+    storedAtMs: 0,
+    data,
+    ack: say("ack"),
+    working: say("working"),
+    release: say("release"),
+  };
 }
 
 /** What is stored, as it is read back. */
 export function storedAs({ lane, partner, did, headers }: DeliveryToStore): StoredMessage {
   const texts = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return { subject: `t.dlv.${lane}.${partner}.${did}`, seq: 1, storedAtMs: 0, headers: Object.fromEntries(texts), data: Buffer.from("") };
+  return {
+    subject: `t.dlv.${lane}.${partner}.${did}`,
+    seq: 1,
+    storedAtMs: 0,
+    headers: Object.fromEntries(texts),
+    data: Buffer.from(""),
+  };
 }
 
 /** Nothing is stored, and every partner answers 200. */
@@ -141,14 +166,21 @@ export function memoryContext(): MemoryContext {
   const context = {
     deliveries: deliveriesIn(parts),
     attempts: {
-      append: async (_tenant: string, _hash: string, text: string) => (parts.done.push(`record ${kindOf(text)}`), stored),
+      append: async (_tenant: string, _hash: string, text: string) => (
+        parts.done.push(`record ${kindOf(text)}`),
+        stored
+      ),
       read: async () => parts.past.attempts,
     },
     deadLetters: {
-      append: async (letter: DeadLetterToStore) => answerOf(parts, parts.answers.letter, "letter", () => parts.letters.push(letter)),
+      append: async (letter: DeadLetterToStore) =>
+        answerOf(parts, parts.answers.letter, "letter", () => parts.letters.push(letter)),
     },
     disabled: { mark: async () => void parts.done.push("mark"), isDisabled: async () => false },
-    events: { ensureRouter: async () => 0, pull: (options: Omit<PullOptions, "stream" | "consumer">) => pullOf(parts, "router", options) },
+    events: {
+      ensureRouter: async () => 0,
+      pull: (options: Omit<PullOptions, "stream" | "consumer">) => pullOf(parts, "router", options),
+    },
     backlogs: { isFull: () => false },
     listPartner: async () => undefined,
     sender: { send: async () => (parts.done.push("POST"), parts.partner.answer()), close: async () => undefined },
@@ -175,19 +207,29 @@ type Parts = Omit<MemoryContext, "context">;
 function deliveriesIn(parts: Parts): Partial<DeliveriesStream> {
   const keep = (delivery: DeliveryToStore) => () => parts.stored.push(delivery);
   return {
-    publishFirst: async (delivery) => answerOf(parts, parts.answers.publishFirst, `first ${delivery.messageId}`, keep(delivery)),
+    publishFirst: async (delivery) =>
+      answerOf(parts, parts.answers.publishFirst, `first ${delivery.messageId}`, keep(delivery)),
     schedule: async (delivery, { seq }, atMs) =>
-      answerOf(parts, parts.answers.schedule, `schedule ${delivery.messageId} after ${seq} in ${atMs - parts.clock.wallMs()}`, keep(delivery)),
-    forward: async (delivery) => answerOf(parts, parts.answers.schedule, `forward ${delivery.messageId} to ${delivery.lane}`, keep(delivery)),
+      answerOf(
+        parts,
+        parts.answers.schedule,
+        `schedule ${delivery.messageId} after ${seq} in ${atMs - parts.clock.wallMs()}`,
+        keep(delivery),
+      ),
+    forward: async (delivery) =>
+      answerOf(parts, parts.answers.schedule, `forward ${delivery.messageId} to ${delivery.lane}`, keep(delivery)),
     live: async () => parts.past.live,
     ensureConsumer: async ({ queue, lane, maxAckPending }: LaneConsumer) => {
       const error = parts.consumerErrors.shift();
       if (error !== undefined) throw error;
-      if (queue === "retry" && !parts.retries.has(lane)) parts.retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 0 });
+      if (queue === "retry" && !parts.retries.has(lane))
+        parts.retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 0 });
       parts.done.push(`consumer ${queue} ${maxAckPending}`);
     },
-    laneState: async (queue, lane) => (queue === "retry" ? parts.retries.get(lane) : { messages: 0, settledSeq: 0, pausedMs: 0 }),
-    pause: async (queue, _lane, untilMs) => void parts.done.push(`pause ${queue} ${Math.max(0, untilMs - parts.clock.wallMs())}`),
+    laneState: async (queue, lane) =>
+      queue === "retry" ? parts.retries.get(lane) : { messages: 0, settledSeq: 0, pausedMs: 0 },
+    pause: async (queue, _lane, untilMs) =>
+      void parts.done.push(`pause ${queue} ${Math.max(0, untilMs - parts.clock.wallMs())}`),
     pull: (queue, lane, options) => pullOf(parts, `${queue}-${lane}`, options),
     lanes: async () => parts.lanes,
     removeLane: async (lane) => (parts.done.push(`remove ${lane}`), true),
@@ -214,6 +256,9 @@ function pullOf({ pulls }: Parts, name: string, options: Omit<PullOptions, "stre
 }
 
 function kindOf(text: string): string {
-  const { kind, settlement } = JSON.parse(text) as { readonly kind?: string; readonly settlement?: { readonly kind: string } };
+  const { kind, settlement } = JSON.parse(text) as {
+    readonly kind?: string;
+    readonly settlement?: { readonly kind: string };
+  };
   return settlement?.kind ?? kind ?? "?";
 }

@@ -21,7 +21,9 @@ const item: DeliveryItem = {
   attemptsBefore: 7,
 };
 const told = (settlement: Settlement, fields: Partial<DeliveryItem> = {}) =>
-  eventsOfSettlement({ item: { ...item, ...fields }, partner, settlement }).map(({ kind, eventId, tenant }) => `${kind} ${eventId} ${tenant}`);
+  eventsOfSettlement({ item: { ...item, ...fields }, partner, settlement }).map(
+    ({ kind, eventId, tenant }) => `${kind} ${eventId} ${tenant}`,
+  );
 const retry: Settlement = { kind: "retry", atMs: 1, reason: "status_503" };
 
 describe("what is told of a settlement", () => {
@@ -33,12 +35,20 @@ describe("what is told of a settlement", () => {
     ["nothing of a success in time", { kind: "delivered" }, { attempt: 3 }, []],
     ["a success after that", { kind: "delivered" }, { attempt: 4 }, ["recovered heliograph:recovered:d:2 acme"]],
     ["a delivery that is dead", { kind: "dead", reason: "dns" }, {}, ["exhausted heliograph:exhausted:d:2 acme"]],
-    ["a delivery that was rejected", { kind: "rejected", reason: "status_404" }, {}, ["rejected heliograph:rejected:d:2 acme"]],
+    [
+      "a delivery that was rejected",
+      { kind: "rejected", reason: "status_404" },
+      {},
+      ["rejected heliograph:rejected:d:2 acme"],
+    ],
     [
       "a partner that answers 410, to those who watch the installation",
       { kind: "disabled", reason: "status_410" },
       {},
-      ["rejected heliograph:rejected:d:2 acme", `disabled heliograph:disabled:${partner.token}:${partner.config.specDigest} -`],
+      [
+        "rejected heliograph:rejected:d:2 acme",
+        `disabled heliograph:disabled:${partner.token}:${partner.config.specDigest} -`,
+      ],
     ],
     ["nothing of events like these", { kind: "dead", reason: "dns" }, { type: "heliograph.delivery.exhausted" }, []],
   ])("%s", (_sentence, settlement, fields, expected) => {
@@ -47,11 +57,20 @@ describe("what is told of a settlement", () => {
 
   test("names the event, the partner, the attempt and the reason", () => {
     const [event] = eventsOfSettlement({ item, partner, settlement: retry });
-    expect(event?.data).toEqual({ partner: "default/one", event_id: "e-1", event_type: "payout.processed", attempt: 10, reason: "status_503" });
+    expect(event?.data).toEqual({
+      partner: "default/one",
+      event_id: "e-1",
+      event_type: "payout.processed",
+      attempt: 10,
+      reason: "status_503",
+    });
   });
 });
 
 test("a partner gets no event about itself, whatever it subscribes to", () => {
   const facts = { type: "heliograph.partner.disabled", tenant: "-" };
-  expect([partner.wants({ ...facts, about: partner.token }), partner.wants({ ...facts, about: "other" })]).toEqual([false, true]);
+  expect([partner.wants({ ...facts, about: partner.token }), partner.wants({ ...facts, about: "other" })]).toEqual([
+    false,
+    true,
+  ]);
 });

@@ -10,9 +10,16 @@ import { configOf, partnerConfig } from "./engine-fixture.ts";
 test("a partner that rests in a shared lane is told of by the lane's home, also when the lane comes back", async () => {
   const registry = new Registry();
   const circuitBreaker = { failures: 1, openMs: 60_000, maxOpenMs: 60_000 };
-  const [partner] = compilePartners(configOf(partnerConfig("one", "https://partner.test/webhooks/v1/x", { circuitBreaker })), []);
+  const [partner] = compilePartners(
+    configOf(partnerConfig("one", "https://partner.test/webhooks/v1/x", { circuitBreaker })),
+    [],
+  );
   if (partner === undefined) throw new Error("no partner");
-  const context = { now: () => 1_000, clock: new ManualClock(), partnerMetrics: createPartnerMetrics(registry) } as unknown as DeliveryContext;
+  const context = {
+    now: () => 1_000,
+    clock: new ManualClock(),
+    partnerMetrics: createPartnerMetrics(registry),
+  } as unknown as DeliveryContext;
   const open = async (): Promise<number | undefined> =>
     (await registry.getSingleMetric("heliograph_webhook_partner_breaker_open")?.get())?.values[0]?.value;
   const desk = new PartnerDesk(context, partner);

@@ -14,7 +14,12 @@ function gateOf(overrides: PartnerOverrides) {
 }
 
 /** At which millisecond each of some attempts that ask at once may begin, within a time. */
-async function beginsOf(overrides: PartnerOverrides, count: number, inMs: number, perMinute?: number): Promise<readonly number[]> {
+async function beginsOf(
+  overrides: PartnerOverrides,
+  count: number,
+  inMs: number,
+  perMinute?: number,
+): Promise<readonly number[]> {
   const { clock, gate } = gateOf(overrides);
   const startMs = clock.nowMs();
   const begins: number[] = [];
@@ -23,14 +28,20 @@ async function beginsOf(overrides: PartnerOverrides, count: number, inMs: number
     void begun.then(() => begins.push(clock.nowMs() - startMs));
   }
   await quiet();
-  for (let nextMs = clock.nextInMs; nextMs !== undefined && clock.nowMs() + nextMs <= startMs + inMs; nextMs = clock.nextInMs) {
+  for (
+    let nextMs = clock.nextInMs;
+    nextMs !== undefined && clock.nowMs() + nextMs <= startMs + inMs;
+    nextMs = clock.nextInMs
+  ) {
     await advance(clock, nextMs);
   }
   return begins;
 }
 
 describe("attempts that ask at once", () => {
-  const rate = (perSecond: number, burst: number): PartnerOverrides => ({ delivery: { maxInFlight: 64, rate: { perSecond, burst } } });
+  const rate = (perSecond: number, burst: number): PartnerOverrides => ({
+    delivery: { maxInFlight: 64, rate: { perSecond, burst } },
+  });
   test.each<[string, PartnerOverrides, number | undefined, readonly number[]]>([
     ["all begin without a limit", {}, undefined, [0, 0, 0, 0, 0]],
     ["begin by the burst, then by the rate", rate(10, 2), undefined, [0, 0, 100, 200, 300]],

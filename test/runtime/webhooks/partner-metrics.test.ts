@@ -8,15 +8,38 @@ import { boundedLabels, createPartnerMetrics } from "../../../runtime/webhooks/p
 import { compilePartners } from "../../../runtime/webhooks/partner.ts";
 import { configOf, partnerConfig } from "./engine-fixture.ts";
 
-const partners = compilePartners(configOf(partnerConfig("one", "https://one.example/v1"), partnerConfig("two", "https://two.example/v1")), []);
+const partners = compilePartners(
+  configOf(partnerConfig("one", "https://one.example/v1"), partnerConfig("two", "https://two.example/v1")),
+  [],
+);
 const [partner] = partners;
 if (partner === undefined) throw new Error("no partner");
-const item: DeliveryItem = { did: "d", generation: 0, attempt: 4, hop: 0, partner: partner.token, tenant: "t", eventId: "e", type: "a.b", acceptedAtMs: 1_000, attemptsBefore: 0 };
-const response = (status: number): Outcome => ({ kind: "response", status, headers: {}, body: "", bodyTruncated: false, timings: { totalMs: 1 } });
+const item: DeliveryItem = {
+  did: "d",
+  generation: 0,
+  attempt: 4,
+  hop: 0,
+  partner: partner.token,
+  tenant: "t",
+  eventId: "e",
+  type: "a.b",
+  acceptedAtMs: 1_000,
+  attemptsBefore: 0,
+};
+const response = (status: number): Outcome => ({
+  kind: "response",
+  status,
+  headers: {},
+  body: "",
+  bodyTruncated: false,
+  timings: { totalMs: 1 },
+});
 
 /** `name{labels} value` of every figure without buckets. */
 async function figures(registry: Registry): Promise<readonly string[]> {
-  const lines = (await registry.metrics()).split("\n").filter((line) => line.startsWith("heliograph_webhook_") && !line.includes("_bucket"));
+  const lines = (await registry.metrics())
+    .split("\n")
+    .filter((line) => line.startsWith("heliograph_webhook_") && !line.includes("_bucket"));
   return lines.map((line) => line.slice("heliograph_webhook_".length));
 }
 
@@ -55,14 +78,28 @@ describe("the age of what has been due for longest", () => {
 
   test("is that of the oldest first attempt or retry, of all and of each partner", async () => {
     const registry = new Registry();
-    const times: Readonly<Record<string, number>> = { "first *": 8_000, "retry *": 4_000, [`retry ${partner.token}`]: 4_000, [`first ${partners[1]?.token ?? ""}`]: 8_000 };
+    const times: Readonly<Record<string, number>> = {
+      "first *": 8_000,
+      "retry *": 4_000,
+      [`retry ${partner.token}`]: 4_000,
+      [`first ${partners[1]?.token ?? ""}`]: 8_000,
+    };
     const oldest = async (queue: string, token: string) => {
       const at = times[`${queue} ${token}`];
       return at === undefined ? undefined : stored(at);
     };
-    await createOldestDue({ deliveries: { oldest, size: async () => ({ messages: 3, bytes: 0 }) }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 })();
+    await createOldestDue({
+      deliveries: { oldest, size: async () => ({ messages: 3, bytes: 0 }) },
+      own: () => partners,
+      metrics: createPartnerMetrics(registry),
+      now: () => 10_000,
+    })();
     expect(await figures(registry)).toEqual(
-      expect.arrayContaining(["oldest_due_seconds 6", 'partner_oldest_due_seconds{partner="default/one"} 6', 'partner_oldest_due_seconds{partner="default/two"} 2']),
+      expect.arrayContaining([
+        "oldest_due_seconds 6",
+        'partner_oldest_due_seconds{partner="default/one"} 6',
+        'partner_oldest_due_seconds{partner="default/two"} 2',
+      ]),
     );
   });
 
@@ -74,7 +111,12 @@ describe("the age of what has been due for longest", () => {
     const asked: string[] = [];
     const size = async () => ({ messages, bytes: 0 });
     const oldest = async (queue: string, token: string) => void asked.push(`${queue} ${token}`);
-    const look = createOldestDue({ deliveries: { oldest, size }, own: () => partners, metrics: createPartnerMetrics(registry), now: () => 10_000 });
+    const look = createOldestDue({
+      deliveries: { oldest, size },
+      own: () => partners,
+      metrics: createPartnerMetrics(registry),
+      now: () => 10_000,
+    });
     await look();
     await look();
     expect(asked).toEqual(looks);
@@ -85,9 +127,18 @@ describe("the age of what has been due for longest", () => {
 describe("what is due or in flight", () => {
   const [one = "", two = ""] = partners.map(({ token }) => token);
   const dueByPartner = async (lane: string) => new Map(lane === "shared" ? [[two, 2]] : []);
-  const lookOf = (registry: Registry, messages: number, due: Readonly<Record<string, number>>, homes: readonly string[]) =>
+  const lookOf = (
+    registry: Registry,
+    messages: number,
+    due: Readonly<Record<string, number>>,
+    homes: readonly string[],
+  ) =>
     createDueBacklog({
-      deliveries: { size: async () => ({ messages, bytes: 0 }), dueByLane: async () => new Map(Object.entries(due)), dueByPartner },
+      deliveries: {
+        size: async () => ({ messages, bytes: 0 }),
+        dueByLane: async () => new Map(Object.entries(due)),
+        dueByPartner,
+      },
       partners: () => partners,
       isHome: (lane) => homes.includes(lane),
       metrics: createPartnerMetrics(registry),
@@ -96,7 +147,13 @@ describe("what is due or in flight", () => {
   test("is told for the lanes whose home the pod is, by partner", async () => {
     const registry = new Registry();
     await lookOf(registry, 9, { [one]: 3, [two]: 5, shared: 2, [`${one}x`]: 7 }, [one, "shared"])();
-    expect(await figures(registry)).toEqual(expect.arrayContaining(["backlog 5", 'partner_backlog{partner="default/one"} 3', 'partner_backlog{partner="default/two"} 2']));
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining([
+        "backlog 5",
+        'partner_backlog{partner="default/one"} 3',
+        'partner_backlog{partner="default/two"} 2',
+      ]),
+    );
     expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toHaveLength(2);
   });
 
@@ -114,7 +171,12 @@ describe("what is due or in flight", () => {
     metrics.backlog(4, [["default/one", 4]]);
     const dueByLane = () => Promise.reject(new Error("a look"));
     const size = async () => ({ messages: 0, bytes: 0 });
-    await createDueBacklog({ deliveries: { size, dueByLane, dueByPartner }, partners: () => partners, isHome: () => true, metrics })();
+    await createDueBacklog({
+      deliveries: { size, dueByLane, dueByPartner },
+      partners: () => partners,
+      isHome: () => true,
+      metrics,
+    })();
     expect(await figures(registry)).toContain("backlog 0");
     expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
   });
@@ -130,5 +192,10 @@ test("partners that rest are told once each, and those beyond the labels by thei
   metrics.resting("default/one", false);
   Array.from({ length: 203 }, (_, n) => `default/p${n}`).forEach((name) => metrics.resting(name, true));
   const lines = await figures(registry);
-  expect(lines).toEqual(expect.arrayContaining(['partner_breaker_open{partner="default/one"} 0', 'partner_breaker_open{partner="other"} 4']));
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'partner_breaker_open{partner="default/one"} 0',
+      'partner_breaker_open{partner="other"} 4',
+    ]),
+  );
 });

@@ -7,7 +7,17 @@ import type { Partner } from "../../../runtime/webhooks/partner.ts";
 import { createPartnerWorker, type PartnerWorker } from "../../../runtime/webhooks/partner-worker.ts";
 import { Slots } from "../../../runtime/webhooks/slots.ts";
 import type { PartnerOverrides } from "./engine-fixture.ts";
-import { advance, answered, compiled, firstAttempt, memoryContext, pulled, quiet, storedAs, type MemoryContext } from "./memory-context.ts";
+import {
+  advance,
+  answered,
+  compiled,
+  firstAttempt,
+  memoryContext,
+  pulled,
+  quiet,
+  storedAs,
+  type MemoryContext,
+} from "./memory-context.ts";
 
 interface Case extends MemoryContext {
   readonly one: Partner;
@@ -18,7 +28,10 @@ interface Case extends MemoryContext {
   news(): readonly string[];
 }
 
-async function caseOf(overrides: PartnerOverrides = {}, prepare: (memory: MemoryContext, lane: string) => void = () => undefined): Promise<Case> {
+async function caseOf(
+  overrides: PartnerOverrides = {},
+  prepare: (memory: MemoryContext, lane: string) => void = () => undefined,
+): Promise<Case> {
   const memory = memoryContext();
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
@@ -29,13 +42,18 @@ async function caseOf(overrides: PartnerOverrides = {}, prepare: (memory: Memory
   onTestFinished(() => worker.stop(0));
   const hand = async (seq: number, queue: LaneQueue = "first"): Promise<void> => {
     const pull = memory.pulls.findLast(({ name }) => name === `${queue}-${partner.lane}`);
-    pull?.onMessage(pulled(memory.done, storedAs(itemMessage(itemOf(partner, seq), partner.lane, Buffer.from(""))), 1, seq));
+    pull?.onMessage(
+      pulled(memory.done, storedAs(itemMessage(itemOf(partner, seq), partner.lane, Buffer.from(""))), 1, seq),
+    );
     await quiet();
   };
   return { ...memory, one: partner, worker, hand, news: () => memory.done.splice(0) };
 }
 
-const itemOf = ({ token }: Partner, seq: number): DeliveryItem => ({ ...firstAttempt(token, `did-${seq}`), eventId: `e-${seq}` });
+const itemOf = ({ token }: Partner, seq: number): DeliveryItem => ({
+  ...firstAttempt(token, `did-${seq}`),
+  eventId: `e-${seq}`,
+});
 
 const queuesOf = ({ running }: Case): readonly string[] => running().map((name) => name.split("-")[0] ?? "");
 const hanging = (): { answer: () => Promise<Outcome>; resolve: (outcome: Outcome) => void } => {
@@ -67,7 +85,15 @@ describe("a worker", () => {
     it.news();
     await it.hand(5);
     const next = "schedule did-5:0:2:0 after 5 in 1000: stored";
-    expect(it.news()).toEqual(["POST", "record retry", "consumer retry 2", next, "ack 5", "consumer first 6", "consumer retry 2"]);
+    expect(it.news()).toEqual([
+      "POST",
+      "record retry",
+      "consumer retry 2",
+      next,
+      "ack 5",
+      "consumer first 6",
+      "consumer retry 2",
+    ]);
     expect(queuesOf(it)).toEqual(["first", "retry"]);
   });
 
@@ -197,8 +223,13 @@ describe("a worker of a partner that fails", () => {
   });
 
   test("rests on where the pod before it paused the consumers", async () => {
-    const it = await caseOf({ circuitBreaker }, ({ retries }, lane) => retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 3_000 }));
-    expect([it.news(), queuesOf(it)]).toEqual([["consumer first 1", "consumer retry 1", "pause first 3000", "pause retry 3000"], []]);
+    const it = await caseOf({ circuitBreaker }, ({ retries }, lane) =>
+      retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 3_000 }),
+    );
+    expect([it.news(), queuesOf(it)]).toEqual([
+      ["consumer first 1", "consumer retry 1", "pause first 3000", "pause retry 3000"],
+      [],
+    ]);
     await advance(it.clock, 3_000);
     expect(queuesOf(it)).toEqual(["first"]);
   });

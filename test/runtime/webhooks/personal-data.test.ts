@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { walkJson } from "../../../runtime/json/json-walk.ts";
-import { fieldPath, personalDataRules, searchPersonalData, type PersonalDataRules } from "../../../runtime/webhooks/personal-data.ts";
+import {
+  fieldPath,
+  personalDataRules,
+  searchPersonalData,
+  type PersonalDataRules,
+} from "../../../runtime/webhooks/personal-data.ts";
 
 const rules = personalDataRules({
   forbiddenFields: ["card_number", "email", "document-number"],
@@ -9,7 +14,11 @@ const rules = personalDataRules({
 });
 const card = "4111 1111 1111 1111";
 
-function findPersonalData(text: string, own: PersonalDataRules, type = "payout.processed"): ReturnType<typeof searchPersonalData>["findings"] {
+function findPersonalData(
+  text: string,
+  own: PersonalDataRules,
+  type = "payout.processed",
+): ReturnType<typeof searchPersonalData>["findings"] {
   const search = searchPersonalData(own, type);
   walkJson(text, Number.POSITIVE_INFINITY, search);
   return search.findings;
@@ -24,8 +33,15 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     ["a name on the list", { data: { email: "x" } }, [["data.email", "forbidden_field"]]],
     ["a name in other case", { data: { EMail: "x" } }, [["data.EMail", "forbidden_field"]]],
     ["a name in camel case", { data: { cardNumber: "x" } }, [["data.cardNumber", "forbidden_field"]]],
-    ["a name with other separators", { data: { "Document_Number": 1 } }, [["data.Document_Number", "forbidden_field"]]],
-    ["a name with spaces", { data: { "Card Number": "x", "e mail": "x" } }, [["data.Card Number", "forbidden_field"], ["data.e mail", "forbidden_field"]]],
+    ["a name with other separators", { data: { Document_Number: 1 } }, [["data.Document_Number", "forbidden_field"]]],
+    [
+      "a name with spaces",
+      { data: { "Card Number": "x", "e mail": "x" } },
+      [
+        ["data.Card Number", "forbidden_field"],
+        ["data.e mail", "forbidden_field"],
+      ],
+    ],
     ["the event id", { event_id: "payout-4111111111111111" }, [["event_id", "card_number"]]],
     ["the producer", { producer: card }, [["producer", "card_number"]]],
     ["a name deep inside", { data: { a: [{ b: { "e-mail": null } }] } }, [["data.a[0].b.e-mail", "forbidden_field"]]],
@@ -33,8 +49,22 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     ["a card number as an integer", { data: { n: 4111111111111111 } }, [["data.n", "card_number"]]],
     ["a card number in a list", { data: { list: ["a", card] } }, [["data.list[1]", "card_number"]]],
     ["a card number as a name", { data: { x: { [card]: 1 } } }, [["data.x.*", "card_number"]]],
-    ["an unknown field of the envelope", { extra: { email: "x", n: card } }, [["extra.email", "forbidden_field"], ["extra.n", "card_number"]]],
-    ["every field at fault", { data: { email: card } }, [["data.email", "forbidden_field"], ["data.email", "card_number"]]],
+    [
+      "an unknown field of the envelope",
+      { extra: { email: "x", n: card } },
+      [
+        ["extra.email", "forbidden_field"],
+        ["extra.n", "card_number"],
+      ],
+    ],
+    [
+      "every field at fault",
+      { data: { email: card } },
+      [
+        ["data.email", "forbidden_field"],
+        ["data.email", "card_number"],
+      ],
+    ],
   ])("is found in %s", (_, event, expected) => {
     expect(found(event)).toEqual(expected);
   });
@@ -45,7 +75,8 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
   });
 
   test("is found in an integer however it is written", () => {
-    const text = '{"data":{"a":4.111111111111111e15,"b":4111111111111111.0,"c":-4111111111111111,"d":0.4111111111111111}}';
+    const text =
+      '{"data":{"a":4.111111111111111e15,"b":4111111111111111.0,"c":-4111111111111111,"d":0.4111111111111111}}';
     expect(findPersonalData(text, rules).map(({ field }) => field)).toEqual(["data.a", "data.b", "data.c"]);
   });
 
@@ -59,7 +90,10 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
     ["an allowed field", { data: { reference: card } }],
     ["an allowed field of a list", { data: { items: [{ serial: card }, { serial: 4111111111111111 }] } }],
     ["a fraction", { data: { ratio: 0.4111111111111111 } }],
-    ["the other fields of the envelope", { event_id: "payout-1001", ts: card, type: card, version: card, tenant: card }],
+    [
+      "the other fields of the envelope",
+      { event_id: "payout-1001", ts: card, type: card, version: card, tenant: card },
+    ],
     ["a name that only contains one of the list", { data: { email_verified: true } }],
   ])("is not seen in %s", (_, event) => {
     expect(found(event)).toEqual([]);
@@ -75,12 +109,18 @@ describe("personal data (Webhook Event Delivery §2.1)", () => {
   });
 
   test("is refused with the way to allow it, which never repeats a number", () => {
-    const details = (event: object, type: string) => findPersonalData(JSON.stringify(event), rules, type).map(({ detail }) => detail);
+    const details = (event: object, type: string) =>
+      findPersonalData(JSON.stringify(event), rules, type).map(({ detail }) => detail);
     expect(details({ data: { items: [{ no: card }] } }, "payout.done")).toEqual([
-      "The value looks like a payment card number; if it never is one, allow the field data.items.no for the type payout.done in the settings (personalData.allowedForTypes)",
+      "The value looks like a payment card number; if it never is one, allow the field data.items.no for the " +
+        "type payout.done in the settings (personalData.allowedForTypes)",
     ]);
-    expect(details({ data: { no: card } }, "payout.4111111111111111")).toEqual(["The value looks like a payment card number"]);
-    expect(details({ data: { no: card, "4111": { "1111": { "1111": { "1111": card } } } } }, "a.b").at(-1)).not.toContain("4111.1111");
+    expect(details({ data: { no: card } }, "payout.4111111111111111")).toEqual([
+      "The value looks like a payment card number",
+    ]);
+    expect(
+      details({ data: { no: card, "4111": { "1111": { "1111": { "1111": card } } } } }, "a.b").at(-1),
+    ).not.toContain("4111.1111");
   });
 
   test("is not excused by an allowed path outside data", () => {

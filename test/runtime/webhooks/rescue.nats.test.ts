@@ -15,7 +15,11 @@ afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
 
-const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
+const caseOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> =>
   engineCase(server.url, context, config, { orphanAgeMs: 1_000, removedAfterMs: 0, ...overrides });
 
 async function untilState({ engine }: TestEngine, eventId: string, state: string): Promise<void> {
@@ -60,7 +64,9 @@ describe.concurrent("a retry in a lane without a consumer of retries", () => {
     const { deliveries } = engine.layout.streams;
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
     const token = partnerToken(config.uid);
-    const message = await streams.getMessage(deliveries, { last_by_subj: engine.layout.firstAttempt(token, token, "*") });
+    const message = await streams.getMessage(deliveries, {
+      last_by_subj: engine.layout.firstAttempt(token, token, "*"),
+    });
     const { header: headers, subject = "", seq = 0, data } = message ?? {};
     for (const own of ["Nats-Msg-Id", "Nats-Expected-Last-Subject-Sequence"]) headers?.delete(own);
     await streams.deleteMessage(deliveries, seq);

@@ -12,7 +12,9 @@ const policy: RetryConfig = {
 describe("the schedule", () => {
   test("waits 5 s, 15 s, 30 s, 1 m, 2 m, 5 m, 10 m, 30 m, 1 h, 3 h, 6 h, 12 h, 24 h, then daily (Webhook Event Delivery §8)", () => {
     const attempts = Array.from({ length: 16 }, (_, index) => index + 1);
-    const seconds = [5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 86_400, 86_400, 86_400];
+    const seconds = [
+      5, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400, 86_400, 86_400, 86_400,
+    ];
     expect(attempts.map((attempt) => scheduledWaitMs(policy, attempt) / 1_000)).toEqual(seconds);
   });
 

@@ -4,7 +4,19 @@ import { deliveryId } from "../../../runtime/webhooks/ids.ts";
 import type { Partner } from "../../../runtime/webhooks/partner.ts";
 import { createRouter, type Router } from "../../../runtime/webhooks/router.ts";
 import { createRoutingTable } from "../../../runtime/webhooks/routing-table.ts";
-import { advance, compiled, duplicate, firstAttempt, memoryContext, pulled, quiet, refused, storedAs, unexpected, type MemoryContext } from "./memory-context.ts";
+import {
+  advance,
+  compiled,
+  duplicate,
+  firstAttempt,
+  memoryContext,
+  pulled,
+  quiet,
+  refused,
+  storedAs,
+  unexpected,
+  type MemoryContext,
+} from "./memory-context.ts";
 
 const [one, two] = [compiled("one"), compiled("two")] as const;
 const idOf = ({ config }: Partner): string => deliveryId("acme", "e-1", config.uid);
@@ -55,7 +67,11 @@ describe("an event", () => {
     memory.answers.publishFirst.push(refused, refused, refused);
     await route(memory);
     const tries = (): number => memory.done.filter((line) => line.endsWith("refused")).length;
-    for (const [pauseMs, before] of [[50, 1], [100, 2], [200, 3]] as const) {
+    for (const [pauseMs, before] of [
+      [50, 1],
+      [100, 2],
+      [200, 3],
+    ] as const) {
       await advance(memory.clock, pauseMs - 1);
       expect([tries(), memory.done.includes("ack 5")]).toEqual([before, false]);
       await advance(memory.clock, 1);

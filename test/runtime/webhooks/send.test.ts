@@ -1,4 +1,9 @@
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createHttpsServer, type ServerOptions } from "node:https";
 import { createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -190,9 +195,21 @@ describe("a partner that does not answer", () => {
     ["closes it inside the head", (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-"), "reset"],
     ["answers with garbage", (socket: Socket) => void socket.end("\u0000\u0001 garbage\r\n\r\n"), "response_invalid"],
     ["answers with another protocol", (socket: Socket) => void socket.end("SSH-2.0-x\r\n"), "response_invalid"],
-    ["switches protocols", (socket: Socket) => void socket.write("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"), "response_invalid"],
-    ["answers with a head without end", (socket: Socket) => void socket.write(`HTTP/1.1 200 OK\r\nX: ${"y".repeat(20_000)}`), "response_invalid"],
-    ["answers with two lengths", (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"), "response_invalid"],
+    [
+      "switches protocols",
+      (socket: Socket) => void socket.write("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
+      "response_invalid",
+    ],
+    [
+      "answers with a head without end",
+      (socket: Socket) => void socket.write(`HTTP/1.1 200 OK\r\nX: ${"y".repeat(20_000)}`),
+      "response_invalid",
+    ],
+    [
+      "answers with two lengths",
+      (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
+      "response_invalid",
+    ],
   ])("but %s is a failure that says so", async (_, answer, reason) => {
     const server = await serveRaw(answer);
     expect(await newSender().send(requestTo(at(server)))).toMatchObject(failure(reason));
@@ -285,7 +302,9 @@ describe("an answer", () => {
   });
 
   test("is kept without the cookies it sets", async () => {
-    const server = await serve((_, response) => void response.writeHead(200, { "Set-Cookie": "s=1", "X-A": "b" }).end());
+    const server = await serve(
+      (_, response) => void response.writeHead(200, { "Set-Cookie": "s=1", "X-A": "b" }).end(),
+    );
     const outcome = await newSender().send(requestTo(at(server)));
     expect(outcome).toMatchObject({ headers: { "x-a": "b" } });
     expect(JSON.stringify(outcome)).not.toContain("s=1");
@@ -322,7 +341,11 @@ describe("an answer", () => {
 describe("TLS", () => {
   const partner = selfSignedCertificate(["partner.test", "127.0.0.1"]);
 
-  async function sendOver(options: ServerOptions, url: (port: number) => string, tls?: SendRequest["tls"]): Promise<Outcome> {
+  async function sendOver(
+    options: ServerOptions,
+    url: (port: number) => string,
+    tls?: SendRequest["tls"],
+  ): Promise<Outcome> {
     const server = await start(createHttpsServer(options, ok));
     return await newSender().send(requestTo(url(server.port), tls === undefined ? {} : { tls }));
   }
@@ -377,7 +400,10 @@ describe("TLS", () => {
     const client = selfSignedCertificate(["heliograph.test"]);
     const options = { ...partner, ca: client.cert, requestCert: true, rejectUnauthorized: true };
     const outcome = await sendOver(options, byName, { ca: partner.cert });
-    expect(outcome).toMatchObject({ ...failure("client_certificate"), detail: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED" });
+    expect(outcome).toMatchObject({
+      ...failure("client_certificate"),
+      detail: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    });
   });
 
   test("with a client certificate that cannot be read fails", async () => {
@@ -469,6 +495,8 @@ describe("the guard", () => {
   test("refuses a metadata address whatever is allowed", async () => {
     const everything = { allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true };
     const sender = newSender({ resolve: async () => ["169.254.169.254"] });
-    expect(await sender.send(requestTo("http://partner.test/", { networks: everything }))).toMatchObject(failure("guard"));
+    expect(await sender.send(requestTo("http://partner.test/", { networks: everything }))).toMatchObject(
+      failure("guard"),
+    );
   });
 });

@@ -43,7 +43,11 @@ describe("settling an answer", () => {
   test.each([
     ["a 200 stops the retries", 200, { kind: "delivered" }],
     ["a 204 stops the retries", 204, { kind: "delivered" }],
-    ["a redirect is never followed and is tried again", 302, { kind: "retry", atMs: nowMs + 5_000, reason: "status_302" }],
+    [
+      "a redirect is never followed and is tried again",
+      302,
+      { kind: "retry", atMs: nowMs + 5_000, reason: "status_302" },
+    ],
     ["a 304 is no delivery", 304, { kind: "retry", atMs: nowMs + 5_000, reason: "status_304" }],
     ["a 400 is an explicit no", 400, { kind: "rejected", reason: "status_400" }],
     ["a 401 is an explicit no", 401, { kind: "rejected", reason: "status_401" }],
@@ -58,9 +62,12 @@ describe("settling an answer", () => {
     ["a 429 without a hint follows the schedule", 429, { kind: "retry", atMs: nowMs + 5_000, reason: "status_429" }],
     ["a 500 follows the schedule", 500, { kind: "retry", atMs: nowMs + 5_000, reason: "status_500" }],
     ["a status outside HTTP is tried again", 999, { kind: "retry", atMs: nowMs + 5_000, reason: "status_999" }],
-  ] satisfies readonly (readonly [string, number, Settlement])[])("%s (Webhook Event Delivery §7)", (_, status, expected) => {
-    expect(settled(answered(status))).toEqual(expected);
-  });
+  ] satisfies readonly (readonly [string, number, Settlement])[])(
+    "%s (Webhook Event Delivery §7)",
+    (_, status, expected) => {
+      expect(settled(answered(status))).toEqual(expected);
+    },
+  );
 });
 
 describe("settling a failure", () => {
@@ -98,15 +105,33 @@ describe("the partner's Retry-After", () => {
   });
 
   test.each([
-    ["counts up to the longest step of the schedule", { scheduleSeconds: [1, 2, 300], maxAgeSeconds: 86_400 }, nowMs + 300_000],
-    ["beyond the age of the delivery leaves an attempt in its last moment", { scheduleSeconds: [1, 3_600], maxAgeSeconds: 600 }, acceptedAtMs + 600_000],
-    ["leaves that attempt even where the schedule would not", { scheduleSeconds: [3_600], maxAgeSeconds: 600 }, acceptedAtMs + 600_000],
+    [
+      "counts up to the longest step of the schedule",
+      { scheduleSeconds: [1, 2, 300], maxAgeSeconds: 86_400 },
+      nowMs + 300_000,
+    ],
+    [
+      "beyond the age of the delivery leaves an attempt in its last moment",
+      { scheduleSeconds: [1, 3_600], maxAgeSeconds: 600 },
+      acceptedAtMs + 600_000,
+    ],
+    [
+      "leaves that attempt even where the schedule would not",
+      { scheduleSeconds: [3_600], maxAgeSeconds: 600 },
+      acceptedAtMs + 600_000,
+    ],
   ])("%s", (_, own, atMs) => {
     const outcome = answered(429, at("604800"));
     const given = { ...policy, ...own };
     expect(settle(outcome, given, { attempt: 1, acceptedAtMs }, nowMs, () => 0.5)).toMatchObject({ kind: "retry" });
-    expect(settle(outcome, given, { attempt: 1, acceptedAtMs }, nowMs, () => 0)).toEqual({ kind: "retry", atMs, reason: "status_429" });
-    expect(settle(outcome, given, { attempt: 2, acceptedAtMs }, acceptedAtMs + own.maxAgeSeconds * 1_000, () => 0).kind).toBe("dead");
+    expect(settle(outcome, given, { attempt: 1, acceptedAtMs }, nowMs, () => 0)).toEqual({
+      kind: "retry",
+      atMs,
+      reason: "status_429",
+    });
+    expect(
+      settle(outcome, given, { attempt: 2, acceptedAtMs }, acceptedAtMs + own.maxAgeSeconds * 1_000, () => 0).kind,
+    ).toBe("dead");
   });
 
   test("never ends a delivery before its age, whatever is asked, on every attempt", () => {
@@ -121,7 +146,13 @@ describe("the partner's Retry-After", () => {
       fc.property(anyCase, ({ scheduleSeconds, maxAgeSeconds, asked, attempt, left }) => {
         const endMs = acceptedAtMs + maxAgeSeconds * 1_000;
         const atMs = endMs - Math.ceil(left * maxAgeSeconds * 1_000);
-        const result = settle(answered(503, at(asked)), { scheduleSeconds, maxAgeSeconds, jitterPercent: 0 }, { attempt, acceptedAtMs }, atMs, () => 0);
+        const result = settle(
+          answered(503, at(asked)),
+          { scheduleSeconds, maxAgeSeconds, jitterPercent: 0 },
+          { attempt, acceptedAtMs },
+          atMs,
+          () => 0,
+        );
         const longestMs = Math.max(...scheduleSeconds, scheduleSeconds[attempt - 1] ?? 86_400) * 1_000;
         expect(result.kind).toBe(atMs < endMs ? "retry" : "dead");
         expect(result.kind === "retry" && result.atMs > Math.min(endMs, atMs + longestMs)).toBe(false);
@@ -148,7 +179,8 @@ describe("the end of the retries", () => {
   });
 
   test("never keeps an explicit no or a success from its own settlement", () => {
-    const after = (status: number) => settle(answered(status), policy, { attempt: 20, acceptedAtMs }, endMs * 2, () => 0);
+    const after = (status: number) =>
+      settle(answered(status), policy, { attempt: 20, acceptedAtMs }, endMs * 2, () => 0);
     expect([200, 404, 410].map((status) => after(status).kind)).toEqual(["delivered", "rejected", "disabled"]);
   });
 
@@ -193,7 +225,8 @@ describe("the time of a retry", () => {
         const waitMs = Math.max(given.scheduleSeconds[attempt - 1] ?? 86_400, askedAtMost) * 1_000;
         const endMs = acceptedAtMs + given.maxAgeSeconds * 1_000;
         const latestMs = Math.min(endMs, atMs + waitMs * (1 + given.jitterPercent / 100));
-        const isInTime = result.kind === "retry" && result.atMs >= Math.min(endMs, atMs + waitMs) && result.atMs <= latestMs;
+        const isInTime =
+          result.kind === "retry" && result.atMs >= Math.min(endMs, atMs + waitMs) && result.atMs <= latestMs;
         const isTooLate = result.kind === "dead" && atMs >= endMs;
         expect(isInTime || isTooLate).toBe(true);
       }),

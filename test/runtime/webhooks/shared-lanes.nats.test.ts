@@ -18,8 +18,11 @@ afterAll(() => server.stop());
 const timeoutMs = 40_000;
 const laneRules = { ownLanesMax: 4, sharedLanes: 1 };
 
-const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
-  engineCase(server.url, context, config, { laneRules, ...overrides });
+const caseOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> => engineCase(server.url, context, config, { laneRules, ...overrides });
 
 const idsOf = (length: number, prefix = "e"): readonly string[] =>
   Array.from({ length }, (_, index) => `${prefix}-${index}`);
@@ -89,7 +92,8 @@ describe("partners that share a lane", () => {
     await engine.ingest(eventBytes("e-1"));
     await waitFor(() => partner.received.length === 10, { timeoutMs, what: "every first attempt" });
     engine.engine.apply(configOf(...configs.filter(({ name }) => name === one)));
-    const deliveryOf = async () => (await engine.engine.event("e-1", ["*"]))?.deliveries.find(({ partner: label }) => label.endsWith(one));
+    const deliveryOf = async () =>
+      (await engine.engine.event("e-1", ["*"]))?.deliveries.find(({ partner: label }) => label.endsWith(one));
     await waitFor(async () => (await deliveryOf())?.state === "delivered", { timeoutMs, what: "the retry" });
     expect((await deliveryOf())?.attempts.map(({ attempt, status }) => [attempt, status])).toEqual([
       [1, 500],

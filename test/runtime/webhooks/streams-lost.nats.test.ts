@@ -37,7 +37,10 @@ async function start(server: NatsServerHandle): Promise<TestEngine> {
 }
 
 const untilLost = ({ engine }: TestEngine): Promise<unknown> =>
-  waitFor(() => /StreamsLost: HG_EVENTS, made .* is gone/u.test(engine.health().detail ?? ""), { timeoutMs, what: "the loss" });
+  waitFor(() => /StreamsLost: HG_EVENTS, made .* is gone/u.test(engine.health().detail ?? ""), {
+    timeoutMs,
+    what: "the loss",
+  });
 
 /** Three servers; the first on a store and port that were a single server's. */
 async function cluster(storeDir: string, port: number): Promise<void> {
@@ -45,7 +48,11 @@ async function cluster(storeDir: string, port: number): Promise<void> {
   const routes = ports.map((each) => JSON.stringify(`nats://127.0.0.1:${each}`)).join(", ");
   const config = (index: number): string =>
     `server_name: n${index}\ncluster { name: C, listen: "127.0.0.1:${ports[index]}", routes: [${routes}] }`;
-  await Promise.all([serve({ storeDir, port, config: config(0) }), serve({ config: config(1) }), serve({ config: config(2) })]);
+  await Promise.all([
+    serve({ storeDir, port, config: config(0) }),
+    serve({ config: config(1) }),
+    serve({ config: config(2) }),
+  ]);
 }
 
 describe("a NATS that has not the streams that a pod remembers", () => {

@@ -16,8 +16,11 @@ afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
 
-const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: Partial<WebhookEngineDeps> = {}): Promise<EngineCase> =>
-  engineCase(server.url, context, config, overrides);
+const caseOf = (
+  context: Cleanup,
+  config: RuntimeConfig,
+  overrides: Partial<WebhookEngineDeps> = {},
+): Promise<EngineCase> => engineCase(server.url, context, config, overrides);
 
 async function untilState({ engine }: TestEngine, eventId: string, partner: string, state: string): Promise<void> {
   const look = async (): Promise<boolean> =>
@@ -49,10 +52,12 @@ describe.concurrent("streams that somebody deletes", () => {
       timeoutMs,
       what: "the failed attempt",
     });
-    // Its record comes first: what is deleted before the retry is stored is stored again, for its time, by the one who made it.
+    // Its record comes first: what is deleted before the retry is stored is stored again, for its time, by the one who
+    // made it.
     const { deliveries } = engine.layout.streams;
     const schedules = { subjects_filter: engine.layout.schedule(partnerToken(active.uid), "*") };
-    const scheduled = async () => Object.keys((await engine.nats.manager.streams.info(deliveries, schedules)).state.subjects ?? {}).length;
+    const scheduled = async () =>
+      Object.keys((await engine.nats.manager.streams.info(deliveries, schedules)).state.subjects ?? {}).length;
     await waitFor(async () => (await scheduled()) === 1, { timeoutMs, what: "the retry to be stored" });
     await engine.nats.manager.streams.delete(deliveries);
     await waitFor(() => partner.of("later").length === 2, { timeoutMs, what: "the retry that was lost" });
@@ -64,7 +69,12 @@ describe.concurrent("streams that somebody deletes", () => {
     await untilState(engine, "new", "default/active", "delivered");
     await untilEmpty(engine, timeoutMs);
     expect(partner.of("done")).toHaveLength(2);
-    expect(partner.of("later").map(({ attempt }) => attempt).sort((a, b) => a - b)).toEqual([1, 1, 2, 2]);
+    expect(
+      partner
+        .of("later")
+        .map(({ attempt }) => attempt)
+        .sort((a, b) => a - b),
+    ).toEqual([1, 1, 2, 2]);
     expect(engine.lines.some(({ level, message }) => level === "error" && /made again/u.test(message))).toBe(true);
   });
 
@@ -87,7 +97,9 @@ describe.concurrent("streams that somebody deletes", () => {
     const { events, attempts, deadLetters } = engine.layout.streams;
     for (const stream of [deadLetters, attempts, events]) await engine.nats.manager.streams.delete(stream);
     await waitFor(() => !engine.engine.health().ok, { timeoutMs, what: "the loss" });
-    expect(engine.engine.health().detail).toMatch(new RegExp(`^StreamsLost: ${events}, .*; ${attempts}, .*; ${deadLetters}, `, "u"));
+    expect(engine.engine.health().detail).toMatch(
+      new RegExp(`^StreamsLost: ${events}, .*; ${attempts}, .*; ${deadLetters}, `, "u"),
+    );
     expect(engine.lines.some(({ level, message }) => level === "error" && message === "streams lost")).toBe(true);
     const hasTried = (): boolean => engine.lines.some(({ fields }) => fields["duty"] === "topology");
     await waitFor(hasTried, { timeoutMs, what: "the duty to refuse" });
@@ -134,9 +146,7 @@ describe.concurrent("a partner that is removed", () => {
     const token = partnerToken(stays.uid);
     expect([...consumers].sort()).toEqual([`first-${token}`, `retry-${token}`]);
     const left = await engine.nats.manager.streams.info(deliveries, { subjects_filter: ">" });
-    expect(Object.keys(left.state.subjects ?? {})).toEqual([
-      expect.stringContaining(`.sch.${token}.`) as string,
-    ]);
+    expect(Object.keys(left.state.subjects ?? {})).toEqual([expect.stringContaining(`.sch.${token}.`) as string]);
   });
 });
 
@@ -159,7 +169,12 @@ describe("a restart of everything", () => {
     context.onTestFinished(after.stop);
     const isEmpty = async (): Promise<boolean> => (await after.nats.manager.streams.info(stream)).state.messages === 0;
     await waitFor(isEmpty, { timeoutMs, what: "every retry" });
-    const attempts = ids.map((id) => partner.of(id).map(({ attempt }) => attempt).join());
+    const attempts = ids.map((id) =>
+      partner
+        .of(id)
+        .map(({ attempt }) => attempt)
+        .join(),
+    );
     expect(attempts.filter((made) => made !== "1,2")).toEqual([]);
     const early = ids.filter((id) => (partner.of(id)[1]?.atMs ?? 0) - (partner.of(id)[0]?.atMs ?? 0) < 4_000);
     expect(early).toEqual([]);

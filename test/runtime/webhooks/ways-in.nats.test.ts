@@ -22,7 +22,10 @@ interface Cleanup {
   readonly onTestFinished: (cleanup: () => Promise<void>) => void;
 }
 
-async function caseOf({ onTestFinished }: Cleanup, partners: readonly PartnerConfig[] = []): Promise<TestEngine & { readonly prefix: string }> {
+async function caseOf(
+  { onTestFinished }: Cleanup,
+  partners: readonly PartnerConfig[] = [],
+): Promise<TestEngine & { readonly prefix: string }> {
   prefixes += 1;
   const prefix = `w${prefixes}`;
   const engine = await startEngine(server.url, configOf(...partners), { settings: streamsOf(prefix) });
@@ -36,13 +39,27 @@ function poster({ onTestFinished }: Cleanup, { engine }: TestEngine) {
     log: pino({ level: "silent" }),
     observe: () => undefined,
     now: Date.now,
-    authenticate: async (authorization) => ({ ...anonymous, client: authorization ?? "", tenants: ["acme"], scopes: ["events:write", "webhooks:replay"] }),
+    authenticate: async (authorization) => ({
+      ...anonymous,
+      client: authorization ?? "",
+      tenants: ["acme"],
+      scopes: ["events:write", "webhooks:replay"],
+    }),
     routes: [...eventRoutes(engine), ...webhookRoutes(engine)],
   });
   onTestFinished(async () => app.close());
   return async (url: string, payload: string, headers: Readonly<Record<string, string>> = {}) => {
-    const answer = await app.inject({ method: "POST", url, payload, headers: { "content-type": "application/json", authorization: "a", ...headers } });
-    return { status: answer.statusCode, headers: answer.headers, body: answer.json<Readonly<Record<string, unknown>>>() };
+    const answer = await app.inject({
+      method: "POST",
+      url,
+      payload,
+      headers: { "content-type": "application/json", authorization: "a", ...headers },
+    });
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      body: answer.json<Readonly<Record<string, unknown>>>(),
+    };
   };
 }
 
@@ -50,8 +67,12 @@ describe.concurrent("a batch over HTTP", () => {
   test("has a verdict per event, stores what is good and byte for byte", async (context) => {
     const it = await caseOf(context);
     const post = poster(context, it);
-    const odd = '{ "event_id":"e-2","type":"a.b" , "version":"2026-01-01","ts":"2026-01-01T00:00:00.000Z","tenant":"acme","data":{"n":1.50}}';
-    const batch = `[${eventBytes("e-1").toString()}, ${odd} ,{"event_id":"e-3"},${eventBytes("e-4", { tenant: "other" }).toString()},${eventBytes("e-5", { data: { email: "a@b.example" } }).toString()}]`;
+    const odd =
+      '{ "event_id":"e-2","type":"a.b" , ' +
+      '"version":"2026-01-01","ts":"2026-01-01T00:00:00.000Z","tenant":"acme","data":{"n":1.50}}';
+    const batch =
+      `[${eventBytes("e-1").toString()}, ${odd} ` +
+      `,{"event_id":"e-3"},${eventBytes("e-4", { tenant: "other" }).toString()},${eventBytes("e-5", { data: { email: "a@b.example" } }).toString()}]`;
     const { status, body } = await post("/events", batch);
     expect(status).toBe(207);
     expect(body).toMatchObject({
@@ -65,7 +86,10 @@ describe.concurrent("a batch over HTTP", () => {
     });
     const stored = await it.nats.manager.streams.getMessage(`${it.prefix.toUpperCase()}_EVENTS`, { seq: 2 });
     expect([odd, eventBytes("e-1").toString()]).toContain(Buffer.from(stored?.data ?? []).toString());
-    expect(await post("/events", `[${eventBytes("e-1").toString()}]`)).toMatchObject({ status: 202, body: { results: [{ status: 202, duplicate: true }] } });
+    expect(await post("/events", `[${eventBytes("e-1").toString()}]`)).toMatchObject({
+      status: 202,
+      body: { results: [{ status: 202, duplicate: true }] },
+    });
   });
 
   test.each([
@@ -91,7 +115,10 @@ describe.concurrent("an Idempotency-Key", () => {
     expect([first.status, again.status]).toEqual([202, 202]);
     expect(again.body).toEqual(first.body);
     expect(again.headers["idempotency-replayed"]).toBe("true");
-    expect(await post("/webhooks/replay", JSON.stringify({ event_ids: ["e-2"] }), key)).toMatchObject({ status: 422, body: { code: "idempotency_key_reused" } });
+    expect(await post("/webhooks/replay", JSON.stringify({ event_ids: ["e-2"] }), key)).toMatchObject({
+      status: 422,
+      body: { code: "idempotency_key_reused" },
+    });
     const other = await post("/webhooks/replay", replay, { ...key, authorization: "b" });
     expect(other.body["replay_id"]).not.toBe(first.body["replay_id"]);
   });
@@ -119,12 +146,25 @@ describe.concurrent("an event on a NATS subject", () => {
       const answer = await it.nats.connection.request(`${it.prefix}.in.${tenant}`, payload, { timeout: timeoutMs });
       return answer.json();
     };
-    expect(await ask("acme", eventBytes("e-1"))).toEqual({ status: 202, event_id: "e-1", tenant: "acme", duplicate: false });
+    expect(await ask("acme", eventBytes("e-1"))).toEqual({
+      status: 202,
+      event_id: "e-1",
+      tenant: "acme",
+      duplicate: false,
+    });
     expect(await ask("acme", eventBytes("e-1"))).toMatchObject({ status: 202, duplicate: true });
-    expect(await ask("acme", eventBytes("e-1", { data: {} }))).toMatchObject({ status: 409, error: { code: "event_id_reused" } });
+    expect(await ask("acme", eventBytes("e-1", { data: {} }))).toMatchObject({
+      status: 409,
+      error: { code: "event_id_reused" },
+    });
     expect(await ask("other", eventBytes("e-2"))).toMatchObject({ status: 403, error: { code: "tenant_forbidden" } });
-    expect(await ask("acme", eventBytes("e-3", { data: { iban: "x" } }))).toMatchObject({ status: 422, error: { code: "personal_data", errors: [{ field: "data.iban" }] } });
-    expect(await ask("acme", `[${eventBytes("e-4").toString()},{}]`)).toMatchObject({ results: [{ status: 202 }, { status: 422 }] });
+    expect(await ask("acme", eventBytes("e-3", { data: { iban: "x" } }))).toMatchObject({
+      status: 422,
+      error: { code: "personal_data", errors: [{ field: "data.iban" }] },
+    });
+    expect(await ask("acme", `[${eventBytes("e-4").toString()},{}]`)).toMatchObject({
+      results: [{ status: 202 }, { status: 422 }],
+    });
     it.nats.connection.publish(`${it.prefix}.in.acme`, eventBytes("e-5"));
     for (const id of ["e-1", "e-4", "e-5"]) await waitFor(() => partner.of(id)[0], { timeoutMs, what: id });
     expect(partner.of("e-2")).toEqual([]);
@@ -133,7 +173,10 @@ describe.concurrent("an event on a NATS subject", () => {
   test("that is refused and asks for no answer is told in the log", async (context) => {
     const it = await caseOf(context);
     it.nats.connection.publish(`${it.prefix}.in.acme`, "{}");
-    const told = await waitFor(() => it.lines.find(({ message }) => message.includes("nobody waits")), { timeoutMs, what: "the line" });
+    const told = await waitFor(() => it.lines.find(({ message }) => message.includes("nobody waits")), {
+      timeoutMs,
+      what: "the line",
+    });
     expect(told.fields).toMatchObject({ code: "invalid_envelope", tenant: "acme" });
   });
 });

@@ -3,13 +3,18 @@ import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
 import { startEngine, streamsOf } from "./engine-fixture.ts";
 
-/** What a worker process is told when it starts, as JSON in its first argument, or in the file that it names after `@`. */
+/**
+ * What a worker process is told when it starts, as JSON in its first argument, or in the file that it names after `@`.
+ */
 export interface WorkerOrder {
   readonly url: string;
   readonly prefix: string;
   readonly podId: string;
   readonly config: RuntimeConfig;
-  /** Where the process kills itself, as a crash would: at this stage of this event (or of any), the n-th time. @default never */
+  /**
+   * Where the process kills itself, as a crash would: at this stage of this event (or of any), the n-th time. @default
+   * never
+   */
   readonly fault?: { readonly stage: Stage; readonly eventId?: string; readonly count: number };
 }
 

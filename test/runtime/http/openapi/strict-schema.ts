@@ -8,7 +8,9 @@ const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false
 export function faultsIn(value: unknown, name: string): readonly string[] {
   const validate = ajv.compile(closed(bundled(name, schemas)));
   validate(value);
-  return (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  );
 }
 
 /** The same schema whose objects have no other members. */

@@ -28,16 +28,23 @@ async function start(): Promise<Serving> {
     const query = request.form.get("query") ?? "";
     if (state.isDown) return text(500, "no")(response, request);
     const label = /^max by\((\w+)\)\(count_over_time/u.exec(query)?.[1];
-    if (label !== undefined) return success({ resultType: "vector", result: [{ metric: { [label]: "prod" }, value: [startMs / 1_000, "9"] }] })(response, request);
+    if (label !== undefined)
+      return success({
+        resultType: "vector",
+        result: [{ metric: { [label]: "prod" }, value: [startMs / 1_000, "9"] }],
+      })(response, request);
     return usual(response, request);
   };
   const server = await startMetricsServer({ eu: store }, { now: () => state.nowMs, elapsed: () => state.elapsedMs });
   closing.push(server);
-  const asked = (): number => server.stores.flatMap(({ requests }) => requests).filter(({ form }) => form.get("query")?.includes("logins_total")).length;
+  const asked = (): number =>
+    server.stores.flatMap(({ requests }) => requests).filter(({ form }) => form.get("query")?.includes("logins_total"))
+      .length;
   return { server, state, ask: (url) => server.get(url, {}), asked };
 }
 
-const dataOf = (answer: HttpAnswer): readonly unknown[] => (answer.json() as { readonly data: readonly unknown[] }).data;
+const dataOf = (answer: HttpAnswer): readonly unknown[] =>
+  (answer.json() as { readonly data: readonly unknown[] }).data;
 
 describe("views without a token", () => {
   test("of a made-up environment are empty, and hundreds of them cost one question to the store", async () => {
@@ -65,7 +72,10 @@ describe("views without a token", () => {
   test("of a tenant that no objective is public for are empty and ask no store", async () => {
     const { ask, asked } = await start();
     const answers = await Promise.all(["brand-b", "made-up"].map((tenant) => ask(`/v1/metrics/slo?tenant=${tenant}`)));
-    expect(answers.map((answer) => [answer.status, dataOf(answer)])).toEqual([[200, []], [200, []]]);
+    expect(answers.map((answer) => [answer.status, dataOf(answer)])).toEqual([
+      [200, []],
+      [200, []],
+    ]);
     expect(asked()).toBe(0);
   });
 
@@ -74,7 +84,10 @@ describe("views without a token", () => {
     const { config } = server;
     server.apply({
       ...config,
-      catalogs: config.catalogs.map((catalog) => ({ ...catalog, slos: catalog.slos.map(({ publicTenants: _none, ...slo }) => slo) })),
+      catalogs: config.catalogs.map((catalog) => ({
+        ...catalog,
+        slos: catalog.slos.map(({ publicTenants: _none, ...slo }) => slo),
+      })),
     });
     expect(dataOf(await ask(view))).toEqual([]);
   });
@@ -92,7 +105,9 @@ describe("views without a token", () => {
   test("spend a quota of all of them together when stores have to be asked, and nothing when they have not", async () => {
     const { server, state, ask, asked } = await start();
     const { classDefaults } = server.config;
-    const limited = Object.fromEntries(Object.entries(classDefaults).map(([name, limits]) => [name, { ...limits, requestsPerSecond: 1, burst: 1 }]));
+    const limited = Object.fromEntries(
+      Object.entries(classDefaults).map(([name, limits]) => [name, { ...limits, requestsPerSecond: 1, burst: 1 }]),
+    );
     server.apply({ ...server.config, classDefaults: limited as typeof classDefaults });
     expect((await ask(view)).status).toBe(200);
     expect((await ask(view)).status).toBe(200);

@@ -5,7 +5,9 @@ import { simulated, startMetricsServer, type HttpAnswer, type ScriptedMetricsSer
 /** Answers of series over HTTP, where the class keeps them for ten seconds and their tail for five. */
 
 const startMs = Date.parse("2026-01-01T12:00:00Z");
-const lag = "/v1/metrics/query?metric=lag&filter[tenant]=brand-a&filter[region]=eu&group_by=service&from=2026-01-01T10:00:00Z&step=1m";
+const lag =
+  "/v1/metrics/query?metric=lag&filter[tenant]=brand-a&filter[region]=eu&group_by=service&" +
+  "from=2026-01-01T10:00:00Z&step=1m";
 
 interface Caching extends ScriptedMetricsServer {
   nowMs: number;
@@ -20,17 +22,24 @@ afterEach(async () => {
 
 async function start(): Promise<Caching> {
   const clock = { nowMs: startMs };
-  const server = await startMetricsServer({ eu: simulated(() => ({ services: ["a", "b", "c"] })) }, { now: () => clock.nowMs });
+  const server = await startMetricsServer(
+    { eu: simulated(() => ({ services: ["a", "b", "c"] })) },
+    { now: () => clock.nowMs },
+  );
   closing.push(server);
   const { config } = server;
   const A = { ...config.classDefaults.A, memorySeconds: 10, hotTailSeconds: 5, requestsPerSecond: 1, burst: 20 };
   server.apply({ ...config, classDefaults: { ...config.classDefaults, A } });
   return Object.assign(clock, server, {
-    reads: () => server.stores.flatMap(({ requests }) => requests).filter(({ path }) => path.endsWith("query_range")).length,
+    reads: () =>
+      server.stores.flatMap(({ requests }) => requests).filter(({ path }) => path.endsWith("query_range")).length,
   });
 }
 
-const as = (token: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}`, ...more });
+const as = (token: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({
+  authorization: `Bearer ${token}`,
+  ...more,
+});
 
 describe("an equal query within the lifetime of the tail", () => {
   test("is the very same bytes, asks no store, and is counted (Operational Metrics API §8)", async () => {
@@ -41,7 +50,11 @@ describe("an equal query within the lifetime of the tail", () => {
     const second = await server.get(lag);
     expect([second.text, second.headers["etag"]]).toEqual([first.text, first.headers["etag"]]);
     expect(server.reads()).toBe(reads);
-    expect(second.headers).toMatchObject({ "x-query-cache": "answer;age=4", "x-query-cost": "0", "cache-control": "private, max-age=1" });
+    expect(second.headers).toMatchObject({
+      "x-query-cache": "answer;age=4",
+      "x-query-cost": "0",
+      "cache-control": "private, max-age=1",
+    });
     expect([first, second].map(({ headers }) => headers["x-ratelimit-remaining"])).toEqual(["19", "18"]);
     expect(second.headers["x-correlation-id"]).not.toBe(first.headers["x-correlation-id"]);
   });
@@ -119,11 +132,23 @@ describe("an answer whose points have settled", () => {
     const server = await start();
     const B = { ...server.config.classDefaults.B, memorySeconds: 10, hotTailSeconds: 5 };
     const clients = [{ clientId: "operations", tenants: [], regions: [], environments: [], metrics: [] }];
-    const quota = { uid: "b", namespace: "metrics", name: "b", generation: 1, specDigest: "b", class: "B", limits: B, perMetric: [], clients } as const;
+    const quota = {
+      uid: "b",
+      namespace: "metrics",
+      name: "b",
+      generation: 1,
+      specDigest: "b",
+      class: "B",
+      limits: B,
+      perMetric: [],
+      clients,
+    } as const;
     const { config } = server;
     const A = { ...config.classDefaults.A, memorySeconds: 10, hotTailSeconds: 5 };
     server.apply({ ...config, quotas: [quota], classDefaults: { ...config.classDefaults, A, B } });
-    const plans = [await server.get(lag), await server.get(lag, as("operations"))].map(({ headers }) => headers["x-query-plan"]?.split(",")[0]);
+    const plans = [await server.get(lag), await server.get(lag, as("operations"))].map(
+      ({ headers }) => headers["x-query-plan"]?.split(",")[0],
+    );
     expect(plans).toEqual(["class=A", "class=B"]);
   });
 });

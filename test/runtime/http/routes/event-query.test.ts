@@ -5,7 +5,8 @@ import { readEventQuery, readLetterQuery } from "../../../../runtime/http/routes
 
 const nowMs = Date.UTC(2026, 0, 31, 12);
 const dayMs = 86_400_000;
-const listed = (query: string) => readEventQuery(queryParameters(`/webhooks/events?${query}`), { tenants: ["acme"] }, nowMs);
+const listed = (query: string) =>
+  readEventQuery(queryParameters(`/webhooks/events?${query}`), { tenants: ["acme"] }, nowMs);
 const letters = (query: string) => readLetterQuery(queryParameters(`/webhooks/dead-letters?${query}`));
 
 function refusalOf(read: () => unknown): readonly (string | undefined)[] {
@@ -19,7 +20,9 @@ function refusalOf(read: () => unknown): readonly (string | undefined)[] {
 
 describe("a list of events", () => {
   test("takes times, counts and filters as they are documented", () => {
-    const query = "from=2026-01-30T00:00:00Z&to=2026-01-31T00:00:00.000Z&type=payout.*&partner=shop/one&state=dead&cursor=7&limit=200";
+    const query =
+      "from=2026-01-30T00:00:00Z&to=2026-01-31T00:00:00.000Z&type=payout.*&partner=shop/one&state=dead&cursor=7&" +
+      "limit=200";
     expect(listed(query)).toEqual({
       tenants: ["acme"],
       fromMs: Date.UTC(2026, 0, 30),
@@ -46,7 +49,12 @@ describe("a list of events", () => {
     ["a day that does not exist", "to=2026-02-30T00:00:00Z", "invalid_time", "to"],
     ["a time of another zone", "to=2026-01-30T00:00:00%2B01:00", "invalid_time", "to"],
     ["an empty time", "from=", "invalid_time", "from"],
-    ["a beginning that is not before the end", "from=2026-01-30T00:00:00Z&to=2026-01-30T00:00:00Z", "invalid_window", "from"],
+    [
+      "a beginning that is not before the end",
+      "from=2026-01-30T00:00:00Z&to=2026-01-30T00:00:00Z",
+      "invalid_window",
+      "from",
+    ],
     ["a beginning in the future", "from=2026-02-01T00:00:00Z", "invalid_window", "from"],
     ["a count in another notation", "limit=1e2", "invalid_limit", "limit"],
     ["a count with a sign", "limit=%2B5", "invalid_limit", "limit"],
@@ -67,7 +75,12 @@ describe("a list of events", () => {
 
 describe("a list of dead letters", () => {
   test("takes a partner and a reason", () => {
-    expect(letters("partner=shop/one&reason=status_404&limit=1")).toEqual({ partner: "shop/one", reason: "status_404", afterSeq: 0, limit: 1 });
+    expect(letters("partner=shop/one&reason=status_404&limit=1")).toEqual({
+      partner: "shop/one",
+      reason: "status_404",
+      afterSeq: 0,
+      limit: 1,
+    });
   });
 
   test.each([

@@ -76,21 +76,42 @@ describe("requests made of the OpenAPI document by schemathesis", () => {
     ["as it stands", ""],
     [
       "about metrics and a tenant that are there",
-      `[parameters]\n"query.metric" = [${Object.keys(metricsOfServer).map((id) => JSON.stringify(id)).join(", ")}]\n"query.filter[tenant]" = "brand-a"\n`,
+      `[parameters]\n"query.metric" = [${Object.keys(metricsOfServer)
+        .map((id) => JSON.stringify(id))
+        .join(", ")}]\n"query.filter[tenant]" = "brand-a"\n`,
     ],
   ] as const;
-  test.for(rows)(`find no 5xx and nothing that the document does not say, %s (${runsOf(200)} to an operation)`, { timeout: installMsMax + runMsMax }, async ([, own], { skip }) => {
-    const found = await findSchemathesis();
-    if ("missing" in found) {
-      process.stderr.write(`heliograph tests: not run: ${found.missing}\n`);
-      skip(found.missing);
-      return;
-    }
-    const configFile = join(folder.path, "schemathesis.toml");
-    await writeFile(configFile, `${config}${own}`);
-    const args = ["--config-file", configFile, "run", `${url}/v1/openapi.json`, "--include-path-regex", "^/v1/"];
-    const bounds = ["--max-examples", String(runsOf(200)), "--seed", seed, "--phases", "examples,coverage,fuzzing", "--generation-database", "none", "--no-color", "--continue-on-failure"];
-    const { code, stdout, stderr } = await run(found.command, [...args, ...bounds, "--header", "Authorization: Bearer fuzzer"], { timeoutMs: runMsMax, cwd: folder.path });
-    expect({ code, report: code === 0 ? "" : `${stdout}\n${stderr}` }).toEqual({ code: 0, report: "" });
-  });
+  test.for(rows)(
+    `find no 5xx and nothing that the document does not say, %s (${runsOf(200)} to an operation)`,
+    { timeout: installMsMax + runMsMax },
+    async ([, own], { skip }) => {
+      const found = await findSchemathesis();
+      if ("missing" in found) {
+        process.stderr.write(`heliograph tests: not run: ${found.missing}\n`);
+        skip(found.missing);
+        return;
+      }
+      const configFile = join(folder.path, "schemathesis.toml");
+      await writeFile(configFile, `${config}${own}`);
+      const args = ["--config-file", configFile, "run", `${url}/v1/openapi.json`, "--include-path-regex", "^/v1/"];
+      const bounds = [
+        "--max-examples",
+        String(runsOf(200)),
+        "--seed",
+        seed,
+        "--phases",
+        "examples,coverage,fuzzing",
+        "--generation-database",
+        "none",
+        "--no-color",
+        "--continue-on-failure",
+      ];
+      const { code, stdout, stderr } = await run(
+        found.command,
+        [...args, ...bounds, "--header", "Authorization: Bearer fuzzer"],
+        { timeoutMs: runMsMax, cwd: folder.path },
+      );
+      expect({ code, report: code === 0 ? "" : `${stdout}\n${stderr}` }).toEqual({ code: 0, report: "" });
+    },
+  );
 });

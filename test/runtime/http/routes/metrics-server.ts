@@ -15,7 +15,14 @@ import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/caller.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
 import { configOf, everyone, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
-import { healthyProbe, startScriptedStore, success, type ScriptedStore, type StoreReply, type StoreRequest } from "../../stores/scripted-store.ts";
+import {
+  healthyProbe,
+  startScriptedStore,
+  success,
+  type ScriptedStore,
+  type StoreReply,
+  type StoreRequest,
+} from "../../stores/scripted-store.ts";
 
 /** The metrics routes behind the server that has them in the product, over stores of a test. */
 export interface MetricsServer {
@@ -144,7 +151,10 @@ export interface MetricsServerOptions extends Partial<MetricsApiOptions> {
 }
 
 /** Over any stores. @param urls of the store of each region */
-export function metricsServerOver(urls: Readonly<Record<string, string>>, options: MetricsServerOptions): MetricsServer {
+export function metricsServerOver(
+  urls: Readonly<Record<string, string>>,
+  options: MetricsServerOptions,
+): MetricsServer {
   const config = configOver(urls);
   const { log = pino({ level: "silent" }) } = options;
   const api = createMetricsApi({ config, ...options, log });
@@ -164,7 +174,11 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
     log,
     observe: options.observe ?? (() => undefined),
     now: options.now,
-    authenticate: options.authenticate ?? Object.assign(async (authorization: string | undefined) => callerOf(authorization), { isStill: () => options.isRepeated ?? true }),
+    authenticate:
+      options.authenticate ??
+      Object.assign(async (authorization: string | undefined) => callerOf(authorization), {
+        isStill: () => options.isRepeated ?? true,
+      }),
     routes: [...own, ...schemaRoutes(described)],
   });
   const authorization = "Bearer everyone";
@@ -172,7 +186,9 @@ export function metricsServerOver(urls: Readonly<Record<string, string>>, option
   let origin: Promise<string> | undefined;
   const send: MetricsServer["send"] = async (url, { method = "GET", headers = {}, body } = {}) => {
     origin ??= app.server.listening ? Promise.resolve(originOf(app)) : app.listen({ host: "127.0.0.1", port: 0 });
-    return answerOf(await requestOver(`${await origin}${url}`, { method, headers, ...(body === undefined ? {} : { body }) }));
+    return answerOf(
+      await requestOver(`${await origin}${url}`, { method, headers, ...(body === undefined ? {} : { body }) }),
+    );
   };
   return {
     app,
@@ -203,7 +219,9 @@ function configOver(urls: Readonly<Record<string, string>>): RuntimeConfig {
 function callerOf(authorization: string | undefined): Caller {
   const caller = callers[authorization?.replace("Bearer ", "") ?? ""];
   if (caller !== undefined) return { ...everyone, ...caller };
-  throw authorization === undefined ? new Refusal("token_missing", "Send a token.") : new Refusal("token_invalid", "Not a token.");
+  throw authorization === undefined
+    ? new Refusal("token_missing", "Send a token.")
+    : new Refusal("token_invalid", "Not a token.");
 }
 
 function originOf({ server }: FastifyInstance): string {
@@ -233,14 +251,23 @@ export function simulated(series: () => SimulatedSeries): StoreReply {
   return (response, request) => success(answerTo(request, series()))(response, request);
 }
 
-function answerTo({ path, form }: StoreRequest, { services, value = (service) => service + 1 }: SimulatedSeries): unknown {
+function answerTo(
+  { path, form }: StoreRequest,
+  { services, value = (service) => service + 1 }: SimulatedSeries,
+): unknown {
   const query = form.get("query") ?? "";
   if (path.endsWith("/query_exemplars")) return exemplars(services);
-  if (path.endsWith("/query")) return { resultType: "vector", result: [{ metric: {}, value: [0, String(nowMs / 1_000 - 10)] }] };
+  if (path.endsWith("/query"))
+    return { resultType: "vector", result: [{ metric: {}, value: [0, String(nowMs / 1_000 - 10)] }] };
   const by = /by\(([^)]*)\)/u.exec(query)?.[1]?.split(",") ?? [];
-  const grouped = by.includes("service") ? services.map((service, place) => ({ metric: { service }, value: value(place) })) : [{ metric: {}, value: value(0) }];
+  const grouped = by.includes("service")
+    ? services.map((service, place) => ({ metric: { service }, value: value(place) }))
+    : [{ metric: {}, value: value(0) }];
   const buckets = by.includes("le") ? grouped.flatMap((one) => bucketsOf(one)) : grouped;
-  return { resultType: "matrix", result: buckets.map((one) => ({ metric: one.metric, values: pointsOf(form, one.value) })) };
+  return {
+    resultType: "matrix",
+    result: buckets.map((one) => ({ metric: one.metric, values: pointsOf(form, one.value) })),
+  };
 }
 
 interface Row {

@@ -1,10 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { faultsIn } from "../openapi/strict-schema.ts";
 import { json } from "../../stores/scripted-store.ts";
-import { simulated, startMetricsServer, type HttpAnswer, type MetricsServer, type ScriptedMetricsServer } from "./metrics-server.ts";
+import {
+  simulated,
+  startMetricsServer,
+  type HttpAnswer,
+  type MetricsServer,
+  type ScriptedMetricsServer,
+} from "./metrics-server.ts";
 
 const abc = { services: ["a", "b", "c"] };
-const authorized = (token: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}`, ...more });
+const authorized = (token: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({
+  authorization: `Bearer ${token}`,
+  ...more,
+});
 const window = "from=2026-01-01T11:50:00Z&to=2026-01-01T12:00:00Z";
 const lag = `/v1/metrics/query?metric=lag&filter[tenant]=brand-a&filter[region]=eu&${window}`;
 
@@ -35,8 +44,17 @@ describe("an answer is what its schema says and nothing more (Operational Metric
   const rows: readonly (readonly [schema: string, url: string, token: string])[] = [
     ["QueryAnswer", `${lag}&group_by=service&exemplars=true`, "everyone"],
     ["QueryAnswer", `${lag}&metric=old_lag&metric=payments`, "everyone"],
-    ["QueryAnswer", `/v1/metrics/query?metric=latency&agg=p99&filter[tenant]=brand-a&group_by=region,service&${window}&explain=true`, "explainer"],
-    ["InstantAnswer", "/v1/metrics/instant?metric=lag&metric=latency&filter[tenant]=brand-a&group_by=service&exemplars=true&ts=2026-01-01T11:58:00Z", "everyone"],
+    [
+      "QueryAnswer",
+      `/v1/metrics/query?metric=latency&agg=p99&filter[tenant]=brand-a&group_by=region,service&${window}&explain=true`,
+      "explainer",
+    ],
+    [
+      "InstantAnswer",
+      "/v1/metrics/instant?metric=lag&metric=latency&filter[tenant]=brand-a&group_by=service&exemplars=true&" +
+        "ts=2026-01-01T11:58:00Z",
+      "everyone",
+    ],
     ["CatalogAnswer", "/v1/metrics/catalog", "everyone"],
     ["HealthAnswer", "/v1/metrics/health", "everyone"],
     ["SloAnswer", "/v1/metrics/slo?tenant=brand-a", "everyone"],
@@ -53,12 +71,20 @@ describe("an answer is what its schema says and nothing more (Operational Metric
 
   test.each([
     ["of numbers", `${lag}&group_by=service`],
-    ["of percentiles with bounds and exemplars", `/v1/metrics/query?metric=latency&agg=p99&filter[tenant]=brand-a&filter[region]=eu&exemplars=true&group_by=service&${window}`],
+    [
+      "of percentiles with bounds and exemplars",
+      "/v1/metrics/query?metric=latency&agg=p99&filter[tenant]=brand-a&filter[region]=eu&exemplars=true&" +
+        `group_by=service&${window}`,
+    ],
     ["of no series", `${lag}&group_by=service&page=2`],
   ])("a body %s is spelled as JSON.stringify spells it, alone and in a bulk", async (_name, url) => {
     const { text } = await server.get(url);
     expect(text).toBe(JSON.stringify(JSON.parse(text)));
-    const queries = [{ id: "1", metric: ["lag"], filter: { tenant: "brand-a", region: "eu" } }, { id: "é", metric: ["payments"], filter: { tenant: "brand-a", region: "eu" } }, { id: "3", metric: [] }];
+    const queries = [
+      { id: "1", metric: ["lag"], filter: { tenant: "brand-a", region: "eu" } },
+      { id: "é", metric: ["payments"], filter: { tenant: "brand-a", region: "eu" } },
+      { id: "3", metric: [] },
+    ];
     const bulk = await server.post("/v1/metrics/bulk-query", { queries });
     expect(bulk.text).toBe(JSON.stringify(JSON.parse(bulk.text)));
     expect(bulk.headers["content-type"]).toBe("application/json; charset=utf-8");
@@ -66,7 +92,12 @@ describe("an answer is what its schema says and nothing more (Operational Metric
 
   test("BulkAnswer of queries that are answered and that are not", async () => {
     const good = { metric: ["lag"], filter: { tenant: "brand-a", region: "eu" } };
-    const answer = await server.post("/v1/metrics/bulk-query", { queries: [{ id: "1", ...good }, { id: "2", ...good, step: "1s" }] });
+    const answer = await server.post("/v1/metrics/bulk-query", {
+      queries: [
+        { id: "1", ...good },
+        { id: "2", ...good, step: "1s" },
+      ],
+    });
     expect(answer.status).toBe(200);
     expect(faultsIn(answer.json(), "BulkAnswer")).toEqual([]);
   });
@@ -92,7 +123,10 @@ describe("headers of every answer of series (Operational Metrics API §6)", () =
 describe("a format is chosen by Accept", () => {
   test("JSON without one", async () => {
     const { headers } = await server.get(lag);
-    expect([headers["content-type"], headers["vary"]]).toEqual(["application/json; charset=utf-8", "Authorization, Accept, Accept-Encoding"]);
+    expect([headers["content-type"], headers["vary"]]).toEqual([
+      "application/json; charset=utf-8",
+      "Authorization, Accept, Accept-Encoding",
+    ]);
   });
 
   test("CSV has a row for each point, and its metadata in a header", async () => {
@@ -108,14 +142,22 @@ describe("a format is chosen by Accept", () => {
   });
 
   test("NDJSON has a line for each series, and the metadata last", async () => {
-    const answer = await server.get(`${lag}&group_by=service&step=5m`, authorized("everyone", { accept: "application/x-ndjson" }));
-    const lines = answer.text.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+    const answer = await server.get(
+      `${lag}&group_by=service&step=5m`,
+      authorized("everyone", { accept: "application/x-ndjson" }),
+    );
+    const lines = answer.text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(lines.map((line) => Object.keys(line)[0])).toEqual(["metric", "metric", "metric", "meta"]);
   });
 
   test("none that is served is 406, and a table has no place for exemplars", async () => {
     expect(codeOf(await server.get(lag, authorized("everyone", { accept: "image/png" })))).toBe("not_acceptable");
-    expect(codeOf(await server.get(`${lag}&exemplars=true`, authorized("everyone", { accept: "text/csv" })))).toBe("invalid_request");
+    expect(codeOf(await server.get(`${lag}&exemplars=true`, authorized("everyone", { accept: "text/csv" })))).toBe(
+      "invalid_request",
+    );
   });
 });
 
@@ -128,7 +170,11 @@ describe("pages (Operational Metrics API §4.1, limit and page)", () => {
     services = ["0", "a", "b", "c"];
     const [, next = ""] = /<(.*)>; rel="next"/u.exec(first.headers["link"] ?? "") ?? [];
     const second = await moving.get(`/v1/metrics/query${next}`);
-    expect([...pageOf(first).data, ...pageOf(second).data].map(({ labels }) => labels["service"])).toEqual(["a", "b", "c"]);
+    expect([...pageOf(first).data, ...pageOf(second).data].map(({ labels }) => labels["service"])).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
     expect(second.headers).toMatchObject({ "x-query-cache": "snapshot" });
     expect(second.headers["link"]).toBeUndefined();
     expect(pageOf(second).meta["snapshot"]).toBe(pageOf(first).meta["snapshot"]);
@@ -141,7 +187,9 @@ describe("pages (Operational Metrics API §4.1, limit and page)", () => {
 
   test("hold at most 50 series (§8)", async () => {
     expect(codeOf(await server.get(`${lag}&limit=51`))).toBe("invalid_limit");
-    const many = await start({ eu: simulated(() => ({ services: Array.from({ length: 60 }, (_, index) => `s${index}`) })) });
+    const many = await start({
+      eu: simulated(() => ({ services: Array.from({ length: 60 }, (_, index) => `s${index}`) })),
+    });
     const { data, meta } = pageOf(await many.get(`${lag}&group_by=service`));
     expect([data.length, meta["has_more"], meta["total_series"]]).toEqual([50, true, 60]);
   });
@@ -154,8 +202,19 @@ describe("a region that fails (Operational Metrics API §7)", () => {
     const half = await start({ eu: simulated(() => abc), latam: json(500, "broken") });
     const answer = await half.get(both);
     expect(answer.status).toBe(206);
-    expect(answer.headers).toMatchObject({ "x-partial": "true", "retry-after": "5", "x-suggested-step": "2m", "x-suggested-downsample": "5m" });
-    expect(pageOf(answer).meta).toMatchObject({ partial: true, regions: [{ region: "eu", state: "ok" }, { region: "latam", state: "failed" }] });
+    expect(answer.headers).toMatchObject({
+      "x-partial": "true",
+      "retry-after": "5",
+      "x-suggested-step": "2m",
+      "x-suggested-downsample": "5m",
+    });
+    expect(pageOf(answer).meta).toMatchObject({
+      partial: true,
+      regions: [
+        { region: "eu", state: "ok" },
+        { region: "latam", state: "failed" },
+      ],
+    });
   });
 
   test("is an error where complete=required", async () => {
@@ -168,7 +227,11 @@ describe("a region that fails (Operational Metrics API §7)", () => {
   test("with all others is 502 with a suggestion, and late 504", async () => {
     const dead = await start({ eu: json(500, "broken") });
     const failed = await dead.get(lag);
-    expect([failed.status, failed.headers["retry-after"], failed.headers["x-suggested-step"]]).toEqual([502, "5", "2m"]);
+    expect([failed.status, failed.headers["retry-after"], failed.headers["x-suggested-step"]]).toEqual([
+      502,
+      "5",
+      "2m",
+    ]);
     const silent = await start({ eu: () => undefined }, { deadlineMs: 100 });
     const late = await silent.get(lag);
     expect([late.status, late.headers["x-suggested-downsample"]]).toEqual([504, "5m"]);
@@ -176,19 +239,35 @@ describe("a region that fails (Operational Metrics API §7)", () => {
 });
 
 describe("a bulk (Operational Metrics API §4.2)", () => {
-  const query = { metric: ["lag"], filter: { tenant: "brand-a", region: "eu" }, from: "2026-01-01T11:50:00Z", to: "2026-01-01T12:00:00Z" };
+  const query = {
+    metric: ["lag"],
+    filter: { tenant: "brand-a", region: "eu" },
+    from: "2026-01-01T11:50:00Z",
+    to: "2026-01-01T12:00:00Z",
+  };
   interface Results {
-    readonly results: readonly { readonly id: string; readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly data?: unknown }[];
+    readonly results: readonly {
+      readonly id: string;
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly data?: unknown;
+    }[];
     readonly meta: object;
   }
-  const bulk = async (on: MetricsServer, queries: readonly object[]): Promise<{ readonly answer: HttpAnswer; readonly body: Results }> => {
+  const bulk = async (
+    on: MetricsServer,
+    queries: readonly object[],
+  ): Promise<{ readonly answer: HttpAnswer; readonly body: Results }> => {
     const answer = await on.post("/v1/metrics/bulk-query", { queries });
     return { answer, body: answer.json() as Results };
   };
 
   test("answers each query as if it were asked alone", async () => {
     const alone = pageOf(await server.get(lag));
-    const { answer, body } = await bulk(server, [{ id: "good", ...query }, { id: "bad", ...query, metric: ["nothing"] }]);
+    const { answer, body } = await bulk(server, [
+      { id: "good", ...query },
+      { id: "bad", ...query, metric: ["nothing"] },
+    ]);
     expect(answer.status).toBe(200);
     expect(body.results).toMatchObject([
       { id: "good", status: 200, data: alone.data, headers: { "x-query-shards": "asked=1, answered=1" } },
@@ -201,7 +280,11 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
     const listening = await start({ eu: simulated(() => abc) });
     const url = await listening.app.listen({ host: "127.0.0.1", port: 0 });
     const headers = authorized("everyone", { "content-type": "application/json" });
-    const response = await fetch(`${url}/v1/metrics/bulk-query`, { method: "POST", headers, body: JSON.stringify({ queries: [{ id: "1", ...query }] }) });
+    const response = await fetch(`${url}/v1/metrics/bulk-query`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ queries: [{ id: "1", ...query }] }),
+    });
     expect([response.status, await response.json()]).toMatchObject([200, { results: [{ id: "1", status: 200 }] }]);
   });
 
@@ -209,12 +292,22 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
     const queries = Array.from({ length: 51 }, (_, index) => ({ id: `q${index}`, ...query }));
     expect((await bulk(server, queries.slice(0, 50))).body.results).toHaveLength(50);
     expect((await bulk(server, queries)).answer.status).toBe(400);
-    expect((await bulk(server, [{ id: "same", ...query }, { id: "same", ...query }])).answer.status).toBe(400);
+    expect(
+      (
+        await bulk(server, [
+          { id: "same", ...query },
+          { id: "same", ...query },
+        ])
+      ).answer.status,
+    ).toBe(400);
   });
 
   test("sends reads that several queries share once, and adds up their costs", async () => {
     const counted = await start({ eu: simulated(() => abc) });
-    const { answer, body } = await bulk(counted, Array.from({ length: 10 }, (_, index) => ({ id: `q${index}`, ...query })));
+    const { answer, body } = await bulk(
+      counted,
+      Array.from({ length: 10 }, (_, index) => ({ id: `q${index}`, ...query })),
+    );
     const ranges = counted.stores[0]?.requests.filter(({ path }) => path.endsWith("/query_range")) ?? [];
     expect(ranges).toHaveLength(2);
     const costs = body.results.map(({ headers }) => Number(headers["x-query-cost-estimate"]));
@@ -223,14 +316,24 @@ describe("a bulk (Operational Metrics API §4.2)", () => {
 
   test("is 206 when a query is partial or failed upstream, and its other queries are whole", async () => {
     const half = await start({ eu: simulated(() => abc), latam: json(500, "broken") });
-    const { answer, body } = await bulk(half, [{ id: "eu", ...query }, { id: "latam", ...query, filter: { tenant: "brand-a", region: "latam" } }]);
-    expect([answer.status, answer.headers["x-partial"], body.results.map(({ status }) => status)]).toEqual([206, "true", [200, 502]]);
+    const { answer, body } = await bulk(half, [
+      { id: "eu", ...query },
+      { id: "latam", ...query, filter: { tenant: "brand-a", region: "latam" } },
+    ]);
+    expect([answer.status, answer.headers["x-partial"], body.results.map(({ status }) => status)]).toEqual([
+      206,
+      "true",
+      [200, 502],
+    ]);
   });
 
   test("has one deadline for all of its queries", async () => {
     const silent = await start({ eu: () => undefined }, { deadlineMs: 200 });
     const startMs = performance.now();
-    const { body } = await bulk(silent, Array.from({ length: 50 }, (_, index) => ({ id: `q${index}`, ...query, step: `${60 + index}s` })));
+    const { body } = await bulk(
+      silent,
+      Array.from({ length: 50 }, (_, index) => ({ id: `q${index}`, ...query, step: `${60 + index}s` })),
+    );
     expect(body.results.every(({ status }) => status === 504)).toBe(true);
     expect(performance.now() - startMs).toBeLessThan(3_000);
   });
@@ -265,15 +368,31 @@ describe("explain=true (Operational Metrics API §6, diagnostics)", () => {
   });
 
   test("says what each store was asked, and why each extent came from where", async () => {
-    const answer = await server.get(`/v1/metrics/query?metric=lag&filter[tenant]=brand-a&${window}&explain=true`, authorized("explainer"));
-    const read = { api: "query_range", outcome: "ok", promql: 'sum by()(sum_over_time({__name__="lag",tenant="brand-a"}[60000ms]))' };
-    const extents = [{ state: "settled", source: "store" }, { state: "hot", source: "store", reason: expect.any(String) as string }];
+    const answer = await server.get(
+      `/v1/metrics/query?metric=lag&filter[tenant]=brand-a&${window}&explain=true`,
+      authorized("explainer"),
+    );
+    const read = {
+      api: "query_range",
+      outcome: "ok",
+      promql: 'sum by()(sum_over_time({__name__="lag",tenant="brand-a"}[60000ms]))',
+    };
+    const extents = [
+      { state: "settled", source: "store" },
+      { state: "hot", source: "store", reason: expect.any(String) as string },
+    ];
     expect(answer.json()).toMatchObject({
       explain: {
         class: "A",
         tenant: "brand-a",
         stores: [
-          { store: "eu", region: "eu", residency: "eu", extents, reads: expect.arrayContaining([expect.objectContaining(read)]) as object },
+          {
+            store: "eu",
+            region: "eu",
+            residency: "eu",
+            extents,
+            reads: expect.arrayContaining([expect.objectContaining(read)]) as object,
+          },
           { store: "latam", extents },
         ],
       },
@@ -285,16 +404,40 @@ describe("who may ask (Operational Metrics API §5 and §8)", () => {
   test.each([
     ["with a token that is none is 401", "other", lag, 401, "token_invalid"],
     ["without a scope to read is 403", "nobody", lag, 403, "scope_missing"],
-    ["for another tenant than the token's is 403", "brandA", lag.replace("brand-a", "brand-b"), 403, "tenant_forbidden"],
+    [
+      "for another tenant than the token's is 403",
+      "brandA",
+      lag.replace("brand-a", "brand-b"),
+      403,
+      "tenant_forbidden",
+    ],
     ["for another region than the token's is 403", "brandA", lag.replace("=eu", "=latam"), 403, "region_forbidden"],
     ["without a tenant is 400", "everyone", "/v1/metrics/query?metric=lag", 400, "tenant_required"],
     ["with a step below 1 min on a public dashboard is 400", "public", `${lag}&step=30s`, 400, "invalid_step"],
     ["with a step below 10 s is 400", "everyone", `${lag}&step=9s`, 400, "invalid_step"],
     ["with a label that is personal data is 400", "everyone", `${lag}&filter[userId]=7`, 400, "forbidden_label"],
-    ["grouped by a label that is personal data is 400", "everyone", `${lag}&group_by=sessionId`, 400, "forbidden_label"],
-    ["with a card number as a value is 400", "everyone", `${lag}&filter[service]=4111111111111111`, 400, "invalid_filter"],
+    [
+      "grouped by a label that is personal data is 400",
+      "everyone",
+      `${lag}&group_by=sessionId`,
+      400,
+      "forbidden_label",
+    ],
+    [
+      "with a card number as a value is 400",
+      "everyone",
+      `${lag}&filter[service]=4111111111111111`,
+      400,
+      "invalid_filter",
+    ],
     ["with a parameter that is not known is 400", "everyone", `${lag}&steps=1m`, 400, "unknown_parameter"],
-    ["by too many labels is 400", "everyone", `${lag}&group_by=service,region,tenant,environment,psp`, 400, "invalid_group_by"],
+    [
+      "by too many labels is 400",
+      "everyone",
+      `${lag}&group_by=service,region,tenant,environment,psp`,
+      400,
+      "invalid_group_by",
+    ],
   ])("a request %s", async (_sentence, token, url, status, code) => {
     const answer = await server.get(url, authorized(token));
     expect([answer.status, codeOf(answer)]).toEqual([status, code]);
@@ -306,13 +449,18 @@ describe("objectives (Operational Metrics API §4.5)", () => {
     const answer = await server.get("/v1/metrics/slo?tenant=brand-a&domain=auth", {});
     expect(answer.status).toBe(200);
     expect(answer.headers["cache-control"]).toBe("public, max-age=30, s-maxage=60, stale-while-revalidate=60");
-    expect(answer.json()).toMatchObject({ data: [{ name: "login", domain: "auth", status: expect.any(String) as string, error_budget: { total: 0.01 } }] });
+    expect(answer.json()).toMatchObject({
+      data: [{ name: "login", domain: "auth", status: expect.any(String) as string, error_budget: { total: 0.01 } }],
+    });
     expect(codeOf(await server.get("/v1/metrics/slo", {}))).toBe("tenant_required");
   });
 
   test("that a CDN may keep hold nothing of the caller who was first (§8)", async () => {
     const view = "/v1/metrics/slo?tenant=brand-a&domain=auth";
-    const answer = await server.get(view, { "x-correlation-id": "of-one-caller", traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` });
+    const answer = await server.get(view, {
+      "x-correlation-id": "of-one-caller",
+      traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`,
+    });
     expect(JSON.stringify([answer.headers, answer.text])).not.toMatch(/of-one-caller|ratelimit|traceparent|aaaa/iu);
     // What is a caller's own is told so, with what is its own.
     const own = await server.get(view, { ...authorized("everyone"), "x-correlation-id": "of-one-caller" });

@@ -4,9 +4,20 @@ import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/caller.ts";
-import { startWebhookPartner, type ReceivedDelivery, type WebhookPartnerServer } from "../../../support/webhook-partner.ts";
+import {
+  startWebhookPartner,
+  type ReceivedDelivery,
+  type WebhookPartnerServer,
+} from "../../../support/webhook-partner.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "../../webhooks/engine-fixture.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  startEngine,
+  streamsOf,
+  type TestEngine,
+} from "../../webhooks/engine-fixture.ts";
 
 /** What a token of a test says. */
 export interface Claims {
@@ -68,8 +79,14 @@ export const wishes: Readonly<Record<string, Wish>> = {
 /** Sends two events of each tenant and type, and waits until every delivery has ended. */
 export async function startWorld(servers: string): Promise<World> {
   const recipient = await startWebhookPartner((delivery) => ({ status: wishes[partnerOf(delivery)]?.status ?? 500 }));
-  const engine = await startEngine(servers, configOf(...Object.keys(wishes).map((label) => configured(label, recipient.url))), { settings: streamsOf("pa") });
-  const events = tenants.flatMap((tenant) => types.flatMap((type) => [1, 2].map((count) => ({ id: `${tenant}-${type}-${count}`, tenant, type }))));
+  const engine = await startEngine(
+    servers,
+    configOf(...Object.keys(wishes).map((label) => configured(label, recipient.url))),
+    { settings: streamsOf("pa") },
+  );
+  const events = tenants.flatMap((tenant) =>
+    types.flatMap((type) => [1, 2].map((count) => ({ id: `${tenant}-${type}-${count}`, tenant, type }))),
+  );
   for (const { id, tenant, type } of events) await engine.ingest(eventBytes(id, { tenant, type }));
   const app = appOf(engine);
   const world: World = {
@@ -96,7 +113,9 @@ export function partnerOf({ path }: ReceivedDelivery): string {
 function wants(label: string, tenant: string, type: string): boolean {
   const wish = wishes[label];
   const isTenant = wish?.tenants.some((name) => name === "*" || name === tenant) ?? false;
-  return isTenant && (wish?.types.some((pattern) => pattern === type || pattern === `${type.split(".")[0]}.*`) ?? false);
+  return (
+    isTenant && (wish?.types.some((pattern) => pattern === type || pattern === `${type.split(".")[0]}.*`) ?? false)
+  );
 }
 
 function configured(label: string, url: string): PartnerConfig {
@@ -124,8 +143,20 @@ function appOf({ engine }: TestEngine): ReturnType<typeof createPublicServer> {
 
 const everyScope = ["webhooks:read", "webhooks:replay", "webhooks:ack", "admin:debug"];
 
-async function askApp(app: ReturnType<typeof createPublicServer>, claims: Claims, { method = "GET", path, body, key }: Asked): Promise<Told> {
-  const caller: Caller = { client: "c", scopes: everyScope, regions: ["*"], environments: ["*"], metrics: ["*"], roles: [], ...claims };
+async function askApp(
+  app: ReturnType<typeof createPublicServer>,
+  claims: Claims,
+  { method = "GET", path, body, key }: Asked,
+): Promise<Told> {
+  const caller: Caller = {
+    client: "c",
+    scopes: everyScope,
+    regions: ["*"],
+    environments: ["*"],
+    metrics: ["*"],
+    roles: [],
+    ...claims,
+  };
   const response = await app.inject({
     method,
     url: path,
@@ -148,8 +179,17 @@ async function untilSettled(world: World): Promise<void> {
   };
   const look = async () => (await Promise.all(world.events.map(isSettled))).every(Boolean) || undefined;
   await waitFor(look, { timeoutMs, what: "the end of every delivery" });
-  const letters = async (label: string) => (await world.engine.engine.deadLetters.list({ partner: label, afterSeq: 0, limit: 50 }, { client: "c", tenants: ["*"] })).items.length;
-  const dead = world.events.flatMap((event) => world.wanting(event)).filter((label) => (wishes[label]?.status ?? 0) >= 400).length;
-  const kept = async () => (await Promise.all(Object.keys(wishes).map(letters))).reduce((sum, count) => sum + count, 0) === dead || undefined;
+  const letters = async (label: string) =>
+    (
+      await world.engine.engine.deadLetters.list(
+        { partner: label, afterSeq: 0, limit: 50 },
+        { client: "c", tenants: ["*"] },
+      )
+    ).items.length;
+  const dead = world.events
+    .flatMap((event) => world.wanting(event))
+    .filter((label) => (wishes[label]?.status ?? 0) >= 400).length;
+  const kept = async () =>
+    (await Promise.all(Object.keys(wishes).map(letters))).reduce((sum, count) => sum + count, 0) === dead || undefined;
   await waitFor(kept, { timeoutMs, what: "the dead letters" });
 }

@@ -3,7 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { partnerOf, startWorld, tenants, types, wishes, type Asked, type Claims, type Stored, type Told, type World } from "./partner-access-world.ts";
+import {
+  partnerOf,
+  startWorld,
+  tenants,
+  types,
+  wishes,
+  type Asked,
+  type Claims,
+  type Stored,
+  type Told,
+  type World,
+} from "./partner-access-world.ts";
 
 let server: NatsServerHandle;
 let world: World;
@@ -22,7 +33,10 @@ const nothing = "no-such-event";
 const labels = Object.keys(wishes);
 const from = "2026-01-01T00:00:00Z";
 
-const eventId = fc.constantFrom(nothing, ...tenants.flatMap((tenant) => types.flatMap((type) => [1, 2].map((count) => `${tenant}-${type}-${count}`))));
+const eventId = fc.constantFrom(
+  nothing,
+  ...tenants.flatMap((tenant) => types.flatMap((type) => [1, 2].map((count) => `${tenant}-${type}-${count}`))),
+);
 const label = fc.constantFrom(nobody, ...labels);
 const narrowed: fc.Arbitrary<Claims & { readonly partners: readonly string[] }> = fc.record({
   tenants: fc.oneof(fc.subarray([...tenants]), fc.constant(["*"])),
@@ -30,8 +44,10 @@ const narrowed: fc.Arbitrary<Claims & { readonly partners: readonly string[] }> 
 });
 
 const mayName = (names: readonly string[], name: string): boolean => names.includes("*") || names.includes(name);
-const deliveredTo = (claims: Claims, event: Stored): readonly string[] => world.wanting(event).filter((name) => mayName(claims.partners ?? ["*"], name));
-const isVisible = (claims: Claims, event: Stored): boolean => mayName(claims.tenants, event.tenant) && deliveredTo(claims, event).length > 0;
+const deliveredTo = (claims: Claims, event: Stored): readonly string[] =>
+  world.wanting(event).filter((name) => mayName(claims.partners ?? ["*"], name));
+const isVisible = (claims: Claims, event: Stored): boolean =>
+  mayName(claims.tenants, event.tenant) && deliveredTo(claims, event).length > 0;
 const visibleEvents = (claims: Claims): readonly Stored[] => world.events.filter((event) => isVisible(claims, event));
 const isVisibleId = (claims: Claims, id: string): boolean => visibleEvents(claims).some((event) => event.id === id);
 
@@ -39,7 +55,12 @@ const isVisibleId = (claims: Claims, id: string): boolean => visibleEvents(claim
 type Pair = readonly [told: unknown, expected: unknown];
 
 /** The same request in a world where what it names does not exist is refused alike. */
-async function likeNone(claims: Claims, asked: Asked, none: Asked, [name, absentName] = [named(asked), named(none)]): Promise<Pair> {
+async function likeNone(
+  claims: Claims,
+  asked: Asked,
+  none: Asked,
+  [name, absentName] = [named(asked), named(none)],
+): Promise<Pair> {
   const [real, absent] = [await world.ask(claims, asked), await world.ask(claims, none)];
   if (absent.status < 400) throw new Error(`what does not exist is found: ${JSON.stringify(none)}`);
   return [JSON.parse(JSON.stringify(real).replaceAll(name, absentName)), absent];
@@ -53,13 +74,24 @@ function named({ path, body }: Asked): string {
 
 type Items = readonly Readonly<Record<string, unknown>>[];
 const items = ({ body }: Told, name: string): Items => body[name] as Items;
-const sorted = (texts: readonly unknown[]): readonly string[] => texts.map(String).toSorted((a, b) => a.localeCompare(b));
+const sorted = (texts: readonly unknown[]): readonly string[] =>
+  texts.map(String).toSorted((a, b) => a.localeCompare(b));
 const idsOf = (list: Items): readonly string[] => list.map((item) => String(item["event_id"]));
 const deadOf = (claims: Claims, partner: string): readonly Stored[] =>
-  world.events.filter((event) => (wishes[partner]?.status ?? 0) >= 400 && deliveredTo(claims, event).includes(partner) && mayName(claims.tenants, event.tenant));
+  world.events.filter(
+    (event) =>
+      (wishes[partner]?.status ?? 0) >= 400 &&
+      deliveredTo(claims, event).includes(partner) &&
+      mayName(claims.tenants, event.tenant),
+  );
 const pairsOf = (claims: Claims, events: readonly Stored[], partners: readonly string[]): readonly string[] =>
-  events.flatMap(({ id, ...event }) => deliveredTo(claims, { id, ...event }).flatMap((name) => (partners.length === 0 || partners.includes(name) ? [`${id} ${name}`] : [])));
-const isForeign = (claims: Claims, partner: string): boolean => partner === nobody || claims.partners?.includes(partner) !== true;
+  events.flatMap(({ id, ...event }) =>
+    deliveredTo(claims, { id, ...event }).flatMap((name) =>
+      partners.length === 0 || partners.includes(name) ? [`${id} ${name}`] : [],
+    ),
+  );
+const isForeign = (claims: Claims, partner: string): boolean =>
+  partner === nobody || claims.partners?.includes(partner) !== true;
 
 type Check = (claims: Claims) => Promise<Pair>;
 
@@ -69,19 +101,32 @@ const history = eventId.map((id): Check => async (claims) => {
   const told = await world.ask(claims, { path });
   const internals = /"pod"|127\.0\.0\.1/u.exec(JSON.stringify(told));
   const expected = world.events.filter((event) => event.id === id).flatMap((event) => deliveredTo(claims, event));
-  return [{ partners: items(told, "deliveries").map(({ partner }) => partner), internals }, { partners: sorted(expected), internals: null }];
+  return [
+    { partners: items(told, "deliveries").map(({ partner }) => partner), internals },
+    { partners: sorted(expected), internals: null },
+  ];
 });
 
-const list = fc.record({ after: fc.option(eventId), partner: fc.option(label), type: fc.option(fc.constantFrom(...types)) }).map(({ after, partner, type }): Check => async (claims) => {
-  const given = Object.entries({ after_id: after, partner, type, from, limit: "200" }).filter(([, value]) => value !== null) as [string, string][];
-  const path = `/webhooks/events?${new URLSearchParams(given).toString()}`;
-  if (after !== null && !isVisibleId(claims, after)) return likeNone(claims, { path }, { path: path.replace(after, nothing) });
-  const first = after === null ? 0 : world.events.findIndex(({ id }) => id === after) + 1;
-  const meant = world.events.slice(first).filter((event) => isVisible(claims, event) && (type ?? event.type) === event.type);
-  const wanted = meant.filter((event) => partner === null || deliveredTo(claims, event).includes(partner));
-  const told = items(await world.ask(claims, { path }), "data").map(({ event_id: id, deliveries }) => [id, (deliveries as Items).map((one) => one["partner"])]);
-  return [told, wanted.map((event) => [event.id, sorted(deliveredTo(claims, event))])];
-});
+const list = fc
+  .record({ after: fc.option(eventId), partner: fc.option(label), type: fc.option(fc.constantFrom(...types)) })
+  .map(({ after, partner, type }): Check => async (claims) => {
+    const given = Object.entries({ after_id: after, partner, type, from, limit: "200" }).filter(
+      ([, value]) => value !== null,
+    ) as [string, string][];
+    const path = `/webhooks/events?${new URLSearchParams(given).toString()}`;
+    if (after !== null && !isVisibleId(claims, after))
+      return likeNone(claims, { path }, { path: path.replace(after, nothing) });
+    const first = after === null ? 0 : world.events.findIndex(({ id }) => id === after) + 1;
+    const meant = world.events
+      .slice(first)
+      .filter((event) => isVisible(claims, event) && (type ?? event.type) === event.type);
+    const wanted = meant.filter((event) => partner === null || deliveredTo(claims, event).includes(partner));
+    const told = items(await world.ask(claims, { path }), "data").map(({ event_id: id, deliveries }) => [
+      id,
+      (deliveries as Items).map((one) => one["partner"]),
+    ]);
+    return [told, wanted.map((event) => [event.id, sorted(deliveredTo(claims, event))])];
+  });
 
 const deadLetters = label.map((partner): Check => async (claims) => {
   const path = `/webhooks/dead-letters?partner=${partner}&limit=200`;
@@ -94,52 +139,82 @@ const counts = ({ status, body: { matched, missing } }: Told): object => ({ stat
 const post = (path: string, body: object): Asked => ({ method: "POST", path, body });
 
 /** A replay of which the token may not see every partner is refused as one for a partner that does not exist. */
-function foreignReplay(claims: Claims, partners: readonly string[], asked: (partners: readonly string[]) => Asked): Promise<Pair> | undefined {
+function foreignReplay(
+  claims: Claims,
+  partners: readonly string[],
+  asked: (partners: readonly string[]) => Asked,
+): Promise<Pair> | undefined {
   const foreign = partners.find((name) => isForeign(claims, name));
   return foreign === undefined ? undefined : likeNone(claims, asked(partners), asked([nobody]), [foreign, nobody]);
 }
 
-const replayByIds = fc.record({ ids: fc.uniqueArray(eventId, { minLength: 1 }), partners: fc.subarray([...labels, nobody]) }).map(({ ids, partners }): Check => async (claims) => {
-  const asked = (names: readonly string[]): Asked => post("/webhooks/replay", { event_ids: ids, partners: names, dry_run: true });
-  const refused = foreignReplay(claims, partners, asked);
-  if (refused !== undefined) return refused;
-  const told = await world.ask(claims, asked(partners));
-  const meant = visibleEvents(claims).filter(({ id }) => ids.includes(id));
-  return [counts(told), { status: 200, matched: pairsOf(claims, meant, partners).length, missing: ids.length - meant.length }];
-});
+const replayByIds = fc
+  .record({ ids: fc.uniqueArray(eventId, { minLength: 1 }), partners: fc.subarray([...labels, nobody]) })
+  .map(({ ids, partners }): Check => async (claims) => {
+    const asked = (names: readonly string[]): Asked =>
+      post("/webhooks/replay", { event_ids: ids, partners: names, dry_run: true });
+    const refused = foreignReplay(claims, partners, asked);
+    if (refused !== undefined) return refused;
+    const told = await world.ask(claims, asked(partners));
+    const meant = visibleEvents(claims).filter(({ id }) => ids.includes(id));
+    return [
+      counts(told),
+      { status: 200, matched: pairsOf(claims, meant, partners).length, missing: ids.length - meant.length },
+    ];
+  });
 
-const replayOfWindow = fc.record({ before: eventId, partners: fc.subarray([...labels, nobody]) }).map(({ before, partners }): Check => async (claims) => {
-  const asked = (id: string, names = partners): Asked => post("/webhooks/replay", { from, before_id: id, partners: names, dry_run: true });
-  const refused = foreignReplay(claims, partners, (names) => asked(before, [...names]));
-  if (refused !== undefined) return refused;
-  if (!isVisibleId(claims, before)) return likeNone(claims, asked(before), asked(nothing));
-  const meant = world.events.slice(0, world.events.findIndex(({ id }) => id === before)).filter((event) => isVisible(claims, event));
-  return [counts(await world.ask(claims, asked(before))), { status: 200, matched: pairsOf(claims, meant, partners).length, missing: 0 }];
-});
+const replayOfWindow = fc
+  .record({ before: eventId, partners: fc.subarray([...labels, nobody]) })
+  .map(({ before, partners }): Check => async (claims) => {
+    const asked = (id: string, names = partners): Asked =>
+      post("/webhooks/replay", { from, before_id: id, partners: names, dry_run: true });
+    const refused = foreignReplay(claims, partners, (names) => asked(before, [...names]));
+    if (refused !== undefined) return refused;
+    if (!isVisibleId(claims, before)) return likeNone(claims, asked(before), asked(nothing));
+    const meant = world.events
+      .slice(
+        0,
+        world.events.findIndex(({ id }) => id === before),
+      )
+      .filter((event) => isVisible(claims, event));
+    return [
+      counts(await world.ask(claims, asked(before))),
+      { status: 200, matched: pairsOf(claims, meant, partners).length, missing: 0 },
+    ];
+  });
 
 const redrive = label.map((partner): Check => async (claims) => {
   const asked = (name: string): Asked => post("/webhooks/dead-letters/redrive", { partner: name, dry_run: true });
   if (isForeign(claims, partner)) return likeNone(claims, asked(partner), asked(nobody));
-  return [counts(await world.ask(claims, asked(partner))), { status: 200, matched: deadOf(claims, partner).length, missing: 0 }];
+  return [
+    counts(await world.ask(claims, asked(partner))),
+    { status: 200, matched: deadOf(claims, partner).length, missing: 0 },
+  ];
 });
 
 /** Of dead letters that the token sees, none is closed: the others are asked for again and again. */
 const ack = fc.record({ id: eventId, partner: label }).map(({ id, partner }): Check => async (claims) => {
   const asked = (event: string, name: string): Asked => post("/webhooks/ack", { event_id: event, partner: name });
   if (isForeign(claims, partner)) return likeNone(claims, asked(id, partner), asked(nothing, nobody));
-  return isVisibleId(claims, id) ? [undefined, undefined] : likeNone(claims, asked(id, partner), asked(nothing, partner));
+  return isVisibleId(claims, id)
+    ? [undefined, undefined]
+    : likeNone(claims, asked(id, partner), asked(nothing, partner));
 });
 
 describe("a token that names partners", () => {
   const checks = { history, list, deadLetters, replayByIds, replayOfWindow, redrive, ack };
 
-  test.each(Object.entries(checks))("sees nothing of others: %s", { timeout: 120_000 }, async (_name, check: fc.Arbitrary<Check>) => {
-    const property = fc.asyncProperty(narrowed, check, async (claims, run) => {
-      const [told, expected] = await run(claims);
-      expect(told).toEqual(expected);
-    });
-    await fc.assert(property, { numRuns: runsOf(400) });
-  });
+  test.each(Object.entries(checks))(
+    "sees nothing of others: %s",
+    { timeout: 120_000 },
+    async (_name, check: fc.Arbitrary<Check>) => {
+      const property = fc.asyncProperty(narrowed, check, async (claims, run) => {
+        const [told, expected] = await run(claims);
+        expect(told).toEqual(expected);
+      });
+      await fc.assert(property, { numRuns: runsOf(400) });
+    },
+  );
 
   test("sees every partner when it names all, as one without the claim does", async () => {
     for (const event of world.events) {
@@ -151,36 +226,77 @@ describe("a token that names partners", () => {
     }
   });
 
-  test("reaches only its partners by replays, whatever it asks for, and others do not see them", { timeout: 120_000 }, async () => {
-    const asking = fc.record({ claims: narrowed, partners: fc.subarray([...labels, nobody]), ids: fc.uniqueArray(eventId, { minLength: 1 }) });
-    for (const { claims, partners: some, ids } of fc.sample(asking, runsOf(60))) {
-      const partners = some.filter((name) => !isForeign(claims, name));
-      const taken = await world.ask(claims, { method: "POST", path: "/webhooks/replay", body: { event_ids: ids, partners, rate_per_second: 1_000 } });
-      const id = String(taken.body["replay_id"]);
-      const path = `/webhooks/replay/${id}`;
-      const done = async () => ((await world.ask(claims, { path })).body["status"] === "completed" ? true : undefined);
-      await waitFor(done, { timeoutMs, what: "the replay" });
-      const expected = pairsOf(claims, visibleEvents(claims).filter((event) => ids.includes(event.id)), partners);
-      const sent = () => world.recipient.received.filter(({ headers }) => headers["x-webhook-replay"] === id).map((one) => `${one.eventId} ${partnerOf(one)}`);
-      const { body } = await world.ask(claims, { path });
-      // What is on its way for another replay is left alone.
-      await waitFor(() => sent().length >= Number(body["published"]) || undefined, { timeoutMs, what: "what was replayed" });
-      expect(sent().filter((pair) => !expected.includes(pair))).toEqual([]);
-      expect(Number(body["matched"])).toBe(expected.length);
-      const stranger = { tenants: ["*"], partners: labels.filter((name) => !claims.partners.includes(name)).slice(0, 1) };
-      const reading = claims.partners.length === 0 ? [] : (["GET", "DELETE"] as const);
-      for (const method of reading) {
-        const [told, none] = await likeNone(stranger, { method, path }, { method, path: "/webhooks/replay/no-such-replay" });
-        expect(told).toEqual(none);
+  test(
+    "reaches only its partners by replays, whatever it asks for, and others do not see them",
+    { timeout: 120_000 },
+    async () => {
+      const asking = fc.record({
+        claims: narrowed,
+        partners: fc.subarray([...labels, nobody]),
+        ids: fc.uniqueArray(eventId, { minLength: 1 }),
+      });
+      for (const { claims, partners: some, ids } of fc.sample(asking, runsOf(60))) {
+        const partners = some.filter((name) => !isForeign(claims, name));
+        const taken = await world.ask(claims, {
+          method: "POST",
+          path: "/webhooks/replay",
+          body: { event_ids: ids, partners, rate_per_second: 1_000 },
+        });
+        const id = String(taken.body["replay_id"]);
+        const path = `/webhooks/replay/${id}`;
+        const done = async () =>
+          (await world.ask(claims, { path })).body["status"] === "completed" ? true : undefined;
+        await waitFor(done, { timeoutMs, what: "the replay" });
+        const expected = pairsOf(
+          claims,
+          visibleEvents(claims).filter((event) => ids.includes(event.id)),
+          partners,
+        );
+        const sent = () =>
+          world.recipient.received
+            .filter(({ headers }) => headers["x-webhook-replay"] === id)
+            .map((one) => `${one.eventId} ${partnerOf(one)}`);
+        const { body } = await world.ask(claims, { path });
+        // What is on its way for another replay is left alone.
+        await waitFor(() => sent().length >= Number(body["published"]) || undefined, {
+          timeoutMs,
+          what: "what was replayed",
+        });
+        expect(sent().filter((pair) => !expected.includes(pair))).toEqual([]);
+        expect(Number(body["matched"])).toBe(expected.length);
+        const stranger = {
+          tenants: ["*"],
+          partners: labels.filter((name) => !claims.partners.includes(name)).slice(0, 1),
+        };
+        const reading = claims.partners.length === 0 ? [] : (["GET", "DELETE"] as const);
+        for (const method of reading) {
+          const [told, none] = await likeNone(
+            stranger,
+            { method, path },
+            { method, path: "/webhooks/replay/no-such-replay" },
+          );
+          expect(told).toEqual(none);
+        }
       }
-    }
-  });
+    },
+  );
 
   test("gets no outcome that another token of its client was told by the same Idempotency-Key", async () => {
-    const asked = { method: "POST", path: "/webhooks/replay", key: "k", body: { event_ids: ["vega-payout.done-1"], dry_run: true } } as const;
+    const asked = {
+      method: "POST",
+      path: "/webhooks/replay",
+      key: "k",
+      body: { event_ids: ["vega-payout.done-1"], dry_run: true },
+    } as const;
     expect((await world.ask({ tenants: ["*"] }, asked)).body).toMatchObject({ matched: 2, missing: 0 });
-    expect((await world.ask({ tenants: ["*"], partners: ["bank/one"] }, asked)).body).toMatchObject({ matched: 1, missing: 0 });
-    expect((await world.ask({ tenants: ["*"], partners: ["shop/two"] }, asked)).body).toMatchObject({ matched: 0, missing: 1 });
+    expect((await world.ask({ tenants: ["*"], partners: ["bank/one"] }, asked)).body).toMatchObject({
+      matched: 1,
+      missing: 0,
+    });
+    expect((await world.ask({ tenants: ["*"], partners: ["shop/two"] }, asked)).body).toMatchObject({
+      matched: 0,
+      missing: 1,
+    });
   });
 
   test("closes dead letters of its partners alone", async () => {
@@ -191,9 +307,16 @@ describe("a token that names partners", () => {
       return items(told, "deliveries")[0]?.["state"] === "rejected" || undefined;
     };
     await waitFor(look, { timeoutMs, what: "the end of what was replayed" });
-    const letters = async (partner: string) => idsOf(items(await world.ask({ tenants: ["*"] }, { path: `/webhooks/dead-letters?partner=${partner}` }), "data"));
-    await waitFor(async () => (await letters("bank/one")).includes(body.event_id) || undefined, { timeoutMs, what: "the dead letter" });
-    expect(await world.ask(claims, { method: "POST", path: "/webhooks/ack", body })).toMatchObject({ status: 200, body: { handled: "manual" } });
+    const letters = async (partner: string) =>
+      idsOf(items(await world.ask({ tenants: ["*"] }, { path: `/webhooks/dead-letters?partner=${partner}` }), "data"));
+    await waitFor(async () => (await letters("bank/one")).includes(body.event_id) || undefined, {
+      timeoutMs,
+      what: "the dead letter",
+    });
+    expect(await world.ask(claims, { method: "POST", path: "/webhooks/ack", body })).toMatchObject({
+      status: 200,
+      body: { handled: "manual" },
+    });
     expect(await letters("bank/one")).not.toContain(body.event_id);
     expect(await letters("shop/one")).toContain(body.event_id);
   });

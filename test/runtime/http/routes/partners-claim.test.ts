@@ -7,11 +7,14 @@ import type { Route } from "../../../../runtime/http/route.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 
 /** Nothing is behind the routes: whoever is let through is told so. */
-const behind = new Proxy({}, {
-  get: () => () => {
-    throw new Refusal("not_found", "There is nothing behind the routes.");
+const behind = new Proxy(
+  {},
+  {
+    get: () => () => {
+      throw new Refusal("not_found", "There is nothing behind the routes.");
+    },
   },
-});
+);
 const service = behind as Parameters<typeof webhookRoutes>[0];
 const { partnersClaim } = parseSettings("partnersClaim: Required");
 const routes = webhookRoutes(service, partnersClaim);
@@ -24,7 +27,16 @@ const app = createPublicServer({
   authenticate: async (authorization) => {
     const partners = authorization?.replace("Bearer ", "");
     const claim = partners === "none" || partners === undefined ? {} : { partners: partners.split(",") };
-    return { client: "c", tenants: ["*"], regions: ["*"], environments: ["*"], metrics: ["*"], roles: [], scopes, ...claim };
+    return {
+      client: "c",
+      tenants: ["*"],
+      regions: ["*"],
+      environments: ["*"],
+      metrics: ["*"],
+      roles: [],
+      scopes,
+      ...claim,
+    };
   },
   routes,
 });
@@ -32,11 +44,18 @@ afterAll(async () => app.close());
 
 async function codeOf({ method, path }: Route, partners: string): Promise<string> {
   const headers = { authorization: `Bearer ${partners}`, "content-type": "application/json" };
-  const response = await app.inject({ method, url: path.replaceAll(/:\w+/gu, "x"), headers, ...(method === "POST" ? { payload: "{}" } : {}) });
+  const response = await app.inject({
+    method,
+    url: path.replaceAll(/:\w+/gu, "x"),
+    headers,
+    ...(method === "POST" ? { payload: "{}" } : {}),
+  });
   return response.json<{ readonly code: string }>().code;
 }
 
-const closed = routes.filter(({ isOpen }) => isOpen !== true).map((route) => [`${route.method} ${route.path}`, route] as const);
+const closed = routes
+  .filter(({ isOpen }) => isOpen !== true)
+  .map((route) => [`${route.method} ${route.path}`, route] as const);
 
 describe("where the settings ask for the partners claim", () => {
   test.each(closed)("%s refuses a token without it", async (_name, route) => {
@@ -49,7 +68,9 @@ describe("where the settings ask for the partners claim", () => {
   });
 
   test("public keys stay open", () => {
-    expect(routes.filter(({ isOpen }) => isOpen === true).map(({ path }) => path)).toEqual(["/webhooks/partners/:namespace/:name/jwks.json"]);
+    expect(routes.filter(({ isOpen }) => isOpen === true).map(({ path }) => path)).toEqual([
+      "/webhooks/partners/:namespace/:name/jwks.json",
+    ]);
   });
 });
 
@@ -58,7 +79,9 @@ test("without that setting every token is taken", () => {
 });
 
 test("a grant that names no partner is refused where it stands", () => {
-  const grant = (partner: string): string => `issuers: [{issuer: i, audiences: [a], jwksFile: k, grants: [{subject: s, scopes: [], tenants: [], partners: [${partner}]}]}]`;
+  const grant = (partner: string): string =>
+    "issuers: [{issuer: i, audiences: [a], jwksFile: k, grants: [{subject: s, scopes: [], tenants: [], partners: " +
+    `[${partner}]}]}]`;
   expect(parseSettings(grant("shop/one")).issuers[0]?.grants?.[0]?.partners).toEqual(["shop/one"]);
   expect(() => parseSettings(grant("one"))).toThrow(/issuers\[0\]\.grants\[0\]\.partners\[0\]/u);
 });

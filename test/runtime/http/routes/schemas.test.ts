@@ -7,8 +7,8 @@ import { schemas } from "../../../../runtime/http/openapi/schemas.ts";
 import { simulated, startMetricsServer, type MetricsServer } from "./metrics-server.ts";
 
 /**
- * Digest of every schema at each version. Whoever changes a schema adds an entry to the changelog, with a new version, and a
- * line here.
+ * Digest of every schema at each version. Whoever changes a schema adds an entry to the changelog, with a new version,
+ * and a line here.
  */
 const digests: Readonly<Record<string, string>> = {
   "2026-11-21": "b2707c73d6bea1e8",
@@ -23,14 +23,21 @@ afterAll(async () => server.close());
 
 interface Document {
   readonly openapi: string;
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>>; readonly operationId: string }>>>>;
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>>; readonly operationId: string }>>
+    >
+  >;
 }
 const readDocument = async (): Promise<Document> => (await server.get("/v1/openapi.json", {})).json() as Document;
 
 describe("the catalog of schemas (Operational Metrics API §4.6)", () => {
   test("lists every schema, the OpenAPI document and the changelog, without a token", async () => {
     const answer = await server.get("/v1/schemas", {});
-    const { schemas: listed } = answer.json() as { readonly schemas: readonly { readonly name: string; readonly version: string; readonly href: string }[] };
+    const { schemas: listed } = answer.json() as {
+      readonly schemas: readonly { readonly name: string; readonly version: string; readonly href: string }[];
+    };
     expect(listed.map(({ name }) => name)).toEqual(["openapi", "changelog", ...Object.keys(schemas).sort()]);
     for (const { href, version } of listed) {
       expect(version).toBe(interfaceVersion);
@@ -84,9 +91,14 @@ describe("the OpenAPI document", () => {
 
   test("refers to nothing that it does not hold", async () => {
     const document = await readDocument();
-    const targets = new Set([...JSON.stringify(document).matchAll(/"\$ref":"(#[^"]*)"/gu)].map(([, target = ""]) => target));
+    const targets = new Set(
+      [...JSON.stringify(document).matchAll(/"\$ref":"(#[^"]*)"/gu)].map(([, target = ""]) => target),
+    );
     const find = (target: string): unknown =>
-      target.slice(2).split("/").reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>> | undefined)?.[key], document);
+      target
+        .slice(2)
+        .split("/")
+        .reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>> | undefined)?.[key], document);
     expect([...targets].filter((target) => find(target) === undefined)).toEqual([]);
     expect(targets.size).toBeGreaterThan(10);
   });
@@ -98,7 +110,10 @@ describe("the OpenAPI document", () => {
   });
 
   test("says of a route that tells nothing of itself its path, scopes and errors", () => {
-    const document = openApiOf([{ method: "POST", path: "/things/:id/parts", scopes: ["things:write"], bodyBytesMax: 10 }], schemas);
+    const document = openApiOf(
+      [{ method: "POST", path: "/things/:id/parts", scopes: ["things:write"], bodyBytesMax: 10 }],
+      schemas,
+    );
     expect(document["paths"]).toMatchObject({
       "/things/{id}/parts": {
         post: {

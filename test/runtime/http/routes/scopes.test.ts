@@ -9,7 +9,17 @@ import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 
-const everyScope = ["metrics:read", "metrics:read.public", "metrics:explain", "metrics:peer", "events:write", "webhooks:read", "webhooks:replay", "webhooks:ack", "admin:debug"];
+const everyScope = [
+  "metrics:read",
+  "metrics:read.public",
+  "metrics:explain",
+  "metrics:peer",
+  "events:write",
+  "webhooks:read",
+  "webhooks:replay",
+  "webhooks:ack",
+  "admin:debug",
+];
 
 /** What lets a caller in, by route: one of these scopes, or nothing at all. A new route has to be written down here. */
 const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
@@ -38,11 +48,14 @@ const scopesOf: Readonly<Record<string, readonly string[] | "open">> = {
 };
 
 /** The routes of the product, whose answers are never reached: what is behind them is nothing. */
-const behind = new Proxy({}, {
-  get: () => () => {
-    throw new Refusal("not_found", "There is nothing behind the routes.");
+const behind = new Proxy(
+  {},
+  {
+    get: () => () => {
+      throw new Refusal("not_found", "There is nothing behind the routes.");
+    },
   },
-});
+);
 const own: readonly Route[] = [
   ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
   ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
@@ -69,7 +82,12 @@ afterAll(async () => app.close());
 async function codeOf({ method, path }: Route, scopes: readonly string[] | undefined): Promise<string> {
   const authorization = scopes === undefined ? {} : { authorization: `Bearer ${scopes.join(",")}` };
   const url = path.replaceAll(/:\w+/gu, "x");
-  const response = await app.inject({ method, url, headers: { ...authorization, "content-type": "application/json" }, ...(method === "POST" ? { payload: "{}" } : {}) });
+  const response = await app.inject({
+    method,
+    url,
+    headers: { ...authorization, "content-type": "application/json" },
+    ...(method === "POST" ? { payload: "{}" } : {}),
+  });
   return response.statusCode < 400 ? "reached" : response.json<{ readonly code: string }>().code;
 }
 
@@ -80,23 +98,37 @@ describe("every route", () => {
     expect(routes.map(nameOf).sort()).toEqual(Object.keys(scopesOf).sort());
   });
 
-  test.each(routes.map((route) => [nameOf(route), route] as const))("%s lets nobody in without one of its scopes", async (name, route) => {
-    const scopes = scopesOf[name] ?? [];
-    if (scopes === "open") return;
-    expect(await codeOf(route, everyScope.filter((scope) => !scopes.includes(scope)))).toBe("scope_missing");
-    expect(await codeOf(route, [])).toBe("scope_missing");
-    for (const near of scopes.flatMap((scope) => [scope.toUpperCase(), `${scope}.x`, scope.slice(0, -1), "*"])) {
-      expect(await codeOf(route, [near])).toBe("scope_missing");
-    }
-  });
+  test.each(routes.map((route) => [nameOf(route), route] as const))(
+    "%s lets nobody in without one of its scopes",
+    async (name, route) => {
+      const scopes = scopesOf[name] ?? [];
+      if (scopes === "open") return;
+      expect(
+        await codeOf(
+          route,
+          everyScope.filter((scope) => !scopes.includes(scope)),
+        ),
+      ).toBe("scope_missing");
+      expect(await codeOf(route, [])).toBe("scope_missing");
+      for (const near of scopes.flatMap((scope) => [scope.toUpperCase(), `${scope}.x`, scope.slice(0, -1), "*"])) {
+        expect(await codeOf(route, [near])).toBe("scope_missing");
+      }
+    },
+  );
 
-  test.each(routes.map((route) => [nameOf(route), route] as const))("%s lets in whoever has any one of them", async (name, route) => {
-    const scopes = scopesOf[name] ?? [];
-    for (const scope of scopes === "open" ? ["none"] : scopes) expect(accessCodes).not.toContain(await codeOf(route, [scope]));
-  });
+  test.each(routes.map((route) => [nameOf(route), route] as const))(
+    "%s lets in whoever has any one of them",
+    async (name, route) => {
+      const scopes = scopesOf[name] ?? [];
+      for (const scope of scopes === "open" ? ["none"] : scopes)
+        expect(accessCodes).not.toContain(await codeOf(route, [scope]));
+    },
+  );
 
   test("but the open ones and the public view of objectives asks for a token", async () => {
-    const codes = await Promise.all(routes.map(async (route) => [nameOf(route), await codeOf(route, undefined)] as const));
+    const codes = await Promise.all(
+      routes.map(async (route) => [nameOf(route), await codeOf(route, undefined)] as const),
+    );
     const withoutToken = codes.filter(([, code]) => code !== "token_missing").map(([name]) => name);
     const open = Object.keys(scopesOf).filter((name) => scopesOf[name] === "open");
     expect(withoutToken.sort()).toEqual([...open, "GET /v1/metrics/slo"].sort());

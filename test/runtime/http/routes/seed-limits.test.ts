@@ -1,13 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
-import { metricsServerOver, nowMs, simulated, startMetricsServer, type HttpAnswer, type ScriptedMetricsServer } from "./metrics-server.ts";
+import {
+  metricsServerOver,
+  nowMs,
+  simulated,
+  startMetricsServer,
+  type HttpAnswer,
+  type ScriptedMetricsServer,
+} from "./metrics-server.ts";
 
-/** Every limit, header and status that the seed "Operational Metrics API" puts a number or a name to, over HTTP; one row each. */
+/**
+ * Every limit, header and status that the seed "Operational Metrics API" puts a number or a name to, over HTTP; one row
+ * each.
+ */
 
 const tenant = "filter[tenant]=brand-a";
 const query = (rest: string): string => `/v1/metrics/query?metric=lag&${tenant}${rest}`;
 const instant = (rest: string): string => `/v1/metrics/instant?metric=lag&${tenant}${rest}`;
-const window = (hours: number): string => `&from=${new Date(nowMs - hours * 3_600_000).toISOString()}&to=${new Date(nowMs).toISOString()}`;
+const window = (hours: number): string =>
+  `&from=${new Date(nowMs - hours * 3_600_000).toISOString()}&to=${new Date(nowMs).toISOString()}`;
 const services = Array.from({ length: 60 }, (_, index) => `s${String(index).padStart(2, "0")}`);
 
 let server: ScriptedMetricsServer;
@@ -33,17 +44,27 @@ describe("a request is answered as the seed says", () => {
     ["§4.1", "metric is repeatable", `/v1/metrics/query?metric=lag&metric=payments&${tenant}`, 200],
     ["§4.1", "without a metric it is refused", `/v1/metrics/query?${tenant}`, 400],
     ...["avg", "sum", "min", "max"].map((agg) => ["§4.1", `agg=${agg}`, query(`&agg=${agg}`), 200] as const),
-    ...["p50", "p95", "p99"].map((agg) => ["§4.1", `agg=${agg} of a histogram`, `/v1/metrics/query?metric=latency&${tenant}&agg=${agg}`, 200] as const),
+    ...["p50", "p95", "p99"].map(
+      (agg) =>
+        ["§4.1", `agg=${agg} of a histogram`, `/v1/metrics/query?metric=latency&${tenant}&agg=${agg}`, 200] as const,
+    ),
     ["§4.7.4", "a percentile of a gauge is refused", query("&agg=p95"), 400],
     ["§4.1", "another agg is refused", query("&agg=p90"), 400],
-    ...["1m", "5m", "1h"].map((downsample) => ["§4.1", `downsample=${downsample}`, query(`&downsample=${downsample}`), 200] as const),
+    ...["1m", "5m", "1h"].map(
+      (downsample) => ["§4.1", `downsample=${downsample}`, query(`&downsample=${downsample}`), 200] as const,
+    ),
     ["§4.1", "another downsample is refused", query("&downsample=2m"), 400],
     ...["true", "false"].map((word) => ["§4.1", `exemplars=${word}`, query(`&exemplars=${word}`), 200] as const),
     ["§4.1", "another word for exemplars is refused", query("&exemplars=yes"), 400],
     ["§4.1", "one filter for each label", query("&filter[service]=a&filter[region]=eu"), 200],
     ["§4.1", "two filters of one label are refused", query("&filter[service]=a&filter[service]=b"), 400],
     ["§4.1", "a time that is none is refused", query("&from=yesterday"), 400],
-    ["§4.1", "a window that ends before it begins is refused", query("&from=2026-01-01T12:00:00Z&to=2026-01-01T11:00:00Z"), 400],
+    [
+      "§4.1",
+      "a window that ends before it begins is refused",
+      query("&from=2026-01-01T12:00:00Z&to=2026-01-01T11:00:00Z"),
+      400,
+    ],
     ["§4.1", "page begins at 1", query("&page=0"), 400],
     ["§4.1", "an unknown parameter is refused", query("&resolution=1m"), 400],
     ["§4.3", "instant at a time", instant("&ts=2026-01-01T11:00:00Z"), 200],
@@ -56,11 +77,21 @@ describe("a request is answered as the seed says", () => {
     ["§4.7.1", "five labels in group_by", query("&group_by=service,region,environment,tenant,psp"), 400],
     ["§4.7.2", "a step that is none", query("&step=fast"), 400],
     ["§4.7.2", "a step below 10 s", query("&step=9s"), 400],
-    ...["userId", "sessionId"].map((label) => ["§2.3", `${label} as a filter`, query(`&filter[${label}]=1`), 400] as const),
-    ...["userId", "sessionId"].map((label) => ["§2.3", `${label} to group by`, query(`&group_by=${label}`), 400] as const),
+    ...["userId", "sessionId"].map(
+      (label) => ["§2.3", `${label} as a filter`, query(`&filter[${label}]=1`), 400] as const,
+    ),
+    ...["userId", "sessionId"].map(
+      (label) => ["§2.3", `${label} to group by`, query(`&group_by=${label}`), 400] as const,
+    ),
     ["§2.3", "a card number as a value", query("&filter[service]=4111111111111111"), 400],
     ["§5.2", "without a tenant", "/v1/metrics/query?metric=lag", 400],
-    ["§5.3", "a tenant that the token does not name", `/v1/metrics/query?metric=lag&filter[tenant]=brand-b`, 403, "brandA"],
+    [
+      "§5.3",
+      "a tenant that the token does not name",
+      `/v1/metrics/query?metric=lag&filter[tenant]=brand-b`,
+      403,
+      "brandA",
+    ],
     ["§5.3", "a scope of something else", query(""), 403, "nobody"],
     ["§8", "limit 50", query("&group_by=service&limit=50"), 200],
     ["§8", "limit 51", query("&group_by=service&limit=51"), 400],
@@ -68,7 +99,11 @@ describe("a request is answered as the seed says", () => {
     ["§8", "a public step below a minute", query("&step=59s"), 400, "public"],
     ["§9.1", "another version in the path", `/v2/metrics/query?metric=lag&${tenant}`, 404],
   ];
-  test.each(rows.map(([section, sentence, url, status, token = "everyone"]) => [section, sentence, url, status, token] as const))("%s: %s", async (_section, _sentence, url, status, token) => {
+  test.each(
+    rows.map(
+      ([section, sentence, url, status, token = "everyone"]) => [section, sentence, url, status, token] as const,
+    ),
+  )("%s: %s", async (_section, _sentence, url, status, token) => {
     const answer = await server.get(url, as(token));
     expect([answer.status, answer.status === status ? "" : answer.text]).toEqual([status, ""]);
   });
@@ -88,7 +123,8 @@ describe("an answer carries the header", () => {
     ["ETag", /^"[\w-]+"$/u],
   ];
   test.each(rows)("%s (§6)", async (header, shape) => {
-    for (const url of [query(""), instant("")]) expect((await server.get(url)).headers[header.toLowerCase()]).toMatch(shape);
+    for (const url of [query(""), instant("")])
+      expect((await server.get(url)).headers[header.toLowerCase()]).toMatch(shape);
   });
 
   test("X-Downsample as it was applied (§6), and the wider the window, the coarser (§4.7.5 and §8)", async () => {
@@ -105,7 +141,9 @@ describe("a limit of the seed (§8)", () => {
     const first = bodyOf(await server.get(query("&group_by=service")));
     expect(first.data).toHaveLength(50);
     expect(first.meta).toMatchObject({ limit: 50, has_more: true, total_series: 60 });
-    const second = bodyOf(await server.get(query(`&group_by=service&page=2&snapshot=${String(first.meta["snapshot"])}`)));
+    const second = bodyOf(
+      await server.get(query(`&group_by=service&page=2&snapshot=${String(first.meta["snapshot"])}`)),
+    );
     expect(second.data).toHaveLength(10);
   });
 
@@ -118,16 +156,34 @@ describe("a limit of the seed (§8)", () => {
     [50, 200],
     [51, 400],
   ])("%d queries in one bulk are %d", async (count, status) => {
-    const queries = Array.from({ length: count }, (_, index) => ({ id: `q${index}`, metric: ["lag"], filter: { tenant: "brand-a" }, step: "1m" }));
+    const queries = Array.from({ length: count }, (_, index) => ({
+      id: `q${index}`,
+      metric: ["lag"],
+      filter: { tenant: "brand-a" },
+      step: "1m",
+    }));
     expect((await server.post("/v1/metrics/bulk-query", { queries })).status).toBe(status);
   });
 
-  test.each(["A", "B", "C"] as const)("class %s: 10 requests a second, 50 series, steps of 10 s, 60 s in memory and 5 min over all pods at most", (name) => {
-    const { requestsPerSecond, maxSeries, minStepSeconds, memorySeconds, distributedSeconds = 0 } = classDefaults[name];
-    expect({ requestsPerSecond, maxSeries, minStepSeconds }).toEqual({ requestsPerSecond: 10, maxSeries: 50, minStepSeconds: 10 });
-    expect(memorySeconds).toBeLessThanOrEqual(60);
-    expect(distributedSeconds).toBeLessThanOrEqual(300);
-  });
+  test.each(["A", "B", "C"] as const)(
+    "class %s: 10 requests a second, 50 series, steps of 10 s, 60 s in memory and 5 min over all pods at most",
+    (name) => {
+      const {
+        requestsPerSecond,
+        maxSeries,
+        minStepSeconds,
+        memorySeconds,
+        distributedSeconds = 0,
+      } = classDefaults[name];
+      expect({ requestsPerSecond, maxSeries, minStepSeconds }).toEqual({
+        requestsPerSecond: 10,
+        maxSeries: 50,
+        minStepSeconds: 10,
+      });
+      expect(memorySeconds).toBeLessThanOrEqual(60);
+      expect(distributedSeconds).toBeLessThanOrEqual(300);
+    },
+  );
 
   test("the eleventh request of a second is 429 with what is left and when to come again (§7 and §6)", async () => {
     const own = await startMetricsServer({ eu: simulated(() => ({ services: ["a"] })) });
@@ -136,7 +192,10 @@ describe("a limit of the seed (§8)", () => {
     const answers = [];
     for (let index = 0; index < 11; index += 1) answers.push(await own.get(query("")));
     expect(answers.map(({ status }) => status)).toEqual([...Array.from({ length: 10 }, () => 200), 429]);
-    expect(answers[10]?.headers).toMatchObject({ "x-ratelimit-remaining": "0", "x-query-cost-estimate": expect.stringMatching(/^\d+$/u) });
+    expect(answers[10]?.headers).toMatchObject({
+      "x-ratelimit-remaining": "0",
+      "x-query-cost-estimate": expect.stringMatching(/^\d+$/u),
+    });
     expect(Number(answers[10]?.headers["retry-after"])).toBeGreaterThan(0);
     await own.close();
   });
@@ -149,7 +208,10 @@ describe("stores that fail (§7)", () => {
     const own = metricsServerOver({ eu: "http://127.0.0.1:9" }, { now: () => nowMs });
     const answer = await own.get(both);
     expect(answer.status).toBe(502);
-    expect(answer.headers).toMatchObject({ "x-suggested-step": expect.any(String), "x-suggested-downsample": expect.any(String) });
+    expect(answer.headers).toMatchObject({
+      "x-suggested-step": expect.any(String),
+      "x-suggested-downsample": expect.any(String),
+    });
     await own.close();
   });
 

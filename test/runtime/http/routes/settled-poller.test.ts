@@ -15,7 +15,6 @@ const polled = {
 /** Settled points are served from memory for 30 s, and no client of these tests runs out of requests. */
 const limits = { memorySeconds: 30, hotTailSeconds: 5, requestsPerSecond: 1_000, burst: 1_000 };
 
-
 interface Polling {
   readonly state: { nowMs: number; offset: number };
   /** Asks the pods in turn. */
@@ -43,31 +42,41 @@ async function start(): Promise<Polling> {
   let turns = 0;
   return {
     state,
-    poll: (url, headers = {}) => (servers[turns++ % servers.length] as ScriptedMetricsServer).get(url, { authorization: "Bearer everyone", ...headers }),
-    reads: () => servers.flatMap(({ stores }) => stores.flatMap(({ requests }) => requests)).filter(({ path }) => path.includes("query")).length,
+    poll: (url, headers = {}) =>
+      (servers[turns++ % servers.length] as ScriptedMetricsServer).get(url, {
+        authorization: "Bearer everyone",
+        ...headers,
+      }),
+    reads: () =>
+      servers
+        .flatMap(({ stores }) => stores.flatMap(({ requests }) => requests))
+        .filter(({ path }) => path.includes("query")).length,
   };
 }
 
-describe.each(Object.entries(polled))("a poller of a settled %s (Operational Metrics API §6, If-None-Match)", (_name, url) => {
-  test("gets 304 for an hour from every pod, over recomputations, until the data changes", async () => {
-    const { state, poll, reads } = await start();
-    const first = await poll(url);
-    const etag = String(first.headers["etag"]);
-    expect([first.status, etag]).toEqual([200, expect.stringMatching(/^"[\w-]{22}"$/u)]);
-    const before = reads();
-    const polls = Array.from({ length: hourMs / pollMs }, (_, index) => `poll-${index}`);
-    const answers: HttpAnswer[] = [];
-    for (const id of polls) {
-      state.nowMs += pollMs;
-      answers.push(await poll(url, { "if-none-match": etag, "x-correlation-id": id }));
-    }
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([304]));
-    expect(answers.map(({ headers }) => headers["x-correlation-id"])).toEqual(polls);
-    // The answers were computed again and again meanwhile.
-    expect(reads() - before).toBeGreaterThan(hourMs / 60_000);
-    state.offset = 1;
-    state.nowMs += 60_000;
-    const changed = await poll(url, { "if-none-match": etag });
-    expect([changed.status, changed.headers["etag"] === etag]).toEqual([200, false]);
-  });
-});
+describe.each(Object.entries(polled))(
+  "a poller of a settled %s (Operational Metrics API §6, If-None-Match)",
+  (_name, url) => {
+    test("gets 304 for an hour from every pod, over recomputations, until the data changes", async () => {
+      const { state, poll, reads } = await start();
+      const first = await poll(url);
+      const etag = String(first.headers["etag"]);
+      expect([first.status, etag]).toEqual([200, expect.stringMatching(/^"[\w-]{22}"$/u)]);
+      const before = reads();
+      const polls = Array.from({ length: hourMs / pollMs }, (_, index) => `poll-${index}`);
+      const answers: HttpAnswer[] = [];
+      for (const id of polls) {
+        state.nowMs += pollMs;
+        answers.push(await poll(url, { "if-none-match": etag, "x-correlation-id": id }));
+      }
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([304]));
+      expect(answers.map(({ headers }) => headers["x-correlation-id"])).toEqual(polls);
+      // The answers were computed again and again meanwhile.
+      expect(reads() - before).toBeGreaterThan(hourMs / 60_000);
+      state.offset = 1;
+      state.nowMs += 60_000;
+      const changed = await poll(url, { "if-none-match": etag });
+      expect([changed.status, changed.headers["etag"] === etag]).toEqual([200, false]);
+    });
+  },
+);

@@ -75,8 +75,9 @@ afterAll(async () => {
 });
 
 /**
- * Positive and negative data, in every part of a request. A refusal is any 4xx. An event of a batch that is not valid is
- * refused by itself, so that the batch is answered. A token for every tenant has to name the one of a letter whose event is gone.
+ * Positive and negative data, in every part of a request. A refusal is any 4xx. An event of a batch that is not valid
+ * is refused by itself, so that the batch is answered. A token for every tenant has to name the one of a letter whose
+ * event is gone.
  */
 const configWith = (replayId: string): string => `
 hooks = "${hooks}"
@@ -106,22 +107,54 @@ include-path = "/webhooks/ack"
 headers = { Authorization = "${tokens[1]}" }
 `;
 
-test(`requests made of the OpenAPI document find no 5xx and nothing that it does not say (${examples} to an operation)`, { timeout: installMsMax + runMsMax }, async ({ skip }) => {
-  const found = await findSchemathesis();
-  if ("missing" in found) {
-    process.stderr.write(`heliograph tests: not run: ${found.missing}\n`);
-    skip(found.missing);
-    return;
-  }
-  const started = await engine.engine.replays.replay(Buffer.from(JSON.stringify({ event_ids: ["none"] })), { client: "fuzz", tenants: ["*"] });
-  const configFile = join(folder.path, "schemathesis.toml");
-  await writeFile(configFile, configWith("replay_id" in started ? started.replay_id : ""));
-  const args = ["--config-file", configFile, "run", `${url}/v1/openapi.json`];
-  const bounds = ["--max-examples", String(examples), "--seed", seed, "--phases", "examples,coverage,fuzzing", "--generation-database", "none", "--no-color", "--continue-on-failure"];
-  const { code, stdout, stderr } = await run(found.command, [...args, ...bounds], { timeoutMs: runMsMax, cwd: folder.path });
-  expect({ code, report: code === 0 ? "" : `${stdout}\n${stderr}` }).toEqual({ code: 0, report: "" });
-  // Else everything was refused for one and the same reason.
-  const each = ["POST /events 202", "GET /webhooks/events/:id 200", "GET /webhooks/events 200", "GET /webhooks/replay/:id 200", "DELETE /webhooks/replay/:id 200"];
-  const more = ["POST /webhooks/replay 202", "POST /webhooks/dead-letters/redrive 202", "GET /webhooks/dead-letters 200", "POST /webhooks/ack 200"];
-  expect([...answered]).toEqual(expect.arrayContaining([...each, ...more]));
-});
+test(
+  `requests made of the OpenAPI document find no 5xx and nothing that it does not say (${examples} to an operation)`,
+  { timeout: installMsMax + runMsMax },
+  async ({ skip }) => {
+    const found = await findSchemathesis();
+    if ("missing" in found) {
+      process.stderr.write(`heliograph tests: not run: ${found.missing}\n`);
+      skip(found.missing);
+      return;
+    }
+    const started = await engine.engine.replays.replay(Buffer.from(JSON.stringify({ event_ids: ["none"] })), {
+      client: "fuzz",
+      tenants: ["*"],
+    });
+    const configFile = join(folder.path, "schemathesis.toml");
+    await writeFile(configFile, configWith("replay_id" in started ? started.replay_id : ""));
+    const args = ["--config-file", configFile, "run", `${url}/v1/openapi.json`];
+    const bounds = [
+      "--max-examples",
+      String(examples),
+      "--seed",
+      seed,
+      "--phases",
+      "examples,coverage,fuzzing",
+      "--generation-database",
+      "none",
+      "--no-color",
+      "--continue-on-failure",
+    ];
+    const { code, stdout, stderr } = await run(found.command, [...args, ...bounds], {
+      timeoutMs: runMsMax,
+      cwd: folder.path,
+    });
+    expect({ code, report: code === 0 ? "" : `${stdout}\n${stderr}` }).toEqual({ code: 0, report: "" });
+    // Else everything was refused for one and the same reason.
+    const each = [
+      "POST /events 202",
+      "GET /webhooks/events/:id 200",
+      "GET /webhooks/events 200",
+      "GET /webhooks/replay/:id 200",
+      "DELETE /webhooks/replay/:id 200",
+    ];
+    const more = [
+      "POST /webhooks/replay 202",
+      "POST /webhooks/dead-letters/redrive 202",
+      "GET /webhooks/dead-letters 200",
+      "POST /webhooks/ack 200",
+    ];
+    expect([...answered]).toEqual(expect.arrayContaining([...each, ...more]));
+  },
+);

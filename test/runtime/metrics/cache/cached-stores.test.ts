@@ -1,20 +1,38 @@
 import { array, assert, asyncProperty, constantFrom, integer, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { align, bytesMax, lifetimes, read, startOfDayMs, stepMs, storesOf, truth, worldAt, wrongPlaces } from "./live-store.ts";
+import {
+  align,
+  bytesMax,
+  lifetimes,
+  read,
+  startOfDayMs,
+  stepMs,
+  storesOf,
+  truth,
+  worldAt,
+  wrongPlaces,
+} from "./live-store.ts";
 
 /** Every point that the cache gives was the store's of late. */
 
 describe("a point from the cache", () => {
   test("equals the store's at some instant within its lifetime, over windows that slide, jump and overlap", async () => {
-    const step = record({ waitMs: integer({ min: 0, max: 45_000 }), count: integer({ min: 1, max: 60 }), backSteps: constantFrom(0, 0, 0, 1, 5, 40) });
+    const step = record({
+      waitMs: integer({ min: 0, max: 45_000 }),
+      count: integer({ min: 1, max: 60 }),
+      backSteps: constantFrom(0, 0, 0, 1, 5, 40),
+    });
     await assert(
       asyncProperty(array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
         const world = worldAt(startOfDayMs + 3_600_000);
         const [stores, cache] = [storesOf(world), createReadCache(bytesMax)];
         for (const { waitMs, count, backSteps } of steps) {
           world.nowMs += waitMs;
-          const { series, startMs } = await read(world, stores, cache, { endMs: align(world.nowMs) - backSteps * stepMs, count });
+          const { series, startMs } = await read(world, stores, cache, {
+            endMs: align(world.nowMs) - backSteps * stepMs,
+            count,
+          });
           for (const name of ["whole", "gappy"]) {
             const own = series.find(({ labels }) => labels["name"] === name);
             const wrong = wrongPlaces(own, name, { startMs, count, nowMs: world.nowMs });

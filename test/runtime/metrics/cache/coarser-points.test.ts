@@ -26,12 +26,19 @@ interface Shop {
 }
 
 /** What the store says of one point of a width. */
-function pointOf(name: string, merge: Merge, { timeMs, widthMs, askedMs }: { timeMs: number; widthMs: number; askedMs: number }): number | undefined {
+function pointOf(
+  name: string,
+  merge: Merge,
+  { timeMs, widthMs, askedMs }: { timeMs: number; widthMs: number; askedMs: number },
+): number | undefined {
   const samples: number[] = [];
   for (let at = timeMs - widthMs + sampleMs; at <= timeMs; at += sampleMs) {
     const value = truth(name, at, askedMs);
     // Not all of a sign or in order, and some of them no numbers.
-    if (value !== undefined) samples.push(name === "whole" ? ((at / sampleMs) % 7) - 3 + value / 1e9 : (at / sampleMs) % 11 === 0 ? Number.NaN : value);
+    if (value !== undefined)
+      samples.push(
+        name === "whole" ? ((at / sampleMs) % 7) - 3 + value / 1e9 : (at / sampleMs) % 11 === 0 ? Number.NaN : value,
+      );
   }
   if (samples.length === 0) return undefined;
   const numbers = samples.filter((value) => !Number.isNaN(value));
@@ -52,7 +59,11 @@ function shopAt(nowMs: number): Shop {
         const values = new Float64Array(count);
         const present = new Uint8Array(count);
         for (let index = 0; index < count; index += 1) {
-          const value = pointOf(name, merge, { timeMs: startMs + index * stepMs, widthMs: Number(width), askedMs: shop.nowMs });
+          const value = pointOf(name, merge, {
+            timeMs: startMs + index * stepMs,
+            widthMs: Number(width),
+            askedMs: shop.nowMs,
+          });
           if (value === undefined) continue;
           values[index] = value;
           present[index] = 1;
@@ -63,7 +74,10 @@ function shopAt(nowMs: number): Shop {
     },
   };
   const store = { config, client, identity: "store", run: <Value>(work: () => Promise<Value>) => work() } as Store;
-  return Object.assign(shop, { stores: { get: () => store, list: () => [], apply: () => undefined, stop: async () => undefined }, cache: createReadCache(bytesMax) });
+  return Object.assign(shop, {
+    stores: { get: () => store, list: () => [], apply: () => undefined, stop: async () => undefined },
+    cache: createReadCache(bytesMax),
+  });
 }
 
 interface Wide {
@@ -93,8 +107,16 @@ function isExplained(shop: Shop, series: readonly StoreSeries[], wide: Wide): re
     return Array.from({ length: wide.count }, (_, index) => index).flatMap((index) => {
       const timeMs = wide.endMs - (wide.count - 1 - index) * wide.widthMs;
       const found = own?.present[index] === 1 ? own.values[index] : undefined;
-      const ages = [...Array.from({ length: 60 }, (_none, seconds) => seconds * 1_000), lifetimes.tailMs - 1].filter((ageMs) => ageMs < lifetimes.tailMs || shop.nowMs - ageMs - timeMs >= settleSeconds * 1_000);
-      const fits = ages.some((ageMs) => isEqual(found, pointOf(name, wide.merge, { timeMs, widthMs: wide.widthMs, askedMs: shop.nowMs - ageMs }), wide.merge));
+      const ages = [...Array.from({ length: 60 }, (_none, seconds) => seconds * 1_000), lifetimes.tailMs - 1].filter(
+        (ageMs) => ageMs < lifetimes.tailMs || shop.nowMs - ageMs - timeMs >= settleSeconds * 1_000,
+      );
+      const fits = ages.some((ageMs) =>
+        isEqual(
+          found,
+          pointOf(name, wide.merge, { timeMs, widthMs: wide.widthMs, askedMs: shop.nowMs - ageMs }),
+          wide.merge,
+        ),
+      );
       return fits ? [] : [`${name} ${wide.merge} ${new Date(timeMs).toISOString()}: ${found}`];
     });
   });
@@ -117,7 +139,9 @@ describe("a wide point of which the narrower ones are known", () => {
     expect(shop.asked).toBe(1);
     expect(isExplained(shop, made.series, wide)).toEqual([]);
     const direct = await ask(shopAt(shop.nowMs), wide);
-    expect(made.series.map(({ labels, present }) => [labels, present])).toEqual(direct.series.map(({ labels, present }) => [labels, present]));
+    expect(made.series.map(({ labels, present }) => [labels, present])).toEqual(
+      direct.series.map(({ labels, present }) => [labels, present]),
+    );
   });
 
   test.each([
@@ -129,7 +153,13 @@ describe("a wide point of which the narrower ones are known", () => {
     const shop = shopAt(startOfDayMs + 3_600_000);
     const endMs = align(shop.nowMs, 300_000);
     await ask(shop, { endMs, count: 60, widthMs: 60_000, merge: "sum" });
-    const { finer, miss } = await ask(shop, { endMs: align(endMs, 90_000), count: 12, widthMs: 300_000, merge: "sum", ...change });
+    const { finer, miss } = await ask(shop, {
+      endMs: align(endMs, 90_000),
+      count: 12,
+      widthMs: 300_000,
+      merge: "sum",
+      ...change,
+    });
     expect([finer, miss, shop.asked]).toEqual([0, "count" in change ? change.count : 12, 2]);
   });
 
@@ -146,14 +176,25 @@ describe("a wide point of which the narrower ones are known", () => {
 
   test("is the store's at one instant within its lifetime, over widths and windows that change while data moves", async () => {
     let [finers, misses] = [0, 0];
-    const step = record({ waitMs: integer({ min: 0, max: 25_000 }), count: integer({ min: 1, max: 12 }), back: integer({ min: 0, max: 2 }), widthMs: constantFrom(15_000, 30_000, 60_000, 60_000, 120_000, 300_000), merge: constantFrom(...merges) });
+    const step = record({
+      waitMs: integer({ min: 0, max: 25_000 }),
+      count: integer({ min: 1, max: 12 }),
+      back: integer({ min: 0, max: 2 }),
+      widthMs: constantFrom(15_000, 30_000, 60_000, 60_000, 120_000, 300_000),
+      merge: constantFrom(...merges),
+    });
     await assert(
       asyncProperty(array(step, { minLength: 2, maxLength: 25 }), async (steps) => {
         const shop = shopAt(startOfDayMs + 3_600_000);
         for (const { waitMs, count, back, widthMs, merge } of steps) {
           shop.nowMs += waitMs;
           const points = count * (300_000 / widthMs);
-          const wide = { endMs: align(shop.nowMs, widthMs) - back * widthMs, count: widthMs >= 120_000 ? count : points, widthMs, merge };
+          const wide = {
+            endMs: align(shop.nowMs, widthMs) - back * widthMs,
+            count: widthMs >= 120_000 ? count : points,
+            widthMs,
+            merge,
+          };
           const { series, finer, miss } = await ask(shop, wide);
           finers += finer;
           misses += miss;

@@ -25,7 +25,9 @@ export interface World {
   failure: Error | undefined;
 }
 
-/** What the store says of a point when it is asked at a time: undefined for a gap, and otherwise until it has settled. */
+/**
+ * What the store says of a point when it is asked at a time: undefined for a gap, and otherwise until it has settled.
+ */
 export function truth(series: string, timeMs: number, askedMs: number): number | undefined {
   if (timeMs > askedMs || (series === "gappy" && (timeMs / stepMs) % 7 < 3)) return undefined;
   const late = askedMs - timeMs < settleSeconds * 1_000 ? Math.floor(askedMs / 5_000) : 0;
@@ -50,7 +52,10 @@ function answer(grid: RangeGrid, world: World): RangeAnswer<StoreSeries> {
 let named = 0;
 
 /** The store as the only one of a set; a new one each time. */
-export function storesOf(world: World, config = storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" }, { settleSeconds })): StoreSet {
+export function storesOf(
+  world: World,
+  config = storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" }, { settleSeconds }),
+): StoreSet {
   const client: Partial<PrometheusClient> = {
     range: async (_query, grid) => {
       world.asked.push(grid);
@@ -59,7 +64,12 @@ export function storesOf(world: World, config = storeConfig({ name: "eu", region
     },
   };
   named += 1;
-  const store = { config, client, identity: `store-${named}`, run: <Value>(work: () => Promise<Value>) => work() } as Store;
+  const store = {
+    config,
+    client,
+    identity: `store-${named}`,
+    run: <Value>(work: () => Promise<Value>) => work(),
+  } as Store;
   return { get: () => store, list: () => [], apply: () => undefined, stop: async () => undefined };
 }
 
@@ -77,20 +87,35 @@ export function worldAt(nowMs: number): World {
 }
 
 /** Points up to a time through a cache. */
-export async function read(world: World, stores: StoreSet, cache: ReadCache, grid: { endMs: number; count: number }, { query = "q", tenant, signal = new AbortController().signal, lifetimes: own = lifetimes }: Asked = {}) {
+export async function read(
+  world: World,
+  stores: StoreSet,
+  cache: ReadCache,
+  grid: { endMs: number; count: number },
+  { query = "q", tenant, signal = new AbortController().signal, lifetimes: own = lifetimes }: Asked = {},
+) {
   const startMs = grid.endMs - (grid.count - 1) * stepMs;
   const cached = cachedStores(stores, cache, { lifetimes: own, nowMs: world.nowMs });
   const call = { signal, tenant, bytes: createByteBudget() };
-  const { series } = await cached.stores.get("eu").client.range(query, { startMs, stepMs, count: grid.count, rangeMs: stepMs }, call);
+  const { series } = await cached.stores
+    .get("eu")
+    .client.range(query, { startMs, stepMs, count: grid.count, rangeMs: stepMs }, call);
   return { series, startMs, ...cached.counts() };
 }
 
 export const startOfDayMs = Date.parse("2026-01-01T00:00:00Z");
 export const align = (timeMs: number): number => Math.floor(timeMs / stepMs) * stepMs;
 
-
-/** Places of a window at which a series has something else than its store had at any instant within its lifetime; see {@link truth}. */
-export function wrongPlaces(own: StoreSeries | undefined, name: string, { startMs, count, nowMs }: { startMs: number; count: number; nowMs: number }, lives: Lifetimes = lifetimes): readonly number[] {
+/**
+ * Places of a window at which a series has something else than its store had at any instant within its lifetime; see
+ * {@link truth}.
+ */
+export function wrongPlaces(
+  own: StoreSeries | undefined,
+  name: string,
+  { startMs, count, nowMs }: { startMs: number; count: number; nowMs: number },
+  lives: Lifetimes = lifetimes,
+): readonly number[] {
   return Array.from({ length: count }, (_, index) => index).filter((index) => {
     const timeMs = startMs + index * stepMs;
     const value = own?.present[index] === 1 ? own.values[index] : undefined;
@@ -102,5 +127,7 @@ export function wrongPlaces(own: StoreSeries | undefined, name: string, { startM
 function instantsOf(nowMs: number, timeMs: number, { settledMs, sharedMs = 0, tailMs }: Lifetimes): readonly number[] {
   const longestMs = Math.max(settledMs, sharedMs);
   const ages = [...Array.from({ length: longestMs / 1_000 }, (_, seconds) => seconds * 1_000), tailMs - 1];
-  return ages.map((ageMs) => nowMs - ageMs).filter((askedMs) => nowMs - askedMs < tailMs || askedMs - timeMs >= settleSeconds * 1_000);
+  return ages
+    .map((ageMs) => nowMs - ageMs)
+    .filter((askedMs) => nowMs - askedMs < tailMs || askedMs - timeMs >= settleSeconds * 1_000);
 }

@@ -67,13 +67,26 @@ async function startPods(store: ScriptedStore): Promise<readonly MetricsServer[]
     const handle = await connect(nats);
     const messages = createPodMessages(handle, layout, name);
     const peers: Peers = { ...messages, own: name, live: () => names };
-    const server = metricsServerOver({ eu: store.url }, { now: () => nowMs, peers, sharedBytes: createCacheStream(handle, layout) });
+    const server = metricsServerOver(
+      { eu: store.url },
+      { now: () => nowMs, peers, sharedBytes: createCacheStream(handle, layout) },
+    );
     closing.push(() => server.close());
     const { classDefaults } = server.config;
-    const limits: Partial<ClassLimits> = { memorySeconds: 10, distributedSeconds: 30, hotTailSeconds: 5, requestsPerSecond: 1_000, burst: 1_000, maxConcurrent: 1_000 };
+    const limits: Partial<ClassLimits> = {
+      memorySeconds: 10,
+      distributedSeconds: 30,
+      hotTailSeconds: 5,
+      requestsPerSecond: 1_000,
+      burst: 1_000,
+      maxConcurrent: 1_000,
+    };
     server.apply({ ...server.config, classDefaults: { ...classDefaults, A: { ...classDefaults.A, ...limits } } });
     // The probe of the store is no query.
-    await waitFor(async () => (await healthOf(server)).stores.every(({ state }) => state === "ok"), { timeoutMs: 10_000, what: "a probed store" });
+    await waitFor(async () => (await healthOf(server)).stores.every(({ state }) => state === "ok"), {
+      timeoutMs: 10_000,
+      what: "a probed store",
+    });
     pods.push(server);
   }
   return pods;
@@ -81,22 +94,32 @@ async function startPods(store: ScriptedStore): Promise<readonly MetricsServer[]
 
 interface Health {
   readonly status: string;
-  readonly caches: readonly { readonly name: string; readonly state: string; readonly hit_ratio: number; readonly fallback: string }[];
+  readonly caches: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly hit_ratio: number;
+    readonly fallback: string;
+  }[];
   readonly stores: readonly { readonly state: string }[];
 }
 
-const healthOf = async (server: MetricsServer): Promise<Health> => (await server.get("/v1/metrics/health")).json() as Health;
+const healthOf = async (server: MetricsServer): Promise<Health> =>
+  (await server.get("/v1/metrics/health")).json() as Health;
 
 test("50 identical queries over two pods at once are one request to the store (Operational Metrics API §8)", async () => {
   const store = await startScriptedStore(healthyProbe(simulated(() => ({ services: ["a", "b"] }))));
   closing.push(() => store.close());
   const pods = await startPods(store);
-  const url = "/v1/metrics/query?metric=lag&agg=max&filter[tenant]=brand-a&group_by=service&step=1m&from=2026-01-01T06:00:00Z&to=2026-01-01T09:00:00Z";
+  const url =
+    "/v1/metrics/query?metric=lag&agg=max&filter[tenant]=brand-a&group_by=service&step=1m&" +
+    "from=2026-01-01T06:00:00Z&to=2026-01-01T09:00:00Z";
   const answers = await Promise.all(Array.from({ length: 25 }, () => pods.map((pod) => pod.get(url))).flat());
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
   const data = answers.map(({ json }) => (json() as { readonly data: unknown }).data);
   expect(data.every((one) => JSON.stringify(one) === JSON.stringify(data[0]))).toBe(true);
-  const ranges = store.requests.filter(({ path, form }) => path.endsWith("query_range") && form.get("query")?.includes("lag") === true);
+  const ranges = store.requests.filter(
+    ({ path, form }) => path.endsWith("query_range") && form.get("query")?.includes("lag") === true,
+  );
   expect(ranges).toHaveLength(1);
   // One pod read all of it, the other had all of it from that one.
   const health = await Promise.all(pods.map(healthOf));

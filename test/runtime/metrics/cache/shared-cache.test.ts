@@ -15,7 +15,18 @@ import { settle } from "../../../support/manual-clock.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { podsOfATest, type PodsOfATest } from "../quota/pods-of-a-test.ts";
-import { align, bytesMax, read, startOfDayMs, stepMs, storesOf, truth, worldAt, wrongPlaces, type World } from "./live-store.ts";
+import {
+  align,
+  bytesMax,
+  read,
+  startOfDayMs,
+  stepMs,
+  storesOf,
+  truth,
+  worldAt,
+  wrongPlaces,
+  type World,
+} from "./live-store.ts";
 
 const sharing: Lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_000 };
 
@@ -32,10 +43,16 @@ interface Shared {
 function startShared(count = 2, residency?: string): Shared {
   const pods = podsOfATest();
   const kept = new Map<string, Uint8Array>();
-  const bytes: SharedBytes = { get: async (name) => kept.get(name), put: async (name, value) => void kept.set(name, value), state: () => "ok" };
+  const bytes: SharedBytes = {
+    get: async (name) => kept.get(name),
+    put: async (name, value) => void kept.set(name, value),
+    state: () => "ok",
+  };
   const world = worldAt(startOfDayMs + 3_600_000);
   const peers = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
-  const caches = peers.map((own) => createReadCache(bytesMax, { shared: createSharedPieces(bytes, own, { residency }) }));
+  const caches = peers.map((own) =>
+    createReadCache(bytesMax, { shared: createSharedPieces(bytes, own, { residency }) }),
+  );
   return { world, stores: storesOf(world), caches, pods, kept };
 }
 
@@ -48,7 +65,8 @@ async function ask({ world, stores, caches }: Shared, pod: number, grid = window
 }
 
 /** Once what a pod read can be seen by the others. */
-const shared = ({ kept }: Shared, count = 1): Promise<boolean> => waitFor(() => kept.size >= count, { timeoutMs: 5_000, pollMs: 1, what: "something that is shared" });
+const shared = ({ kept }: Shared, count = 1): Promise<boolean> =>
+  waitFor(() => kept.size >= count, { timeoutMs: 5_000, pollMs: 1, what: "something that is shared" });
 
 describe("what one pod read", () => {
   test("is not asked of the store by another, and counted as such", async () => {
@@ -133,14 +151,24 @@ describe("what one pod read", () => {
 });
 
 describe("callers with other lifetimes", () => {
-  const lifetimesOf = ({ memorySeconds, distributedSeconds = 0, hotTailSeconds, staleWhileRevalidateSeconds = 0 }: ClassLimits): Lifetimes => ({
+  const lifetimesOf = ({
+    memorySeconds,
+    distributedSeconds = 0,
+    hotTailSeconds,
+    staleWhileRevalidateSeconds = 0,
+  }: ClassLimits): Lifetimes => ({
     settledMs: memorySeconds * 1_000,
     tailMs: hotTailSeconds * 1_000,
     sharedMs: distributedSeconds * 1_000,
     staleMs: staleWhileRevalidateSeconds * 1_000,
   });
-  const [quick, renewing, slow] = [lifetimesOf(classDefaults.A), lifetimesOf(classDefaults.B), lifetimesOf(classDefaults.C)];
-  const readAs = ({ world, stores, caches: [cache] }: Shared, lifetimes: Lifetimes) => read(world, stores, cache as ReadCache, window, { lifetimes });
+  const [quick, renewing, slow] = [
+    lifetimesOf(classDefaults.A),
+    lifetimesOf(classDefaults.B),
+    lifetimesOf(classDefaults.C),
+  ];
+  const readAs = ({ world, stores, caches: [cache] }: Shared, lifetimes: Lifetimes) =>
+    read(world, stores, cache as ReadCache, window, { lifetimes });
 
   test("join a read only if they accept the age of what it finds", async () => {
     const all = startShared();
@@ -162,19 +190,30 @@ describe("callers with other lifetimes", () => {
   test.each([
     ["one pod", 1],
     ["two pods", 2],
-  ])("get fresher settled points after each renewal, with the default lifetimes of a class and %s", async (_name, pods) => {
-    const all = startShared(pods);
-    await readAs(all, renewing);
-    for (const asked of [2, 3, 4]) {
-      await shared(all);
-      await settle();
-      all.world.nowMs += renewing.settledMs;
-      expect(await readAs(all, renewing)).toMatchObject({ stale: 40, miss: 0 });
-      await waitFor(() => all.world.asked.length >= asked, { timeoutMs: 5_000, pollMs: 1, what: "a renewal that asks the store" });
-      await settle();
-      expect(await readAs(all, renewing)).toMatchObject({ stale: 0, miss: 0, oldest: { settledMs: all.world.nowMs } });
-    }
-  });
+  ])(
+    "get fresher settled points after each renewal, with the default lifetimes of a class and %s",
+    async (_name, pods) => {
+      const all = startShared(pods);
+      await readAs(all, renewing);
+      for (const asked of [2, 3, 4]) {
+        await shared(all);
+        await settle();
+        all.world.nowMs += renewing.settledMs;
+        expect(await readAs(all, renewing)).toMatchObject({ stale: 40, miss: 0 });
+        await waitFor(() => all.world.asked.length >= asked, {
+          timeoutMs: 5_000,
+          pollMs: 1,
+          what: "a renewal that asks the store",
+        });
+        await settle();
+        expect(await readAs(all, renewing)).toMatchObject({
+          stale: 0,
+          miss: 0,
+          oldest: { settledMs: all.world.nowMs },
+        });
+      }
+    },
+  );
 
   test("get what another pod read meanwhile as their renewal", async () => {
     const all = startShared();
@@ -182,19 +221,34 @@ describe("callers with other lifetimes", () => {
     await shared(all);
     all.world.nowMs += renewing.settledMs;
     const bytes = [...all.kept.values()][0];
-    const other = read(all.world, all.stores, all.caches[1] as ReadCache, window, { lifetimes: { ...quick, sharedMs: 1 } });
+    const other = read(all.world, all.stores, all.caches[1] as ReadCache, window, {
+      lifetimes: { ...quick, sharedMs: 1 },
+    });
     expect((await other).miss).toBe(40);
-    await waitFor(() => [...all.kept.values()][0] !== bytes, { timeoutMs: 5_000, pollMs: 1, what: "what the other pod read" });
+    await waitFor(() => [...all.kept.values()][0] !== bytes, {
+      timeoutMs: 5_000,
+      pollMs: 1,
+      what: "what the other pod read",
+    });
     expect(await readAs(all, renewing)).toMatchObject({ stale: 40 });
     await settle();
-    await waitFor(async () => (await readAs(all, renewing)).stale === 0, { timeoutMs: 5_000, pollMs: 1, what: "fresh points" });
+    await waitFor(async () => (await readAs(all, renewing)).stale === 0, {
+      timeoutMs: 5_000,
+      pollMs: 1,
+      what: "fresh points",
+    });
     expect(all.world.asked).toHaveLength(2);
   });
 });
 
 describe("2,000 queries that slide, jump and overlap over three pods, while samples come late", () => {
   test("have at each point what the store had at some instant within its lifetime", async () => {
-    const step = fc.record({ waitMs: fc.integer({ min: 0, max: 45_000 }), count: fc.integer({ min: 1, max: 60 }), back: fc.constantFrom(0, 0, 0, 1, 5, 40), pod: fc.nat({ max: 2 }) });
+    const step = fc.record({
+      waitMs: fc.integer({ min: 0, max: 45_000 }),
+      count: fc.integer({ min: 1, max: 60 }),
+      back: fc.constantFrom(0, 0, 0, 1, 5, 40),
+      pod: fc.nat({ max: 2 }),
+    });
     let queries = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 25 }), async (steps) => {
@@ -220,12 +274,25 @@ const series = fc.record({
   values: fc.array(fc.oneof(fc.double(), fc.constant(undefined)), { minLength: 5, maxLength: 5 }),
 });
 
-function storeSeries({ labels, values }: { labels: Record<string, string>; values: readonly (number | undefined)[] }): StoreSeries {
+function storeSeries({
+  labels,
+  values,
+}: {
+  labels: Record<string, string>;
+  values: readonly (number | undefined)[];
+}): StoreSeries {
   const present = Uint8Array.from(values, (value) => (value === undefined ? 0 : 1));
   return { labels, values: Float64Array.from(values, (value) => value ?? 0), present };
 }
 
-const pieceOf = <Series>(all: readonly Series[]): Piece<Series> => ({ startMs: 0, stepMs: 15_000, count: 5, readAtMs: 7, settledUntilMs: 30_000, series: all });
+const pieceOf = <Series>(all: readonly Series[]): Piece<Series> => ({
+  startMs: 0,
+  stepMs: 15_000,
+  count: 5,
+  readAtMs: 7,
+  settledUntilMs: 30_000,
+  series: all,
+});
 
 describe("the bytes of pieces", () => {
   test("are the pieces again, whatever labels and numbers they have", async () => {
@@ -240,12 +307,19 @@ describe("the bytes of pieces", () => {
 
   test("hold native histograms too", async () => {
     const histogram = { count: 3, sum: Number.NaN, buckets: [{ lower: -Infinity, upper: 0.1, count: 3 }] };
-    const own: HistogramSeries = { labels: { a: "b" }, histograms: [undefined, histogram, undefined, histogram, undefined] };
-    expect(await unpackPieces(nativeHistograms, "key", await packPieces(nativeHistograms, "key", [pieceOf([own])]))).toEqual([pieceOf([own])]);
+    const own: HistogramSeries = {
+      labels: { a: "b" },
+      histograms: [undefined, histogram, undefined, histogram, undefined],
+    };
+    expect(
+      await unpackPieces(nativeHistograms, "key", await packPieces(nativeHistograms, "key", [pieceOf([own])])),
+    ).toEqual([pieceOf([own])]);
   });
 
   test("are nothing when they are cut or changed anywhere, foreign, or of another query", async () => {
-    const bytes = await packPieces(numbers, "key", [pieceOf([storeSeries({ labels: { a: "b" }, values: [1, 2, 3, 4, 5] })])]);
+    const bytes = await packPieces(numbers, "key", [
+      pieceOf([storeSeries({ labels: { a: "b" }, values: [1, 2, 3, 4, 5] })]),
+    ]);
     for (let place = 0; place < bytes.length; place += 1) {
       const changed = Uint8Array.from(bytes);
       changed[place] = (bytes[place] ?? 0) ^ 0x40;

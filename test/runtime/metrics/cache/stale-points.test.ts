@@ -4,7 +4,19 @@ import type { Lifetimes } from "../../../../runtime/metrics/cache/pieces.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { createRenewals, renewalsMax } from "../../../../runtime/metrics/cache/renewals.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { align, type Asked, bytesMax, read, startOfDayMs, stepMs, storesOf, truth, worldAt, wrongPlaces, type World } from "./live-store.ts";
+import {
+  align,
+  type Asked,
+  bytesMax,
+  read,
+  startOfDayMs,
+  stepMs,
+  storesOf,
+  truth,
+  worldAt,
+  wrongPlaces,
+  type World,
+} from "./live-store.ts";
 
 /** Points whose lifetime is just over are served once more while they are read again. */
 
@@ -27,9 +39,13 @@ function start(): Renewing {
   return { world, stores: storesOf(world), cache: createReadCache(bytesMax, { renewals }), ended };
 }
 
-const ask = ({ world, stores, cache }: Renewing, grid: { endMs: number; count: number }, asked: Omit<Asked, "lifetimes"> = {}) =>
-  read(world, stores, cache, grid, { lifetimes: renewing, ...asked });
-const renewed = ({ ended }: Renewing, count = 1): Promise<boolean> => waitFor(() => ended.length >= count, { timeoutMs: 5_000, pollMs: 1, what: "a renewal" });
+const ask = (
+  { world, stores, cache }: Renewing,
+  grid: { endMs: number; count: number },
+  asked: Omit<Asked, "lifetimes"> = {},
+) => read(world, stores, cache, grid, { lifetimes: renewing, ...asked });
+const renewed = ({ ended }: Renewing, count = 1): Promise<boolean> =>
+  waitFor(() => ended.length >= count, { timeoutMs: 5_000, pollMs: 1, what: "a renewal" });
 
 describe("a point whose lifetime is just over", () => {
   test("is served at once, and read again for the next caller", async () => {
@@ -108,7 +124,13 @@ describe("a point whose lifetime is just over", () => {
 
   test("equals the store's at some instant within its lifetime and what that is stretched by, while data moves", async () => {
     let stales = 0;
-    const step = record({ waitMs: integer({ min: 0, max: 30_000 }), count: integer({ min: 1, max: 40 }), backSteps: constantFrom(0, 0, 1, 5), stays: constantFrom(true, true, false), waits: constantFrom(true, false) });
+    const step = record({
+      waitMs: integer({ min: 0, max: 30_000 }),
+      count: integer({ min: 1, max: 40 }),
+      backSteps: constantFrom(0, 0, 1, 5),
+      stays: constantFrom(true, true, false),
+      waits: constantFrom(true, false),
+    });
     await assert(
       asyncProperty(array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
         const all = start();
@@ -134,12 +156,19 @@ describe("a point whose lifetime is just over", () => {
 });
 
 describe("renewals", () => {
-  const never = (signal: AbortSignal): Promise<never> => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+  const never = (signal: AbortSignal): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
   test("are bounded, and one of each name", () => {
     const renewals = createRenewals();
-    const begun = Array.from({ length: renewalsMax + 5 }, (_, index) => [renewals.begin(`read ${index}`, never), renewals.begin(`read ${index}`, never)]);
-    expect(begun).toEqual([...Array.from({ length: renewalsMax }, () => [true, false]), ...Array.from({ length: 5 }, () => [false, false])]);
+    const begun = Array.from({ length: renewalsMax + 5 }, (_, index) => [
+      renewals.begin(`read ${index}`, never),
+      renewals.begin(`read ${index}`, never),
+    ]);
+    expect(begun).toEqual([
+      ...Array.from({ length: renewalsMax }, () => [true, false]),
+      ...Array.from({ length: 5 }, () => [false, false]),
+    ]);
     renewals.stop();
   });
 

@@ -36,10 +36,14 @@ function queries(made: Recipe): readonly string[] {
 
 describe("a store is asked for (design §5 rules 3 to 9)", () => {
   const rows: readonly (readonly [keyof typeof sources, Aggregation, readonly string[]])[] = [
-    ["gauge", "avg", [
-      'sum by(service)(sum_over_time({__name__="lag"}[60000ms]))',
-      'sum by(service)(count_over_time({__name__="lag"}[60000ms]))',
-    ]],
+    [
+      "gauge",
+      "avg",
+      [
+        'sum by(service)(sum_over_time({__name__="lag"}[60000ms]))',
+        'sum by(service)(count_over_time({__name__="lag"}[60000ms]))',
+      ],
+    ],
     ["gauge", "sum", ['sum by(service)(avg_over_time({__name__="lag"}[60000ms]))']],
     ["gauge", "min", ['min by(service)(min_over_time({__name__="lag"}[60000ms]))']],
     ["gauge", "max", ['max by(service)(max_over_time({__name__="lag"}[60000ms]))']],
@@ -49,10 +53,14 @@ describe("a store is asked for (design §5 rules 3 to 9)", () => {
     ["counter", "max", ['max by(service)(increase({__name__="paid_total"}[60000ms]))']],
     ["anchored", "sum", ['sum by(service)(increase({__name__="paid_total"}[60000ms] anchored))']],
     ["histogram", "p95", ['sum by(service,le)(increase({__name__="ms_bucket"}[60000ms]))']],
-    ["histogram", "avg", [
-      'sum by(service)(increase({__name__="ms_sum"}[60000ms]))',
-      'sum by(service)(increase({__name__="ms_count"}[60000ms]))',
-    ]],
+    [
+      "histogram",
+      "avg",
+      [
+        'sum by(service)(increase({__name__="ms_sum"}[60000ms]))',
+        'sum by(service)(increase({__name__="ms_count"}[60000ms]))',
+      ],
+    ],
     ["histogram", "sum", ['sum by(service)(increase({__name__="ms_sum"}[60000ms]))']],
   ];
   test.each(rows)("a %s's %s", (source, aggregation, expected) => {

@@ -39,7 +39,9 @@ export async function ask({ api }: Pick<RunningLayout, "api">, query: RandomQuer
     return {
       key: keyOf(query.groupBy, (label) => labels[label]),
       points: new Map(points.map(([, value], index) => [times[index] ?? Number.NaN, value])),
-      bounds: new Map(bounds.map(([low, high], index) => [times[index] ?? Number.NaN, [low ?? -Infinity, high ?? Infinity] as const])),
+      bounds: new Map(
+        bounds.map(([low, high], index) => [times[index] ?? Number.NaN, [low ?? -Infinity, high ?? Infinity] as const]),
+      ),
     };
   });
   return {
@@ -75,7 +77,9 @@ export function unbounded({ points, bounds }: Answered): readonly string[] {
     [...own].flatMap(([ms, value]) => {
       const [low, high] = bounds.get(key)?.get(ms) ?? [Number.NaN, Number.NaN];
       const slack = 1e-12 * Math.abs(value);
-      return value >= low - slack && value <= high + slack ? [] : [`${key} ${ms}: ${value} is not in [${low}, ${high}]`];
+      return value >= low - slack && value <= high + slack
+        ? []
+        : [`${key} ${ms}: ${value} is not in [${low}, ${high}]`];
     }),
   );
 }

@@ -16,7 +16,9 @@ export function differences(
     const other = wanted.get(key) ?? new Map<number, Expected>();
     return [...new Set([...own.keys(), ...other.keys()])]
       .filter((ms) => !agrees(own.get(ms), other.get(ms), exact))
-      .map((ms) => `${oracle} ${key} ${new Date(ms).toISOString()}: ${own.get(ms)}, not ${JSON.stringify(other.get(ms))}`);
+      .map(
+        (ms) => `${oracle} ${key} ${new Date(ms).toISOString()}: ${own.get(ms)}, not ${JSON.stringify(other.get(ms))}`,
+      );
   });
 }
 

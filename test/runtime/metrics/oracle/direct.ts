@@ -100,9 +100,19 @@ export async function askDirectly(url: string, asked: AskedSeries, grid: Answere
 }
 
 /** The series of any range query over a grid; what is cached is not looked at. */
-export async function askRange(url: string, query: string, { fromMs, toMs, stepSeconds }: AnsweredGrid): Promise<Matrix["data"]["result"]> {
+export async function askRange(
+  url: string,
+  query: string,
+  { fromMs, toMs, stepSeconds }: AnsweredGrid,
+): Promise<Matrix["data"]["result"]> {
   const start = String(fromMs / 1_000 + stepSeconds);
-  const { data } = await post(`${url}/api/v1/query_range`, { query, start, end: String(toMs / 1_000), step: String(stepSeconds), nocache: "1" });
+  const { data } = await post(`${url}/api/v1/query_range`, {
+    query,
+    start,
+    end: String(toMs / 1_000),
+    step: String(stepSeconds),
+    nocache: "1",
+  });
   return data.result;
 }
 
@@ -116,13 +126,20 @@ export async function rawSamples(store: TestStore, name: string, endMs: number):
       .map(([seconds, text]) => ({ ms: Math.round(seconds * 1_000), value: numberOf(text) }))
       // VictoriaMetrics keeps no NaN but the stale marker, and shows that.
       .filter(({ value }) => store.flavour !== "VictoriaMetrics" || !Number.isNaN(value)),
-    histograms: histograms.map(([seconds, value]) => ({ ms: Math.round(seconds * 1_000), value: parseHistogram(value) })),
+    histograms: histograms.map(([seconds, value]) => ({
+      ms: Math.round(seconds * 1_000),
+      value: parseHistogram(value),
+    })),
     store: store.name,
   }));
 }
 
 function parseHistogram({ count, sum, buckets = [] }: StoredHistogram): RawHistogram {
-  const rows = buckets.map(([, lower, upper, own]) => ({ lower: numberOf(lower), upper: numberOf(upper), count: numberOf(own) }));
+  const rows = buckets.map(([, lower, upper, own]) => ({
+    lower: numberOf(lower),
+    upper: numberOf(upper),
+    count: numberOf(own),
+  }));
   return { count: numberOf(count), sum: numberOf(sum), buckets: rows };
 }
 

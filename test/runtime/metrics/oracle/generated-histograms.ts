@@ -15,12 +15,32 @@ const unevenBounds = [sizeBounds, [300, 1_024, 3_000, 16_384], [100, 1_024, 2_04
 type Labels = Readonly<Record<string, string>>;
 
 /** Native histograms of every layout, with resets. */
-export function nativeHistograms(next: () => number, labels: Labels, times: readonly number[], shard: Shard): readonly GeneratedSeries[] {
+export function nativeHistograms(
+  next: () => number,
+  labels: Labels,
+  times: readonly number[],
+  shard: Shard,
+): readonly GeneratedSeries[] {
   const { schema, zeroThreshold } = exponentialLayouts[shard];
   return [
-    { name: "native_ms", labels, samples: cumulative(next, times, exponentialHistogram(schema, zeroThreshold), labels["service"] === "pay" ? small : signed), shard },
+    {
+      name: "native_ms",
+      labels,
+      samples: cumulative(
+        next,
+        times,
+        exponentialHistogram(schema, zeroThreshold),
+        labels["service"] === "pay" ? small : signed,
+      ),
+      shard,
+    },
     { name: "sizes", labels, samples: cumulative(next, times, customHistogram(sizeBounds), size), shard },
-    { name: "uneven_sizes", labels, samples: cumulative(next, times, customHistogram(unevenBounds[shard]), size), shard },
+    {
+      name: "uneven_sizes",
+      labels,
+      samples: cumulative(next, times, customHistogram(unevenBounds[shard]), size),
+      shard,
+    },
   ];
 }
 
@@ -44,7 +64,12 @@ function size(next: () => number): number {
 
 type Observe = (before: WrittenHistogram | undefined, values: readonly number[]) => WrittenHistogram;
 
-function cumulative(next: () => number, times: readonly number[], observe: Observe, value: (next: () => number) => number): readonly WrittenSample[] {
+function cumulative(
+  next: () => number,
+  times: readonly number[],
+  observe: Observe,
+  value: (next: () => number) => number,
+): readonly WrittenSample[] {
   let total: WrittenHistogram | undefined;
   return times.map((ms) => {
     if (next() < 0.003) total = undefined;
@@ -84,7 +109,10 @@ function customHistogram(bounds: readonly number[]): Observe {
   };
 }
 
-function counted(before: ReadonlyMap<number, number> | undefined, indexes: readonly number[]): ReadonlyMap<number, number> {
+function counted(
+  before: ReadonlyMap<number, number> | undefined,
+  indexes: readonly number[],
+): ReadonlyMap<number, number> {
   const counts = new Map(before);
   for (const index of indexes) counts.set(index, (counts.get(index) ?? 0) + 1);
   return counts;

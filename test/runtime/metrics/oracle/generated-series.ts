@@ -2,8 +2,8 @@ import { nativeHistograms } from "./generated-histograms.ts";
 import type { WrittenSample } from "../../../support/remote-write.ts";
 
 /**
- * Data as stores really hold it: resets, gaps, series that begin late or end early with and without a word, samples that
- * come late, labels that need escaping.
+ * Data as stores really hold it: resets, gaps, series that begin late or end early with and without a word, samples
+ * that come late, labels that need escaping.
  */
 
 /** Start of all data. */
@@ -64,16 +64,20 @@ export function generateSeries(): readonly GeneratedSeries[] {
     const { times } = scrapes;
     const shard = ((index + Math.floor(index / 6)) % 3) as Shard;
     const { psp, result, ...target } = labels;
-    const perTarget = psp === "acme" && result === "ok"
-      ? [
-          { name: "queue_lag", labels: target, samples: gauge(next, times), shard },
-          { name: "flappy", labels: target, samples: flappy(next, times), shard },
-          ...histogram(next, "latency_ms", target, times, latencyBounds, shard),
-          ...histogram(next, "uneven_ms", target, times, shard === 0 ? otherBounds : latencyBounds, shard),
-          ...nativeHistograms(next, target, times, shard),
-        ]
-      : [];
-    const own: readonly GeneratedSeries[] = [{ name: "payments_total", labels, samples: counter(next, times), shard }, ...perTarget];
+    const perTarget =
+      psp === "acme" && result === "ok"
+        ? [
+            { name: "queue_lag", labels: target, samples: gauge(next, times), shard },
+            { name: "flappy", labels: target, samples: flappy(next, times), shard },
+            ...histogram(next, "latency_ms", target, times, latencyBounds, shard),
+            ...histogram(next, "uneven_ms", target, times, shard === 0 ? otherBounds : latencyBounds, shard),
+            ...nativeHistograms(next, target, times, shard),
+          ]
+        : [];
+    const own: readonly GeneratedSeries[] = [
+      { name: "payments_total", labels, samples: counter(next, times), shard },
+      ...perTarget,
+    ];
     return own.map((series) => withStaleMarkers(series, scrapes));
   });
   return [...fine, ...coarseSeries(next)];
@@ -82,7 +86,10 @@ export function generateSeries(): readonly GeneratedSeries[] {
 /** The samples that come after everything else: one in a hundred, the same ones in every store. */
 export function isLate({ name, labels }: GeneratedSeries, { ms }: WrittenSample): boolean {
   const text = `${name}${Object.values(labels).join()}${ms}`;
-  const hash = Array.from(text).reduce((mixed, char) => Math.imul(mixed ^ (char.codePointAt(0) ?? 0), 0x01000193), 0x811c9dc5);
+  const hash = Array.from(text).reduce(
+    (mixed, char) => Math.imul(mixed ^ (char.codePointAt(0) ?? 0), 0x01000193),
+    0x811c9dc5,
+  );
   return (hash >>> 0) % 100 === 0;
 }
 
@@ -121,8 +128,8 @@ interface ScrapeRange {
 }
 
 /**
- * Scrapes of one target: its own offset, a little jitter; some lose runs of samples, begin late or end early, half of them
- * with a stale marker in place of the next sample.
+ * Scrapes of one target: its own offset, a little jitter; some lose runs of samples, begin late or end early, half of
+ * them with a stale marker in place of the next sample.
  */
 function scrapesOf(next: () => number, index: number, { lengthSeconds, interval }: ScrapeRange): Scrapes {
   // Every fourth target is scraped on whole intervals, so that samples lie on the very edge of ranges.
@@ -202,7 +209,12 @@ function histogram(
       shard,
     })),
     { name: `${name}_sum`, labels, samples: scrapes.map(({ ms, sum: value }) => ({ ms, value })), shard },
-    { name: `${name}_count`, labels, samples: scrapes.map(({ ms, counts: own }) => ({ ms, value: own[total] ?? 0 })), shard },
+    {
+      name: `${name}_count`,
+      labels,
+      samples: scrapes.map(({ ms, counts: own }) => ({ ms, value: own[total] ?? 0 })),
+      shard,
+    },
   ];
 }
 
@@ -222,7 +234,10 @@ export function* openMetrics(series: readonly GeneratedSeries[]): Iterable<strin
 }
 
 function escapeLabel(value: string): string {
-  return value.replaceAll("\\", "\\\\").replaceAll('"', String.raw`\"`).replaceAll("\n", String.raw`\n`);
+  return value
+    .replaceAll("\\", "\\\\")
+    .replaceAll('"', String.raw`\"`)
+    .replaceAll("\n", String.raw`\n`);
 }
 
 function sampleText(value: WrittenSample["value"]): string {

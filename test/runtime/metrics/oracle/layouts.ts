@@ -82,7 +82,12 @@ export async function startLayouts(flavour: Flavour = "Prometheus"): Promise<Run
   const running = new Map<Layout, RunningLayout>();
   const known = new Map<string, Promise<RunningLayout["raw"]>>();
   for (const name of layouts) {
-    const stores = serversOf[name].map(([server, region]): TestStore => ({ name: server, region, url: url(server), flavour }));
+    const stores = serversOf[name].map(([server, region]): TestStore => ({
+      name: server,
+      region,
+      url: url(server),
+      flavour,
+    }));
     const perStore = await Promise.all(stores.map((store) => readOnce(known, store, names)));
     running.set(name, { api: apiOver(stores), raw: (series) => perStore.flatMap((raw) => raw(series)) });
   }
@@ -93,7 +98,8 @@ export async function startLayouts(flavour: Flavour = "Prometheus"): Promise<Run
       return layout;
     },
     wholeUrl: url("whole"),
-    caching: () => apiOver([{ name: "whole", region: "eu", url: url("whole"), flavour }], { memorySeconds: 60, hotTailSeconds: 60 }),
+    caching: () =>
+      apiOver([{ name: "whole", region: "eu", url: url("whole"), flavour }], { memorySeconds: 60, hotTailSeconds: 60 }),
     async stop() {
       await Promise.all([...running.values()].map(({ api }) => api.stop()));
       await Promise.all([...servers.values()].map((server) => server.stop()));
@@ -105,7 +111,10 @@ const prometheusConfig = "storage:\n  tsdb:\n    out_of_order_time_window: 30d\n
 
 const starters: Readonly<Record<Flavour, (series: readonly GeneratedSeries[]) => Promise<Server>>> = {
   async Prometheus(series) {
-    const server = await startPrometheus({ config: prometheusConfig, flags: ["--enable-feature=promql-extended-range-selectors"] });
+    const server = await startPrometheus({
+      config: prometheusConfig,
+      flags: ["--enable-feature=promql-extended-range-selectors"],
+    });
     await write(server.url, series);
     return server;
   },
@@ -136,17 +145,27 @@ function apiOver(stores: readonly TestStore[], caching: Partial<ClassLimits> = {
   };
   const config = configOf(configs, generatedMetrics(configs));
   const A = { ...config.classDefaults.A, ...caching };
-  return createMetricsApi({ config: { ...config, classDefaults: { ...config.classDefaults, A } }, log: { warn }, deadlineMs });
+  return createMetricsApi({
+    config: { ...config, classDefaults: { ...config.classDefaults, A } },
+    log: { warn },
+    deadlineMs,
+  });
 }
 
 /** Several layouts have stores in common. */
-function readOnce(known: Map<string, Promise<RunningLayout["raw"]>>, store: TestStore, names: readonly string[]): Promise<RunningLayout["raw"]> {
+function readOnce(
+  known: Map<string, Promise<RunningLayout["raw"]>>,
+  store: TestStore,
+  names: readonly string[],
+): Promise<RunningLayout["raw"]> {
   const reading = known.get(store.name) ?? readRaw(store, names);
   known.set(store.name, reading);
   return reading;
 }
 
 async function readRaw(store: TestStore, names: readonly string[]): Promise<RunningLayout["raw"]> {
-  const byName = new Map(await Promise.all(names.map(async (name) => [name, await rawSamples(store, name, nowMs)] as const)));
+  const byName = new Map(
+    await Promise.all(names.map(async (name) => [name, await rawSamples(store, name, nowMs)] as const)),
+  );
   return (name) => byName.get(name) ?? [];
 }

@@ -23,8 +23,14 @@ export interface HistogramSample {
 /** Rounding may put a rank that equals a count on either side of it. */
 const rankTolerance = 1e-9;
 
-/** `increase(h[w])`, written down from Prometheus' documentation: each bucket as a counter, stretched as the count is. */
-export function nativeIncrease(samples: readonly HistogramSample[], endMs: number, rangeMs: number): RawHistogram | undefined {
+/**
+ * `increase(h[w])`, written down from Prometheus' documentation: each bucket as a counter, stretched as the count is.
+ */
+export function nativeIncrease(
+  samples: readonly HistogramSample[],
+  endMs: number,
+  rangeMs: number,
+): RawHistogram | undefined {
   const within = samples.slice(firstAfter(samples, endMs - rangeMs), firstAfter(samples, endMs));
   const [first, last] = [within[0], within.at(-1)];
   if (first === undefined || last === undefined || within.length < 2) return undefined;
@@ -36,9 +42,15 @@ export function nativeIncrease(samples: readonly HistogramSample[], endMs: numbe
   const raw = {
     count: total(plus.map(({ count }) => count)) - first.value.count,
     sum: total(plus.map(({ sum }) => sum)) - first.value.sum,
-    buckets: addBuckets([...plus.flatMap(({ buckets }) => buckets), ...first.value.buckets.map((bucket) => ({ ...bucket, count: -bucket.count }))]),
+    buckets: addBuckets([
+      ...plus.flatMap(({ buckets }) => buckets),
+      ...first.value.buckets.map((bucket) => ({ ...bucket, count: -bucket.count })),
+    ]),
   };
-  return scaled(raw, stretch({ first, last, rose: raw.count, spacing: (last.ms - first.ms) / (within.length - 1) }, endMs, rangeMs));
+  return scaled(
+    raw,
+    stretch({ first, last, rose: raw.count, spacing: (last.ms - first.ms) / (within.length - 1) }, endMs, rangeMs),
+  );
 }
 
 function fell(before: RawHistogram, after: RawHistogram): boolean {
@@ -62,7 +74,11 @@ function stretch({ first, last, rose, spacing }: Rise, endMs: number, rangeMs: n
 }
 
 function scaled({ count, sum, buckets }: RawHistogram, factor: number): RawHistogram {
-  return { count: count * factor, sum: sum * factor, buckets: buckets.map((bucket) => ({ ...bucket, count: bucket.count * factor })) };
+  return {
+    count: count * factor,
+    sum: sum * factor,
+    buckets: buckets.map((bucket) => ({ ...bucket, count: bucket.count * factor })),
+  };
 }
 
 /** The quantile of the sum of histograms, whose layouts may differ. */
@@ -77,7 +93,8 @@ export function nativeQuantileBounds(histograms: readonly RawHistogram[], q: num
 function quantileAt(buckets: readonly RawBucket[], rank: number, isCustom: boolean): number {
   let below = 0;
   for (const bucket of buckets) {
-    if (bucket.count > 0 && below + bucket.count >= rank) return inside(bucket, (rank - below) / bucket.count, { buckets, isCustom });
+    if (bucket.count > 0 && below + bucket.count >= rank)
+      return inside(bucket, (rank - below) / bucket.count, { buckets, isCustom });
     below += bucket.count;
   }
   // Rounding left the last observation out.
@@ -104,7 +121,10 @@ function insideExponential({ lower, upper }: RawBucket, fraction: number, bucket
   if (lower > 0) return lower * (upper / lower) ** fraction;
   if (upper < 0) return -(-upper * (lower / upper) ** (1 - fraction));
   const populated = buckets.filter(({ count }) => count > 0);
-  const [hasNegative, hasPositive] = [populated.some((bucket) => bucket.upper <= lower), populated.some((bucket) => bucket.lower >= upper)];
+  const [hasNegative, hasPositive] = [
+    populated.some((bucket) => bucket.upper <= lower),
+    populated.some((bucket) => bucket.lower >= upper),
+  ];
   if (hasPositive && !hasNegative) return linear(0, upper, fraction);
   return hasNegative && !hasPositive ? linear(lower, 0, fraction) : linear(lower, upper, fraction);
 }
@@ -119,7 +139,8 @@ function onOneGrid(buckets: readonly RawBucket[]): readonly RawBucket[] {
   const isZero = ({ lower, upper }: RawBucket): boolean => lower <= 0 && upper >= 0;
   const sized = all.filter((bucket) => !isZero(bucket));
   const width = Math.max(...sized.map(({ lower, upper }) => Math.abs(Math.log2(upper / lower))));
-  const grid = (far: number): number => Math.round(Math.ceil(Math.log2(far) / width - 1e-6) * width * 2 ** 20) / 2 ** 20;
+  const grid = (far: number): number =>
+    Math.round(Math.ceil(Math.log2(far) / width - 1e-6) * width * 2 ** 20) / 2 ** 20;
   const widened = addBuckets(
     sized.map(({ lower, upper, count }) => {
       const power = grid(lower > 0 ? upper : -lower);
@@ -130,13 +151,19 @@ function onOneGrid(buckets: readonly RawBucket[]): readonly RawBucket[] {
   let threshold = Math.max(0, ...all.filter(isZero).map(({ upper }) => upper));
   const near = ({ lower, upper }: RawBucket): number => Math.min(Math.abs(lower), Math.abs(upper));
   const far = ({ lower, upper }: RawBucket): number => Math.max(Math.abs(lower), Math.abs(upper));
-  for (let cut = widened.find((bucket) => near(bucket) < threshold * (1 - 1e-9) && far(bucket) > threshold * (1 + 1e-9)); cut !== undefined; ) {
+  for (
+    let cut = widened.find((bucket) => near(bucket) < threshold * (1 - 1e-9) && far(bucket) > threshold * (1 + 1e-9));
+    cut !== undefined;
+  ) {
     threshold = far(cut);
     cut = widened.find((bucket) => near(bucket) < threshold * (1 - 1e-9) && far(bucket) > threshold * (1 + 1e-9));
   }
   const isInside = (bucket: RawBucket): boolean => isZero(bucket) || far(bucket) <= threshold * (1 + 1e-9);
   const zeroCount = total([...all.filter(isZero), ...widened.filter(isInside)].map(({ count }) => count));
-  return ascending([{ lower: -threshold, upper: threshold, count: zeroCount }, ...widened.filter((bucket) => !isInside(bucket))]);
+  return ascending([
+    { lower: -threshold, upper: threshold, count: zeroCount },
+    ...widened.filter((bucket) => !isInside(bucket)),
+  ]);
 }
 
 /** Custom buckets between the bounds that lie inside no populated bucket. */
@@ -146,14 +173,22 @@ function betweenWholeBounds(all: readonly RawBucket[]): readonly RawBucket[] {
   const whole = bounds.filter((bound) => !populated.some(({ lower, upper }) => lower < bound && bound < upper));
   return whole.slice(1).map((upper, index) => {
     const lower = whole[index] ?? Number.NaN;
-    return { lower, upper, count: total(populated.filter((bucket) => bucket.lower >= lower && bucket.upper <= upper).map(({ count }) => count)) };
+    return {
+      lower,
+      upper,
+      count: total(
+        populated.filter((bucket) => bucket.lower >= lower && bucket.upper <= upper).map(({ count }) => count),
+      ),
+    };
   });
 }
 
 function addBuckets(buckets: readonly RawBucket[]): readonly RawBucket[] {
   const sums = Map.groupBy(buckets, keyOf)
     .values()
-    .flatMap((own) => own.slice(0, 1).map(({ lower, upper }) => ({ lower, upper, count: total(own.map(({ count }) => count)) })));
+    .flatMap((own) =>
+      own.slice(0, 1).map(({ lower, upper }) => ({ lower, upper, count: total(own.map(({ count }) => count)) })),
+    );
   return ascending([...sums]);
 }
 

@@ -1,8 +1,8 @@
 import type { Sample } from "./generated-series.ts";
 
 /**
- * What Prometheus 3 makes of one series over one range, written down from its documentation and its answers and not from
- * our own planner. Undefined: no value.
+ * What Prometheus 3 makes of one series over one range, written down from its documentation and its answers and not
+ * from our own planner. Undefined: no value.
  */
 export type RangeFunction = (samples: readonly Sample[], endMs: number, rangeMs: number) => number | undefined;
 

@@ -1,4 +1,13 @@
-import { ends, inStore, keyOf, kinds, quantiles, type AnsweredGrid, type AskedSeries, type SeriesPoints } from "./asked.ts";
+import {
+  ends,
+  inStore,
+  keyOf,
+  kinds,
+  quantiles,
+  type AnsweredGrid,
+  type AskedSeries,
+  type SeriesPoints,
+} from "./asked.ts";
 import { boundOf, type Sample } from "./generated-series.ts";
 import { nativeIncrease, nativeQuantileBounds, type HistogramSample, type RawHistogram } from "./native-functions.ts";
 import {
@@ -23,8 +32,8 @@ export interface RawSeries {
 }
 
 /**
- * Where a value must lie. More than one value only for a percentile whose rank falls on the edge of a bucket, and where a
- * store guesses.
+ * Where a value must lie. More than one value only for a percentile whose rank falls on the edge of a bucket, and where
+ * a store guesses.
  */
 export interface Expected {
   readonly low: number;
@@ -45,7 +54,12 @@ type Values = (own: readonly RawSeries[], endMs: number) => Expected | undefined
 type Rule = (series: RawSeries, endMs: number) => Expected | undefined;
 
 /** The answer from raw samples alone: no PromQL, none of the product's code. */
-export function recompute(asked: AskedSeries, grid: AnsweredGrid, raw: Raw, rules: Rules = "Prometheus"): SeriesPoints<Expected> {
+export function recompute(
+  asked: AskedSeries,
+  grid: AnsweredGrid,
+  raw: Raw,
+  rules: Rules = "Prometheus",
+): SeriesPoints<Expected> {
   const selected = selectorsOf(asked).flatMap((name) => raw(name).filter(({ labels }) => matches(asked, labels)));
   const groups = Map.groupBy(selected, ({ labels }) => keyOf(asked.groupBy, (label) => labels[inStore(label)]));
   const value = valueOf(asked, rulesOf(rules, grid.stepSeconds * 1_000));
@@ -86,7 +100,10 @@ interface RangeRules {
 }
 
 function rulesOf(rules: Rules, rangeMs: number): RangeRules {
-  const of = (fn: RangeFunction): Rule => ({ samples }, endMs) => one(fn(samples, endMs, rangeMs));
+  const of =
+    (fn: RangeFunction): Rule =>
+    ({ samples }, endMs) =>
+      one(fn(samples, endMs, rangeMs));
   return {
     rangeMs,
     of,
@@ -144,14 +161,19 @@ function histogramValue({ metric, agg }: AskedSeries, rise: Rule): Values {
   if (q !== undefined) return (own, ms) => quantileBounds(own, ms, { rise, q });
   const part = (suffix: string) => (own: readonly RawSeries[], ms: number) => {
     const name = `${kinds[metric].name}${suffix}`;
-    return add(rise)(own.filter(({ labels }) => labels["__name__"] === name), ms);
+    return add(rise)(
+      own.filter(({ labels }) => labels["__name__"] === name),
+      ms,
+    );
   };
   return agg === "sum" ? part("_sum") : (own, ms) => over(part("_sum")(own, ms), part("_count")(own, ms));
 }
 
 function nativeValue({ metric, agg }: AskedSeries, { native }: RangeRules): Values {
-  const increases = (own: readonly RawSeries[], ms: number): readonly RawHistogram[] => own.flatMap((series) => native(series, ms) ?? []);
-  const total = (values: readonly number[]): Expected | undefined => one(values.length === 0 ? undefined : values.reduce((a, b) => a + b, 0));
+  const increases = (own: readonly RawSeries[], ms: number): readonly RawHistogram[] =>
+    own.flatMap((series) => native(series, ms) ?? []);
+  const total = (values: readonly number[]): Expected | undefined =>
+    one(values.length === 0 ? undefined : values.reduce((a, b) => a + b, 0));
   const q = quantiles[agg];
   if (q !== undefined) {
     return (own, ms) => {
@@ -165,7 +187,8 @@ function nativeValue({ metric, agg }: AskedSeries, { native }: RangeRules): Valu
 
 /** What each series comes to. */
 function each(rule: Rule) {
-  return (own: readonly RawSeries[], ms: number): readonly Expected[] => own.flatMap((series) => rule(series, ms) ?? []);
+  return (own: readonly RawSeries[], ms: number): readonly Expected[] =>
+    own.flatMap((series) => rule(series, ms) ?? []);
 }
 
 function add(rule: Rule): Values {
@@ -182,7 +205,8 @@ function extreme(rule: Rule, isBetter: (a: number, b: number) => boolean): Value
   return (own, ms) => {
     const values = each(rule)(own, ms);
     if (values.length === 0) return undefined;
-    const best = (numbers: readonly number[]): number => numbers.reduce((a, b) => (isBetter(b, a) || Number.isNaN(a) ? b : a), Number.NaN);
+    const best = (numbers: readonly number[]): number =>
+      numbers.reduce((a, b) => (isBetter(b, a) || Number.isNaN(a) ? b : a), Number.NaN);
     const sure = values.filter(({ isOptional }) => isOptional !== true);
     const ofAll = [best(values.map(({ low }) => low)), best(values.map(({ high }) => high))];
     // One that may not be there may or may not win.

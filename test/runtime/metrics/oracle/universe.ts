@@ -1,4 +1,13 @@
-import type { Aggregation, ClassLimits, LabelName, MetricConfig, QueriedStoreConfig, RuntimeConfig, StoreConfig, StoreFlavour } from "../../../../crds/config.ts";
+import type {
+  Aggregation,
+  ClassLimits,
+  LabelName,
+  MetricConfig,
+  QueriedStoreConfig,
+  RuntimeConfig,
+  StoreConfig,
+  StoreFlavour,
+} from "../../../../crds/config.ts";
 import type { Caller } from "../../../../runtime/metrics/caller.ts";
 import { coarseIntervalSeconds, fineIntervalSeconds } from "./generated-series.ts";
 
@@ -28,7 +37,10 @@ export const wideLimits: ClassLimits = {
 const origin = { uid: "uid", namespace: "metrics", name: "generated", generation: 1, specDigest: "digest" };
 
 /** A store as the catalog says it; its environment label has a name of its own. */
-export function storeConfig({ name, region, url, flavour = "Prometheus" }: TestStore, changes: Partial<QueriedStoreConfig> = {}): QueriedStoreConfig {
+export function storeConfig(
+  { name, region, url, flavour = "Prometheus" }: TestStore,
+  changes: Partial<QueriedStoreConfig> = {},
+): QueriedStoreConfig {
   return {
     name,
     region,
@@ -84,7 +96,8 @@ const histogramAggregations: readonly Aggregation[] = ["avg", "sum", "p50", "p95
 
 /** The metrics over the generated series, one or more of every kind. */
 export function generatedMetrics(stores: readonly StoreConfig[]): readonly MetricConfig[] {
-  const make = (id: string, changes: Parameters<typeof metricConfig>[2]): MetricConfig => metricConfig(id, stores, changes);
+  const make = (id: string, changes: Parameters<typeof metricConfig>[2]): MetricConfig =>
+    metricConfig(id, stores, changes);
   const named = (name: string): { readonly name: string; readonly matchers: [] } => ({ name, matchers: [] });
   const ok = { label: "result", op: "Equal", value: "ok" } as const;
   const coarse = {
@@ -147,7 +160,9 @@ export const everyone: Caller = {
 };
 
 /** Query parameters as the HTTP layer decodes them. */
-export function parameters(pairs: readonly (readonly [name: string, value: string])[]): ReadonlyMap<string, readonly string[]> {
+export function parameters(
+  pairs: readonly (readonly [name: string, value: string])[],
+): ReadonlyMap<string, readonly string[]> {
   const decoded = new Map<string, string[]>();
   for (const [name, value] of pairs) decoded.set(name, [...(decoded.get(name) ?? []), value]);
   return decoded;

@@ -8,10 +8,10 @@ const closeSpacings = 1.1;
 const goesOnMsMax = 300_000;
 
 /**
- * What `increase(m[w])` may be in VictoriaMetrics, by its documentation: the difference between the last sample in the range
- * and the last one before it, resets counted from zero and nothing stretched. Where no sample lies shortly before the range it
- * guesses, from data outside of the range too, whether the counter began at zero or at its first sample: any of these is
- * right. Undefined: no value.
+ * What `increase(m[w])` may be in VictoriaMetrics, by its documentation: the difference between the last sample in the
+ * range and the last one before it, resets counted from zero and nothing stretched. Where no sample lies shortly before
+ * the range it guesses, from data outside of the range too, whether the counter began at zero or at its first sample:
+ * any of these is right. Undefined: no value.
  */
 export function victoriaIncrease(samples: readonly Sample[], endMs: number, rangeMs: number): Expected | undefined {
   const startMs = endMs - rangeMs;
@@ -20,7 +20,9 @@ export function victoriaIncrease(samples: readonly Sample[], endMs: number, rang
   const [first, last] = [inside[0], inside.at(-1)];
   if (first === undefined || last === undefined) {
     // A series goes on for a guessed time after its last sample, without rising.
-    return before !== undefined && before.ms > startMs - Math.max(goesOnMsMax, 2 * spacingOf(samples)) ? { low: 0, high: 0, isOptional: true } : undefined;
+    return before !== undefined && before.ms > startMs - Math.max(goesOnMsMax, 2 * spacingOf(samples))
+      ? { low: 0, high: 0, isOptional: true }
+      : undefined;
   }
   const risen = rise(inside);
   const isClose = before !== undefined && before.ms > startMs - spacingOf(samples) * closeSpacings;

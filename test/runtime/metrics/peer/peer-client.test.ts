@@ -14,7 +14,14 @@ const series = {
   values: Float64Array.of(1, Number.NaN, Number.POSITIVE_INFINITY),
   present: Uint8Array.of(1, 1, 0),
 };
-const piece = { startMs: grid.startMs, stepMs: grid.stepMs, count: grid.count, series: [series], readAtMs: 0, settledUntilMs: 0 };
+const piece = {
+  startMs: grid.startMs,
+  stepMs: grid.stepMs,
+  count: grid.count,
+  series: [series],
+  readAtMs: 0,
+  settledUntilMs: 0,
+};
 
 /** A client whose peer answers these bytes, and the bodies that it was sent. */
 function clientOf(bytes: Uint8Array | object) {
@@ -35,8 +42,12 @@ describe("a client of a peer", () => {
 
   test("reads native histograms as they were", async () => {
     const histograms = [undefined, { count: 2, sum: 3, buckets: [{ lower: 1, upper: Infinity, count: 2 }] }, undefined];
-    const packed = await packPieces(nativeHistograms, questionKey(asked), [{ ...piece, series: [{ labels: {}, histograms }] }]);
-    expect((await clientOf(packed).client.histograms(question, grid, storeCall())).series).toEqual([{ labels: {}, histograms }]);
+    const packed = await packPieces(nativeHistograms, questionKey(asked), [
+      { ...piece, series: [{ labels: {}, histograms }] },
+    ]);
+    expect((await clientOf(packed).client.histograms(question, grid, storeCall())).series).toEqual([
+      { labels: {}, histograms },
+    ]);
   });
 
   const key = questionKey(asked);
@@ -46,13 +57,21 @@ describe("a client of a peer", () => {
     ["is of points of another width", () => packPieces(numbers, key, [{ ...piece, stepMs: 1 }])],
     ["holds two pieces", () => packPieces(numbers, key, [piece, piece])],
     ["holds none", () => packPieces(numbers, key, [])],
-    ["has labels that are no texts", () => packPieces(numbers, key, [{ ...piece, series: [{ ...series, labels: { service: 1 } as never }] }])],
+    [
+      "has labels that are no texts",
+      () => packPieces(numbers, key, [{ ...piece, series: [{ ...series, labels: { service: 1 } as never }] }]),
+    ],
     ["is cut", async () => (await packPieces(numbers, key, [piece])).subarray(0, 60)],
-    ["was changed", async () => (await packPieces(numbers, key, [piece])).map((byte, index) => (index === 40 ? byte ^ 1 : byte))],
+    [
+      "was changed",
+      async () => (await packPieces(numbers, key, [piece])).map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
+    ],
     ["is JSON", async () => Buffer.from('{"samples":[]}')],
   ];
   test.each(rows)("takes no answer that %s", async (_sentence, bytes) => {
-    await expect(clientOf(await bytes()).client.range(question, grid, storeCall())).rejects.toMatchObject({ kind: "malformed" });
+    await expect(clientOf(await bytes()).client.range(question, grid, storeCall())).rejects.toMatchObject({
+      kind: "malformed",
+    });
   });
 
   test("reads one number, and none where the peer has none", async () => {
@@ -60,18 +79,30 @@ describe("a client of a peer", () => {
     expect(await client.single(question, 5_000, storeCall())).toBe(12.5);
     expect(bodies).toEqual([`{"version":1,"ask":${question},"over":{"time_ms":5000}}`]);
     expect(await clientOf({ samples: [] }).client.single(question, 5_000, storeCall())).toBeUndefined();
-    await expect(clientOf({ samples: [{ labels: {}, value: "1" }] }).client.single(question, 5_000, storeCall())).rejects.toMatchObject({ kind: "malformed" });
+    await expect(
+      clientOf({ samples: [{ labels: {}, value: "1" }] }).client.single(question, 5_000, storeCall()),
+    ).rejects.toMatchObject({ kind: "malformed" });
   });
 
   test("reads exemplars with nothing but their trace", async () => {
-    const { client } = clientOf({ exemplars: [{ labels: { service: "a" }, trace_id: "ab", value: 1, timestamp_ms: 7, user: "x" }] });
-    expect(await client.exemplars(question, 1, 2, storeCall())).toEqual([{ seriesLabels: { service: "a" }, labels: { trace_id: "ab" }, value: 1, timestampMs: 7 }]);
-    await expect(clientOf({ exemplars: [{}] }).client.exemplars(question, 1, 2, storeCall())).rejects.toMatchObject({ kind: "malformed" });
+    const { client } = clientOf({
+      exemplars: [{ labels: { service: "a" }, trace_id: "ab", value: 1, timestamp_ms: 7, user: "x" }],
+    });
+    expect(await client.exemplars(question, 1, 2, storeCall())).toEqual([
+      { seriesLabels: { service: "a" }, labels: { trace_id: "ab" }, value: 1, timestampMs: 7 },
+    ]);
+    await expect(clientOf({ exemplars: [{}] }).client.exemplars(question, 1, 2, storeCall())).rejects.toMatchObject({
+      kind: "malformed",
+    });
   });
 
   test("believes a peer whose stores compute increases as the catalog says, and no other", async () => {
-    expect(await clientOf({ increases: ["Extrapolated"] }).client.probe(storeCall())).toMatchObject({ increases: "Extrapolated" });
-    await expect(clientOf({ increases: ["Extrapolated", "Plain"] }).client.probe(storeCall())).rejects.toMatchObject({ kind: "unsupported" });
+    expect(await clientOf({ increases: ["Extrapolated"] }).client.probe(storeCall())).toMatchObject({
+      increases: "Extrapolated",
+    });
+    await expect(clientOf({ increases: ["Extrapolated", "Plain"] }).client.probe(storeCall())).rejects.toMatchObject({
+      kind: "unsupported",
+    });
     await expect(clientOf(Buffer.from("no")).client.probe(storeCall())).rejects.toMatchObject({ kind: "malformed" });
   });
 });

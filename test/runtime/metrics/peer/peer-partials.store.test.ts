@@ -21,7 +21,14 @@ const uneven: readonly MetricId[] = ["uneven_ms", "uneven_sizes", "native_ms"];
 const even = metricIds.filter((metric) => !uneven.includes(metric));
 const soakMs = 600_000;
 
-const shared = { domain: "payments", objective: 0.99, windowDays: 30, minimumEvents: 1, burnRates: [14.4, 6, 3, 1], public: false } as const;
+const shared = {
+  domain: "payments",
+  objective: 0.99,
+  windowDays: 30,
+  minimumEvents: 1,
+  burnRates: [14.4, 6, 3, 1],
+  public: false,
+} as const;
 const slos: readonly SloConfig[] = [
   { ...shared, name: "payments", metric: "payments_success", counts: "Good" },
   { ...shared, name: "latency", metric: "latency_ms", counts: "Good", threshold: 100 },
@@ -32,7 +39,11 @@ let raw: RunningLayout["raw"];
 let running: TwoRuntimes;
 beforeAll(async () => {
   servers = await Promise.all([[0], [1], [2]].map((shards) => startHolding(shards)));
-  const store = (name: string, region: string, server: number): TestStore => ({ name, region, url: servers[server]?.url ?? "" });
+  const store = (name: string, region: string, server: number): TestStore => ({
+    name,
+    region,
+    url: servers[server]?.url ?? "",
+  });
   const [eu, latam] = [[store("eu", "eu", 0)], [store("latam-1", "latam", 1), store("latam-2", "latam", 2)]];
   running = await startTwoRuntimes({ eu, latam, metricsOf: generatedMetrics, slos });
   raw = await rawOf([...eu, ...latam]);
@@ -43,44 +54,59 @@ afterAll(async () => {
 });
 
 describe("an answer over a peer", () => {
-  test(`equals the one that reads all stores itself, over ${runsOf(600)} random queries`, { timeout: soakMs }, async () => {
-    let points = 0;
-    await fc.assert(
-      fc.asyncProperty(randomQuery(even, ["region"]), async (query) => {
-        const actual = await ask({ api: running.asking }, query);
-        points += countPoints(actual);
-        const exact = isExact(query);
-        const direct = exactly((await ask({ api: running.direct }, query)).points);
-        // A percentile whose rank falls on the edge of a bucket is right on both sides of it.
-        const percentile = (): ReturnType<typeof recompute> => recompute(query, actual.grid, raw);
-        const wanted = isPercentile(query) && !query.groupBy.includes("region") ? percentile() : direct;
-        expect(differences(actual.points, wanted, { oracle: "direct", exact })).toEqual([]);
-      }),
-      { seed, numRuns: runsOf(600) },
-    );
-    expect(points).toBeGreaterThan(runsOf(15_000));
-  });
+  test(
+    `equals the one that reads all stores itself, over ${runsOf(600)} random queries`,
+    { timeout: soakMs },
+    async () => {
+      let points = 0;
+      await fc.assert(
+        fc.asyncProperty(randomQuery(even, ["region"]), async (query) => {
+          const actual = await ask({ api: running.asking }, query);
+          points += countPoints(actual);
+          const exact = isExact(query);
+          const direct = exactly((await ask({ api: running.direct }, query)).points);
+          // A percentile whose rank falls on the edge of a bucket is right on both sides of it.
+          const percentile = (): ReturnType<typeof recompute> => recompute(query, actual.grid, raw);
+          const wanted = isPercentile(query) && !query.groupBy.includes("region") ? percentile() : direct;
+          expect(differences(actual.points, wanted, { oracle: "direct", exact })).toEqual([]);
+        }),
+        { seed, numRuns: runsOf(600) },
+      );
+      expect(points).toBeGreaterThan(runsOf(15_000));
+    },
+  );
 
-  test(`is that of the bounds that all stores share, over ${runsOf(200)} random queries`, { timeout: soakMs }, async () => {
-    await fc.assert(
-      fc.asyncProperty(randomQuery(uneven), async (query) => {
-        const actual = await ask({ api: running.asking }, query);
-        expect(differences(actual.points, recompute(query, actual.grid, raw), { oracle: "recomputed" })).toEqual([]);
-      }),
-      { seed, numRuns: runsOf(200) },
-    );
-  });
+  test(
+    `is that of the bounds that all stores share, over ${runsOf(200)} random queries`,
+    { timeout: soakMs },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(randomQuery(uneven), async (query) => {
+          const actual = await ask({ api: running.asking }, query);
+          expect(differences(actual.points, recompute(query, actual.grid, raw), { oracle: "recomputed" })).toEqual([]);
+        }),
+        { seed, numRuns: runsOf(200) },
+      );
+    },
+  );
 });
 
 test("an objective over a peer is that of all stores, by ratio and by bucket", async () => {
   const context = { correlationId: "slo", nowMs };
   const view = async (api: MetricsApi): Promise<readonly SloItem[]> => {
-    const { status, body: answered } = await api.slo(parameters([["tenant", "brand-a"]]), everyone, AbortSignal.timeout(30_000), context);
+    const { status, body: answered } = await api.slo(
+      parameters([["tenant", "brand-a"]]),
+      everyone,
+      AbortSignal.timeout(30_000),
+      context,
+    );
     expect(status).toBe(200);
     return (answered as { readonly data: readonly SloItem[] }).data;
   };
   const [asked, direct] = [await view(running.asking), await view(running.direct)];
-  expect(asked.map(({ name, regions, status }) => ({ name, regions, status }))).toEqual(direct.map(({ name, regions, status }) => ({ name, regions, status })));
+  expect(asked.map(({ name, regions, status }) => ({ name, regions, status }))).toEqual(
+    direct.map(({ name, regions, status }) => ({ name, regions, status })),
+  );
   expect(asked.map(({ name }) => name).sort()).toEqual(["latency", "payments"]);
   for (const [index, { events }] of asked.entries()) {
     expect(events.total).toBeGreaterThan(1_000);
@@ -124,7 +150,9 @@ function labelNamesIn({ answer }: Exchange): readonly string[] {
     const { pieces } = JSON.parse(openPartials(answer.body).head) as PartialHead;
     return pieces.flatMap(({ series }) => series.flatMap((one) => Object.keys(labelsOf(one))));
   }
-  const { samples = [] } = JSON.parse(answer.body.toString()) as { readonly samples?: readonly { readonly labels: object }[] };
+  const { samples = [] } = JSON.parse(answer.body.toString()) as {
+    readonly samples?: readonly { readonly labels: object }[];
+  };
   return samples.flatMap(({ labels }) => Object.keys(labels));
 }
 
@@ -195,7 +223,8 @@ const askedPart = {
   points: { width_ms: 60_000, interval_seconds: 15, increases: "Extrapolated" },
 };
 const over = { start_ms: dataStartMs + 600_000, count: 10 };
-const body = (changes: object = {}, rest: object = {}): string => JSON.stringify({ version: 1, ask: { ...askedPart, ...changes }, over, ...rest });
+const body = (changes: object = {}, rest: object = {}): string =>
+  JSON.stringify({ version: 1, ask: { ...askedPart, ...changes }, over, ...rest });
 
 describe("a peer answers", () => {
   test("whoever shows the certificate that its token is bound to, with the scope, and nobody else", async () => {
@@ -203,56 +232,143 @@ describe("a peer answers", () => {
     const bound = await token({}, own);
     const codeOf = async (...sent: Parameters<typeof post>): Promise<unknown> => (await post(...sent)).body["code"];
     const probe = '{"version":1,"probe":{"region":"latam"}}';
-    expect(await post(probe, { token: bound, client: own })).toMatchObject({ status: 200, body: { increases: ["Extrapolated"] } });
+    expect(await post(probe, { token: bound, client: own })).toMatchObject({
+      status: 200,
+      body: { increases: ["Extrapolated"] },
+    });
     expect(await codeOf(probe, { token: bound })).toBe("token_invalid");
     expect(await codeOf(probe, { token: bound, client: other })).toBe("token_invalid");
     expect(await codeOf(probe, { token: await token({}), client: own })).toBe("token_invalid");
-    expect(await codeOf(probe, { token: await token({ scope: "metrics:read metrics:explain" }, own), client: own })).toBe("scope_missing");
-    expect(await codeOf('{"version":1,"probe":{"region":"eu"}}', { token: bound, client: own })).toBe("region_forbidden");
+    expect(
+      await codeOf(probe, { token: await token({ scope: "metrics:read metrics:explain" }, own), client: own }),
+    ).toBe("scope_missing");
+    expect(await codeOf('{"version":1,"probe":{"region":"eu"}}', { token: bound, client: own })).toBe(
+      "region_forbidden",
+    );
   });
 
-  const rows: readonly (readonly [sentence: string, claims: object, body: string, code: ErrorCode, field: string | undefined])[] = [
+  const rows: readonly (readonly [
+    sentence: string,
+    claims: object,
+    body: string,
+    code: ErrorCode,
+    field: string | undefined,
+  ])[] = [
     ["a metric that its catalog does not have", {}, body({ metric: "other" }), "unknown_metric", "metric"],
     ["a label that its catalog does not have", {}, body({ group_by: ["psp"] }), "invalid_group_by", "group_by"],
     ["a forbidden label", {}, body({ group_by: ["user_id"] }), "forbidden_label", "ask.group_by"],
     ["a filter by a forbidden label", {}, body({ filters: { card: "1" } }), "forbidden_label", "ask.filters.card"],
-    ["a filter by a card number", {}, body({ filters: { service: "4111111111111111" } }), "invalid_filter", "ask.filters.service"],
+    [
+      "a filter by a card number",
+      {},
+      body({ filters: { service: "4111111111111111" } }),
+      "invalid_filter",
+      "ask.filters.service",
+    ],
     ["an aggregation that its catalog does not have", {}, body({ agg: "p95" }), "invalid_aggregation", "agg"],
     ["a statistic of another aggregation", {}, body({ part: "max_over_time" }), "invalid_aggregation", "ask.part"],
-    ["points that are too narrow", {}, body({ points: { ...askedPart.points, width_ms: 10_000 } }), "invalid_step", "ask.points.width_ms"],
-    ["increases by another rule", {}, body({ metric: "payments", agg: "sum", part: "increase", points: { ...askedPart.points, increases: "Plain" } }), "incompatible_increases", "ask.points.increases"],
-    ["regions that its catalog does not let a query span", {}, body({ regions: ["apac", "latam"] }), "region_forbidden", "filter[region]"],
-    ["a region that it would have to ask another peer for", {}, body({ region: "eu" }), "region_forbidden", "ask.region"],
+    [
+      "points that are too narrow",
+      {},
+      body({ points: { ...askedPart.points, width_ms: 10_000 } }),
+      "invalid_step",
+      "ask.points.width_ms",
+    ],
+    [
+      "increases by another rule",
+      {},
+      body({ metric: "payments", agg: "sum", part: "increase", points: { ...askedPart.points, increases: "Plain" } }),
+      "incompatible_increases",
+      "ask.points.increases",
+    ],
+    [
+      "regions that its catalog does not let a query span",
+      {},
+      body({ regions: ["apac", "latam"] }),
+      "region_forbidden",
+      "filter[region]",
+    ],
+    [
+      "a region that it would have to ask another peer for",
+      {},
+      body({ region: "eu" }),
+      "region_forbidden",
+      "ask.region",
+    ],
     ["a tenant that the token does not name", { tenants: ["brand-b"] }, body(), "tenant_forbidden", "filter[tenant]"],
-    ["every environment of a token that names one", { environments: ["prod"] }, body(), "environment_forbidden", "ask.environments"],
+    [
+      "every environment of a token that names one",
+      { environments: ["prod"] },
+      body(),
+      "environment_forbidden",
+      "ask.environments",
+    ],
     ["a metric that the token does not name", { metrics: ["payments"] }, body(), "metric_forbidden", "metric"],
     ["a region that the token does not name", { regions: ["eu"] }, body(), "region_forbidden", "filter[region]"],
     ["another version of the catalog", {}, body({ schema_version: "2025" }), "schema_version_gone", "schema_version"],
     ["another version of the question", {}, body({}, { version: 2 }), "schema_version_gone", "version"],
     ["a query language", {}, body({ promql: "up" }), "unknown_parameter", "promql"],
-    ["more points than a store has", {}, body({}, { over: { ...over, count: 11_001 } }), "invalid_request", "over.count"],
-    ["more than a question may hold", {}, body({ filters: { service: "a".repeat(20_000) } }), "body_too_large", undefined],
+    [
+      "more points than a store has",
+      {},
+      body({}, { over: { ...over, count: 11_001 } }),
+      "invalid_request",
+      "over.count",
+    ],
+    [
+      "more than a question may hold",
+      {},
+      body({ filters: { service: "a".repeat(20_000) } }),
+      "body_too_large",
+      undefined,
+    ],
   ];
   test.each(rows)("no question for %s", async (_sentence, claims, sent, code, field) => {
     const { own, token, post } = running;
     const answer = await post(sent, { token: await token({ ...claims }, own), client: own });
-    const { status, errors } = answer.body as { readonly status: number; readonly errors?: readonly { readonly field: string }[] };
+    const { status, errors } = answer.body as {
+      readonly status: number;
+      readonly errors?: readonly { readonly field: string }[];
+    };
     expect({ code: answer.body["code"], field: errors?.[0]?.field }).toEqual({ code, field });
     expect(status).toBe(errorTable[code].status);
   });
 });
 
-test("a peer that is gone leaves a partial answer that says so, and an error for whoever wants all of it", { timeout: soakMs }, async () => {
-  const pairs = [["metric", "queue_lag"], ["filter[tenant]", "brand-a"], ["from", new Date(dataStartMs + 600_000).toISOString()], ["to", new Date(dataStartMs + 1_200_000).toISOString()]] as const;
-  const query = (more: readonly (readonly [string, string])[] = []) =>
-    running.asking.query(parameters([...pairs, ...more]), everyone, AbortSignal.timeout(30_000), { correlationId: "gone", nowMs });
-  expect(await query()).toMatchObject({ status: 200, headers: { "X-Partial": "false", "X-Query-Shards": "asked=2, answered=2" } });
-  await running.killPeer();
-  expect(await query()).toMatchObject({
-    status: 206,
-    headers: { "X-Partial": "true", "X-Query-Shards": "asked=2, answered=1" },
-    body: { meta: { partial: true, regions: [{ region: "eu", state: "ok" }, { region: "latam", state: "failed" }] } },
-  });
-  await expect(query([["complete", "required"]])).rejects.toMatchObject({ code: "store_failed" });
-  await expect(query([["filter[region]", "latam"]])).rejects.toMatchObject({ code: "store_failed" });
-});
+test(
+  "a peer that is gone leaves a partial answer that says so, and an error for whoever wants all of it",
+  { timeout: soakMs },
+  async () => {
+    const pairs = [
+      ["metric", "queue_lag"],
+      ["filter[tenant]", "brand-a"],
+      ["from", new Date(dataStartMs + 600_000).toISOString()],
+      ["to", new Date(dataStartMs + 1_200_000).toISOString()],
+    ] as const;
+    const query = (more: readonly (readonly [string, string])[] = []) =>
+      running.asking.query(parameters([...pairs, ...more]), everyone, AbortSignal.timeout(30_000), {
+        correlationId: "gone",
+        nowMs,
+      });
+    expect(await query()).toMatchObject({
+      status: 200,
+      headers: { "X-Partial": "false", "X-Query-Shards": "asked=2, answered=2" },
+    });
+    await running.killPeer();
+    expect(await query()).toMatchObject({
+      status: 206,
+      headers: { "X-Partial": "true", "X-Query-Shards": "asked=2, answered=1" },
+      body: {
+        meta: {
+          partial: true,
+          regions: [
+            { region: "eu", state: "ok" },
+            { region: "latam", state: "failed" },
+          ],
+        },
+      },
+    });
+    await expect(query([["complete", "required"]])).rejects.toMatchObject({ code: "store_failed" });
+    await expect(query([["filter[region]", "latam"]])).rejects.toMatchObject({ code: "store_failed" });
+  },
+);

@@ -3,7 +3,13 @@ import type { MetricConfig, StoreConfig } from "../../../../crds/config.ts";
 import type { MetricsAnswer } from "../../../../runtime/metrics/metrics-api.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { nowMs, simulated } from "../../http/routes/metrics-server.ts";
-import { healthyProbe, startScriptedStore, text, type ScriptedStore, type StoreReply } from "../../stores/scripted-store.ts";
+import {
+  healthyProbe,
+  startScriptedStore,
+  text,
+  type ScriptedStore,
+  type StoreReply,
+} from "../../stores/scripted-store.ts";
 import { everyone, metricConfig, parameters } from "../oracle/universe.ts";
 import { startTwoRuntimes, type TwoRuntimes, type TwoRuntimesOptions } from "./two-runtimes.ts";
 
@@ -33,7 +39,10 @@ async function start(latam: readonly StoreReply[], options: Partial<TwoRuntimesO
     metricsOf,
     ...options,
   });
-  closing.push(() => running.stop(), () => running.killPeer());
+  closing.push(
+    () => running.stop(),
+    () => running.killPeer(),
+  );
   return { ...running, eu, latam: others };
 }
 
@@ -45,43 +54,86 @@ function metricsOf(stores: readonly StoreConfig[]): readonly MetricConfig[] {
       aggregations: ["p95"],
       defaultAggregation: "p95",
     }),
-    metricConfig("vault", stores, { source: { kind: "gauge", name: "vault", matchers: [] }, sensitivity: "finance", requiredRole: "finance" }),
+    metricConfig("vault", stores, {
+      source: { kind: "gauge", name: "vault", matchers: [] },
+      sensitivity: "finance",
+      requiredRole: "finance",
+    }),
   ];
 }
 
 type Pairs = readonly (readonly [string, string])[];
-const window: Pairs = [["from", "2026-01-01T06:00:00Z"], ["to", "2026-01-01T09:00:00Z"], ["step", "1m"], ["filter[tenant]", "brand-a"]];
+const window: Pairs = [
+  ["from", "2026-01-01T06:00:00Z"],
+  ["to", "2026-01-01T09:00:00Z"],
+  ["step", "1m"],
+  ["filter[tenant]", "brand-a"],
+];
 
-function ask({ asking }: Pick<TwoRuntimes, "asking">, pairs: Pairs, signal = AbortSignal.timeout(20_000)): Promise<MetricsAnswer> {
+function ask(
+  { asking }: Pick<TwoRuntimes, "asking">,
+  pairs: Pairs,
+  signal = AbortSignal.timeout(20_000),
+): Promise<MetricsAnswer> {
   const caller = { ...everyone, scopes: ["metrics:read", "metrics:explain"], roles: ["finance"] };
   return asking.query(parameters([...window, ...pairs]), caller, signal, { correlationId: "request-1", nowMs });
 }
 
-const rangesOf = (stores: readonly ScriptedStore[]): number => stores.flatMap(({ requests }) => requests).filter(({ path }) => path.endsWith("query_range")).length;
+const rangesOf = (stores: readonly ScriptedStore[]): number =>
+  stores.flatMap(({ requests }) => requests).filter(({ path }) => path.endsWith("query_range")).length;
 const latam: Pairs = [["filter[region]", "latam"]];
-const regionsOf = ({ body }: MetricsAnswer): unknown => (body as { readonly meta: { readonly regions: unknown } }).meta.regions;
+const regionsOf = ({ body }: MetricsAnswer): unknown =>
+  (body as { readonly meta: { readonly regions: unknown } }).meta.regions;
 
 describe("a query over a peer", () => {
   test("is answered from memory the next time, as one over a store is", async () => {
     const running = await start([services], { limits: { memorySeconds: 60, hotTailSeconds: 5 } });
     const first = await ask(running, [["metric", "lag"], ["agg", "max"], ["group_by", "service"], ...latam]);
     const read = rangesOf(running.latam);
-    const again = await ask(running, [["metric", "lag"], ["agg", "max"], ["group_by", "service"], ["exemplars", "true"], ...latam]);
+    const again = await ask(running, [
+      ["metric", "lag"],
+      ["agg", "max"],
+      ["group_by", "service"],
+      ["exemplars", "true"],
+      ...latam,
+    ]);
     expect([read, rangesOf(running.latam)]).toEqual([1, 1]);
     expect(first.headers["X-Query-Cache"]).toMatch(/hit=0;/u);
     expect(again.headers["X-Query-Cache"]).toMatch(/miss=0;/u);
   });
 
   test("shows the traces of exemplars and nothing else of them", async () => {
-    const answer = await ask(await start([services]), [["metric", "latency"], ["group_by", "service"], ["exemplars", "true"], ...latam]);
-    const { data } = answer.body as { readonly data: readonly { readonly labels: object; readonly exemplars: readonly object[] }[] };
+    const answer = await ask(await start([services]), [
+      ["metric", "latency"],
+      ["group_by", "service"],
+      ["exemplars", "true"],
+      ...latam,
+    ]);
+    const { data } = answer.body as {
+      readonly data: readonly { readonly labels: object; readonly exemplars: readonly object[] }[];
+    };
     expect(data.map(({ labels }) => labels)).toEqual([{ service: "a" }, { service: "b" }]);
-    for (const { exemplars } of data) expect(exemplars).toEqual([{ trace_id: "a".repeat(32), timestamp: "2026-01-01T11:59:30.000Z", value: 1 }]);
+    for (const { exemplars } of data)
+      expect(exemplars).toEqual([{ trace_id: "a".repeat(32), timestamp: "2026-01-01T11:59:30.000Z", value: 1 }]);
   });
 
   test("explains itself by the question that the peer was asked, in which no name of a store is", async () => {
-    const { body } = await ask(await start([services]), [["metric", "lag"], ["agg", "max"], ["explain", "true"], ...latam]);
-    const { stores } = (body as { readonly explain: { readonly stores: readonly { readonly store: string; readonly reads: readonly { readonly promql: string }[] }[] } }).explain;
+    const { body } = await ask(await start([services]), [
+      ["metric", "lag"],
+      ["agg", "max"],
+      ["explain", "true"],
+      ...latam,
+    ]);
+    const { stores } = (
+      body as {
+        readonly explain: {
+          readonly stores: readonly {
+            readonly store: string;
+            readonly reads: readonly { readonly promql: string }[];
+          }[];
+        };
+      }
+    ).explain;
     expect(stores.map(({ store }) => store)).toEqual(["latam"]);
     expect(stores.flatMap(({ reads }) => reads.map(({ promql }) => JSON.parse(promql) as object))).toEqual([
       {
@@ -101,29 +153,58 @@ describe("a query over a peer", () => {
 
   test("is partial in the peer's region when one of its stores fails, and is not kept then", async () => {
     const running = await start([services, broken], { limits: { memorySeconds: 60, hotTailSeconds: 5 } });
-    const pairs: Pairs = [["metric", "lag"], ["agg", "max"]];
+    const pairs: Pairs = [
+      ["metric", "lag"],
+      ["agg", "max"],
+    ];
     const answer = await ask(running, pairs);
     expect(answer).toMatchObject({ status: 206, headers: { "X-Partial": "true" } });
-    expect(regionsOf(answer)).toEqual([{ region: "eu", state: "ok" }, { region: "latam", state: "partial" }]);
+    expect(regionsOf(answer)).toEqual([
+      { region: "eu", state: "ok" },
+      { region: "latam", state: "partial" },
+    ]);
     const read = rangesOf(running.latam);
     expect(regionsOf(await ask(running, pairs))).toEqual(regionsOf(answer));
     expect(rangesOf(running.latam)).toBeGreaterThan(read);
   });
 
   test("is late in the peer's region when its only store is", async () => {
-    const answer = await ask(await start([silent], { deadlineMs: 1_500 }), [["metric", "lag"], ["agg", "max"]]);
+    const answer = await ask(await start([silent], { deadlineMs: 1_500 }), [
+      ["metric", "lag"],
+      ["agg", "max"],
+    ]);
     expect(answer.status).toBe(206);
-    expect(regionsOf(answer)).toEqual([{ region: "eu", state: "ok" }, { region: "latam", state: "late" }]);
+    expect(regionsOf(answer)).toEqual([
+      { region: "eu", state: "ok" },
+      { region: "latam", state: "late" },
+    ]);
   });
 
   test("is given up by the peer when its answer is of no more use", async () => {
     const { post, token, own } = await start([silent]);
     const points = { width_ms: 60_000, interval_seconds: 15, increases: "Extrapolated" };
-    const asked = { schema_version: "2026-01-01", region: "latam", regions: ["latam"], metric: "lag", agg: "max", part: "max_over_time", tenant: "brand-a", filters: {}, group_by: [], points };
+    const asked = {
+      schema_version: "2026-01-01",
+      region: "latam",
+      regions: ["latam"],
+      metric: "lag",
+      agg: "max",
+      part: "max_over_time",
+      tenant: "brand-a",
+      filters: {},
+      group_by: [],
+      points,
+    };
     const body = JSON.stringify({ version: 1, ask: asked, over: { start_ms: 60_000, count: 1 } });
     const sent = { token: await token({}, own), client: own };
-    expect(await post(body, { ...sent, headers: { "x-remaining-ms": "300" } })).toMatchObject({ status: 504, body: { code: "store_timeout" } });
-    expect(await post(body, { ...sent, headers: { "x-remaining-ms": "0" } })).toMatchObject({ status: 400, body: { errors: [{ field: "X-Remaining-Ms" }] } });
+    expect(await post(body, { ...sent, headers: { "x-remaining-ms": "300" } })).toMatchObject({
+      status: 504,
+      body: { code: "store_timeout" },
+    });
+    expect(await post(body, { ...sent, headers: { "x-remaining-ms": "0" } })).toMatchObject({
+      status: 400,
+      body: { errors: [{ field: "X-Remaining-Ms" }] },
+    });
   });
 
   test("ends at the peer's store when the caller leaves", async () => {
@@ -139,8 +220,14 @@ describe("a query over a peer", () => {
 
   test("needs the role of a sensitive metric in the peer's token too", async () => {
     const running = await start([services]);
-    const answer = await ask(running, [["metric", "vault"], ["agg", "max"]]);
-    expect(regionsOf(answer)).toEqual([{ region: "eu", state: "ok" }, { region: "latam", state: "failed" }]);
+    const answer = await ask(running, [
+      ["metric", "vault"],
+      ["agg", "max"],
+    ]);
+    expect(regionsOf(answer)).toEqual([
+      { region: "eu", state: "ok" },
+      { region: "latam", state: "failed" },
+    ]);
     expect(rangesOf(running.latam)).toBe(0);
   });
 });

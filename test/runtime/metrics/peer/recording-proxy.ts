@@ -31,8 +31,14 @@ interface Recorded {
   readonly answered: Buffer[];
 }
 
-/** @param shown certificate that servers show @param client certificate of the client, which alone may pass on what it sent */
-export async function startRecordingProxy(port: number, { shown, client, ca }: { readonly shown: Certificate; readonly client: Certificate; readonly ca: string }): Promise<RecordingProxy> {
+/**
+ * @param shown certificate that servers show @param client certificate of the client, which alone may pass on what it
+ * sent
+ */
+export async function startRecordingProxy(
+  port: number,
+  { shown, client, ca }: { readonly shown: Certificate; readonly client: Certificate; readonly ca: string },
+): Promise<RecordingProxy> {
   const connections: Recorded[] = [];
   const sockets = new Set<TLSSocket>();
   const server = createServer({ ...shown, requestCert: true, rejectUnauthorized: false }, (near) => {
@@ -41,11 +47,13 @@ export async function startRecordingProxy(port: number, { shown, client, ca }: {
     const far = connect({ host: "127.0.0.1", port, servername: "localhost", ca, ...client });
     for (const socket of [near, far]) {
       sockets.add(socket);
-      socket.on("error", () => undefined).on("close", () => {
-        sockets.delete(socket);
-        near.destroy();
-        far.destroy();
-      });
+      socket
+        .on("error", () => undefined)
+        .on("close", () => {
+          sockets.delete(socket);
+          near.destroy();
+          far.destroy();
+        });
     }
     near.on("data", (chunk: Buffer) => recorded.asked.push(chunk)).pipe(far);
     far.on("data", (chunk: Buffer) => recorded.answered.push(chunk)).pipe(near);
@@ -75,11 +83,13 @@ function exchangesOf({ asked, answered }: Recorded): readonly Exchange[] {
 /** Messages with a content length, which all of these have. */
 function messagesIn(bytes: Buffer): readonly Message[] {
   const messages: Message[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const end = bytes.indexOf("\r\n\r\n", at);
     if (end === -1) break;
     const [first = "", ...lines] = bytes.toString("latin1", at, end).split("\r\n");
-    const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]));
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]),
+    );
     if (headers["content-length"] === undefined) throw new Error(`no content length: ${first}`);
     const start = end + 4;
     at = start + Number(headers["content-length"]);

@@ -2,7 +2,14 @@ import { createHash, X509Certificate } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import type { ClassLimits, MetricConfig, PeerStoreConfig, RuntimeConfig, SloConfig, StoreConfig } from "../../../../crds/config.ts";
+import type {
+  ClassLimits,
+  MetricConfig,
+  PeerStoreConfig,
+  RuntimeConfig,
+  SloConfig,
+  StoreConfig,
+} from "../../../../crds/config.ts";
 import { defaultSettings } from "../../../../runtime/config/settings-schema.ts";
 import { createAuthenticate } from "../../../../runtime/http/authenticate.ts";
 import { createCertificateReader } from "../../../../runtime/http/client-certificate.ts";
@@ -26,7 +33,12 @@ import { startRecordingProxy, type RecordingProxy } from "./recording-proxy.ts";
 const deadlineMs = 20_000;
 const log = { warn: () => undefined };
 /** Ids of the material that the store of the asking runtime names. */
-const ids = { token: "n/peer/token@1", ca: "n/ca/ca.crt@1", certificate: "n/client/tls.crt@1", key: "n/client/tls.key@1" } as const;
+const ids = {
+  token: "n/peer/token@1",
+  ca: "n/ca/ca.crt@1",
+  certificate: "n/client/tls.crt@1",
+  key: "n/client/tls.key@1",
+} as const;
 
 /** A runtime that reads Europe by itself and asks another one for Latin America, and one that reads everything. */
 export interface TwoRuntimes {
@@ -63,30 +75,59 @@ export interface TwoRuntimesOptions {
 
 const regions = ["eu", "latam"];
 
-export async function startTwoRuntimes({ eu, latam, metricsOf, slos = [], limits = {}, ...options }: TwoRuntimesOptions): Promise<TwoRuntimes> {
+export async function startTwoRuntimes({
+  eu,
+  latam,
+  metricsOf,
+  slos = [],
+  limits = {},
+  ...options
+}: TwoRuntimesOptions): Promise<TwoRuntimes> {
   const folder = await temporaryFolder("peers");
   const [servers, clients] = [createCertificateAuthority("servers"), createCertificateAuthority("clients")];
   const [own, other] = [clients.issue({ commonName: "eu" }), clients.issue({ commonName: "other" })];
   const shown = servers.issue({ commonName: "latam", names: ["localhost"] });
   const issuer = await makeIssuer("https://id.example");
   const token: TwoRuntimes["token"] = (claims, boundTo) => {
-    const thumbprint = boundTo && createHash("sha256").update(new X509Certificate(boundTo.cert).raw).digest("base64url");
+    const thumbprint =
+      boundTo && createHash("sha256").update(new X509Certificate(boundTo.cert).raw).digest("base64url");
     const cnf = thumbprint === undefined ? undefined : { "x5t#S256": thumbprint };
     const exp = Math.floor(Date.now() / 1_000) + 600;
-    return signToken(issuer, { iss: issuer.issuer, aud: "heliograph", sub: "runtime-eu", scope: "metrics:peer", tenants: ["*"], exp, cnf, ...claims });
+    return signToken(issuer, {
+      iss: issuer.issuer,
+      aud: "heliograph",
+      sub: "runtime-eu",
+      scope: "metrics:peer",
+      tenants: ["*"],
+      exp,
+      cnf,
+      ...claims,
+    });
   };
   const configFor = (stores: readonly StoreConfig[]): RuntimeConfig => {
     const metrics = metricsOf(stores).map((metric) => ({ ...metric, complianceScope: { regions } }));
     const base = configOf(stores, metrics);
     const bounds = { ...wideLimits, ...limits };
-    return { ...base, classDefaults: { A: bounds, B: bounds, C: bounds }, catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos })) };
+    return {
+      ...base,
+      classDefaults: { A: bounds, B: bounds, C: bounds },
+      catalogs: base.catalogs.map((catalog) => ({ ...catalog, slos })),
+    };
   };
   const inLatam = latam.map((store) => storeConfig(store));
   // A peer of the peer, for a region that nobody answers for.
   const answering = createMetricsApi({ config: configFor([...inLatam, peerStore("eu", 9)]), log, deadlineMs });
 
-  const files = { certFile: join(folder.path, "tls.crt"), keyFile: join(folder.path, "tls.key"), clientCaFile: join(folder.path, "clients.crt") };
-  await Promise.all([writeFile(files.certFile, shown.cert), writeFile(files.keyFile, shown.key), writeFile(files.clientCaFile, clients.cert)]);
+  const files = {
+    certFile: join(folder.path, "tls.crt"),
+    keyFile: join(folder.path, "tls.key"),
+    clientCaFile: join(folder.path, "clients.crt"),
+  };
+  await Promise.all([
+    writeFile(files.certFile, shown.cert),
+    writeFile(files.keyFile, shown.key),
+    writeFile(files.clientCaFile, clients.cert),
+  ]);
   const trusted = {
     settings: { issuer: issuer.issuer, audiences: ["heliograph"], algorithms: ["ES256"] },
     keys: new KeySource(async () => ({ keys: [issuer.publicJwk] }), Date.now),
@@ -105,8 +146,15 @@ export async function startTwoRuntimes({ eu, latam, metricsOf, slos = [], limits
 
   const inEurope = eu.map((store) => storeConfig(store));
   const config = configFor([...inEurope, peerStore("latam", proxy.port)]);
-  const texts = { [ids.token]: await token({}, own), [ids.ca]: servers.cert, [ids.certificate]: own.cert, [ids.key]: own.key };
-  const material = Object.fromEntries(Object.entries(texts).map(([id, text]) => [id, Buffer.from(text).toString("base64")]));
+  const texts = {
+    [ids.token]: await token({}, own),
+    [ids.ca]: servers.cert,
+    [ids.certificate]: own.cert,
+    [ids.key]: own.key,
+  };
+  const material = Object.fromEntries(
+    Object.entries(texts).map(([id, text]) => [id, Buffer.from(text).toString("base64")]),
+  );
   const asking = createMetricsApi({ config: { ...config, material }, log, deadlineMs, ...options });
   const direct = createMetricsApi({ config: configFor([...inEurope, ...inLatam]), log, deadlineMs });
   const killPeer = async (): Promise<void> => {

@@ -16,7 +16,11 @@ const costs = (cost: number): ReadonlyMap<string, number> => new Map([["cpu_util
 
 /** How many of `count` requests at once are let in. */
 async function admitted(quotas: Quotas, own: Spender, count: number, cost = 0): Promise<number> {
-  const refusals = await Promise.all(Array.from({ length: count }, () => refusalOf(quotas, { ...own, limits: { ...own.limits, maxConcurrent: count } }, cost)));
+  const refusals = await Promise.all(
+    Array.from({ length: count }, () =>
+      refusalOf(quotas, { ...own, limits: { ...own.limits, maxConcurrent: count } }, cost),
+    ),
+  );
   return refusals.filter((refusal) => refusal === undefined).length;
 }
 
@@ -81,13 +85,22 @@ describe("cost units", () => {
     let nowMs = 0;
     const quotas = createQuotas(() => nowMs);
     expect(await refusalOf(quotas, small, 80)).toBeUndefined();
-    expect(await refusalOf(quotas, small, 30)).toMatchObject({ code: "cost_exceeded", status: 429, retryAfterSeconds: 1, suggestion: { step: "5m" } });
+    expect(await refusalOf(quotas, small, 30)).toMatchObject({
+      code: "cost_exceeded",
+      status: 429,
+      retryAfterSeconds: 1,
+      suggestion: { step: "5m" },
+    });
     nowMs = 1_000;
     expect(await refusalOf(quotas, small, 30)).toBeUndefined();
   });
 
   test("that are never there at once are refused without a time to come again", async () => {
-    const refusal = await refusalOf(createQuotas(() => 0), small, 101);
+    const refusal = await refusalOf(
+      createQuotas(() => 0),
+      small,
+      101,
+    );
     expect(refusal).toMatchObject({ code: "cost_exceeded", retryAfterSeconds: undefined });
     expect(refusal?.message).toContain("more than 100 are never allowed at once");
   });
@@ -104,12 +117,19 @@ describe("cost units", () => {
 });
 
 describe("a metric with bounds of its own (Operational Metrics API §5.5)", () => {
-  const bounded = spender({}, [{ metric: "cpu_util", requestsPerSecond: 2 }, { metric: "kyc_pass_rate", costUnitsPerMinute: 1 }]);
+  const bounded = spender({}, [
+    { metric: "cpu_util", requestsPerSecond: 2 },
+    { metric: "kyc_pass_rate", costUnitsPerMinute: 1 },
+  ]);
 
   test("is asked for no faster than that, and no other is held back", async () => {
     const quotas = createQuotas(() => 0);
     expect(await admitted(quotas, bounded, 5, 1)).toBe(2);
-    const other = await quotas.admit(bounded, { requests: 1, costs: new Map([["queue_consumer_lag", 1]]) }, () => undefined);
+    const other = await quotas.admit(
+      bounded,
+      { requests: 1, costs: new Map([["queue_consumer_lag", 1]]) },
+      () => undefined,
+    );
     expect(other.headers()["X-RateLimit-Remaining"]).toBe("17");
   });
 

@@ -26,7 +26,13 @@ interface Pod {
 async function startPod(name: string, nats: NatsServerHandle, store: string): Promise<Pod> {
   const handle = await connectNats({ servers: [nats.url] });
   closing.push(() => handle.drain());
-  const engine = await createWebhookEngine({ nats: handle, settings: testSettings, config: configOf(), log: memoryLog().log, podId: name });
+  const engine = await createWebhookEngine({
+    nats: handle,
+    settings: testSettings,
+    config: configOf(),
+    log: memoryLog().log,
+    podId: name,
+  });
   closing.push(() => engine.stop(0));
   const messages = createPodMessages(handle, createLayout(testSettings.streams.prefix), engine.pods.own);
   const server = metricsServerOver({ eu: store }, { now: () => nowMs, peers: { ...messages, ...engine.pods } });
@@ -44,14 +50,21 @@ async function startPods(): Promise<{ readonly pods: readonly Pod[]; readonly na
   closing.push(() => store.close());
   const pods: Pod[] = [];
   for (const name of ["pod-a", "pod-b", "pod-c"]) pods.push(await startPod(name, nats, store.url));
-  await waitFor(() => pods.every(({ livePods }) => livePods().length === 3), { timeoutMs: 20_000, what: "pods that know each other" });
+  await waitFor(() => pods.every(({ livePods }) => livePods().length === 3), {
+    timeoutMs: 20_000,
+    what: "pods that know each other",
+  });
   return { pods, nats };
 }
 
-const url = "/v1/metrics/query?metric=lag&filter[tenant]=brand-a&step=1m&from=2026-01-01T11:00:00Z&to=2026-01-01T12:00:00Z";
+const url =
+  "/v1/metrics/query?metric=lag&filter[tenant]=brand-a&step=1m&from=2026-01-01T11:00:00Z&to=2026-01-01T12:00:00Z";
 
 /** Asks all pods in turn for so long; how many were let in, and for how long it really was. */
-async function hammer(pods: readonly Pod[], forMs: number): Promise<{ readonly admitted: number; readonly seconds: number }> {
+async function hammer(
+  pods: readonly Pod[],
+  forMs: number,
+): Promise<{ readonly admitted: number; readonly seconds: number }> {
   const startMs = performance.now();
   let admitted = 0;
   while (performance.now() - startMs < forMs) {
@@ -68,7 +81,8 @@ describe("three pods under one client of 10 requests a second and a burst of 20"
   test("let in its quota together, and one pod's share each while NATS is away", async () => {
     const { pods, nats } = await startPods();
     // The buckets of pods that have just come are not full: a burst comes together in two seconds.
-    const left = async (): Promise<number> => Number((await pods[0]?.server.get(url))?.headers["x-ratelimit-remaining"]);
+    const left = async (): Promise<number> =>
+      Number((await pods[0]?.server.get(url))?.headers["x-ratelimit-remaining"]);
     await waitFor(async () => (await left()) >= 18, { timeoutMs: 20_000, pollMs: 400, what: "a full bucket" });
     const first = await hammer(pods, isSoak ? 60_000 : 10_000);
     const quota = 20 + 10 * first.seconds;

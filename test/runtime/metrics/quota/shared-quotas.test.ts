@@ -54,7 +54,11 @@ async function admit(cluster: Cluster, place: number, own: Spender, cost = 0): P
 }
 
 /** Requests that are let in of so many in each millisecond step, spread over the pods as `place` says. */
-async function hammer(cluster: Cluster, own: Spender, { seconds, perSecond, place }: { seconds: number; perSecond: number; place: (index: number) => number }): Promise<number> {
+async function hammer(
+  cluster: Cluster,
+  own: Spender,
+  { seconds, perSecond, place }: { seconds: number; perSecond: number; place: (index: number) => number },
+): Promise<number> {
   let admitted = 0;
   for (let index = 0; index < seconds * perSecond; index += 1) {
     cluster.nowMs += 1_000 / perSecond;
@@ -100,7 +104,8 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
           cost += one.cost;
         }
         const seconds = (cluster.nowMs - startMs) / 1_000;
-        // Tokens that were lent ahead come on top of a home that fills up meanwhile: a part of a pod's share for each pod.
+        // Tokens that were lent ahead come on top of a home that fills up meanwhile: a part of a pod's share for each
+        // pod.
         expect(requests).toBeLessThanOrEqual(20 + 10 * seconds + 2 * (20 / 6));
         expect(cost).toBeLessThanOrEqual(100 + 10 * seconds + 2 * (100 / 6));
       }),
@@ -184,7 +189,9 @@ describe("pods that do not hear each other", () => {
     const own = spender(cluster.clientOf(0));
     const admission = await quotasOf(cluster, 1).admit(own, { requests: 20, costs: new Map() }, () => undefined);
     expect(admission.headers()["X-RateLimit-Remaining"]).toBe("0");
-    await expect(quotasOf(cluster, 1).admit(own, { requests: 1, costs: new Map() }, () => undefined)).rejects.toMatchObject({ code: "rate_exceeded" });
+    await expect(
+      quotasOf(cluster, 1).admit(own, { requests: 1, costs: new Map() }, () => undefined),
+    ).rejects.toMatchObject({ code: "rate_exceeded" });
   });
 });
 

@@ -19,15 +19,33 @@ const stepMin = 60;
 
 /** Events of every window: 10,000, of which so many per cent are bad; some windows otherwise. */
 function counts(badPercent: number, others: Readonly<Record<number, number>> = {}, total = 10_000): CountsByWindow {
-  return new Map(windowsOf(slo, stepMin).map((seconds) => [seconds, { total, good: total * (1 - (others[seconds] ?? badPercent) / 100) }]));
+  return new Map(
+    windowsOf(slo, stepMin).map((seconds) => [
+      seconds,
+      { total, good: total * (1 - (others[seconds] ?? badPercent) / 100) },
+    ]),
+  );
 }
 
 describe("the windows of an objective", () => {
   test("are those of 30 days, and shrink with the objective's own", () => {
     const windows = (windowDays: number): readonly (readonly [number, number])[] =>
-      burnTiers({ ...slo, windowDays }, stepMin).map(({ longSeconds, shortSeconds }) => [longSeconds / 60, shortSeconds / 60]);
-    expect(windows(30)).toEqual([[60, 5], [360, 30], [1_440, 120], [4_320, 360]]);
-    expect(windows(3)).toEqual([[6, 1], [36, 3], [144, 12], [432, 36]]);
+      burnTiers({ ...slo, windowDays }, stepMin).map(({ longSeconds, shortSeconds }) => [
+        longSeconds / 60,
+        shortSeconds / 60,
+      ]);
+    expect(windows(30)).toEqual([
+      [60, 5],
+      [360, 30],
+      [1_440, 120],
+      [4_320, 360],
+    ]);
+    expect(windows(3)).toEqual([
+      [6, 1],
+      [36, 3],
+      [144, 12],
+      [432, 36],
+    ]);
   });
 
   test("are each read once", () => {
@@ -40,8 +58,16 @@ describe("the status of an objective (Operational Metrics API §2.5)", () => {
     ["ok when hardly anything is bad", counts(0.1), "ok"],
     ["critical when the fastest tier burns in both windows", counts(0.1, { [hour]: 20, [hour / 12]: 20 }), "critical"],
     ["critical when the budget is spent", counts(0.1, { [720 * hour]: 1.5 }), "critical"],
-    ["increasing when only a slow tier burns in both windows", counts(0.1, { [72 * hour]: 2, [6 * hour]: 2 }), "increasing"],
-    ["recovering when the long window still burns and the short one does not", counts(0.1, { [hour]: 20 }), "recovering"],
+    [
+      "increasing when only a slow tier burns in both windows",
+      counts(0.1, { [72 * hour]: 2, [6 * hour]: 2 }),
+      "increasing",
+    ],
+    [
+      "recovering when the long window still burns and the short one does not",
+      counts(0.1, { [hour]: 20 }),
+      "recovering",
+    ],
     ["not known without enough events", counts(50, {}, 99), "insufficient_data"],
     ["not known without any", new Map(), "insufficient_data"],
   ];

@@ -28,7 +28,11 @@ interface Case {
 }
 
 /** A recipient over HTTPS that answers like this, and a partner that wants to be asked. */
-async function caseOf(answer: () => Answer, overrides: PartnerOverrides = {}, verification: { verification?: "Handshake" } = { verification: "Handshake" }): Promise<Case> {
+async function caseOf(
+  answer: () => Answer,
+  overrides: PartnerOverrides = {},
+  verification: { verification?: "Handshake" } = { verification: "Handshake" },
+): Promise<Case> {
   const seen: IncomingMessage[] = [];
   const server: Server = createServer({ cert: identity.cert, key: identity.key }, (request, response) => {
     seen.push(request);
@@ -37,13 +41,23 @@ async function caseOf(answer: () => Answer, overrides: PartnerOverrides = {}, ve
   const loopback = await listenOnLoopback(server);
   closers.push(() => loopback.close());
   const plain = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/{domain}`, overrides);
-  const config = configOf({ ...plain, endpoint: { ...plain.endpoint, ...verification, tls: { ca: "ca" }, headers: { "x-fixed": "1" } } });
+  const config = configOf({
+    ...plain,
+    endpoint: { ...plain.endpoint, ...verification, tls: { ca: "ca" }, headers: { "x-fixed": "1" } },
+  });
   const material = { ...config.material, ca: Buffer.from(authority.cert).toString("base64") };
   const [partner] = compilePartners({ ...config, material }, []);
   if (partner === undefined) throw new Error("no partner");
   const clock = { clockMs: 0 };
   const tokens = createTokens(sender, Date.now);
-  const consents = createConsents({ sender, tokens, origin: "Events.Example.com", version: "1.2.3", monotonicMs: () => clock.clockMs, now: () => clock.clockMs });
+  const consents = createConsents({
+    sender,
+    tokens,
+    origin: "Events.Example.com",
+    version: "1.2.3",
+    monotonicMs: () => clock.clockMs,
+    now: () => clock.clockMs,
+  });
   return Object.assign(clock, { consents, partner, seen });
 }
 
@@ -59,7 +73,12 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
       {
         method: "OPTIONS",
         url: "/webhooks/v1/payout",
-        headers: { "webhook-request-origin": "Events.Example.com", "webhook-request-rate": "120", "x-fixed": "1", "user-agent": "Heliograph/1.2.3" },
+        headers: {
+          "webhook-request-origin": "Events.Example.com",
+          "webhook-request-rate": "120",
+          "x-fixed": "1",
+          "user-agent": "Heliograph/1.2.3",
+        },
       },
     ]);
     expect(it.seen[0]?.headers).not.toHaveProperty("content-type");
@@ -123,7 +142,10 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     const verdict = () => it.consents.verdictOf(it.partner);
     expect(verdict()).toBeUndefined();
     await of(it);
-    expect(verdict()).toMatchObject({ failure: { reason: "consent", detail: "the endpoint does not consent: status 404" }, sinceMs: 0 });
+    expect(verdict()).toMatchObject({
+      failure: { reason: "consent", detail: "the endpoint does not consent: status 404" },
+      sinceMs: 0,
+    });
     answer = yes;
     it.clockMs = 10_000;
     await of(it, "order.placed");

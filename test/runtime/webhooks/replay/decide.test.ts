@@ -17,8 +17,19 @@ const dead: Settlement = { kind: "dead", reason: "status_503" };
 const past: DeliveryPast = { attempts: [], live: [], handled: [] };
 
 function record(settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
-  const what = { eventId: "e", tenant: "t", partner: { uid: "u", namespace: "n", name: "p" }, number: 1, at: "2026-01-09T00:00:00.000Z" };
-  const how = { durationMs: 1, timings: { totalMs: 1 }, outcome: { kind: "failure", reason: "dns", detail: "" }, pod: "a" } as const;
+  const what = {
+    eventId: "e",
+    tenant: "t",
+    partner: { uid: "u", namespace: "n", name: "p" },
+    number: 1,
+    at: "2026-01-09T00:00:00.000Z",
+  };
+  const how = {
+    durationMs: 1,
+    timings: { totalMs: 1 },
+    outcome: { kind: "failure", reason: "dns", detail: "" },
+    pod: "a",
+  } as const;
   return { ...item, ...what, ...how, settlement, ...fields };
 }
 
@@ -42,22 +53,52 @@ describe("a replay of a delivery", () => {
     ],
     ["that is on its way is left alone", {}, { live: [live] }, { kind: "in_progress" }],
     ["that this replay published is done", {}, { live: [{ ...live, replayId: "r-2" }] }, { kind: "done" }],
-    ["that this replay brought to its end is done", { onlyFailed: true }, { attempts: [record({ kind: "delivered" }, { replayId: "r-2" })] }, { kind: "done" }],
-    ["that another replay published is left alone", {}, { live: [{ ...live, replayId: "r-1" }] }, { kind: "in_progress" }],
+    [
+      "that this replay brought to its end is done",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "delivered" }, { replayId: "r-2" })] },
+      { kind: "done" },
+    ],
+    [
+      "that another replay published is left alone",
+      {},
+      { live: [{ ...live, replayId: "r-1" }] },
+      { kind: "in_progress" },
+    ],
     ["older than the partner remembers is not repeated", { acceptedAtMs: nowMs - 86_400_001 }, {}, { kind: "too_old" }],
     ["as old as the partner remembers is repeated", { acceptedAtMs: nowMs - 86_400_000 }, {}, { kind: "publish" }],
     ["that is too old is forced", { acceptedAtMs: 0, force: true }, {}, { kind: "publish" }],
     ["of what failed takes what is dead", { onlyFailed: true }, { attempts: [record(dead)] }, { kind: "publish" }],
-    ["of what failed takes what was rejected", { onlyFailed: true }, { attempts: [record({ kind: "rejected", reason: "status_404" })] }, { kind: "publish" }],
-    ["of what failed leaves out what was delivered", { onlyFailed: true }, { attempts: [record({ kind: "delivered" })] }, { kind: "unmatched" }],
-    ["of what failed leaves out what was handled by hand", { onlyFailed: true }, { attempts: [record(dead)], handled: [note] }, { kind: "unmatched" }],
+    [
+      "of what failed takes what was rejected",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "rejected", reason: "status_404" })] },
+      { kind: "publish" },
+    ],
+    [
+      "of what failed leaves out what was delivered",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "delivered" })] },
+      { kind: "unmatched" },
+    ],
+    [
+      "of what failed leaves out what was handled by hand",
+      { onlyFailed: true },
+      { attempts: [record(dead)], handled: [note] },
+      { kind: "unmatched" },
+    ],
     [
       "of what failed takes what failed again after it was handled",
       { onlyFailed: true },
       { attempts: [record(dead), record(dead, { generation: 1 })], handled: [note] },
       { kind: "publish", generation: 2 },
     ],
-    ["of what failed leaves out what waits for a retry", { onlyFailed: true }, { attempts: [record({ kind: "retry", atMs: 0, reason: "dns" })], live: [live] }, { kind: "unmatched" }],
+    [
+      "of what failed leaves out what waits for a retry",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "retry", atMs: 0, reason: "dns" })], live: [live] },
+      { kind: "unmatched" },
+    ],
   ])("%s", (_sentence, asked, stored, expected) => {
     expect(decideReplay({ ...candidate, ...asked }, { ...past, ...stored })).toMatchObject(expected);
   });

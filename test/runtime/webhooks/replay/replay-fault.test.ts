@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { Unanswered } from "../../../../runtime/nats/requests.ts";
-import { afterFailure, pauseAfterFailures, ReplayFault, replayPatienceMs } from "../../../../runtime/webhooks/replay/replay-fault.ts";
+import {
+  afterFailure,
+  pauseAfterFailures,
+  ReplayFault,
+  replayPatienceMs,
+} from "../../../../runtime/webhooks/replay/replay-fault.ts";
 import { noTally, type ReplayJob } from "../../../../runtime/webhooks/replay/replay-job.ts";
 
 const nowMs = Date.UTC(2026, 0, 31);
@@ -20,11 +25,39 @@ const job: ReplayJob = {
 
 describe("a replay of which a part failed", () => {
   test.each([
-    ["goes on when the store refuses now", new ReplayFault("full", false), undefined, { status: "running", detail: "full", failingSince: since(0) }],
-    ["goes on while its patience lasts", new ReplayFault("full", false), since(replayPatienceMs - 1), { status: "running", detail: "full" }],
-    ["has failed when its patience ends", new ReplayFault("full", false), since(replayPatienceMs), { status: "failed", detail: "full" }],
-    ["has failed at once when trying again cannot help", new ReplayFault("too large", true), undefined, { status: "failed", detail: "too large" }],
-    ["has failed after an error of ours as well, without its text", new Error("at 10.0.0.7"), since(replayPatienceMs), { status: "failed", detail: "An internal error stops the replay; the log of the runtime has it under the replay id." }],
+    [
+      "goes on when the store refuses now",
+      new ReplayFault("full", false),
+      undefined,
+      { status: "running", detail: "full", failingSince: since(0) },
+    ],
+    [
+      "goes on while its patience lasts",
+      new ReplayFault("full", false),
+      since(replayPatienceMs - 1),
+      { status: "running", detail: "full" },
+    ],
+    [
+      "has failed when its patience ends",
+      new ReplayFault("full", false),
+      since(replayPatienceMs),
+      { status: "failed", detail: "full" },
+    ],
+    [
+      "has failed at once when trying again cannot help",
+      new ReplayFault("too large", true),
+      undefined,
+      { status: "failed", detail: "too large" },
+    ],
+    [
+      "has failed after an error of ours as well, without its text",
+      new Error("at 10.0.0.7"),
+      since(replayPatienceMs),
+      {
+        status: "failed",
+        detail: "An internal error stops the replay; the log of the runtime has it under the replay id.",
+      },
+    ],
   ] as const)("%s", (_, error, failingSince, expected) => {
     const before = failingSince === undefined ? job : { ...job, failingSince };
     expect(afterFailure(before, error, nowMs)).toMatchObject({ ...expected, cursor: 0 });

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { eventIdsMax, parseAckRequest, parseRedriveRequest, parseReplayRequest } from "../../../../runtime/webhooks/replay/replay-request.ts";
+import {
+  eventIdsMax,
+  parseAckRequest,
+  parseRedriveRequest,
+  parseReplayRequest,
+} from "../../../../runtime/webhooks/replay/replay-request.ts";
 
 const bytes = (body: unknown): Uint8Array => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 
@@ -19,22 +24,45 @@ describe("a request for a replay", () => {
   test("has defaults", () => {
     const rest = { partners: [], types: [], onlyFailed: false, dryRun: false, ratePerSecond: 100, force: false };
     expect(parseReplayRequest(bytes({ event_ids: ["e-1"] }))).toEqual({ ...rest, eventIds: ["e-1"] });
-    expect(parseReplayRequest(bytes({ from: "2026-01-01T00:00:00Z" }))).toEqual({ ...rest, fromMs: Date.UTC(2026, 0, 1) });
+    expect(parseReplayRequest(bytes({ from: "2026-01-01T00:00:00Z" }))).toEqual({
+      ...rest,
+      fromMs: Date.UTC(2026, 0, 1),
+    });
   });
 
   test.each<[string, unknown, readonly string[]]>([
     ["is no JSON", "{", ["invalid_json"]],
     ["is no object", [], ["invalid_request"]],
     ["says nothing", {}, ["invalid_request", "from: required"]],
-    ["names ids and a window", { event_ids: ["a"], to: "2026-01-01T00:00:00Z" }, ["invalid_request", "event_ids: conflict"]],
+    [
+      "names ids and a window",
+      { event_ids: ["a"], to: "2026-01-01T00:00:00Z" },
+      ["invalid_request", "event_ids: conflict"],
+    ],
     ["is a window without a beginning", { to: "2026-01-01T00:00:00Z" }, ["invalid_request", "from: required"]],
-    ["ends before it begins", { from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z" }, ["invalid_request", "to: invalid"]],
+    [
+      "ends before it begins",
+      { from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z" },
+      ["invalid_request", "to: invalid"],
+    ],
     ["has no ids", { event_ids: [] }, ["invalid_request", "event_ids: invalid"]],
-    ["has too many ids", { event_ids: Array.from({ length: eventIdsMax + 1 }, (_, index) => `e-${index}`) }, ["invalid_request", "event_ids: invalid"]],
+    [
+      "has too many ids",
+      { event_ids: Array.from({ length: eventIdsMax + 1 }, (_, index) => `e-${index}`) },
+      ["invalid_request", "event_ids: invalid"],
+    ],
     ["has an id with a space", { event_ids: ["a b"] }, ["invalid_request", "event_ids: invalid"]],
     ["has a field of another name", { event_ids: ["a"], evnt: 1 }, ["invalid_request", "evnt: unknown"]],
-    ["has a rate of nothing", { event_ids: ["a"], rate_per_second: 0 }, ["invalid_request", "rate_per_second: invalid"]],
-    ["has everything wrong", { after_id: 1, dry_run: "yes", types: "a.b" }, ["invalid_request", "after_id: invalid", "types: invalid", "dry_run: invalid"]],
+    [
+      "has a rate of nothing",
+      { event_ids: ["a"], rate_per_second: 0 },
+      ["invalid_request", "rate_per_second: invalid"],
+    ],
+    [
+      "has everything wrong",
+      { after_id: 1, dry_run: "yes", types: "a.b" },
+      ["invalid_request", "after_id: invalid", "types: invalid", "dry_run: invalid"],
+    ],
   ])("that %s is refused", (_what, body, expected) => {
     expect(refusal(() => parseReplayRequest(bytes(body))).toSorted()).toEqual(expected.toSorted());
   });
@@ -42,9 +70,21 @@ describe("a request for a replay", () => {
 
 test.each<[string, () => unknown, readonly string[]]>([
   ["a redrive without a partner", () => parseRedriveRequest(bytes({})), ["invalid_request", "partner: required"]],
-  ["a redrive of a reason with a wildcard", () => parseRedriveRequest(bytes({ partner: "a/b", reason: "*" })), ["invalid_request", "reason: invalid"]],
-  ["an acknowledgement of nothing", () => parseAckRequest(bytes({ partner: "a/b" })), ["invalid_request", "event_id: required"]],
-  ["an acknowledgement with a long note", () => parseAckRequest(bytes({ event_id: "e", partner: "a/b", note: "n".repeat(1_025) })), ["invalid_request", "note: invalid"]],
+  [
+    "a redrive of a reason with a wildcard",
+    () => parseRedriveRequest(bytes({ partner: "a/b", reason: "*" })),
+    ["invalid_request", "reason: invalid"],
+  ],
+  [
+    "an acknowledgement of nothing",
+    () => parseAckRequest(bytes({ partner: "a/b" })),
+    ["invalid_request", "event_id: required"],
+  ],
+  [
+    "an acknowledgement with a long note",
+    () => parseAckRequest(bytes({ event_id: "e", partner: "a/b", note: "n".repeat(1_025) })),
+    ["invalid_request", "note: invalid"],
+  ],
 ])("%s is refused", (_what, step, expected) => {
   expect(refusal(step)).toEqual(expected);
 });

@@ -4,8 +4,21 @@ import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-le
 import type { DryRunAnswer, ReplayAnswer } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { startWebhookPartner, type PartnerAnswer, type ReceivedDelivery, type WebhookPartnerServer } from "../../../support/webhook-partner.ts";
-import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type PartnerOverrides, type TestEngine } from "../engine-fixture.ts";
+import {
+  startWebhookPartner,
+  type PartnerAnswer,
+  type ReceivedDelivery,
+  type WebhookPartnerServer,
+} from "../../../support/webhook-partner.ts";
+import {
+  configOf,
+  eventBytes,
+  partnerConfig,
+  startEngine,
+  streamsOf,
+  type PartnerOverrides,
+  type TestEngine,
+} from "../engine-fixture.ts";
 
 let server: NatsServerHandle;
 beforeAll(async () => {
@@ -49,7 +62,9 @@ async function untilState({ engine }: TestEngine, eventId: string, state: string
 
 /** A letter is stored a moment after the attempt that ended its delivery. */
 async function untilLetters({ engine }: TestEngine, count: number): Promise<void> {
-  const look = async () => (await engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, everyone)).items.length === count || undefined;
+  const look = async () =>
+    (await engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, everyone)).items.length ===
+      count || undefined;
   await waitFor(look, { timeoutMs, what: `${count} dead letters` });
 }
 
@@ -61,7 +76,9 @@ function replayed(answer: ReplayAnswer | DryRunAnswer): ReplayAnswer {
 function untilReplay({ engine }: TestEngine, id: string, wanted: Partial<ReplayAnswer>): Promise<ReplayAnswer> {
   const look = async () => {
     const answer = await engine.replays.get(id, everyone);
-    return Object.entries(wanted).every(([name, value]) => answer[name as keyof ReplayAnswer] === value) ? answer : undefined;
+    return Object.entries(wanted).every(([name, value]) => answer[name as keyof ReplayAnswer] === value)
+      ? answer
+      : undefined;
   };
   return waitFor(look, { timeoutMs, what: `the replay ${JSON.stringify(wanted)}` });
 }
@@ -71,7 +88,9 @@ describe.concurrent("a replay by ids", () => {
     const it = await caseOf(context);
     await it.ingest(eventBytes("e-1"));
     await untilState(it, "e-1", "delivered");
-    const { replay_id: id, status } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1", "e-2", "e-1"] }), ofAcme));
+    const { replay_id: id, status } = replayed(
+      await it.engine.replays.replay(json({ event_ids: ["e-1", "e-2", "e-1"] }), ofAcme),
+    );
     expect(status).toBe("queued");
     const done = await untilReplay(it, id, { status: "completed", delivered: 1 });
     expect(done).toMatchObject({ matched: 1, missing: 1, published: 1, failed: 0, in_progress: 0, too_old: 0 });
@@ -79,7 +98,10 @@ describe.concurrent("a replay by ids", () => {
     expect([first?.attempt, second?.attempt]).toEqual([1, 2]);
     expect(second?.headers).toMatchObject({ "x-webhook-replay": id, "x-event-id": "e-1", "x-attempt": "2" });
     const history = await it.engine.event("e-1", ["acme"]);
-    expect(history?.deliveries[0]?.attempts.map(({ attempt, replay_id }) => [attempt, replay_id])).toEqual([[1, null], [2, id]]);
+    expect(history?.deliveries[0]?.attempts.map(({ attempt, replay_id }) => [attempt, replay_id])).toEqual([
+      [1, null],
+      [2, id],
+    ]);
   });
 
   test("is never swallowed as a duplicate, however often it is asked for", async (context) => {
@@ -94,11 +116,17 @@ describe.concurrent("a replay by ids", () => {
   });
 
   test("leaves alone what is on its way", async (context) => {
-    const it = await caseOf(context, () => ({ status: 503 }), { retry: { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 } });
+    const it = await caseOf(context, () => ({ status: 503 }), {
+      retry: { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 },
+    });
     await it.ingest(eventBytes("e-1"));
     await waitFor(() => it.partner.of("e-1")[0], { timeoutMs, what: "the attempt" });
     const { replay_id: id } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"] }), ofAcme));
-    expect(await untilReplay(it, id, { status: "completed" })).toMatchObject({ matched: 1, in_progress: 1, published: 0 });
+    expect(await untilReplay(it, id, { status: "completed" })).toMatchObject({
+      matched: 1,
+      in_progress: 1,
+      published: 0,
+    });
     await it.ingest(eventBytes("sentinel"));
     await waitFor(() => it.partner.of("sentinel")[0], { timeoutMs, what: "the sentinel" });
     expect(it.partner.of("e-1")).toHaveLength(1);
@@ -124,14 +152,22 @@ test("a replay that JetStream can never take ends as failed, with its detail, an
   await it.nats.manager.streams.update(stream, { max_msg_size: 64 });
   const { replay_id: id, detail } = replayed(await it.engine.replays.replay(json({ event_ids: ["e-1"] }), ofAcme));
   const failed = await untilReplay(it, id, { status: "failed" });
-  expect([detail, failed]).toMatchObject([null, { published: 0, detail: expect.stringContaining("e-1 to default/one: message size exceeds maximum") }]);
-  expect(it.lines.filter(({ fields }) => fields["replayId"] === id).map(({ level }) => level)).toEqual(["warn", "error"]);
+  expect([detail, failed]).toMatchObject([
+    null,
+    { published: 0, detail: expect.stringContaining("e-1 to default/one: message size exceeds maximum") },
+  ]);
+  expect(it.lines.filter(({ fields }) => fields["replayId"] === id).map(({ level }) => level)).toEqual([
+    "warn",
+    "error",
+  ]);
 });
 
 describe.concurrent("a replay of a window", () => {
   test("counts without doing, then does only what failed, at its rate", async (context) => {
     const healed = new Set<string>();
-    const it = await caseOf(context, (delivery) => (healed.size > 0 || delivery.eventId.startsWith("good") ? {} : { status: 404 }));
+    const it = await caseOf(context, (delivery) =>
+      healed.size > 0 || delivery.eventId.startsWith("good") ? {} : { status: 404 },
+    );
     const failed = Array.from({ length: 6 }, (_, index) => `bad-${index}`);
     for (const id of ["good-1", ...failed, "good-2"]) await it.ingest(eventBytes(id));
     await untilLetters(it, failed.length);
@@ -145,7 +181,11 @@ describe.concurrent("a replay of a window", () => {
     expect(it.partner.received).toHaveLength(9);
     const startedAtMs = performance.now();
     const { replay_id: id } = replayed(await it.engine.replays.replay(json({ ...window, rate_per_second: 4 }), ofAcme));
-    expect(await untilReplay(it, id, { status: "completed", delivered: 6 })).toMatchObject({ matched: 6, published: 6, failed: 0 });
+    expect(await untilReplay(it, id, { status: "completed", delivered: 6 })).toMatchObject({
+      matched: 6,
+      published: 6,
+      failed: 0,
+    });
     // One at once and four a second after it.
     expect(performance.now() - startedAtMs).toBeGreaterThan(750);
     await it.ingest(eventBytes("good-4"));
@@ -157,26 +197,44 @@ describe.concurrent("a replay of a window", () => {
 
   test("keeps to types, partners and ids that bound it", async (context) => {
     const it = await caseOf(context);
-    for (const [id, type] of [["e-1", "a.b"], ["e-2", "a.c"], ["e-3", "a.b"], ["e-4", "a.b"]] as const) await it.ingest(eventBytes(id, { type }));
+    for (const [id, type] of [
+      ["e-1", "a.b"],
+      ["e-2", "a.c"],
+      ["e-3", "a.b"],
+      ["e-4", "a.b"],
+    ] as const)
+      await it.ingest(eventBytes(id, { type }));
     await untilState(it, "e-4", "delivered");
-    const count = async (body: object) => (await it.engine.replays.replay(json({ ...body, dry_run: true }), ofAcme)).matched;
+    const count = async (body: object) =>
+      (await it.engine.replays.replay(json({ ...body, dry_run: true }), ofAcme)).matched;
     const from = new Date(0).toISOString();
     expect(await count({ from })).toBe(4);
     expect(await count({ from, types: ["a.b"] })).toBe(3);
     expect(await count({ after_id: "e-1", before_id: "e-4" })).toBe(2);
     expect(await count({ after_id: "e-1", types: ["*.b"] })).toBe(2);
     expect(await count({ from, partners: ["default/one"] })).toBe(4);
-    await expect(count({ from, partners: ["default/two"] })).rejects.toMatchObject({ code: "partner_not_found", status: 404 });
+    await expect(count({ from, partners: ["default/two"] })).rejects.toMatchObject({
+      code: "partner_not_found",
+      status: 404,
+    });
     expect(await count({ from, to: new Date(1).toISOString() })).toBe(0);
-    await expect(count({ after_id: "e-9" })).rejects.toMatchObject({ code: "event_not_found", errors: [{ field: "after_id" }] });
+    await expect(count({ after_id: "e-9" })).rejects.toMatchObject({
+      code: "event_not_found",
+      errors: [{ field: "after_id" }],
+    });
   });
 
   test("ends where it is cancelled", async (context) => {
     const it = await caseOf(context);
     for (let index = 0; index < 40; index += 1) await it.ingest(eventBytes(`e-${index}`));
     await untilState(it, "e-39", "delivered");
-    const { replay_id: id } = replayed(await it.engine.replays.replay(json({ from: new Date(0).toISOString(), rate_per_second: 2 }), ofAcme));
-    await waitFor(() => it.partner.received.length > 40 || undefined, { timeoutMs, what: "the first replayed delivery" });
+    const { replay_id: id } = replayed(
+      await it.engine.replays.replay(json({ from: new Date(0).toISOString(), rate_per_second: 2 }), ofAcme),
+    );
+    await waitFor(() => it.partner.received.length > 40 || undefined, {
+      timeoutMs,
+      what: "the first replayed delivery",
+    });
     expect(await it.engine.replays.cancel(id, ofAcme)).toMatchObject({ status: "cancelled" });
     const { published } = await untilReplay(it, id, { status: "cancelled" });
     expect(published).toBeGreaterThan(0);
@@ -194,7 +252,15 @@ describe.concurrent("dead letters", () => {
     const ids = ({ items }: DeadLetterPage): readonly string[] => items.map(({ event_id }) => event_id).toSorted();
     expect(ids(await list({}))).toEqual(["e-1", "e-2", "e-3"]);
     expect((await list({ reason: "status_422" })).items).toMatchObject([
-      { event_id: "e-2", tenant: "acme", partner: "default/one", state: "rejected", reason: "status_422", attempts: 1, replay_id: null },
+      {
+        event_id: "e-2",
+        tenant: "acme",
+        partner: "default/one",
+        state: "rejected",
+        reason: "status_422",
+        attempts: 1,
+        replay_id: null,
+      },
     ]);
     expect(ids(await list({}, ofOther))).toEqual([]);
     const first = await list({ limit: 2 });
@@ -216,7 +282,9 @@ describe.concurrent("dead letters", () => {
       const { items } = await it.engine.deadLetters.list({ partner: "default/one", afterSeq: 0, limit: 50 }, ofAcme);
       return items.length === 1 && items[0]?.replay_id === id ? items : undefined;
     };
-    expect(await waitFor(look, { timeoutMs, what: "the letter of the second end" })).toMatchObject([{ event_id: "e-2", attempts: 2 }]);
+    expect(await waitFor(look, { timeoutMs, what: "the letter of the second end" })).toMatchObject([
+      { event_id: "e-2", attempts: 2 },
+    ]);
   });
 
   test("are closed by hand once, with a note in the history and word to the recipient", async (context) => {
@@ -228,11 +296,22 @@ describe.concurrent("dead letters", () => {
     const ack = json({ event_id: "e-1", partner: "default/one", note: "booked by hand" });
     await expect(it.engine.deadLetters.ack(ack, ofOther)).rejects.toMatchObject({ code: "dead_letter_not_found" });
     const answer = await it.engine.deadLetters.ack(ack, ofAcme);
-    expect(answer).toEqual({ event_id: "e-1", partner: "default/one", state: "delivered", handled: "manual", recipient: { status: 204, error: null } });
-    expect((await it.engine.event("e-1", ["acme"]))?.deliveries).toMatchObject([{ state: "delivered", handled: "manual", reason: null }]);
+    expect(answer).toEqual({
+      event_id: "e-1",
+      partner: "default/one",
+      state: "delivered",
+      handled: "manual",
+      recipient: { status: 204, error: null },
+    });
+    expect((await it.engine.event("e-1", ["acme"]))?.deliveries).toMatchObject([
+      { state: "delivered", handled: "manual", reason: null },
+    ]);
     const told = it.partner.received.find(({ path }) => path === "/webhooks/ack");
     expect(JSON.parse(told?.body.toString() ?? "")).toMatchObject({ event_id: "e-1", note: "booked by hand" });
-    expect(told?.headers).toMatchObject({ "x-event-id": "e-1", "x-signature": expect.stringMatching(/^v1=/u) as string });
+    expect(told?.headers).toMatchObject({
+      "x-event-id": "e-1",
+      "x-signature": expect.stringMatching(/^v1=/u) as string,
+    });
     await expect(it.engine.deadLetters.ack(ack, ofAcme)).rejects.toMatchObject({ code: "dead_letter_not_found" });
   });
 });
@@ -245,7 +324,8 @@ describe.concurrent("the list of events", () => {
     await untilState(it, "e-2", "rejected");
     for (const id of ["e-1", "e-3", "e-4"]) await untilState(it, id, "delivered");
     const all = { tenants: ["acme"], fromMs: 0, toMs: Number.POSITIVE_INFINITY, limit: 50 };
-    const ids = async (more: object) => (await it.engine.events({ ...all, ...more })).items.map(({ event_id }) => event_id);
+    const ids = async (more: object) =>
+      (await it.engine.events({ ...all, ...more })).items.map(({ event_id }) => event_id);
     expect(await ids({})).toEqual(["e-1", "e-2", "e-3"]);
     expect(await ids({ tenants: ["*"] })).toEqual(["e-1", "e-2", "e-3", "e-4"]);
     expect(await ids({ tenants: ["other", "acme"], afterId: "e-2" })).toEqual(["e-3", "e-4"]);

@@ -32,7 +32,11 @@ test("a replay that is taken while the connection to NATS closes starts no count
   try {
     const taken = await replays.replay(Buffer.from('{"event_ids":["e-1"]}'), caller);
     await quiet();
-    expect([taken, counted, unhandled]).toMatchObject([{ status: "queued", published: 0, delivered: 0, failed: 0 }, [], []]);
+    expect([taken, counted, unhandled]).toMatchObject([
+      { status: "queued", published: 0, delivered: 0, failed: 0 },
+      [],
+      [],
+    ]);
   } finally {
     process.off("unhandledRejection", note);
   }

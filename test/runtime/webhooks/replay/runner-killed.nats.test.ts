@@ -58,8 +58,16 @@ test("a replay whose runner is killed goes on elsewhere, from the last part that
   const look = (): Promise<ReplayAnswer> => asker.engine.replays.get(id, everyone);
   const isOver = ({ status, delivered }: ReplayAnswer): boolean => status === "completed" && delivered === eventCount;
   await waitFor(async () => isOver(await look()), { timeoutMs, what: "the end of the replay" });
-  expect(await look()).toMatchObject({ matched: eventCount, published: eventCount, failed: 0, in_progress: 0, missing: 0 });
-  const times = ids.map((event) => partner.of(event).filter(({ headers }) => headers["x-webhook-replay"] === id).length);
+  expect(await look()).toMatchObject({
+    matched: eventCount,
+    published: eventCount,
+    failed: 0,
+    in_progress: 0,
+    missing: 0,
+  });
+  const times = ids.map(
+    (event) => partner.of(event).filter(({ headers }) => headers["x-webhook-replay"] === id).length,
+  );
   expect(Math.min(...times)).toBe(1);
   // Twice only what was sent and could not be recorded.
   expect(times.filter((count) => count > 1).length).toBeLessThanOrEqual(maxInFlight);

@@ -30,7 +30,12 @@ const vectors = [
   {
     what: "an empty body",
     secret,
-    parts: { timestamp: "2026-01-02T03:04:06.000Z", method: "POST", path: "/webhooks/v1/payout", body: Buffer.alloc(0) },
+    parts: {
+      timestamp: "2026-01-02T03:04:06.000Z",
+      method: "POST",
+      path: "/webhooks/v1/payout",
+      body: Buffer.alloc(0),
+    },
     bodyHash: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     signature: "v1=ekB8nVdpaAp8ubBkGV9GnfQSAW+asBMH8l1ub0jZUQQ=",
   },
@@ -49,10 +54,13 @@ const vectors = [
 ] as const;
 
 describe("the canonical string", () => {
-  test.each(vectors)("of $what joins four parts by line feeds, none at the end (Webhook Event Delivery §5)", (vector) => {
-    const { timestamp, path } = vector.parts;
-    expect(canonicalString(vector.parts)).toBe(`${timestamp}\nPOST\n${path}\n${vector.bodyHash}`);
-  });
+  test.each(vectors)(
+    "of $what joins four parts by line feeds, none at the end (Webhook Event Delivery §5)",
+    (vector) => {
+      const { timestamp, path } = vector.parts;
+      expect(canonicalString(vector.parts)).toBe(`${timestamp}\nPOST\n${path}\n${vector.bodyHash}`);
+    },
+  );
 });
 
 describe("a HmacV1 signature", () => {
@@ -82,17 +90,28 @@ describe("verifying", () => {
     ["a timestamp that is no time", { timestamp: "2026-13-02T03:04:06.000Z" }, "timestamp_malformed"],
     ["another version", { signature: received.signature?.replace("v1=", "v2=") }, "signature_malformed"],
     ["a hexadecimal signature", { signature: `v1=${"ab".repeat(32)}` }, "signature_malformed"],
-    ["nine signatures", { signature: Array.from({ length: 9 }, () => received.signature).join() }, "signature_malformed"],
+    [
+      "nine signatures",
+      { signature: Array.from({ length: 9 }, () => received.signature).join() },
+      "signature_malformed",
+    ],
     ["a signature with more behind it", { signature: `${received.signature},v1=x` }, "signature_malformed"],
-    ["the same bytes spelled with other spare bits", { signature: "v1=kefLAdAmLJi7/mrPj95NbbhnXB7fJr1J2SnRfpEGarh=" }, "signature_mismatch"],
+    [
+      "the same bytes spelled with other spare bits",
+      { signature: "v1=kefLAdAmLJi7/mrPj95NbbhnXB7fJr1J2SnRfpEGarh=" },
+      "signature_mismatch",
+    ],
     ["another timestamp inside the window", { timestamp: "2026-01-02T03:04:06.001Z" }, "signature_mismatch"],
     ["another method", { method: "PUT" }, "signature_mismatch"],
     ["another path", { path: "/webhooks/v1/payout/" }, "signature_mismatch"],
     ["a query in the path", { path: "/webhooks/v1/payout?x=1" }, "signature_mismatch"],
     ["another body", { body: Buffer.from(`${event.toString()} `) }, "signature_mismatch"],
-  ] as readonly (readonly [string, Partial<ReceivedParts>, string])[])("refuses %s (Webhook Event Delivery §5)", (_, change, fault) => {
-    expect(verdict(change)).toEqual({ ok: false, fault });
-  });
+  ] as readonly (readonly [string, Partial<ReceivedParts>, string])[])(
+    "refuses %s (Webhook Event Delivery §5)",
+    (_, change, fault) => {
+      expect(verdict(change)).toEqual({ ok: false, fault });
+    },
+  );
 
   test.each([
     ["300 s old is inside", signatureWindowMs, true],
@@ -100,7 +119,9 @@ describe("verifying", () => {
     ["a millisecond older is outside", signatureWindowMs + 1, false],
     ["a millisecond further ahead is outside", -signatureWindowMs - 1, false],
   ])("a timestamp that is %s the window (Webhook Event Delivery §5, §8)", (_, ageMs, ok) => {
-    expect(verdict({}, sentAtMs + ageMs)).toEqual(ok ? { ok, keyId: "new" } : { ok, fault: "timestamp_outside_window" });
+    expect(verdict({}, sentAtMs + ageMs)).toEqual(
+      ok ? { ok, keyId: "new" } : { ok, fault: "timestamp_outside_window" },
+    );
   });
 
   test("knows old and new keys (Webhook Event Delivery §5)", () => {
@@ -110,10 +131,16 @@ describe("verifying", () => {
 
   test("looks at every signature when keys sign side by side (Webhook Event Delivery §5)", () => {
     const newer = Buffer.alloc(32, 7);
-    const signature = hmacV1Signatures([newer, secret].map((one) => ({ algorithm: "hmac-sha256", secret: one })), vectors[0].parts);
+    const signature = hmacV1Signatures(
+      [newer, secret].map((one) => ({ algorithm: "hmac-sha256", secret: one })),
+      vectors[0].parts,
+    );
     expect(signature).toBe(`${signHmacV1(newer, vectors[0].parts)},${vectors[0].signature}`);
     expect(verdict({ signature })).toEqual({ ok: true, keyId: "new" });
-    expect(verifyHmacV1([{ id: "newer", secret: newer }], { ...received, signature }, sentAtMs)).toEqual({ ok: true, keyId: "newer" });
+    expect(verifyHmacV1([{ id: "newer", secret: newer }], { ...received, signature }, sentAtMs)).toEqual({
+      ok: true,
+      keyId: "newer",
+    });
   });
 
   test("forgets a key after its last moment", () => {

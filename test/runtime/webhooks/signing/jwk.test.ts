@@ -12,7 +12,12 @@ describe("the JWK of a key", () => {
   test("holds nothing of the private half", () => {
     const { d: _, ...point } = rfcP256;
     const publicKey = publicKeyOf(rfcP256);
-    expect(publicJwkOf(privateKeyOf(rfcP256))).toEqual({ ...point, kid: thumbprintOf(publicKey), alg: "ES256", use: "sig" });
+    expect(publicJwkOf(privateKeyOf(rfcP256))).toEqual({
+      ...point,
+      kid: thumbprintOf(publicKey),
+      alg: "ES256",
+      use: "sig",
+    });
     expect(publicJwkOf(publicKey)).toEqual(publicJwkOf(privateKeyOf(rfcP256)));
   });
 
@@ -25,7 +30,9 @@ describe("the JWK of a key", () => {
 test("the keys of a set are read back, others are passed over", () => {
   const ed25519 = publicJwkOf(privateKeyOf(rfcEd25519));
   const { kid: _, ...nameless } = publicJwkOf(privateKeyOf(rfcP256)) ?? {};
-  const keys = publicKeysOf({ keys: [ed25519 ?? {}, nameless, { kty: "oct", k: "AAAA", kid: "x" }, { kty: "OKP", kid: "y" }] });
+  const keys = publicKeysOf({
+    keys: [ed25519 ?? {}, nameless, { kty: "oct", k: "AAAA", kid: "x" }, { kty: "OKP", kid: "y" }],
+  });
   expect(keys.map(({ id }) => id)).toEqual([ed25519?.kid]);
   expect(keys[0]?.publicKey.equals(publicKeyOf(rfcEd25519))).toBe(true);
 });
@@ -37,6 +44,9 @@ test("the key set of a partner holds public halves only, and nothing of shared k
     { algorithm: "ecdsa-p256-sha256", privateKey: privateKeyOf(rfcP256) },
   ];
   const { keys } = publicKeySet(signers);
-  expect(keys.map(({ kid }) => kid)).toEqual([thumbprintOf(publicKeyOf(rfcEd25519)), thumbprintOf(publicKeyOf(rfcP256))]);
+  expect(keys.map(({ kid }) => kid)).toEqual([
+    thumbprintOf(publicKeyOf(rfcEd25519)),
+    thumbprintOf(publicKeyOf(rfcP256)),
+  ]);
   expect(JSON.stringify(keys)).not.toContain('"d"');
 });

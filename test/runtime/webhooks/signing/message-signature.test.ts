@@ -36,18 +36,26 @@ describe("the signature base of RFC 9421", () => {
     const components: readonly Component[] = [
       ["@status", "200"],
       ["content-type", "application/json"],
-      ["content-digest", "sha-512=:mEWXIS7MaLRuGgxOBdODa3xqM1XdEvxoYhvlCFJ41QJgJc4GTsPp29l5oGX69wWdXymyU0rjJuahq4l5aGgfLQ==:"],
+      [
+        "content-digest",
+        "sha-512=:mEWXIS7MaLRuGgxOBdODa3xqM1XdEvxoYhvlCFJ41QJgJc4GTsPp29l5oGX69wWdXymyU0rjJuahq4l5aGgfLQ==:",
+      ],
       ["content-length", "23"],
     ];
     const base = Buffer.from(signatureBase(components, paramsOf(components, "test-key-ecc-p256")));
-    const printed = Buffer.from("wNmSUAhwb5LxtOtOpNa6W5xj067m5hFrj0XQ4fvpaCLx0NKocgPquLgyahnzDnDAUy5eCdlYUEkLIj+32oiasw==", "base64");
+    const printed = Buffer.from(
+      "wNmSUAhwb5LxtOtOpNa6W5xj067m5hFrj0XQ4fvpaCLx0NKocgPquLgyahnzDnDAUy5eCdlYUEkLIj+32oiasw==",
+      "base64",
+    );
     expect(isSignedBy(publicKeyOf(rfcP256), base, printed)).toBe(true);
     expect(isSignedBy(publicKeyOf(rfcP256), base, printed.subarray(1))).toBe(false);
   });
 });
 
 test("Content-Digest is that of RFC 9530 §B.1", () => {
-  expect(contentDigest(Buffer.from('{"hello": "world"}'))).toBe("sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:");
+  expect(contentDigest(Buffer.from('{"hello": "world"}'))).toBe(
+    "sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:",
+  );
 });
 
 const body = Buffer.from(
@@ -73,7 +81,11 @@ const ed25519 = signingKey("StandardWebhooks", countedKey);
 const p256 = signingKey("HttpMessageSignatures", pemOf(rfcP256));
 
 /** A request as `node:http` gives it to the recipient. */
-function received(keys: readonly SigningKey[], changes: IncomingRequest["headers"] = {}, target = "/webhooks/v1/payout"): IncomingRequest {
+function received(
+  keys: readonly SigningKey[],
+  changes: IncomingRequest["headers"] = {},
+  target = "/webhooks/v1/payout",
+): IncomingRequest {
   const sent = { ...parts.headers, ...messageSignatureHeaders(keys, parts) };
   const headers = Object.fromEntries(Object.entries(sent).map(([name, value]) => [name.toLowerCase(), value]));
   return { method: "POST", target, headers: { ...headers, host: "partner.example:8443", ...changes }, body };
@@ -81,14 +93,19 @@ function received(keys: readonly SigningKey[], changes: IncomingRequest["headers
 
 const verificationKey = (key: SigningKey, notAfterMs?: number) => {
   if ("secret" in key) throw new Error("a private key is needed");
-  return { id: key.keyId, publicKey: createPublicKey(key.privateKey), ...(notAfterMs === undefined ? {} : { notAfterMs }) };
+  return {
+    id: key.keyId,
+    publicKey: createPublicKey(key.privateKey),
+    ...(notAfterMs === undefined ? {} : { notAfterMs }),
+  };
 };
 const kid = verificationKey(ed25519).id;
 
 describe("the headers of a signed attempt", () => {
   test("equal those made elsewhere, with Python's cryptography", () => {
     const covered =
-      '"@method" "@authority" "@path" "content-digest" "content-type" "x-timestamp" "x-event-id" "x-attempt" "x-webhook-producer"';
+      '"@method" "@authority" "@path" "content-digest" "content-type" "x-timestamp" "x-event-id" "x-attempt" ' +
+      '"x-webhook-producer"';
     expect(messageSignatureHeaders([ed25519], parts)).toEqual({
       "Content-Digest": "sha-256=:FWdIBU6z1oaHE70Str0cMkwoP7nMUtgtz3ADuyUEEd0=:",
       "Signature-Input": `sig1=(${covered});created=1767323046;keyid="1IG2tMH7J2wbJZnOf8LJzQitKf7LMvoAElsuDMVM54Y";alg="ed25519"`,
@@ -97,7 +114,11 @@ describe("the headers of a signed attempt", () => {
   });
 
   test("cover the query when the endpoint has one, and the replay", () => {
-    const replayed = { ...parts, url: new URL("https://partner.example/hook?a=1"), headers: { ...parts.headers, "X-Webhook-Replay": "r-1" } };
+    const replayed = {
+      ...parts,
+      url: new URL("https://partner.example/hook?a=1"),
+      headers: { ...parts.headers, "X-Webhook-Replay": "r-1" },
+    };
     const input = messageSignatureHeaders([ed25519], replayed)["Signature-Input"];
     expect(input).toContain('"@path" "@query" "content-digest"');
     expect(input).toContain('"x-webhook-producer" "x-webhook-replay")');
@@ -112,14 +133,20 @@ describe("verifying an HTTP message signature", () => {
     ["Ed25519", ed25519],
     ["P-256", p256],
   ])("accepts what was signed with %s", (_, key) => {
-    expect(verify(received([key]), sentAtMs, [verificationKey(key)])).toEqual({ ok: true, keyId: verificationKey(key).id });
+    expect(verify(received([key]), sentAtMs, [verificationKey(key)])).toEqual({
+      ok: true,
+      keyId: verificationKey(key).id,
+    });
   });
 
   test("knows old and new keys side by side (Webhook Event Delivery §5)", () => {
     const both = received([p256, ed25519]);
     expect(verify(both)).toEqual({ ok: true, keyId: kid });
     expect(verify(both, sentAtMs, [verificationKey(p256)])).toMatchObject({ ok: true });
-    expect(verify(both, sentAtMs + 1, [verificationKey(ed25519, sentAtMs)])).toEqual({ ok: false, fault: "signature_mismatch" });
+    expect(verify(both, sentAtMs + 1, [verificationKey(ed25519, sentAtMs)])).toEqual({
+      ok: false,
+      fault: "signature_mismatch",
+    });
   });
 
   test.each<readonly [string, IncomingRequest, string]>([
@@ -143,8 +170,14 @@ describe("verifying an HTTP message signature", () => {
   /** A request signed over less than ours are, by somebody who has the key. */
   function signedOver(components: readonly Component[], suffix: string): IncomingRequest {
     const params = `(${components.map(([name]) => `"${name}"`).join(" ")})${suffix}`;
-    const signature = signBytes("secret" in ed25519 ? privateKeyOf(rfcEd25519) : ed25519.privateKey, Buffer.from(signatureBase(components, params)));
-    return received([ed25519], { "signature-input": `sig1=${params}`, signature: `sig1=:${signature.toString("base64")}:` });
+    const signature = signBytes(
+      "secret" in ed25519 ? privateKeyOf(rfcEd25519) : ed25519.privateKey,
+      Buffer.from(signatureBase(components, params)),
+    );
+    return received([ed25519], {
+      "signature-input": `sig1=${params}`,
+      signature: `sig1=:${signature.toString("base64")}:`,
+    });
   }
   const least: readonly Component[] = [
     ["@method", "POST"],
@@ -165,7 +198,9 @@ describe("verifying an HTTP message signature", () => {
     ["an end that is ahead", least, `${valid};expires=1767323050`, undefined],
     ["no key", least, ";created=1767323046", "signature_mismatch"],
   ] as const)("judges a signature over %s", (_, components, suffix, fault) => {
-    expect(verify(signedOver(components, suffix))).toEqual(fault === undefined ? { ok: true, keyId: kid } : { ok: false, fault });
+    expect(verify(signedOver(components, suffix))).toEqual(
+      fault === undefined ? { ok: true, keyId: kid } : { ok: false, fault },
+    );
   });
 
   test("judges the time of the signature (Webhook Event Delivery §5, §8)", () => {

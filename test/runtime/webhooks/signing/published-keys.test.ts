@@ -8,7 +8,10 @@ const material = { ed: base64(pemOf(rfcEd25519)), ec: base64(pemOf(rfcP256)), sh
 const endMs = 1_800_000_000_000;
 
 function signers(...keys: readonly [material: string, notAfterMs?: number][]): readonly Signer[] {
-  const named = keys.map(([name, notAfterMs]) => ({ material: name, ...(notAfterMs === undefined ? {} : { notAfterMs }) }));
+  const named = keys.map(([name, notAfterMs]) => ({
+    material: name,
+    ...(notAfterMs === undefined ? {} : { notAfterMs }),
+  }));
   return readSigners("HttpMessageSignatures", named, material);
 }
 

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { parseByteSequences, parseSignatureInputs, quoted } from "../../../../runtime/webhooks/signing/signature-fields.ts";
+import {
+  parseByteSequences,
+  parseSignatureInputs,
+  quoted,
+} from "../../../../runtime/webhooks/signing/signature-fields.ts";
 
 describe("Signature-Input", () => {
   test("is read with its members, their components and parameters", () => {
@@ -37,7 +41,12 @@ describe("Signature-Input", () => {
 
 describe("byte sequences", () => {
   test("are read by label", () => {
-    expect(parseByteSequences("a=:AQI=:, b=:Aw==:")).toEqual(new Map([["a", Buffer.from([1, 2])], ["b", Buffer.from([3])]]));
+    expect(parseByteSequences("a=:AQI=:, b=:Aw==:")).toEqual(
+      new Map([
+        ["a", Buffer.from([1, 2])],
+        ["b", Buffer.from([3])],
+      ]),
+    );
   });
 
   test.each(["", "a=AQI=", "a=:AQI", "a=:A*==:", "a=:AQ==:,", "a=:AQ==:,a=:AQ==:"])("are malformed in %j", (field) => {

@@ -24,17 +24,35 @@ const vectors = [
   {
     what: "the specification's shared key",
     key: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-    parts: { eventId: "msg_p5jXN8AQM9LWM0D4loKWxJek", sentAtMs: 1_614_265_330_000, body: Buffer.from('{"test": 2432232314}') },
+    parts: {
+      eventId: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+      sentAtMs: 1_614_265_330_000,
+      body: Buffer.from('{"test": 2432232314}'),
+    },
     signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
   },
   {
     what: "the specification's private key",
     key: "whsk_VEVTVFNJR05JTkdLRVlET05PVFVTRVRISVNGT1JBTlk=",
-    parts: { eventId: "msg_p5jXN8AQM9LWM0D4loKWxJek", sentAtMs: 1_614_265_330_000, body: Buffer.from('{"test": 2432232314}') },
+    parts: {
+      eventId: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+      sentAtMs: 1_614_265_330_000,
+      body: Buffer.from('{"test": 2432232314}'),
+    },
     signature: "v1a,tQ9V2XOqn7jL/DQenEFpqIugdBVtiMmER5mhSkXBNwM0mkATuDe6KYYUuxqtaiHeYGb7KaaBRdM5WqyeFiL8Ag==",
   },
-  { what: "a key of 24 bytes", key: shared, parts: { eventId: "evt_1", sentAtMs, body: event }, signature: "v1,SRaHCClmGPN5hiicxL2+CWAog+pbifX3KycrxUzfOfs=" },
-  { what: "an event id with a full stop", key: shared, parts: { eventId: "evt.1", sentAtMs, body: event }, signature: "v1,mmhaVbDwaNc0DZ98VRMjIcQ3abnj49Ykm6/+MW8Bl80=" },
+  {
+    what: "a key of 24 bytes",
+    key: shared,
+    parts: { eventId: "evt_1", sentAtMs, body: event },
+    signature: "v1,SRaHCClmGPN5hiicxL2+CWAog+pbifX3KycrxUzfOfs=",
+  },
+  {
+    what: "an event id with a full stop",
+    key: shared,
+    parts: { eventId: "evt.1", sentAtMs, body: event },
+    signature: "v1,mmhaVbDwaNc0DZ98VRMjIcQ3abnj49Ykm6/+MW8Bl80=",
+  },
   {
     what: "a key without a prefix",
     key: "0123456789abcdef0123456789abcdef",
@@ -69,7 +87,8 @@ describe("a Standard Webhooks signature", () => {
   });
 });
 
-const headersOf = (keys: readonly string[], eventId = "evt_1") => standardWebhookHeaders(keys.map(key), { eventId, sentAtMs, body: event });
+const headersOf = (keys: readonly string[], eventId = "evt_1") =>
+  standardWebhookHeaders(keys.map(key), { eventId, sentAtMs, body: event });
 
 /** The halves that the recipient has. */
 function known(written: string, id = "k1"): VerificationKey {
@@ -77,14 +96,22 @@ function known(written: string, id = "k1"): VerificationKey {
   return "secret" in own ? { id, secret: own.secret } : { id, publicKey: createPublicKey(own.privateKey) };
 }
 
-const request = (headers: Readonly<Record<string, string>>, body: Uint8Array = event) => ({ method: "POST", target: "/v1", headers, body });
+const request = (headers: Readonly<Record<string, string>>, body: Uint8Array = event) => ({
+  method: "POST",
+  target: "/v1",
+  headers,
+  body,
+});
 
 describe("verifying Standard Webhooks", () => {
   test.each([
     ["a shared key", shared],
     ["a private key", countedKey],
   ])("accepts what was signed with %s", (_, written) => {
-    expect(verifyStandardWebhooks([known(written)], request(headersOf([written])), sentAtMs)).toEqual({ ok: true, keyId: "k1" });
+    expect(verifyStandardWebhooks([known(written)], request(headersOf([written])), sentAtMs)).toEqual({
+      ok: true,
+      keyId: "k1",
+    });
   });
 
   test("knows old and new keys, and looks at every signature (Webhook Event Delivery §5)", () => {
@@ -105,19 +132,38 @@ describe("verifying Standard Webhooks", () => {
     ["no id", { "webhook-id": "" }, "signature_mismatch"],
     ["an id with a full stop", { "webhook-id": "evt_1.1767323046" }, "signature_malformed"],
     ["a timestamp in ISO 8601", { "webhook-timestamp": "2026-01-02T03:04:06Z" }, "timestamp_malformed"],
-    ["a signature without a version", { "webhook-signature": "SRaHCClmGPN5hiicxL2+CWAog+pbifX3KycrxUzfOfs=" }, "signature_malformed"],
+    [
+      "a signature without a version",
+      { "webhook-signature": "SRaHCClmGPN5hiicxL2+CWAog+pbifX3KycrxUzfOfs=" },
+      "signature_malformed",
+    ],
     ["another id", { "webhook-id": "evt_2" }, "signature_mismatch"],
     ["another second", { "webhook-timestamp": "1767323047" }, "signature_mismatch"],
-    ["nine signatures", { "webhook-signature": Array.from({ length: 9 }, () => vectors[2].signature).join(" ") }, "signature_malformed"],
-    ["a shared signature in the place of a private one", { "webhook-signature": vectors[2].signature.replace("v1,", "v1a,") }, "signature_malformed"],
+    [
+      "nine signatures",
+      { "webhook-signature": Array.from({ length: 9 }, () => vectors[2].signature).join(" ") },
+      "signature_malformed",
+    ],
+    [
+      "a shared signature in the place of a private one",
+      { "webhook-signature": vectors[2].signature.replace("v1,", "v1a,") },
+      "signature_malformed",
+    ],
   ])("refuses %s", (_, changes, fault) => {
-    expect(verifyStandardWebhooks([known(shared)], request({ ...headersOf([shared]), ...changes }), sentAtMs)).toEqual({ ok: false, fault });
+    expect(verifyStandardWebhooks([known(shared)], request({ ...headersOf([shared]), ...changes }), sentAtMs)).toEqual({
+      ok: false,
+      fault,
+    });
   });
 
   test("refuses another body, an attempt outside the window and absent headers", () => {
-    const verify = (changed: ReturnType<typeof request>, nowMs = sentAtMs) => verifyStandardWebhooks([known(shared)], changed, nowMs);
+    const verify = (changed: ReturnType<typeof request>, nowMs = sentAtMs) =>
+      verifyStandardWebhooks([known(shared)], changed, nowMs);
     expect(verify(request(headersOf([shared]), Buffer.from("{}")))).toEqual({ ok: false, fault: "signature_mismatch" });
-    expect(verify(request(headersOf([shared])), sentAtMs + 301_000)).toEqual({ ok: false, fault: "timestamp_outside_window" });
+    expect(verify(request(headersOf([shared])), sentAtMs + 301_000)).toEqual({
+      ok: false,
+      fault: "timestamp_outside_window",
+    });
     expect(verify(request({}))).toEqual({ ok: false, fault: "signature_missing" });
     const { "webhook-timestamp": _, ...untimed } = headersOf([shared]);
     expect(verify(request(untimed))).toEqual({ ok: false, fault: "timestamp_missing" });
