@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+import { homeOf } from "../../../runtime/nats/home-of.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import { createPodMessages } from "../../../runtime/nats/pod-messages.ts";
+import { recallIdentities, tellIdentities } from "../../../runtime/nats/stream-identities.ts";
+import { createLeases } from "../../../runtime/metrics/cache/leases.ts";
+import type { Peers } from "../../../runtime/metrics/peers.ts";
+import { createPurses } from "../../../runtime/metrics/quota/purses.ts";
+import { claimsOf, ownerOf } from "../../../runtime/metrics/quota/spender.ts";
+import { StoreError } from "../../../runtime/stores/store-error.ts";
+import { createRunningPartners } from "../../../runtime/webhooks/running-partners.ts";
+import { podsOfATest } from "../metrics/quota/pods-of-a-test.ts";
+import { wideLimits } from "../metrics/oracle/universe.ts";
+import { memoryLog } from "../webhooks/engine-fixture.ts";
+import { readPinned } from "./pinned-text.ts";
+import { recordingNats } from "./recording-nats.ts";
+
+/** What pods of different versions say to each other while one version replaces the other. */
+
+const layout = createLayout("hg");
+
+/** The pods `pod-a` and `pod-b`, and everything that the first says to the second and is answered. */
+function twoPods() {
+  const pods = podsOfATest();
+  const lines: string[] = [];
+  const plain = pods.join("pod-a");
+  const own: Peers = {
+    ...plain,
+    ask: async (pod, topic, question, timeoutMs) => {
+      const answer = await plain.ask(pod, topic, question, timeoutMs);
+      lines.push(`ask ${pod} ${topic} ${JSON.stringify(question)}`, `answer ${JSON.stringify(answer)}`);
+      return answer;
+    },
+    tell: (pod, topic, message) => {
+      lines.push(`tell ${pod} ${topic} ${JSON.stringify(message)}`);
+      plain.tell(pod, topic, message);
+    },
+  };
+  return { own, other: pods.join("pod-b"), lines };
+}
+
+/** The first name of a row that is at home in `pod-b`. */
+function namedAtB(prefix: string): string {
+  const names = Array.from({ length: 20 }, (_, index) => `${prefix}-${index}`);
+  return names.find((name) => homeOf(name, ["pod-a", "pod-b"]) === "pod-b") ?? prefix;
+}
+
+async function quotaMessages(): Promise<string> {
+  const { own, other, lines } = twoPods();
+  const now = (): number => 1_000;
+  const purses = createPurses(now, own);
+  const home = createPurses(now, other);
+  const limits = { ...wideLimits, requestsPerSecond: 10, burst: 20, costUnitsPerMinute: 600, burstCostUnits: 900 };
+  const perMetric = [{ metric: "lag", requestsPerSecond: 8, costUnitsPerMinute: 60 }];
+  const spenders = Array.from({ length: 20 }, (_, index) => ({
+    client: `client-${index}`,
+    queryClass: "A" as const,
+    limits,
+    perMetric,
+  }));
+  const spender = spenders.find((one) => homeOf(ownerOf(one), ["pod-a", "pod-b"]) === "pod-b");
+  if (spender === undefined) throw new Error("no spender");
+  const claims = claimsOf(spender, { requests: 1, costs: new Map([["lag", 3]]) });
+  await purses.take(ownerOf(spender), claims);
+  purses.stop();
+  home.stop();
+  return [`owner ${ownerOf(spender)}`, ...lines].join("\n");
+}
+
+async function leaseMessages(): Promise<string> {
+  const { own, other, lines } = twoPods();
+  const [here, there] = [createLeases(own), createLeases(other)];
+  const names = [namedAtB("x"), namedAtB("y")];
+  for (const [index, name] of names.entries()) {
+    const lease = await here.take(name);
+    if (lease.state !== "own") throw new Error("the lease is not free");
+    const waits = there.take(name).then(
+      ({ state }) => lines.push(`other ${state}`),
+      (error: unknown) => lines.push(`other ${String(error)}`),
+    );
+    lease.end(index === 0 ? undefined : new StoreError("unreachable", "down"));
+    await waits;
+  }
+  const lease = await there.take(names[0] ?? "");
+  const waits = here.take(names[0] ?? "");
+  await new Promise(setImmediate);
+  if (lease.state === "own") lease.end(new StoreError("unreachable", "down"));
+  await expect(waits).rejects.toThrow("down");
+  return lines.join("\n");
+}
+
+async function partnerMessages(): Promise<string> {
+  const { own, other, lines } = twoPods();
+  const { log } = memoryLog();
+  const livePods = (): readonly string[] => ["pod-a", "pod-b"];
+  createRunningPartners({ peers: other, livePods, own: "pod-b", has: (token) => token === "t-2", log });
+  const running = createRunningPartners({ peers: own, livePods, own: "pod-a", has: () => false, log });
+  lines.push(`running ${[...(await running.among(["t-1", "t-2"]))].join()}`);
+  return lines.join("\n");
+}
+
+/** Subjects and queue groups that are listened to, and what a message on one is answered. */
+async function subjects(): Promise<Readonly<Record<string, string>>> {
+  const nats = recordingNats();
+  const heard: string[] = [];
+  type Callback = (error: null, message: object) => void;
+  const subscribe = (subject: string, { queue, callback }: { queue: string; callback: Callback }): object => {
+    heard.push(`listen ${subject} ${queue}`);
+    const respond = (answer: string): void => void heard.push(`answer ${answer}`);
+    const said = { data: Buffer.from('{"n":1}'), reply: "inbox", respond };
+    for (const topic of ["made", "topic"]) callback(null, { ...said, subject: subject.replace("*", topic) });
+    return { drain: async () => undefined };
+  };
+  const handle = { ...nats.handle, connection: { subscribe, isClosed: () => true } } as unknown as typeof nats.handle;
+  tellIdentities(handle, layout, new Map([["HG_EVENTS", "2026-01-01T00:00:00Z"]]));
+  nats.answers.set("hg.pod._streams.made", '{"made":{"HG_EVENTS":"2026-01-01T00:00:00Z"}}');
+  const recalled = await recallIdentities(handle, layout);
+  const messages = createPodMessages(handle, layout, "pod-a");
+  await messages.ask("pod-b", "topic", { n: 1 });
+  messages.tell("pod-b", "topic", { n: 2 });
+  return {
+    "subjects that pods listen to": heard.join("\n"),
+    "subjects that pods publish on": nats.take(),
+    "identities of streams": JSON.stringify([...recalled]),
+  };
+}
+
+test("pods say this to each other", async () => {
+  expect({
+    "topic quota": await quotaMessages(),
+    "topic lease": await leaseMessages(),
+    "topic partners": await partnerMessages(),
+    ...(await subjects()),
+  }).toEqual(readPinned("pod-messages.txt"));
+});
+
+const pods = ["pod-a", "pod-b", "pod-c", "heliograph-runtime-5d9c7b6f4-x2x7k"];
+
+// Two versions that disagree about a home both pull a lane, or both have the duties.
+test.each([
+  ["duties", "pod-b", "pod-b"],
+  ["Skms-Ka9cncoSV0e", "pod-a", "pod-a"],
+  ["shared-7", "pod-c", "pod-b"],
+  ['["client-1","A"]', "pod-a", "pod-a"],
+])("the home of %s among these pods is always %s, and %s of the first two", (name, ofAll, ofTwo) => {
+  expect([homeOf(name, pods), homeOf(name, pods.slice(0, 2))]).toEqual([ofAll, ofTwo]);
+});

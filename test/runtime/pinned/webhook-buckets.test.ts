@@ -1,0 +1,199 @@
+import { expect, test } from "vitest";
+import { createBucket, type Bucket } from "../../../runtime/nats/buckets.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import { startBackground, type BackgroundParts } from "../../../runtime/webhooks/background.ts";
+import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/backlog.ts";
+import { createDisabledPartners } from "../../../runtime/webhooks/disabled-partners.ts";
+import { createHomes, podKey } from "../../../runtime/webhooks/homes.ts";
+import { createIdempotencyKeys } from "../../../runtime/webhooks/idempotency.ts";
+import { createKnownPartners, partnersCare, readAll } from "../../../runtime/webhooks/known-partners.ts";
+import { createListPartner } from "../../../runtime/webhooks/list-partner.ts";
+import { compilePartners } from "../../../runtime/webhooks/partner.ts";
+import { createPromotions } from "../../../runtime/webhooks/promotions.ts";
+import type { ReplayJob } from "../../../runtime/webhooks/replay/replay-job.ts";
+import { noTally, tallied } from "../../../runtime/webhooks/replay/replay-job.ts";
+import { createReplayStore } from "../../../runtime/webhooks/replay/replay-store.ts";
+import { createReplays, type ReplaysDeps } from "../../../runtime/webhooks/replay/replays.ts";
+import { waitFor } from "../../support/wait.ts";
+import { configOf, memoryLog, partnerConfig } from "../webhooks/engine-fixture.ts";
+import { readPinned } from "./pinned-text.ts";
+import { nowMs, recordingNats } from "./recording-nats.ts";
+
+/** What pods keep in key-value buckets: written with these bytes, and read from them. */
+
+const nats = recordingNats();
+const { buckets } = createLayout("hg");
+const { log } = memoryLog();
+const now = (): number => nowMs;
+const [partner] = compilePartners(
+  configOf(partnerConfig("one", "https://one.example/hooks", { uid: "uid-1", delivery: fullAtOne() })),
+  [],
+);
+if (partner === undefined) throw new Error("no partner");
+const own = { ...partner, config: { ...partner.config, specDigest: "spec-1" } };
+
+function fullAtOne() {
+  return { maxInFlight: 64, maxBacklog: { messages: 1, bytes: 1_000_000 } };
+}
+
+/** A bucket whose writes are recorded and which holds these values. */
+function bucketWith(name: string, values: Readonly<Record<string, string>> = {}): Bucket {
+  const entries = Object.entries(values).map(([key, value]) => ({ key, value, storedAtMs: nowMs, revision: 3 }));
+  return {
+    ...createBucket(nats.handle, name),
+    get: async (key) => entries.find((entry) => entry.key === key),
+    list: async () => entries,
+    keys: async () => Object.keys(values),
+    drop: async () => undefined,
+  };
+}
+
+async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
+  const signal = new AbortController().signal;
+  await createDisabledPartners(bucketWith(buckets.disabledPartners)).mark(own, nowMs, signal);
+  const disabled = nats.take();
+  await createListPartner(bucketWith(buckets.partners), signal)(own);
+  const listed = nats.take();
+  const values = { [own.token]: `{"token":"${own.token}","uid":"uid-1","label":"default/one"}` };
+  const turn = createKnownPartners({
+    bucket: bucketWith(buckets.partners, values),
+    partners: () => [],
+    end: async () => true,
+    running: async () => new Set(),
+    now,
+    log,
+  });
+  await turn();
+  const missed = nats.take();
+  await createPromotions(bucketWith(buckets.promotedPartners), 1).promote(own.token);
+  const promoted = nats.take();
+  const size = { messages: 2, bytes: 2 };
+  const deliveries = { size: async () => size, waitingFor: async () => size.messages };
+  const deps = { deliveries, bucket: bucketWith(buckets.fullPartners), partners: () => [own], isOwn: () => true, log };
+  await createBacklogs(deps as unknown as BacklogsDeps).look();
+  return {
+    "disabled mark": disabled,
+    "known partner": listed,
+    "known partner that is missed": missed,
+    "promoted partner": promoted,
+    "partner with a full backlog": nats.take(),
+  };
+}
+
+async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
+  const keys = createIdempotencyKeys(bucketWith(buckets.idempotency), now);
+  const body = Buffer.from("{}");
+  await keys.claim("key 1", body);
+  const claimed = nats.take();
+  await keys.keep("key 1", body, { status: 202, body: { status: "accepted" } });
+  const kept = nats.take();
+  const homes = createHomes({
+    bucket: bucketWith(buckets.pods),
+    clock: nats.handle.clock,
+    podId: "node-1.example/pod a",
+    localNow: now,
+    log,
+    onChange: () => undefined,
+  });
+  await homes.start();
+  const beat = nats.take();
+  await homes.leave();
+  return {
+    "idempotency key of a request that runs": claimed,
+    "idempotency key of a request that ended": kept,
+    heartbeat: beat,
+    "heartbeat of a pod that leaves": nats.take(),
+    "key of a pod": podKey("node-1.example/pod a"),
+  };
+}
+
+const longJob: ReplayJob = {
+  source: { kind: "window", fromMs: 1, toMs: 2, afterSeq: 3, beforeSeq: 4 },
+  filter: { partners: ["default/one"], types: ["payout.*"], onlyFailed: true },
+  ratePerSecond: 5,
+  force: true,
+  tenants: ["acme"],
+  partners: ["default/one"],
+  id: "r-1",
+  createdAt: "2026-01-02T03:04:05.678Z",
+  status: "running",
+  cursor: 6,
+  tally: tallied(noTally, "matched", "tooOld"),
+  detail: "why",
+  failingSince: "2026-01-02T03:04:06.000Z",
+};
+
+async function replayBuckets(): Promise<Readonly<Record<string, string>>> {
+  const store = createReplayStore(bucketWith(buckets.replays));
+  const deps = {
+    now,
+    partners: () => [own],
+    deadLetters: { lastSeq: async () => 12 },
+    replays: { count: async () => 0 },
+  };
+  const replays = createReplays(deps as unknown as ReplaysDeps, store);
+  const caller = { client: "support", tenants: ["*"] };
+  const take = (): string => nats.take().replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/gu, "<uuid>");
+  await replays.replay(Buffer.from('{"event_ids":["e-1","e-2"]}'), caller);
+  const ids = take();
+  await replays.replay(Buffer.from('{"from":"2026-01-01T00:00:00Z","types":["payout.*"],"only_failed":true}'), caller);
+  const span = take();
+  await replays.redrive(Buffer.from('{"partner":"default/one","event_ids":["e-1"]}'), caller);
+  const redrive = take();
+  await store.save(longJob);
+  const long = take();
+  await store.cancel("r-1");
+  return {
+    "replay of event ids": ids,
+    "replay of a window": span,
+    "redrive of dead letters": redrive,
+    "replay with everything that it may have": long,
+    "cancelled replay": take(),
+  };
+}
+
+test("what is written into buckets has these bytes", async () => {
+  expect({ ...(await partnerBuckets()), ...(await otherBuckets()), ...(await replayBuckets()) }).toEqual(
+    readPinned("webhook-buckets.txt"),
+  );
+});
+
+test("what was written into buckets is read as it was meant", async () => {
+  const mark =
+    '{"uid":"uid-1","namespace":"default","name":"one","generation":1,"specDigest":"spec-1",' +
+    '"at":"2026-01-02T03:04:05.678Z"}';
+  const disabled = createDisabledPartners(bucketWith(buckets.disabledPartners, { [own.token]: mark }));
+  expect(await disabled.isDisabled(own)).toBe(true);
+  const missed = `{"token":"t-1","uid":"uid-1","label":"default/one","removedAtMs":${nowMs - 600_000}}`;
+  const known = await readAll(bucketWith(buckets.partners, { "t-1": missed }));
+  expect(JSON.stringify(partnersCare([], [...known.values()], nowMs, 600_000))).toBe(
+    `{"write":[],"remove":[${missed}]}`,
+  );
+  const digest = "RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o";
+  const answer = `{"digest":"${digest}","answer":{"status":202,"body":{"status":"accepted"}}}`;
+  const key = "Inul8sbJEJ_lxEoGlvOTN5YHSTo3f1Iu4n2aeuMifYk";
+  const keys = createIdempotencyKeys(bucketWith(buckets.idempotency, { [key]: answer }), now);
+  expect(JSON.stringify(await keys.claim("key 1", Buffer.from("{}")))).toBe(
+    '{"kind":"known","answer":{"status":202,"body":{"status":"accepted"}}}',
+  );
+});
+
+test("one pod has the duties: the home of this name", async () => {
+  const asked = new Set<string>();
+  const isHome = (name: string): boolean => asked.add(name) === undefined;
+  const idle = { keepAlive: () => undefined, lookForLeftovers: async () => undefined, size: async () => ({}) };
+  const parts = {
+    context: { log, deliveries: { size: async () => ({ messages: 0, bytes: 0 }) } },
+    router: idle,
+    lanes: idle,
+    homes: { isHome },
+    heldBytes: async () => 0,
+    deliveriesBytesMax: 1,
+    looks: [],
+    duties: [{ name: "any", periodMs: 10, begin: () => async () => undefined }],
+  };
+  const stop = startBackground(parts as unknown as BackgroundParts);
+  await waitFor(() => asked.size > 0, { timeoutMs: 5_000, what: "a turn of a duty" });
+  stop();
+  expect([...asked]).toEqual(["duties"]);
+});

@@ -1,0 +1,271 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { createAttemptsStream } from "../../../runtime/nats/attempts-stream.ts";
+import { createDeadLettersStream } from "../../../runtime/nats/dead-letters-stream.ts";
+import { createDeliveriesStream } from "../../../runtime/nats/deliveries-stream.ts";
+import { createEventsStream } from "../../../runtime/nats/events-stream.ts";
+import { createLayout } from "../../../runtime/nats/layout.ts";
+import { createReplaysStream } from "../../../runtime/nats/replays-stream.ts";
+import type { StoredMessage } from "../../../runtime/nats/stored-messages.ts";
+import { attemptRecord, parseAttempts } from "../../../runtime/webhooks/attempts.ts";
+import { deadLetter, unreadableLetter } from "../../../runtime/webhooks/dead-letters.ts";
+import type { DeliveryContext } from "../../../runtime/webhooks/delivery-context.ts";
+import { itemHeaders, itemMessage, readItem, type DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
+import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
+import { endUnsent } from "../../../runtime/webhooks/end-unsent.ts";
+import { EventIdTaken } from "../../../runtime/webhooks/event-ids.ts";
+import { historyBytes, standingsOf } from "../../../runtime/webhooks/history.ts";
+import { deliveryId, eventHash, partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { createOperationalEvents, type OperationalDeps } from "../../../runtime/webhooks/operational-events.ts";
+import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
+import { compilePartners } from "../../../runtime/webhooks/partner.ts";
+import { createDeadLetterBox, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letter-box.ts";
+import { keepRouted } from "../../../runtime/webhooks/routed-note.ts";
+import { settle, type Settlement } from "../../../runtime/webhooks/settle.ts";
+import { eventHeaders, readEvent } from "../../../runtime/webhooks/stored-event.ts";
+import { createTakenIds, readEventIdUse } from "../../../runtime/webhooks/taken-ids.ts";
+import { traceparentOf } from "../../../runtime/webhooks/trace.ts";
+import { configOf, memoryLog, partnerConfig } from "../webhooks/engine-fixture.ts";
+import { readPinned } from "./pinned-text.ts";
+import { nowMs, recordingNats, textsOf } from "./recording-nats.ts";
+
+/** What pods keep in the streams: written with these bytes, and read from them. */
+
+const file = "webhook-records.txt";
+const nats = recordingNats();
+const layout = createLayout("hg");
+const [partner] = compilePartners(
+  configOf(partnerConfig("one", "https://one.example/hooks", { uid: "uid-1", deadLetterSeconds: 600 })),
+  [],
+);
+if (partner === undefined) throw new Error("no partner");
+const own = { ...partner, config: { ...partner.config, specDigest: "spec-1" } };
+const body = Buffer.from('{"event_id":"e-1"}');
+const item: DeliveryItem = {
+  did: deliveryId("acme", "e-1", "uid-1"),
+  partner: partnerToken("uid-1"),
+  tenant: "acme",
+  eventId: "e-1",
+  type: "payout.processed",
+  producer: "ledger",
+  acceptedAtMs: nowMs - 1_000,
+  generation: 2,
+  attempt: 3,
+  hop: 1,
+  attemptsBefore: 4,
+  replayId: "r-1",
+};
+const first: DeliveryItem = {
+  did: item.did,
+  partner: item.partner,
+  tenant: "acme",
+  eventId: "e-1",
+  type: "payout.processed",
+  acceptedAtMs: nowMs - 1_000,
+  generation: 0,
+  attempt: 1,
+  hop: 0,
+  attemptsBefore: 0,
+};
+const timings = { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4.5, totalMs: 12.25 };
+const headers = { "content-type": "text/plain", "retry-after": "7", "x-trace-id": "t-1", server: "left out" };
+const answered = (status: number): Outcome => {
+  return { kind: "response", status, headers, body: "no", bodyTruncated: false, timings };
+};
+const failed: Outcome = { kind: "failure", reason: "connect", detail: "ECONNREFUSED", timings: { totalMs: 3 } };
+const policy = { scheduleSeconds: [5, 15, 30], maxAgeSeconds: 3_600, jitterPercent: 0 };
+
+const attempts = createAttemptsStream(nats.handle, layout);
+const deadLetters = createDeadLettersStream(nats.handle, layout);
+const deliveries = createDeliveriesStream(nats.handle, layout);
+const events = createEventsStream(nats.handle, layout);
+const { log } = memoryLog();
+const context = {
+  attempts,
+  deadLetters,
+  events,
+  log,
+  now: () => nowMs,
+  ending: new AbortController().signal,
+  metrics: createDeliveryMetrics(new Registry()),
+} as unknown as DeliveryContext;
+
+async function attemptOf(of: DeliveryItem, outcome: Outcome, settlement: Settlement): Promise<string> {
+  const record = attemptRecord({ item: of, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
+  await attempts.append(of.tenant, eventHash(of.eventId), JSON.stringify(record));
+  return nats.take();
+}
+
+/** The record of an attempt, settled by the product. */
+function settled(outcome: Outcome, acceptedAtMs = item.acceptedAtMs): Promise<string> {
+  const of = { ...item, acceptedAtMs };
+  return attemptOf(
+    of,
+    outcome,
+    settle(outcome, policy, of, nowMs, () => 0),
+  );
+}
+
+async function notes(): Promise<Readonly<Record<string, string>>> {
+  const event = readEvent({
+    subject: layout.event("acme", eventHash("e-1")),
+    seq: 9,
+    storedAtMs: nowMs,
+    headers: { "Hg-Event": "e-1", "Hg-Type": "payout.processed" },
+    data: body,
+  });
+  if (event === undefined) throw new Error("no event");
+  await keepRouted(context, event, { partners: [], refused: [own] });
+  const routed = nats.take();
+  createTakenIds({ attempts, now: () => nowMs, log })(new EventIdTaken({ eventId: "e-1", tenant: "acme" }, "other"));
+  const taken = nats.take();
+  const letter = Buffer.from(
+    deadLetter({ item: first, partner: own, state: "dead", reason: "connect", endedAtMs: nowMs, attempts: [], body })
+      .payload,
+  );
+  const found = [{ subject: "", seq: 5, storedAtMs: nowMs, headers: {}, data: letter }];
+  const stream = { of: async () => found, remove: async () => undefined };
+  const deps = { ...context, partners: () => [own], deadLetters: stream } as unknown as DeadLetterDeps;
+  const request = { event_id: "e-1", partner: "default/one", note: "by phone", tenant: "acme" };
+  await createDeadLetterBox(deps).ack(Buffer.from(JSON.stringify(request)), { client: "support", tenants: ["*"] });
+  return { "routed note": routed, "taken note": taken, "handled note": nats.take() };
+}
+
+async function letters(): Promise<Readonly<Record<string, string>>> {
+  const outcome = answered(404);
+  const settlement = settle(outcome, policy, item, nowMs, () => 0);
+  const record = attemptRecord({ item, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
+  const state = "rejected";
+  await deadLetters.append(
+    deadLetter({ item, partner: own, state, reason: "status_404", endedAtMs: nowMs, attempts: [record], body }),
+  );
+  const rejected = nats.take();
+  await deadLetters.append(unreadableLetter(item.partner, "hg.dlv.lane.partner.did", 11, Buffer.from("?")));
+  const unreadable = nats.take();
+  const unsent = { item: first, partner: own, body, before: [] };
+  await endUnsent(context, unsent, { reason: "backlog_full", detail: "too much waits" });
+  const full = nats.take();
+  await endUnsent(context, unsent, { reason: "partner_removed", detail: "removed" });
+  return {
+    "dead letter of a rejected delivery": rejected,
+    "dead letter of an unreadable message": unreadable,
+    "dead letter and record of a full backlog": full,
+    "dead letter and record of a removed partner": nats.take(),
+  };
+}
+
+async function deliveriesSent(): Promise<Readonly<Record<string, string>>> {
+  await deliveries.publishFirst(itemMessage(first, "lane-1", body));
+  const published = nats.take();
+  const held = { subject: layout.firstAttempt("lane-1", item.partner, item.did), seq: 21 };
+  await deliveries.schedule(itemMessage(item, "lane-1", body), held, nowMs + 5_000);
+  const scheduled = nats.take();
+  await deliveries.forward(itemMessage(item, "lane-2", body), {
+    subject: layout.retry("lane-1", item.partner, item.did),
+    seq: 22,
+  });
+  return { "first attempt": published, "scheduled attempt": scheduled, "moved attempt": nats.take() };
+}
+
+async function operational(): Promise<Readonly<Record<string, string>>> {
+  const table = () => ({ partnersFor: () => [own] });
+  const signal = context.ending;
+  const deps = { events, table, now: () => nowMs, installation: "test", nonce: () => "n-1", log, signal };
+  const told = createOperationalEvents(deps as unknown as OperationalDeps);
+  const reason = "status_503";
+  const rows: readonly (readonly [string, DeliveryItem, Settlement])[] = [
+    ["recovered", { ...item, attempt: 4 }, { kind: "delivered" }],
+    ["failing", item, { kind: "retry", atMs: nowMs, reason }],
+    ["rejected", item, { kind: "rejected", reason }],
+    ["exhausted", item, { kind: "dead", reason }],
+    ["disabled", item, { kind: "disabled", reason }],
+  ];
+  const made: Record<string, string> = {};
+  for (const [name, of, settlement] of rows) {
+    await told.settled({ item: of, partner: own, settlement });
+    made[`operational event ${name}`] = nats.take();
+  }
+  await told.breakerOpened(own, 60_000);
+  return { ...made, "operational event breaker_open": nats.take() };
+}
+
+async function eventAndMark(): Promise<Readonly<Record<string, string>>> {
+  const envelope = {
+    eventId: "e-1",
+    type: "payout.processed",
+    version: "1",
+    ts: "",
+    tenant: "acme",
+    producer: "ledger",
+  };
+  const message = { tenant: "acme", idhash: eventHash("e-1"), bytes: body };
+  await events.store({ ...message, headers: eventHeaders(envelope, "n-1", item.partner) });
+  const event = nats.take();
+  const replays = createReplaysStream(nats.handle, layout);
+  for (const mark of ["published", "delivered", "failed"] as const) await replays.mark("r-1", mark, item.did);
+  return { event, "replay marks": nats.take(), traceparent: traceparentOf(item.did, 7) };
+}
+
+test("what is written into streams has these bytes", async () => {
+  expect({
+    "attempt delivered": await settled(answered(204)),
+    "attempt retried": await settled(answered(503)),
+    "attempt rejected": await settled(answered(404)),
+    "attempt disabled": await settled(answered(410)),
+    "attempt dead": await settled(failed, nowMs - 3_600_000),
+    "attempt without a replay": await attemptOf(first, failed, { kind: "dead", reason: "connect" }),
+    ...(await notes()),
+    ...(await letters()),
+    ...(await deliveriesSent()),
+    ...(await operational()),
+    ...(await eventAndMark()),
+  }).toEqual(readPinned(file));
+});
+
+/** A message whose bytes are the last line of a section. */
+function storedAs(name: string, line = -1): StoredMessage {
+  const lines = readPinned(file)[name]?.split("\n") ?? [];
+  const data = Buffer.from(lines.at(line) ?? "");
+  return { subject: lines[0] ?? "", seq: 1, storedAtMs: nowMs, headers: {}, data };
+}
+
+/** Details are sentences for people, which may be said better. */
+function withoutDetails(json: string): string {
+  return json.replaceAll(/"detail":"[^"]*"/gu, '"detail":""');
+}
+
+const names = ["attempt retried", "attempt without a replay", "routed note"];
+
+test("what was written into streams is read as it was meant", async () => {
+  const stored = [...names.map((name) => storedAs(name)), storedAs("dead letter and record of a full backlog")];
+  const history = standingsOf(stored, new Map(), nowMs);
+  const handled = standingsOf([...stored.slice(1), storedAs("handled note")], new Map(), nowMs);
+  const refusedOnly = standingsOf([storedAs("routed note")], new Map(), nowMs);
+  const use = await readEventIdUse(
+    { events: { findEach: async () => [] }, attempts: { lastOfEach: async () => [storedAs("taken note")] } },
+    "e-1",
+    ["*"],
+  );
+  const stream = { list: async () => [storedAs("dead letter of a rejected delivery")] };
+  const deps = { ...context, partners: () => [own], deadLetters: stream } as unknown as DeadLetterDeps;
+  const query = { partner: "default/one", afterSeq: 0, limit: 1 };
+  const listed = await createDeadLetterBox(deps).list(query, { client: "support", tenants: ["*"] });
+  expect({
+    history: withoutDetails(Buffer.from(historyBytes({ event: body, ...history })).toString()),
+    "history of a handled delivery": withoutDetails(JSON.stringify(handled)),
+    "history of an event that a partner may not get": JSON.stringify(refusedOnly),
+    "use of an event id": JSON.stringify(use),
+    "dead letters": JSON.stringify(listed.items),
+  }).toEqual(readPinned("webhook-history.txt"));
+});
+
+test("an attempt and a delivery are read back whole", () => {
+  const line = storedAs("attempt rejected");
+  expect(JSON.stringify(parseAttempts([line])[0])).toBe(line.data.toString());
+  const subject = `hg.dlr.lane-1.${item.partner}.${item.did}`;
+  const read = readItem({ subject, headers: textsOf(itemHeaders(item)) });
+  expect(read === undefined ? "" : JSON.stringify(itemHeaders(read))).toBe(
+    '{"Hg-Event":"e-1","Hg-Tenant":"acme","Hg-Type":"payout.processed","Hg-Producer":"ledger","Hg-Step":"2:3:1",' +
+      '"Hg-Accepted":"1767323044678","Hg-Before":"4","Hg-Replay":"r-1"}',
+  );
+});
