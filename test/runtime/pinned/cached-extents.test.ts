@@ -1,0 +1,113 @@
+import { expect, test } from "vitest";
+import { zstdDecompressSync } from "node:zlib";
+import { cachedStores } from "../../../runtime/metrics/cache/cached-stores.ts";
+import { packPieces, unpackPieces } from "../../../runtime/metrics/cache/piece-bytes.ts";
+import type { Piece } from "../../../runtime/metrics/cache/pieces.ts";
+import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
+import { nativeHistograms, numbers } from "../../../runtime/metrics/cache/series-kind.ts";
+import { createSharedPieces, type SharedBytes } from "../../../runtime/metrics/cache/shared-pieces.ts";
+import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
+import type { HistogramSeries } from "../../../runtime/stores/histogram-matrix.ts";
+import type { StoreSeries } from "../../../runtime/stores/matrix.ts";
+import type { StoreSet } from "../../../runtime/stores/store-set.ts";
+import { waitFor } from "../../support/wait.ts";
+import { podsOfATest } from "../metrics/quota/pods-of-a-test.ts";
+import { storeConfig } from "../metrics/oracle/universe.ts";
+import { readPinned } from "./pinned-text.ts";
+import { nowMs } from "./recording-nats.ts";
+
+/** What pods of different versions find in the cache that they share. */
+
+const grid = { startMs: 1_767_323_040_000, stepMs: 15_000, count: 2 };
+const times = { readAtMs: nowMs, settledUntilMs: nowMs - 60_000 };
+const series: StoreSeries = {
+  labels: { service: "a", region: "eu" },
+  values: Float64Array.of(1.5, 0),
+  present: Uint8Array.of(1, 0),
+};
+const histograms: HistogramSeries = {
+  labels: { service: "a" },
+  histograms: [{ count: 3, sum: 4.5, buckets: [{ lower: -1, upper: 2, count: 3 }] }, undefined],
+};
+const [ofNumbers, ofHistograms]: [Piece<StoreSeries>, Piece<HistogramSeries>] = [
+  { ...grid, ...times, series: [series] },
+  { ...grid, ...times, series: [histograms] },
+];
+
+/** Form, digest and, as text where they are JSON, head and numbers. The bytes of the compression are left out. */
+function opened(bytes: Uint8Array): string {
+  const whole = Buffer.from(bytes);
+  const unpacked = zstdDecompressSync(whole.subarray(20));
+  const headEnd = 4 + unpacked.readUInt32LE();
+  return [
+    whole.toString("latin1", 0, 4),
+    unpacked.toString("hex", 0, 4),
+    unpacked.toString("utf8", 4, headEnd),
+    unpacked.toString("hex", headEnd) || "no numbers",
+  ].join("\n");
+}
+
+/** Written by this version: numbers, under the key `key`. */
+const packedNumbers =
+  "SEdDMSaodMJjrbsIPzOyj+4lXOootS/9AFiFBADyRx0lsCcdDMMwaRiwjIdG5D3I5rZtkPtBigrQCZGNbCKNdqPAZBVNBgpQwkMnM5n5iL+Hz0tw" +
+  "fHr7nt1bRH5xGSznNTw07HSzfFqYkhSaxvFp7RtGj0sgbvmklFIChSyEKSywl4aOreUbiL1kxw962jNY8YaqOgIJACDHeHN3eBi8QSg4rEpWmSKi" +
+  "80raMgc=";
+
+test("extents are packed and read as they always were", async () => {
+  expect({
+    numbers: opened(await packPieces(numbers, "key", [ofNumbers])),
+    "native histograms": opened(await packPieces(nativeHistograms, "key", [ofHistograms])),
+  }).toEqual(readPinned("cached-extents.txt"));
+  expect(await unpackPieces(numbers, "key", Buffer.from(packedNumbers, "base64"))).toEqual([ofNumbers]);
+});
+
+/** The store of a test, which answers with one series. */
+function storesOf(): StoreSet {
+  const client = {
+    range: async () => ({ series: [series], warning: "none" }),
+    histograms: async () => ({ series: [histograms], warning: "none" }),
+  };
+  const config = storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" });
+  const store = { config, client, identity: "identity", run: <Value>(work: () => Promise<Value>) => work() };
+  return { get: () => store } as unknown as StoreSet;
+}
+
+test("extents are shared under these names, and leases are taken under these", async () => {
+  const names: string[] = [];
+  const bytes: SharedBytes = {
+    get: async (name) => void names.push(`get ${name}`),
+    put: async (name) => void names.push(`put ${name}`),
+    state: () => "ok",
+  };
+  const pods = podsOfATest();
+  const own = pods.join("pod-a");
+  pods.join("pod-b").serve("lease", () => ({ isFree: true }));
+  pods.join("pod-c").serve("lease", () => ({ isFree: true }));
+  const noted = {
+    ...own,
+    live: () => ["pod-b", "pod-c"],
+    ask: async (pod: string, topic: string, question: object) => {
+      names.push(JSON.stringify(question));
+      return own.ask(pod, topic, question);
+    },
+  };
+  const cache = createReadCache(1_000_000, { shared: createSharedPieces(bytes, noted) });
+  const lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_000 };
+  const { client } = cachedStores(storesOf(), cache, { lifetimes, nowMs }).stores.get("eu");
+  const call = { signal: new AbortController().signal, tenant: "acme", bytes: createByteBudget() };
+  const asked = { ...grid, rangeMs: 15_000 };
+  await client.range("sum(lag)", asked, call);
+  await client.histograms("sum(latency)", asked, { ...call, tenant: undefined });
+  await client.ranges?.(
+    [
+      { query: "sum(a)", grid: asked },
+      { query: "sum(b)", grid: asked },
+    ],
+    call,
+  );
+  await waitFor(() => names.filter((name) => name.startsWith("put")).length === 3, {
+    timeoutMs: 5_000,
+    what: "three values that are shared",
+  });
+  expect({ names: names.toSorted().join("\n") }).toEqual(readPinned("cached-extent-names.txt"));
+});

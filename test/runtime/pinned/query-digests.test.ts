@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import type { PeerStoreConfig } from "../../../crds/config.ts";
+import { indexCatalogs } from "../../../runtime/metrics/catalog-index.ts";
+import { contentId } from "../../../runtime/metrics/content-id.ts";
+import { makePlan } from "../../../runtime/metrics/plan.ts";
+import { probeBody, questionBody, questionKey } from "../../../runtime/metrics/peer/question.ts";
+import { identityOf } from "../../../runtime/metrics/query-identity.ts";
+import { makeQuery, type Query } from "../../../runtime/metrics/query.ts";
+import type { Result } from "../../../runtime/metrics/result.ts";
+import { snapshotOf } from "../../../runtime/metrics/snapshot.ts";
+import { correlationHeader } from "../../../runtime/http/correlation.ts";
+import {
+  configOf,
+  everyone,
+  generatedMetrics,
+  parameters,
+  storeConfig,
+  wideLimits,
+} from "../metrics/oracle/universe.ts";
+import { readPinned } from "./pinned-text.ts";
+import { nowMs } from "./recording-nats.ts";
+
+/** Digests by which callers and other regions name queries, data and answers. */
+
+const peer: PeerStoreConfig = {
+  name: "us",
+  region: "us",
+  residency: "us",
+  tenancy: "Labelled",
+  labelMap: {},
+  settleSeconds: 60,
+  peer: {
+    url: "https://us.example",
+    timeoutMs: 1_000,
+    increases: "Extrapolated",
+    auth: { kind: "bearer", token: "default/peer/token" },
+    tls: { client: { certificate: "default/peer/cert", key: "default/peer/key" } },
+  },
+};
+const stores = [storeConfig({ name: "eu", region: "eu", url: "http://eu.example:9090" }), peer];
+
+function query(pairs: Readonly<Record<string, string>>): Query {
+  const config = configOf(stores, generatedMetrics(stores));
+  const caller = { ...everyone, tenants: ["acme"], environments: ["prod", "dev"], scopes: ["metrics:read"] };
+  const limits = { A: wideLimits, B: wideLimits, C: wideLimits };
+  const world = { catalog: indexCatalogs(config.catalogs), quotas: { quotas: [], classDefaults: limits } };
+  return makeQuery(parameters(Object.entries(pairs)), caller, world, nowMs);
+}
+
+const full = query({
+  metric: "payments",
+  agg: "sum",
+  from: "2026-01-02T00:00:00Z",
+  to: "2026-01-02T01:00:00Z",
+  step: "5m",
+  group_by: "service",
+  "filter[psp]": "one",
+  exemplars: "true",
+});
+const plain = query({ metric: "queue_lag" });
+
+const result = {
+  series: [{ metric: "payments", labels: { service: "a", region: "eu" }, values: Float64Array.of(1, Number.NaN) }],
+} as unknown as Result;
+
+const over = { start_ms: 1, count: 2 };
+
+function questions(of: Query): readonly string[] {
+  const part = makePlan(of, nowMs).parts.find(({ held }) => held.store.region === "us");
+  const asked = [...(part?.ranges ?? []), part?.newest, part?.exemplars].filter((one) => one !== undefined);
+  return asked.map((one) => ("of" in one ? JSON.stringify(one.of) : ""));
+}
+
+test("digests of queries and of what they find are these", () => {
+  const [question = ""] = questions(full);
+  const body = questionBody(question, over);
+  expect({
+    "identity of a query": identityOf(full),
+    "identity of a query without more than its metric": identityOf(plain),
+    "digests of stores": full.metrics
+      .flatMap((one) => one.stores.map(({ key, digest }) => `${key} ${digest}`))
+      .join("\n"),
+    "digest of a metric": full.metrics.map(({ entry }) => entry.digest).join("\n"),
+    snapshot: snapshotOf(result, full),
+    "correlation id of a body": contentId({ data: [{ metric: "payments", values: [1, null] }], meta: { page: 1 } }),
+    "header of the correlation id": correlationHeader,
+    "questions to a peer": questions(full).join("\n"),
+    "questions to a peer without more than a metric": questions(plain).join("\n"),
+    "body of a question": body,
+    "key of a question": questionKey(body),
+    "body of a probe": probeBody({ region: "us" }),
+  }).toEqual(readPinned("query-digests.txt"));
+  expect(questionKey(Buffer.from(body))).toBe(questionKey(body));
+});
