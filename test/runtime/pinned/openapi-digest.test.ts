@@ -1,0 +1,37 @@
+import { hash } from "node:crypto";
+import { expect, test } from "vitest";
+import { openApiOf } from "../../../runtime/http/openapi/openapi.ts";
+import { schemas } from "../../../runtime/http/openapi/schemas.ts";
+import { eventRoutes } from "../../../runtime/http/routes/events.ts";
+import { metricsRoutes } from "../../../runtime/http/routes/metrics.ts";
+import { peerRoutes } from "../../../runtime/http/routes/peers.ts";
+import { schemaRoutes } from "../../../runtime/http/routes/schemas.ts";
+import { webhookRoutes } from "../../../runtime/http/routes/webhooks.ts";
+
+/** Everything that routes only reach when they are called. */
+const behind = new Proxy({}, { get: () => () => undefined });
+
+const own = [
+  ...eventRoutes(behind as Parameters<typeof eventRoutes>[0]),
+  ...webhookRoutes(behind as Parameters<typeof webhookRoutes>[0]),
+  ...metricsRoutes(behind as Parameters<typeof metricsRoutes>[0]),
+  ...peerRoutes(behind as Parameters<typeof peerRoutes>[0]),
+];
+const document = openApiOf([...own, ...schemaRoutes(own)], schemas);
+
+/** Without the sentences for people. */
+function digestOf(part: unknown): string {
+  const text = JSON.stringify(part, (name, value: unknown) => {
+    return (name === "description" || name === "summary") && typeof value === "string" ? undefined : value;
+  });
+  return hash("sha256", text, "hex");
+}
+
+// Schemas are in the changelog, whose test holds their digest.
+test("the paths and what they share are the ones that callers know", () => {
+  const { schemas: _schemas, ...shared } = document["components"] as Readonly<Record<string, unknown>>;
+  expect({ paths: digestOf(document["paths"]), shared: digestOf(shared) }).toEqual({
+    paths: "8df190ba892121ac391560ac28e259a9ced0dff7d2f2a23fe36c60bdd26c2578",
+    shared: "dee1ade270b49b43d5fdc339bfb07a47dbcb1e27c9f969943e9c5c0c606bdcf0",
+  });
+});
