@@ -52,7 +52,7 @@ const full = query({
   agg: "sum",
   from: "2026-01-02T00:00:00Z",
   to: "2026-01-02T01:00:00Z",
-  step: "5m",
+  downsample: "5m",
   group_by: "service",
   "filter[psp]": "one",
   exemplars: "true",
