@@ -1,7 +1,7 @@
 import type { QueryClassGrant } from "./access.ts";
 import type { Caller } from "./caller.ts";
 import { actualCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
-import type { Peers } from "./peers.ts";
+import type { Peers } from "../pods/pods.ts";
 import type { Plan } from "./plan.ts";
 import { createCardinality, type Cardinality } from "./quota/cardinality.ts";
 import { requestTokens } from "./quota/demand.ts";

@@ -1,4 +1,4 @@
-import type { Pace } from "../bounds/pace.ts";
+import type { Pace } from "../bounds/time-slices.ts";
 import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";

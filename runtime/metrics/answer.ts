@@ -1,4 +1,4 @@
-import type { Pace } from "../bounds/pace.ts";
+import type { Pace } from "../bounds/time-slices.ts";
 import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "./deprecation.ts";
 import { formatDuration } from "./duration.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../crds/config.ts";
-import { createPace } from "../bounds/pace.ts";
+import { createPace } from "../bounds/time-slices.ts";
 import { createDoorkeeper, type AdmitQuery, type Doorkeeper } from "./admission.ts";
 import { createAnonymousLimit } from "./anonymous-limit.ts";
 import { createClassLanes } from "./class-lanes.ts";
@@ -23,7 +23,7 @@ import { measured, measuredAgain, type Measure, type MeasuredWork } from "./meas
 import type { Again, MetricsApi, RequestContext } from "./metrics-api.ts";
 import { answerPartials } from "./peer/answer-partials.ts";
 import { createPeerClient } from "./peer/peer-client.ts";
-import { noPeers, type Peers } from "./peers.ts";
+import { noPeers, type Peers } from "../pods/pods.ts";
 import type { World } from "./query.ts";
 import type { PartOutcome } from "./read-stores.ts";
 import { createRequestLog } from "./request-log.ts";

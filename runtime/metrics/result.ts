@@ -1,5 +1,5 @@
 import { Refusal } from "../errors/refusal.ts";
-import type { Pace } from "../bounds/pace.ts";
+import type { Pace } from "../bounds/time-slices.ts";
 import type { ByteBudget } from "../stores/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";

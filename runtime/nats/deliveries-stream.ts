@@ -1,6 +1,6 @@
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { millis } from "@nats-io/transport-node";
-import { createOneAtATime } from "../bounds/one-at-a-time.ts";
+import { createOneAtATime } from "../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { consumerInfo, consumerNames, deleteConsumer, ensureConsumer } from "./consumers.ts";
 import type { HeaderFields } from "./headers.ts";

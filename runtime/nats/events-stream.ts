@@ -1,4 +1,4 @@
-import { createOneAtATime } from "../bounds/one-at-a-time.ts";
+import { createOneAtATime } from "../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { deleteConsumer, ensureConsumer } from "./consumers.ts";
 import { routerConsumer, type Layout } from "./layout.ts";

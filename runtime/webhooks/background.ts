@@ -3,7 +3,7 @@ import { keepAliveMs } from "./in-flight.ts";
 import type { Lanes } from "./lanes.ts";
 import type { Log } from "./delivery-context.ts";
 import type { Router, RouterDeps } from "./router.ts";
-import { inTurns } from "./turns.ts";
+import { inTurns } from "../bounds/periodic.ts";
 
 /** What runs beside routing and delivering. */
 export interface BackgroundParts {

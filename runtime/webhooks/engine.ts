@@ -56,7 +56,7 @@ import { createRunningPartners, type RunningPartners } from "./running-partners.
 import { createSender, type Sender } from "./send.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/published-keys.ts";
 import { createStreamWatch, type StreamWatch } from "./stream-watch.ts";
-import { inTurns } from "./turns.ts";
+import { inTurns } from "../bounds/periodic.ts";
 
 /** The webhook half: takes events in and delivers them until every partner that wants them has answered for good. */
 export interface WebhookEngine {

@@ -1,9 +1,9 @@
 import type { Bucket } from "../nats/buckets.ts";
-import { homeOf } from "../nats/home-of.ts";
+import { homeOf } from "../pods/owner-of.ts";
 import { untilAnswered } from "../nats/persistence.ts";
 import type { StreamClock } from "../nats/stream-clock.ts";
 import type { Log } from "./delivery-context.ts";
-import { msToTurn } from "./turns.ts";
+import { msToTurn } from "../bounds/periodic.ts";
 
 /** Which pod is the home of which lane: it alone pulls the lane's messages. */
 export interface Homes {

@@ -1,6 +1,6 @@
-import { homeOf } from "../../nats/home-of.ts";
+import { homeOf } from "../../pods/owner-of.ts";
 import { StoreError, type StoreErrorKind } from "../../stores/store-error.ts";
-import type { Peers } from "../peers.ts";
+import type { Peers } from "../../pods/pods.ts";
 
 /**
  * Who does work that several pods want at the same time. `own`: this one does it, and says when it is done. `done`:

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { StoreError } from "../../stores/store-error.ts";
-import type { Peers } from "../peers.ts";
+import type { Peers } from "../../pods/pods.ts";
 import { createLeases } from "./leases.ts";
 import { packPieces, unpackPieces } from "./piece-bytes.ts";
 import type { Piece } from "./pieces.ts";

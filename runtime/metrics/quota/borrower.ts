@@ -1,4 +1,4 @@
-import type { Peers } from "../peers.ts";
+import type { Peers } from "../../pods/pods.ts";
 import type { Ledger } from "./ledger.ts";
 import {
   answerLoans,

@@ -1,6 +1,6 @@
 import type { Bucket, Rate } from "../../bounds/token-bucket.ts";
-import { homeOf } from "../../nats/home-of.ts";
-import type { Peers } from "../peers.ts";
+import { homeOf } from "../../pods/owner-of.ts";
+import type { Peers } from "../../pods/pods.ts";
 
 /** Who is the home of whom among the pods. */
 export interface Members {

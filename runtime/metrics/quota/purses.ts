@@ -1,4 +1,4 @@
-import type { Peers } from "../peers.ts";
+import type { Peers } from "../../pods/pods.ts";
 import { createBorrower } from "./borrower.ts";
 import { createLedger } from "./ledger.ts";
 import { followMembers } from "./members.ts";

@@ -3,7 +3,7 @@ import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { claimsOf, ownerOf, type Claim, type Spender, type Wish } from "./spender.ts";
 import { waitMs } from "../../bounds/token-bucket.ts";
 import { totalCost } from "../cost.ts";
-import { noPeers, type Peers } from "../peers.ts";
+import { noPeers, type Peers } from "../../pods/pods.ts";
 import type { Purse } from "./purse.ts";
 import { createPurses } from "./purses.ts";
 

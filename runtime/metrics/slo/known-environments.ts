@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createOneAtATime } from "../../bounds/one-at-a-time.ts";
+import { createOneAtATime } from "../../bounds/single-flight.ts";
 import { createByteBudget } from "../../stores/byte-budget.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import { storeLabel } from "../labels.ts";

@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createOneAtATime } from "../../bounds/one-at-a-time.ts";
+import { createOneAtATime } from "../../bounds/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../outcome.ts";
 import type { Partner } from "../partner.ts";
 import type { Sender } from "../send.ts";

@@ -1,6 +1,6 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createOneAtATime } from "../../bounds/one-at-a-time.ts";
+import { createOneAtATime } from "../../bounds/single-flight.ts";
 import type { TlsIdentity } from "../connect.ts";
 import type { FailureOutcome, Outcome } from "../outcome.ts";
 import type { Sender } from "../send.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
-import { homeOf } from "../../../runtime/nats/home-of.ts";
+import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";

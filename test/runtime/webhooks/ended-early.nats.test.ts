@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { connectNats } from "../../../runtime/nats/connect.ts";
-import { homeOf } from "../../../runtime/nats/home-of.ts";
+import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages, type PodMessages } from "../../../runtime/nats/pod-messages.ts";
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
 import { ensureTopology } from "../../../runtime/nats/topology.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
-import { homeOf } from "../../../runtime/nats/home-of.ts";
+import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";

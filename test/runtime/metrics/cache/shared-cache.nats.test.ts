@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import type { ClassLimits } from "../../../../crds/config.ts";
-import type { Peers } from "../../../../runtime/metrics/peers.ts";
+import type { Peers } from "../../../../runtime/pods/pods.ts";
 import { cachedBytesMax, createCacheStream } from "../../../../runtime/nats/cache-stream.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connect.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";

@@ -1,4 +1,4 @@
-import type { Peers } from "../../../../runtime/metrics/peers.ts";
+import type { Peers } from "../../../../runtime/pods/pods.ts";
 
 /** Pods of one process that hear each other at once. */
 export interface PodsOfATest {

@@ -6,7 +6,7 @@ import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { readLoanMessage } from "../../../../runtime/metrics/quota/loan.ts";
 import { createQuotas, type Admission, type Quotas } from "../../../../runtime/metrics/quota/quotas.ts";
 import type { Spender } from "../../../../runtime/metrics/quota/spender.ts";
-import { homeOf } from "../../../../runtime/nats/home-of.ts";
+import { homeOf } from "../../../../runtime/pods/owner-of.ts";
 import { podsOfATest, type PodsOfATest } from "./pods-of-a-test.ts";
 
 const names = ["pod-a", "pod-b", "pod-c"];

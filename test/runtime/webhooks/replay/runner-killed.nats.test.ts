@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connect.ts";
-import { homeOf } from "../../../../runtime/nats/home-of.ts";
+import { homeOf } from "../../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../../runtime/webhooks/ids.ts";
 import type { ReplayAnswer } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";

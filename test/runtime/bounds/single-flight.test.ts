@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createOneAtATime } from "../../../runtime/bounds/one-at-a-time.ts";
+import { createOneAtATime } from "../../../runtime/bounds/single-flight.ts";
 
 test("work of one name is done once while it is under way, and anew afterwards", async () => {
   const once = createOneAtATime<number>();

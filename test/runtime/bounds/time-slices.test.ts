@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createPace, turnMs } from "../../../runtime/bounds/pace.ts";
+import { createPace, turnMs } from "../../../runtime/bounds/time-slices.ts";
 
 /** Items that each take some milliseconds of a clock. */
 function* work(
