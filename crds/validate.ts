@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ValidateFunction } from "ajv";
 import { metricCatalogRules } from "./checks/metric-catalog.ts";
 import { queryClassQuotaRules } from "./checks/query-class-quota.ts";
-import { brokenRules, type PlacedRule } from "./checks/rule.ts";
+import { brokenRules, type PlacedRule } from "./checks/cel-rule.ts";
 import { schemaProblems } from "./checks/schema-problems.ts";
 import { createSchemaValidator } from "./checks/schema-validators.ts";
 import { webhookPartnerRules } from "./checks/webhook-partner.ts";

@@ -1,4 +1,4 @@
-import type { Verdict } from "../crds/compile/verdict.ts";
+import type { Verdict } from "../crds/compile/resource-result.ts";
 import { type ConditionStatus, type EndpointVerifiedReason, reasons, type ProgrammedReason } from "../crds/reasons.ts";
 import { capBytes, mask } from "./kube/mask.ts";
 import type { Rollout } from "./observe/rollout.ts";

@@ -13,7 +13,7 @@ import { LeaderElection } from "./kube/lease.ts";
 import { Outage } from "./kube/outage.ts";
 import { createKubeMetrics, type KubeMetrics } from "./kube/metrics.ts";
 import { createOperatorMetrics, type OperatorMetrics, registerConditionMetrics } from "./metrics.ts";
-import { shardName } from "../crds/shards.ts";
+import { shardName } from "../crds/shards/shards.ts";
 import type { OperatorOptions } from "./options.ts";
 import { PolicyFile } from "./policy/policy-file.ts";
 import { type Desired, DesiredState } from "./publish/desired-state.ts";

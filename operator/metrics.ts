@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { byText } from "../crds/compile/canonical-json.ts";
 import type { HeldReason } from "../crds/config.ts";
-import type { Verdict } from "../crds/compile/verdict.ts";
+import type { Verdict } from "../crds/compile/resource-result.ts";
 import { lastingConditions, passingConditions, toldConditions } from "./conditions.ts";
 import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
 import { version } from "./version.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ShardCounts } from "../crds/shards.ts";
+import type { ShardCounts } from "../crds/shards/shards.ts";
 import type { StatusTimes } from "./controllers/status-decision.ts";
 import type { WatchedNamespaces } from "./inventory/watched-set.ts";
 import type { KubeClient } from "./kube/client.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Kind } from "../crds/resource.ts";
-import { shardSecretType } from "../crds/shards.ts";
+import { shardSecretType } from "../crds/shards/shards.ts";
 import { WatchedSet } from "./inventory/watched-set.ts";
 import type { KubeClient } from "./kube/client.ts";
 import type { Clock } from "./kube/clock.ts";

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
-import type { ShardCounts } from "../crds/shards.ts";
+import type { ShardCounts } from "../crds/shards/shards.ts";
 import type { Closing } from "./closing.ts";
 import { CompiledFileSource } from "./config/compiled-file.ts";
 import type { ConfigState } from "./config/config-source.ts";

@@ -1,4 +1,4 @@
-import { type Rule, unless } from "./rule.ts";
+import { type Rule, unless } from "./cel-rule.ts";
 
 /** Lowercase names of headers that belong to the connection or the framing of a message. Source: RFC 9110 and 9112. */
 const messageHeaders: ReadonlySet<string> = new Set([

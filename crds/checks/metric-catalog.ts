@@ -7,7 +7,7 @@ import type {
 } from "../types/metric-catalog.ts";
 import { metricStoreRules } from "./metric-store.ts";
 import { isRe2 } from "./re2.ts";
-import { rulesAt, unless, type PlacedRule, type Rule } from "./rule.ts";
+import { rulesAt, unless, type PlacedRule, type Rule } from "./cel-rule.ts";
 import { sloReferenceRules, sloRules } from "./slo.ts";
 
 /** Time between deprecation and sunset, at least. Source: wire, "grace period 180 days". */

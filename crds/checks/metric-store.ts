@@ -7,7 +7,7 @@ import type {
   MetricCatalogStorePrometheusAuth,
 } from "../types/metric-catalog.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
-import { rulesAt, unless, type PlacedRule, type Rule } from "./rule.ts";
+import { rulesAt, unless, type PlacedRule, type Rule } from "./cel-rule.ts";
 import { urlRules } from "./url.ts";
 
 const urlCharacters = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]*$/u;

@@ -1,6 +1,6 @@
 import { contains, isMetadata, parseCidr, type Cidr } from "../networks.ts";
 import { grantOf, names, type InstallationPolicy, type NamespaceGrant } from "../policy.ts";
-import type { ConfigPart } from "../compile/part.ts";
+import type { ConfigPart } from "../part.ts";
 import type { PeerConfig } from "../config.ts";
 import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";

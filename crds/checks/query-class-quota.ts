@@ -3,7 +3,7 @@ import type {
   QueryClassQuotaClient,
   QueryClassQuotaPerMetric,
 } from "../types/query-class-quota.ts";
-import { rulesAt, unless, type PlacedRule } from "./rule.ts";
+import { rulesAt, unless, type PlacedRule } from "./cel-rule.ts";
 
 /** The CEL rules of QueryClassQuota. */
 export const queryClassQuotaRules: readonly PlacedRule[] = [

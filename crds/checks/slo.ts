@@ -1,5 +1,5 @@
 import type { MetricCatalogMetric, MetricCatalogSlo, MetricCatalogSpec } from "../types/metric-catalog.ts";
-import { unless, type Rule } from "./rule.ts";
+import { unless, type Rule } from "./cel-rule.ts";
 
 /** What an objective names must be in the catalog, and must count events. */
 export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [

@@ -1,5 +1,5 @@
 import { isIPv6Address } from "../networks.ts";
-import { type Rule, unless } from "./rule.ts";
+import { type Rule, unless } from "./cel-rule.ts";
 
 const absolute = /^https?:\/\/[^/?#]/u;
 const octet = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";

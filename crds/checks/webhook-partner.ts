@@ -6,7 +6,7 @@ import type {
   WebhookPartnerSpec,
 } from "../types/webhook-partner.ts";
 import { differentNames, noMessageHeader } from "./headers.ts";
-import { rulesAt, unless, type PlacedRule } from "./rule.ts";
+import { rulesAt, unless, type PlacedRule } from "./cel-rule.ts";
 import { urlRules } from "./url.ts";
 
 /** Lowercase names of headers that every delivery sets. Source: seed "Webhook Event Delivery" §4.1, wire. */

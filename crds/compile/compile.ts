@@ -1,14 +1,14 @@
-import { settleClaims } from "../checks/claims.ts";
+import { settleClaims } from "./uniqueness.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
 import { byText, canonicalJson, digestOf } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
-import { type Examined, Examiner } from "./examiner.ts";
-import type { ConfigPart } from "./part.ts";
+import { type Examined, Examiner } from "./evaluation-cache.ts";
+import type { ConfigPart } from "../part.ts";
 import { type Before, lastGoodMsDefault } from "./stand-in.ts";
-import type { Verdict } from "./verdict.ts";
+import type { Verdict } from "./resource-result.ts";
 
 export interface CompileInput {
   /** In any order. Each is validated again; one that is invalid is marked and left out. */

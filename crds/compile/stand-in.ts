@@ -6,11 +6,11 @@ import { materialIdsOf } from "../material.ts";
 import { grantOf, type InstallationPolicy } from "../policy.ts";
 import type { MetricCatalog, Resource, WebhookPartner } from "../resource.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { type Candidate, withPart } from "./candidate.ts";
+import { type Candidate, withPart } from "./evaluate-resource.ts";
 import { compileCatalog } from "./catalog.ts";
 import { narrowPartner, release, restrict } from "./narrow-partner.ts";
 import { compilePartner } from "./partner.ts";
-import type { ConfigPart } from "./part.ts";
+import type { ConfigPart } from "../part.ts";
 import { differInReferencesAlone } from "./same-catalog.ts";
 
 /** For how long a last good version may stand in, unless the installation says otherwise. */

@@ -1,4 +1,4 @@
-import { resourceKey } from "../../crds/shards.ts";
+import { resourceKey } from "../../crds/shards/shards.ts";
 import type { PodReport } from "../observe/rollout.ts";
 
 /** What a new report of a pod asks to be looked at. */

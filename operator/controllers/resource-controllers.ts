@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Kind } from "../../crds/resource.ts";
-import { resourceKey } from "../../crds/shards.ts";
+import { resourceKey } from "../../crds/shards/shards.ts";
 import type { ResourceInventory } from "../inventory/resources.ts";
 import { priorityOf } from "../kube/informer.ts";
 import type { Clock } from "../kube/clock.ts";

@@ -1,4 +1,4 @@
-import type { Verdict } from "../../crds/compile/verdict.ts";
+import type { Verdict } from "../../crds/compile/resource-result.ts";
 import { ownConditions } from "../conditions.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 

@@ -1,5 +1,5 @@
 import { apiVersion, type Kind, type Resource } from "../../crds/resource.ts";
-import { resourceKey } from "../../crds/shards.ts";
+import { resourceKey } from "../../crds/shards/shards.ts";
 import type { Change } from "../kube/object-store.ts";
 import { isPaused, kindsInOrder, pausedAnnotation, type ResourceObject } from "../resource-types.ts";
 import type { WatchedSet } from "./watched-set.ts";

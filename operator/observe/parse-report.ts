@@ -1,5 +1,5 @@
 import type { ConfigzError, ConfigzMark, ConfigzMarkReason, ConfigzShard } from "../../crds/configz.ts";
-import { resourceKey } from "../../crds/shards.ts";
+import { resourceKey } from "../../crds/shards/shards.ts";
 import { reasons } from "../../crds/reasons.ts";
 import { kinds } from "../../crds/types/schemas.ts";
 import { markKey, type PodReport } from "./rollout.ts";

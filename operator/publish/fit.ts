@@ -1,8 +1,8 @@
 import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../../crds/config.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import type { Kind } from "../../crds/resource.ts";
-import { type EncodedShard, splitIntoShards, type ShardSplitter } from "../../crds/shard-splitter.ts";
-import { resourceKey, shardOfMaterial, shardOfResource, type ShardCounts } from "../../crds/shards.ts";
+import { type EncodedShard, splitIntoShards, type ShardSplitter } from "../../crds/shards/split-shards.ts";
+import { resourceKey, shardOfMaterial, shardOfResource, type ShardCounts } from "../../crds/shards/shards.ts";
 import { emptyConfig } from "./empty-config.ts";
 
 export interface FitOptions {

@@ -1,6 +1,6 @@
-import type { ConfigShard, KeyShard, Shard, ShardCounts } from "../../crds/shards.ts";
-import { type EncodedShard, splitIntoShards } from "../../crds/shard-splitter.ts";
-import { isReadable } from "../../crds/join-shards.ts";
+import type { ConfigShard, KeyShard, Shard, ShardCounts } from "../../crds/shards/shards.ts";
+import { type EncodedShard, splitIntoShards } from "../../crds/shards/split-shards.ts";
+import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
 import { emptyConfig } from "./empty-config.ts";
 

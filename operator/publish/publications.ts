@@ -1,7 +1,13 @@
-import type { ConfigPart } from "../../crds/compile/part.ts";
-import { isReadable } from "../../crds/join-shards.ts";
+import type { ConfigPart } from "../../crds/part.ts";
+import { isReadable } from "../../crds/shards/join-shards.ts";
 import { materialIdsOf } from "../../crds/material.ts";
-import { resourceKey, shardOfMaterial, type ConfigShard, type KeyShard, type ShardCounts } from "../../crds/shards.ts";
+import {
+  resourceKey,
+  shardOfMaterial,
+  type ConfigShard,
+  type KeyShard,
+  type ShardCounts,
+} from "../../crds/shards/shards.ts";
 import type { Need } from "../observe/rollout.ts";
 import type { ShardChange } from "./shard-secrets.ts";
 

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import type { EncodedShard } from "../../crds/shard-splitter.ts";
-import type { ShardCounts } from "../../crds/shards.ts";
+import type { EncodedShard } from "../../crds/shards/split-shards.ts";
+import type { ShardCounts } from "../../crds/shards/shards.ts";
 import { type BackoffOptions, backoffMs } from "../kube/backoff.ts";
 import { type Clock, pause } from "../kube/clock.ts";
 import { describeError } from "../kube/kube-error.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { EncodedShard } from "../../crds/shard-splitter.ts";
+import type { EncodedShard } from "../../crds/shards/split-shards.ts";
 import {
   readShardSecret,
   shardAnnotations,
@@ -9,7 +9,7 @@ import {
   shardSecretType,
   type Shard,
   type ShardCounts,
-} from "../../crds/shards.ts";
+} from "../../crds/shards/shards.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { isKubeError } from "../kube/kube-error.ts";
 import type { Change } from "../kube/object-store.ts";

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { shardCountMax } from "../../crds/shards.ts";
+import { shardCountMax } from "../../crds/shards/shards.ts";
 import type { ConfigPlace, NatsPlace } from "../main.ts";
 import { natsAccessOf } from "../nats-url.ts";
 import type { NatsAccess } from "../nats/connect.ts";

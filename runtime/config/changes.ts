@@ -1,4 +1,4 @@
-import type { Verdict } from "../../crds/compile/verdict.ts";
+import type { Verdict } from "../../crds/compile/resource-result.ts";
 import type { FolderState } from "./folder.ts";
 
 /** What an edit did to one object, for the log. */

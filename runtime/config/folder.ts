@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { compile, configDigest } from "../../crds/compile/compile.ts";
 import { uidOf } from "../../crds/compile/origin.ts";
-import { type ConfigPart, partsOf } from "../../crds/compile/part.ts";
+import { type ConfigPart, partsOf } from "../../crds/part.ts";
 import { type Before, lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
-import type { Verdict } from "../../crds/compile/verdict.ts";
+import type { Verdict } from "../../crds/compile/resource-result.ts";
 import type { InstallationPolicy } from "../../crds/policy.ts";
 import type { ConfigSource, ConfigState } from "./config-source.ts";
 import { fileProblem, filesMax, listFolder, readFolderFile, type FolderEntry } from "./folder-files.ts";

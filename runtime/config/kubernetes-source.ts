@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
-import { shardNames, shardSecretName, type ShardCounts, type ShardSecret } from "../../crds/shards.ts";
+import { shardNames, shardSecretName, type ShardCounts, type ShardSecret } from "../../crds/shards/shards.ts";
 import type { ConfigSource } from "./config-source.ts";
 import type { KubernetesAccess } from "./kubernetes-access.ts";
 import type { KubernetesFault } from "./kubernetes-fault.ts";

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { ShardSecret } from "../../crds/shards.ts";
+import type { ShardSecret } from "../../crds/shards/shards.ts";
 
 /**
  * Copies of the Secrets on disk, for a start while the API server is away. Each is the Secret as it was read, so that

@@ -1,6 +1,6 @@
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzShard } from "../../crds/configz.ts";
-import { joinShards } from "../../crds/join-shards.ts";
+import { joinShards } from "../../crds/shards/join-shards.ts";
 import {
   readShardSecret,
   sha256Of,
@@ -8,7 +8,7 @@ import {
   type Shard,
   type ShardCounts,
   type ShardSecret,
-} from "../../crds/shards.ts";
+} from "../../crds/shards/shards.ts";
 import type { ConfigState } from "./config-source.ts";
 import { obeyable } from "./obeyable.ts";
 

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
-import { shardCountsDefault, shardNames } from "../../crds/shards.ts";
+import { shardCountsDefault, shardNames } from "../../crds/shards/shards.ts";
 import { openKubernetesAccess } from "../../runtime/config/kubernetes-access.ts";
 import { KubernetesSource } from "../../runtime/config/kubernetes-source.ts";
 import { startShardCluster, type ShardCluster } from "../runtime/config/shard-cluster.ts";

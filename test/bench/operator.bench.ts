@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { Registry } from "prom-client";
-import { shardCountsDefault } from "../../crds/shards.ts";
+import { shardCountsDefault } from "../../crds/shards/shards.ts";
 import { Informer } from "../../operator/kube/informer.ts";
 import { createKubeMetrics } from "../../operator/kube/metrics.ts";
 import { resourceTypes, type ResourceObject } from "../../operator/resource-types.ts";

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import type { Verdict } from "../../crds/compile/verdict.ts";
+import type { Verdict } from "../../crds/compile/resource-result.ts";
 import { decideConditions, type Facts, withTimes } from "../../operator/conditions.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { reasons } from "../../crds/reasons.ts";
-import type { Verdict } from "../../crds/compile/verdict.ts";
+import type { Verdict } from "../../crds/compile/resource-result.ts";
 import { decideConditions, type Facts, ownConditions, withTimes } from "../../operator/conditions.ts";
 import type { ResourceStatus } from "../../operator/resource-types.ts";
 import { statusDefault } from "../crds/status-default.ts";

@@ -1,14 +1,14 @@
 import { compile } from "../../crds/compile/compile.ts";
 import { uidOf } from "../../crds/compile/origin.ts";
-import { type ConfigPart, partsOf } from "../../crds/compile/part.ts";
+import { type ConfigPart, partsOf } from "../../crds/part.ts";
 import { lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
-import type { Verdict } from "../../crds/compile/verdict.ts";
+import type { Verdict } from "../../crds/compile/resource-result.ts";
 import { allowAll } from "../../crds/policy.ts";
 import type { Resource } from "../../crds/resource.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import { joinShards } from "../../crds/join-shards.ts";
-import { splitIntoShards } from "../../crds/shard-splitter.ts";
-import { readShardSecret, resourceKey, type Shard, shardNames, shardSecretType } from "../../crds/shards.ts";
+import { joinShards } from "../../crds/shards/join-shards.ts";
+import { splitIntoShards } from "../../crds/shards/split-shards.ts";
+import { readShardSecret, resourceKey, type Shard, shardNames, shardSecretType } from "../../crds/shards/shards.ts";
 import {
   kindsInOrder,
   resourceTypes,

@@ -1,4 +1,4 @@
-import type { Verdict } from "../../crds/compile/verdict.ts";
+import type { Verdict } from "../../crds/compile/resource-result.ts";
 
 /** What compiling says of a partner that is in order. */
 export const goodVerdict: Verdict = {

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
 import { Registry } from "prom-client";
-import { shardNames, shardSecretName, readShardSecret, type ShardCounts } from "../../crds/shards.ts";
+import { shardNames, shardSecretName, readShardSecret, type ShardCounts } from "../../crds/shards/shards.ts";
 import type { Kind } from "../../crds/resource.ts";
 import { type KubeClient, createKubeClient } from "../../operator/kube/client.ts";
 import { type KubeEvent, eventType } from "../../operator/kube/event-series.ts";

@@ -5,8 +5,14 @@ import { Registry } from "prom-client";
 import { configDigest } from "../../crds/compile/compile.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigzError, ConfigzMark, ConfigzReport, ConfigzShard } from "../../crds/configz.ts";
-import { joinShards } from "../../crds/join-shards.ts";
-import { readShardSecret, shardNames, shardSecretName, type Shard, type ShardCounts } from "../../crds/shards.ts";
+import { joinShards } from "../../crds/shards/join-shards.ts";
+import {
+  readShardSecret,
+  shardNames,
+  shardSecretName,
+  type Shard,
+  type ShardCounts,
+} from "../../crds/shards/shards.ts";
 import type { KubeClient } from "../../operator/kube/client.ts";
 import { Informer } from "../../operator/kube/informer.ts";
 import type { Outage } from "../../operator/kube/outage.ts";

@@ -1,7 +1,13 @@
 import { request } from "undici";
 import type { PartnerConfig } from "../../crds/config.ts";
 import type { ConfigzReport } from "../../crds/configz.ts";
-import { readShardSecret, shardNames, shardSecretName, type ConfigShard, type Shard } from "../../crds/shards.ts";
+import {
+  readShardSecret,
+  shardNames,
+  shardSecretName,
+  type ConfigShard,
+  type Shard,
+} from "../../crds/shards/shards.ts";
 import { secretType, type SecretObject } from "../../operator/resource-types.ts";
 import { counts, prefix } from "../operator/operator-cluster.ts";
 import { systemNamespace, type Installation } from "./installation.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { webhookPartnerRules } from "../../../crds/checks/webhook-partner.ts";
-import { brokenRules } from "../../../crds/checks/rule.ts";
+import { brokenRules } from "../../../crds/checks/cel-rule.ts";
 import { plainObject } from "../valid-objects.ts";
 
 function isAccepted(url: string): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { configDigest } from "../../../crds/compile/compile.ts";
-import type { Verdict } from "../../../crds/compile/verdict.ts";
+import type { Verdict } from "../../../crds/compile/resource-result.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { compiled, first, keyOf, materialOf, resourceOf } from "./resources.ts";
 

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
 import { compile, createCompiler } from "../../../crds/compile/compile.ts";
-import type { ConfigPart } from "../../../crds/compile/part.ts";
+import type { ConfigPart } from "../../../crds/part.ts";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { compiled, first, keyOf, materialOf, resourceOf } from "./resources.ts";

@@ -1,5 +1,5 @@
 import { compile, type CompileResult } from "../../../crds/compile/compile.ts";
-import { type ConfigPart, partsOf } from "../../../crds/compile/part.ts";
+import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import type { Secrets } from "../../../crds/checks/secret-entry.ts";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import { compile } from "../../../crds/compile/compile.ts";
-import type { Verdict } from "../../../crds/compile/verdict.ts";
+import type { Verdict } from "../../../crds/compile/resource-result.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { Kind, ObjectMeta, Resource } from "../../../crds/resource.ts";
 import { plainObject, type Changes } from "../valid-objects.ts";

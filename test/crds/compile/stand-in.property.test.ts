@@ -4,7 +4,7 @@ import { partPermissionProblems } from "../../../crds/checks/permissions.ts";
 import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
 import { compile, type CompileResult, createCompiler } from "../../../crds/compile/compile.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
-import { type ConfigPart, partsOf } from "../../../crds/compile/part.ts";
+import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import type { Resource, WebhookPartner } from "../../../crds/resource.ts";
 import { lastGoodMs } from "./generations.ts";

@@ -5,7 +5,7 @@ import type { PartnerConfig } from "../../../crds/config.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import type { Changes } from "../valid-objects.ts";
 import { compile, createCompiler } from "../../../crds/compile/compile.ts";
-import type { ConfigPart } from "../../../crds/compile/part.ts";
+import type { ConfigPart } from "../../../crds/part.ts";
 import { compileInTurn, dayMs, lastGoodMs, type Moment } from "./generations.ts";
 import { first, keyOf, materialOf, partnerSecrets as secrets, resourceOf } from "./resources.ts";
 

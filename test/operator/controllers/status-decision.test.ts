@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Verdict } from "../../../crds/compile/verdict.ts";
+import type { Verdict } from "../../../crds/compile/resource-result.ts";
 import type { Facts } from "../../../operator/conditions.ts";
 import { decideStatus, type Moments } from "../../../operator/controllers/status-decision.ts";
 import type { ResourceStatus } from "../../../operator/resource-types.ts";

@@ -1,7 +1,7 @@
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { Resource } from "../../../crds/resource.ts";
-import { type EncodedShard, splitIntoShards } from "../../../crds/shard-splitter.ts";
-import type { ShardCounts } from "../../../crds/shards.ts";
+import { type EncodedShard, splitIntoShards } from "../../../crds/shards/split-shards.ts";
+import type { ShardCounts } from "../../../crds/shards/shards.ts";
 import type { PublishedState } from "../../../operator/publish/plan.ts";
 import { compiled, keyOf, resourceOf } from "../../crds/compile/resources.ts";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createShardSplitter } from "../../../crds/shard-splitter.ts";
-import { resourceKey } from "../../../crds/shards.ts";
+import { createShardSplitter } from "../../../crds/shards/split-shards.ts";
+import { resourceKey } from "../../../crds/shards/shards.ts";
 import { fitIntoShards, shardBytesMax } from "../../../operator/publish/fit.ts";
 import { compiled, resourceOf } from "../../crds/compile/resources.ts";
 import { configOf, shardsOf } from "./configs.ts";

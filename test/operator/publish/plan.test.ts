@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { materialIdsOf } from "../../../crds/material.ts";
-import { type KeyShard, shardOfMaterial, shardOfResource } from "../../../crds/shards.ts";
+import { type KeyShard, shardOfMaterial, shardOfResource } from "../../../crds/shards/shards.ts";
 import { planPublish, type PublishedState } from "../../../operator/publish/plan.ts";
 import { keyOf, materialOf } from "../../crds/compile/resources.ts";
 import { configOf, counts, shardsOf, token, writtenStates } from "./configs.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { EncodedShard } from "../../../crds/shard-splitter.ts";
-import { shardOfMaterial, shardOfResource } from "../../../crds/shards.ts";
+import type { EncodedShard } from "../../../crds/shards/split-shards.ts";
+import { shardOfMaterial, shardOfResource } from "../../../crds/shards/shards.ts";
 import { Publications } from "../../../operator/publish/publications.ts";
 import type { PublishedShard, ShardChange } from "../../../operator/publish/shard-secrets.ts";
 import { keyOf, materialOf } from "../../crds/compile/resources.ts";

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent, request } from "undici";
-import { shardNames, shardSecretName, type ShardCounts } from "../../../crds/shards.ts";
+import { shardNames, shardSecretName, type ShardCounts } from "../../../crds/shards/shards.ts";
 import { startKubeApi, type KubeApiHandle } from "../../support/kube-api.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 import { fewShards, type AppliedShard } from "./shard-secrets.ts";

@@ -1,7 +1,7 @@
 import { compile } from "../../../crds/compile/compile.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { allowAll } from "../../../crds/policy.ts";
-import { splitIntoShards } from "../../../crds/shard-splitter.ts";
+import { splitIntoShards } from "../../../crds/shards/split-shards.ts";
 import {
   shardAnnotations,
   shardEntry,
@@ -9,7 +9,7 @@ import {
   shardSecretType,
   type ShardCounts,
   type ShardSecret,
-} from "../../../crds/shards.ts";
+} from "../../../crds/shards/shards.ts";
 import { validateResource } from "../../../crds/validate.ts";
 import { plainObject, type Changes } from "../../crds/valid-objects.ts";
 

@@ -4,12 +4,12 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
 import { compile, configDigest } from "../../../crds/compile/compile.ts";
-import { partsOf } from "../../../crds/compile/part.ts";
+import { partsOf } from "../../../crds/part.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { joinShards } from "../../../crds/join-shards.ts";
+import { joinShards } from "../../../crds/shards/join-shards.ts";
 import { allowAll } from "../../../crds/policy.ts";
 import type { Resource } from "../../../crds/resource.ts";
-import { splitIntoShards } from "../../../crds/shard-splitter.ts";
+import { splitIntoShards } from "../../../crds/shards/split-shards.ts";
 import {
   readShardSecret,
   shardAnnotations,
@@ -20,7 +20,7 @@ import {
   shardPrefixDefault,
   shardSecretName,
   shardSecretType,
-} from "../../../crds/shards.ts";
+} from "../../../crds/shards/shards.ts";
 import { ContentHash } from "../../../runtime/content-hash.ts";
 import { createPeerClient } from "../../../runtime/metrics/peer/peer-client.ts";
 import { createStoreSet } from "../../../runtime/stores/store-set.ts";

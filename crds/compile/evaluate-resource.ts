@@ -1,4 +1,4 @@
-import { claimsOf, claimsOfPart, type Claim } from "../checks/claims.ts";
+import { claimsOf, claimsOfPart, type Claim } from "./uniqueness.ts";
 import { permissionProblems } from "../checks/permissions.ts";
 import { noReferences, resolveReferences, type References } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
@@ -7,7 +7,7 @@ import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";
 import { validateResource } from "../validate.ts";
 import { compileCatalog } from "./catalog.ts";
-import type { ConfigPart } from "./part.ts";
+import type { ConfigPart } from "../part.ts";
 import { compilePartner } from "./partner.ts";
 import { compileQuota } from "./quota.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import type { ConfigPart } from "../compile/part.ts";
+import type { ConfigPart } from "../part.ts";
 import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";
-import type { ResolvedKey } from "./references.ts";
+import type { ResolvedKey } from "../checks/references.ts";
 
 /** Something that only one object may have. */
 export interface Claim {

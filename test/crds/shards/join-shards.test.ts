@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimeConfig } from "../../crds/config.ts";
-import { isReadable, joinShards } from "../../crds/join-shards.ts";
-import type { Resource } from "../../crds/resource.ts";
-import { splitIntoShards } from "../../crds/shard-splitter.ts";
-import type { ConfigShard, Shard, ShardCounts } from "../../crds/shards.ts";
-import { compiled, first, keyOf, resourceOf } from "./compile/resources.ts";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import { isReadable, joinShards } from "../../../crds/shards/join-shards.ts";
+import type { Resource } from "../../../crds/resource.ts";
+import { splitIntoShards } from "../../../crds/shards/split-shards.ts";
+import type { ConfigShard, Shard, ShardCounts } from "../../../crds/shards/shards.ts";
+import { compiled, first, keyOf, resourceOf } from "../compile/resources.ts";
 
 const counts: ShardCounts = { config: 4, keys: 2 };
 

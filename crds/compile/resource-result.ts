@@ -1,12 +1,12 @@
-import type { ClaimProblem } from "../checks/claims.ts";
+import type { ClaimProblem } from "./uniqueness.ts";
 import type { HeldReason } from "../config.ts";
 import type { FieldProblem } from "../problem.ts";
 import { reasons, type AcceptedReason, type ResolvedRefsReason } from "../reasons.ts";
 import type { Kind, Resource } from "../resource.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Candidate } from "./evaluate-resource.ts";
 import { catalogWarnings } from "./catalog.ts";
 import { uidOf } from "./origin.ts";
-import type { ConfigPart } from "./part.ts";
+import type { ConfigPart } from "../part.ts";
 import { partnerWarnings } from "./partner.ts";
 
 /** One condition of an object. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import type { CatalogConfig, PartnerConfig, QuotaConfig } from "./config.ts";
-import type { Kind } from "./resource.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig } from "../config.ts";
+import type { Kind } from "../resource.ts";
 
 /** Over how many Secrets a configuration is spread: fixed for an installation, the same for operator and pods. */
 export interface ShardCounts {

@@ -1,8 +1,8 @@
-import { byText } from "./compile/canonical-json.ts";
-import { classDefaults } from "./compile/class-defaults.ts";
-import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "./config.ts";
-import { materialIdsOf } from "./material.ts";
-import type { Kind } from "./resource.ts";
+import { byText } from "../compile/canonical-json.ts";
+import { classDefaults } from "../compile/class-defaults.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../config.ts";
+import { materialIdsOf } from "../material.ts";
+import type { Kind } from "../resource.ts";
 import type { Shard } from "./shards.ts";
 
 /** A resource that is not obeyed as the shards say. */

@@ -1,5 +1,5 @@
-import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../config.ts";
-import { materialIdsOf } from "../material.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "./config.ts";
+import { materialIdsOf } from "./material.ts";
 
 /** What one resource brings into the configuration. */
 export type ConfigPart = (

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { canonicalJson } from "../../crds/compile/canonical-json.ts";
-import type { RuntimeConfig } from "../../crds/config.ts";
-import type { Resource } from "../../crds/resource.ts";
-import { createShardSplitter, splitIntoShards, type EncodedShard } from "../../crds/shard-splitter.ts";
+import { canonicalJson } from "../../../crds/compile/canonical-json.ts";
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import type { Resource } from "../../../crds/resource.ts";
+import { createShardSplitter, splitIntoShards, type EncodedShard } from "../../../crds/shards/split-shards.ts";
 import {
   decodeShard,
   readShardSecret,
@@ -17,10 +17,10 @@ import {
   shardSecretName,
   type Shard,
   type ShardCounts,
-} from "../../crds/shards.ts";
-import { joinShards } from "../../crds/join-shards.ts";
-import { compiled, keyOf, materialOf, resourceOf } from "./compile/resources.ts";
-import { runsOf } from "../support/soak.ts";
+} from "../../../crds/shards/shards.ts";
+import { joinShards } from "../../../crds/shards/join-shards.ts";
+import { compiled, keyOf, materialOf, resourceOf } from "../compile/resources.ts";
+import { runsOf } from "../../support/soak.ts";
 
 const counts: ShardCounts = { config: 4, keys: 2 };
 

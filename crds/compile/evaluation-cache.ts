@@ -1,12 +1,12 @@
-import { type ClaimProblem, isNamesake } from "../checks/claims.ts";
+import { type ClaimProblem, isNamesake } from "./uniqueness.ts";
 import { secretNamesOf } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
-import { type Candidate, examine } from "./candidate.ts";
-import type { ConfigPart } from "./part.ts";
+import { type Candidate, examine } from "./evaluate-resource.ts";
+import type { ConfigPart } from "../part.ts";
 import { type Before, pinned, standIn, yielded } from "./stand-in.ts";
-import { verdictOf, type Verdict } from "./verdict.ts";
+import { verdictOf, type Verdict } from "./resource-result.ts";
 
 /** A candidate with what is needed of it again and again. */
 export interface Examined extends Candidate {

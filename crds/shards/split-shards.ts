@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
-import { byText, canonicalJson } from "./compile/canonical-json.ts";
-import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "./config.ts";
-import type { Kind } from "./resource.ts";
+import { byText, canonicalJson } from "../compile/canonical-json.ts";
+import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "../config.ts";
+import type { Kind } from "../resource.ts";
 import {
   resourceKey,
   sha256Of,
