@@ -5,7 +5,7 @@ import type { RuntimeConfig } from "../crds/config.ts";
 import { Closing } from "./closing.ts";
 import { ConfigBoard } from "./config-board.ts";
 import type { ConfigSource, ConfigState } from "./config/config-source.ts";
-import type { Settings } from "./config/settings.ts";
+import type { Settings } from "./config/settings/settings.ts";
 import { followConfig, type StateLog } from "./follow-config.ts";
 import { createAdminServer } from "./http/admin-server.ts";
 import { createAuthenticate, type TrustedIssuer } from "./http/authenticate.ts";

@@ -1,8 +1,8 @@
 import { allowAll } from "../crds/policy.ts";
 import type { Closing } from "./closing.ts";
-import { FolderSource, type FolderState } from "./config/folder.ts";
-import { retentionFaults } from "./config/retention.ts";
-import type { Settings } from "./config/settings.ts";
+import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
+import { retentionFaults } from "./config/settings/retention.ts";
+import type { Settings } from "./config/settings/settings.ts";
 import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
 import type { TrustedIssuer } from "./http/authenticate.ts";
 import { devIssuerName, openDevIssuer } from "./http/dev-issuer.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { allowAll } from "../../crds/policy.ts";
-import { readFolder, type FolderState } from "../config/folder.ts";
-import type { SourceProblem } from "../config/yaml-documents.ts";
+import { readFolder, type FolderState } from "../config/folder/folder-source.ts";
+import type { SourceProblem } from "../config/yaml/yaml-documents.ts";
 import { startStep } from "../start-error.ts";
 import type { ExitName } from "./exit-codes.ts";
 

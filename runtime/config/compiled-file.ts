@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { configDigest } from "../../crds/compile/compile.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigSource, ConfigState } from "./config-source.ts";
-import { obeyable } from "./obeyable.ts";
+import { obeyable } from "./supported-config.ts";
 
 const pollMsDefault = 200;
 const fileBytesMax = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify } from "jose";
 import { BoundedMap } from "../bounds/bounded-map.ts";
-import type { ClaimSettings, IssuerSettings, TokenBinding } from "../config/settings.ts";
+import type { ClaimSettings, IssuerSettings, TokenBinding } from "../config/settings/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 import { callerOf, withGrant, type Claims } from "./caller-claims.ts";

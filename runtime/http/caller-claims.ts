@@ -1,4 +1,4 @@
-import type { ClaimSettings, SubjectGrant } from "../config/settings.ts";
+import type { ClaimSettings, SubjectGrant } from "../config/settings/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "../metrics/caller.ts";
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { BlockList, isIP, isIPv4, type Socket } from "node:net";
-import type { Settings } from "../config/settings.ts";
+import type { Settings } from "../config/settings/settings.ts";
 
 /** The address that a request came from, as far as it can be known; undefined for a socket that is closed. */
 export type ReadAddress = (socket: Pick<Socket, "remoteAddress">, headers: IncomingHttpHeaders) => string | undefined;

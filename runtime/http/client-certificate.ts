@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { addressMatcher } from "./client-address.ts";
-import type { CertificateForm, Settings, TrustedProxySettings } from "../config/settings.ts";
+import type { CertificateForm, Settings, TrustedProxySettings } from "../config/settings/settings.ts";
 
 /** SHA-256 of a certificate's DER, 32 bytes: what `x5t#S256` is in base64url. Source: RFC 8705 §3.1. */
 export type Thumbprint = Uint8Array;

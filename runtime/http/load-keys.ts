@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { JSONWebKeySet } from "jose";
 import { Agent, request } from "undici";
-import type { IssuerSettings } from "../config/settings.ts";
+import type { IssuerSettings } from "../config/settings/settings.ts";
 
 const keySetBytesMax = 1024 * 1024;
 const fetchTimeoutMs = 5000;

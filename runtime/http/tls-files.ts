@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Server } from "node:net";
 import { createSecureContext, type SecureContextOptions, Server as TlsServer } from "node:tls";
 import type { Logger } from "pino";
-import type { TlsSettings } from "../config/settings.ts";
+import type { TlsSettings } from "../config/settings/settings.ts";
 
 /** How often the files are looked at. */
 const lookMs = 10_000;

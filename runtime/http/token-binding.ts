@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import type { TokenBinding } from "../config/settings.ts";
+import type { TokenBinding } from "../config/settings/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import type { Claims } from "./caller-claims.ts";
 import type { Thumbprint } from "./client-certificate.ts";

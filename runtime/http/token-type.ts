@@ -1,4 +1,4 @@
-import type { TokenType } from "../config/settings.ts";
+import type { TokenType } from "../config/settings/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 
 /** Source: RFC 9068 §2.1. */

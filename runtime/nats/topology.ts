@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
 import { nanos, TimeoutError } from "@nats-io/transport-node";
-import type { RetentionSettings, StreamSettings } from "../config/settings.ts";
+import type { RetentionSettings, StreamSettings } from "../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "./connect.ts";
 import { createLayout, layoutVersion, type Layout } from "./layout.ts";
 import { Unanswered } from "./requests.ts";

@@ -1,4 +1,4 @@
-import type { StreamSettings } from "../config/settings.ts";
+import type { StreamSettings } from "../config/settings/settings.ts";
 import { createAdvisoriesStream } from "../nats/advisories-stream.ts";
 import { createBucket } from "../nats/buckets.ts";
 import type { NatsConnectionHandle } from "../nats/connect.ts";

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { Registry } from "prom-client";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
 import { systemClock } from "../bounds/clock.ts";
-import type { Settings } from "../config/settings.ts";
+import type { Settings } from "../config/settings/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
 import { createAttemptsStream } from "../nats/attempts-stream.ts";
 import { createBucket } from "../nats/buckets.ts";

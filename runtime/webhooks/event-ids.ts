@@ -1,4 +1,4 @@
-import type { EventIdForm } from "../config/settings.ts";
+import type { EventIdForm } from "../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../errors/refusal.ts";
 import type { Envelope } from "./envelope.ts";
 import { ownIdPrefix } from "./operational-events.ts";

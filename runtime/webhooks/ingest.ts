@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventIdForm } from "../config/settings.ts";
+import type { EventIdForm } from "../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../errors/refusal.ts";
 import type { EventsStream } from "../nats/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../nats/persistence.ts";

@@ -1,4 +1,4 @@
-import type { PersonalDataSettings } from "../config/settings.ts";
+import type { PersonalDataSettings } from "../config/settings/settings.ts";
 import type { FieldError } from "../errors/refusal.ts";
 import { hasCardNumber } from "./card-numbers.ts";
 import type { JsonPath, JsonVisitor, PathOf } from "../json/json-walk.ts";

@@ -7,7 +7,7 @@ import { Registry } from "prom-client";
 import { request } from "undici";
 import type { ClassLimits } from "../../crds/config.ts";
 import { countBytesOutsideLikeInside } from "../../runtime/cli/heap.ts";
-import { defaultSettings } from "../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../runtime/http/authenticate.ts";
 import { KeySource } from "../../runtime/http/key-source.ts";
 import { createRequestMetrics } from "../../runtime/http/request-metrics.ts";

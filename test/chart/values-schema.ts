@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "yaml";
-import { tlsVersions, tokenBindings } from "../../runtime/config/settings.ts";
-import { settingsSchema } from "../../runtime/config/settings-schema.ts";
+import { tlsVersions, tokenBindings } from "../../runtime/config/settings/settings.ts";
+import { settingsSchema } from "../../runtime/config/settings/settings-schema.ts";
 import { policySchema } from "../../operator/policy/policy-schema.ts";
 
 /** The chart in the checkout. */

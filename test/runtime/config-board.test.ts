@@ -4,7 +4,7 @@ import { healthOf, reportOf, startingStatus, type ProgramStatus } from "../../ru
 import type { DisabledMark } from "../../runtime/webhooks/disabled-partners.ts";
 import { waitFor } from "../support/wait.ts";
 import { configOf, fewShards, shardSecrets } from "./config/shard-secrets.ts";
-import { ShardSet, type ShardedState } from "../../runtime/config/shard-set.ts";
+import { ShardSet, type ShardedState } from "../../runtime/config/kubernetes/shard-set.ts";
 
 let status: ProgramStatus;
 

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { FolderState } from "../../runtime/config/folder.ts";
-import { defaultSettings } from "../../runtime/config/settings-schema.ts";
+import type { FolderState } from "../../runtime/config/folder/folder-source.ts";
+import { defaultSettings } from "../../runtime/config/settings/settings-schema.ts";
 import { followConfig } from "../../runtime/follow-config.ts";
 import { folderLog } from "../../runtime/state-logs.ts";
 import { stateOf } from "./config/folder-states.ts";

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ConfigState } from "../../runtime/config/config-source.ts";
-import { defaultSettings } from "../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../runtime/config/settings/settings-schema.ts";
 import { shardLog } from "../../runtime/state-logs.ts";
 import { configOf } from "./config/shard-secrets.ts";
 

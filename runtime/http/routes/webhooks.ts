@@ -1,4 +1,4 @@
-import type { PartnersClaim } from "../../config/settings.ts";
+import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { debugScope, type Caller } from "../../metrics/caller.ts";
 import type { EventPage, EventQuery } from "../../webhooks/event-list.ts";

@@ -2,7 +2,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
 import { openDevIssuer } from "../../../runtime/http/dev-issuer.ts";
 import { plainObject } from "../../crds/valid-objects.ts";

@@ -1,7 +1,7 @@
 import { compile, configDigest } from "../../../crds/compile/compile.ts";
 import { allowAll } from "../../../crds/policy.ts";
 import { validateResource } from "../../../crds/validate.ts";
-import type { FolderState } from "../../../runtime/config/folder.ts";
+import type { FolderState } from "../../../runtime/config/folder/folder-source.ts";
 import { plainObject, type Changes } from "../../crds/valid-objects.ts";
 
 /** The state of a folder that holds these partners and, unless told otherwise, the Secrets they sign with. */

@@ -1,6 +1,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { defaultAlgorithms, defaultSettings, settingsSchema } from "../../../runtime/config/settings-schema.ts";
+import {
+  defaultAlgorithms,
+  defaultSettings,
+  settingsSchema,
+} from "../../../runtime/config/settings/settings-schema.ts";
 
 interface SchemaNode {
   readonly description?: string;

@@ -1,6 +1,6 @@
 import { base64url, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate, type Authenticate } from "../../../runtime/http/authenticate.ts";
 import { KeySource } from "../../../runtime/http/key-source.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";

@@ -16,8 +16,8 @@ import {
 } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { IssuerSettings } from "../../../runtime/config/settings.ts";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import type { IssuerSettings } from "../../../runtime/config/settings/settings.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
 import { KeySource } from "../../../runtime/http/key-source.ts";
 import { listenServer } from "../../../runtime/http/listen-server.ts";

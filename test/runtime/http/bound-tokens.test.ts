@@ -2,8 +2,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from "jose";
 import { pino } from "pino";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { TokenBinding } from "../../../runtime/config/settings.ts";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import type { TokenBinding } from "../../../runtime/config/settings/settings.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
 import {
   createAuthenticate,

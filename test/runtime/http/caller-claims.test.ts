@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { callerOf, withGrant } from "../../../runtime/http/caller-claims.ts";
 
 const names = defaultSettings.claims;

@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { Socket } from "node:net";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { TrustedProxySettings } from "../../../runtime/config/settings.ts";
+import type { TrustedProxySettings } from "../../../runtime/config/settings/settings.ts";
 import { createCertificateReader } from "../../../runtime/http/client-certificate.ts";
 import { createCertificateAuthority } from "../../support/certificate-authority.ts";
 

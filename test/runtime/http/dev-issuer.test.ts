@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
 import { openDevIssuer } from "../../../runtime/http/dev-issuer.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";

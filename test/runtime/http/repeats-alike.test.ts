@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { Registry } from "prom-client";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { ClassLimits, ClientConfig, QuotaConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate, type Authenticate } from "../../../runtime/http/authenticate.ts";
 import { KeySource, keySourceTimes } from "../../../runtime/http/key-source.ts";
 import type { RequestOutcome } from "../../../runtime/http/request-metrics.ts";

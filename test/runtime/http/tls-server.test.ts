@@ -7,7 +7,7 @@ import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "n
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
 import { createCertificateReader } from "../../../runtime/http/client-certificate.ts";
 import { KeySource } from "../../../runtime/http/key-source.ts";

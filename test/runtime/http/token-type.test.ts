@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
-import type { TokenType } from "../../../runtime/config/settings.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
+import type { TokenType } from "../../../runtime/config/settings/settings.ts";
 import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
 import { KeySource } from "../../../runtime/http/key-source.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";

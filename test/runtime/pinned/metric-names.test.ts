@@ -4,7 +4,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
-import { createKubernetesMetrics } from "../../../runtime/config/kubernetes-metrics.ts";
+import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/request-metrics.ts";
 import { createInstruments } from "../../../runtime/metrics/instruments.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PeerOAuth2Config, PeerStoreConfig } from "../../../crds/config.ts";
-import { defaultSettings } from "../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
 import { KeySource } from "../../../runtime/http/key-source.ts";
 import { listenServer } from "../../../runtime/http/listen-server.ts";

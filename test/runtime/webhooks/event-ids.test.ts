@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EventIdForm } from "../../../runtime/config/settings.ts";
+import type { EventIdForm } from "../../../runtime/config/settings/settings.ts";
 import { eventIdProblem } from "../../../runtime/webhooks/event-ids.ts";
 
 const uuid = "0190d9f0-7f2a-7c3e-8b1d-3f5a6b7c8d9e";

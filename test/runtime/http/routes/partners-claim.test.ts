@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, describe, expect, test } from "vitest";
-import { parseSettings } from "../../../../runtime/config/parse-settings.ts";
+import { parseSettings } from "../../../../runtime/config/settings/parse-settings.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import type { Route } from "../../../../runtime/http/route.ts";

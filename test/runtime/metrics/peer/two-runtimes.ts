@@ -10,7 +10,7 @@ import type {
   SloConfig,
   StoreConfig,
 } from "../../../../crds/config.ts";
-import { defaultSettings } from "../../../../runtime/config/settings-schema.ts";
+import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
 import { createAuthenticate } from "../../../../runtime/http/authenticate.ts";
 import { createCertificateReader } from "../../../../runtime/http/client-certificate.ts";
 import { KeySource } from "../../../../runtime/http/key-source.ts";

@@ -1,0 +1,233 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { compile, configDigest } from "../../../crds/compile/compile.ts";
+import { uidOf } from "../../../crds/compile/origin.ts";
+import { type ConfigPart, partsOf } from "../../../crds/part.ts";
+import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
+import type { Verdict } from "../../../crds/compile/resource-result.ts";
+import type { InstallationPolicy } from "../../../crds/policy.ts";
+import type { ConfigSource, ConfigState } from "../config-source.ts";
+import { fileProblem, filesMax, listFolder, readFolderFile, type FolderEntry } from "./folder-files.ts";
+import { noObjects, objectKey, readObjects, type FolderFile, type FolderObjects } from "./folder-objects.ts";
+import type { SourceProblem } from "../yaml/yaml-documents.ts";
+
+/** What a folder says now. */
+export interface FolderState extends ConfigState {
+  /** What became of each object that is valid in itself. */
+  readonly verdicts: readonly Verdict[];
+  /** Everything that is not obeyed as written, of files and of objects, by file and line. */
+  readonly problems: readonly SourceProblem[];
+  /** `Kind/namespace/name` of objects that are in force as they were before. */
+  readonly kept: readonly string[];
+}
+
+export interface FolderOptions {
+  readonly policy: InstallationPolicy;
+  /** How often the folder is looked at. @default 200 */
+  readonly pollMs?: number;
+  /** For how long a changed folder must hold still before it is read, so that no half-written file is. @default 50 */
+  readonly settleMs?: number;
+  /** For how long a last good version stands in for an object whose Secret cannot be read. @default seven days */
+  readonly lastGoodMs?: number;
+  /** Unix milliseconds. @default the machine's clock */
+  readonly now?: () => number;
+}
+
+const pollMsDefault = 200;
+const settleMsDefault = 50;
+/** A folder that never holds still is read all the same after this many looks. */
+const settleLooksMax = 8;
+
+/**
+ * Configuration from a folder of YAML files: the three kinds and the Secrets they refer to. It looks for changes by
+ * polling, which also works where change notifications do not (mounted ConfigMaps, network file systems).
+ */
+export class FolderSource implements ConfigSource<FolderState> {
+  private readonly reader: FolderReader;
+  private readonly pollMs: number;
+  private readonly settleMs: number;
+  private readonly listeners = new Set<(state: FolderState) => void>();
+  private readonly stopping = new AbortController();
+  private state: FolderState;
+  private watching: Promise<void> = Promise.resolve();
+
+  private constructor(reader: FolderReader, state: FolderState, { pollMs, settleMs }: FolderOptions) {
+    this.reader = reader;
+    this.state = state;
+    this.pollMs = pollMs ?? pollMsDefault;
+    this.settleMs = settleMs ?? settleMsDefault;
+  }
+
+  /** Reads the folder and goes on watching it. @throws Error when it cannot be listed */
+  static async open(folder: string, options: FolderOptions): Promise<FolderSource> {
+    const reader = new FolderReader(folder, options);
+    const source = new FolderSource(reader, await reader.read(await listFolder(folder)), options);
+    source.watching = source.watch(folder);
+    return source;
+  }
+
+  current(): FolderState {
+    return this.state;
+  }
+
+  onChange(listener: (state: FolderState) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Ends the watching; resolves when nothing is under way any more. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.watching;
+  }
+
+  private async watch(folder: string): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await sleep(this.pollMs, undefined, { signal }).catch(() => undefined);
+      if (!signal.aborted) this.accept(await this.look(folder));
+    }
+  }
+
+  /** Undefined when nothing changed. */
+  private async look(folder: string): Promise<FolderState | undefined> {
+    try {
+      const entries = await this.settled(folder);
+      if (!this.reader.knows(entries)) return await this.reader.read(entries);
+      return this.reader.isDue() ? this.reader.compile() : undefined;
+    } catch (error) {
+      // Everything stays in force, and the next look reads anew.
+      this.reader.forget();
+      const message = error instanceof Error ? error.message : "cannot be listed";
+      return { ...this.state, problems: [fileProblem(folder, "Unreadable", message)] };
+    }
+  }
+
+  private async settled(folder: string): Promise<readonly FolderEntry[]> {
+    let entries = await listFolder(folder);
+    for (let looks = 1; looks < settleLooksMax && !this.reader.knows(entries); looks += 1) {
+      await sleep(this.settleMs);
+      const before = signatureOf(entries);
+      entries = await listFolder(folder);
+      if (signatureOf(entries) === before) break;
+    }
+    return entries;
+  }
+
+  private accept(state: FolderState | undefined): void {
+    if (state === undefined || isSame(state, this.state)) return;
+    this.state = state;
+    for (const listener of this.listeners) listener(state);
+  }
+}
+
+/** Reads a folder once, for those who do not watch it. @throws Error when it cannot be listed */
+export async function readFolder(folder: string, policy: InstallationPolicy): Promise<FolderState> {
+  return new FolderReader(folder, { policy }).read(await listFolder(folder));
+}
+
+/** Remembers what the folder held, so that only changed files are read again and broken ones change nothing. */
+class FolderReader {
+  private readonly folder: string;
+  private readonly options: FolderOptions;
+  private files = new Map<string, { readonly signature: string; readonly file: FolderFile }>();
+  private objects: FolderObjects = noObjects;
+  private signature: string | undefined;
+  private hasTooMany = false;
+  private parts: ReadonlyMap<string, ConfigPart> = new Map();
+  /** Unix milliseconds at which time alone makes something else of what is in force. */
+  private againMs = Number.POSITIVE_INFINITY;
+
+  constructor(folder: string, options: FolderOptions) {
+    this.folder = folder;
+    this.options = options;
+  }
+
+  knows(entries: readonly FolderEntry[]): boolean {
+    return signatureOf(entries) === this.signature;
+  }
+
+  async read(entries: readonly FolderEntry[]): Promise<FolderState> {
+    const files: FolderReader["files"] = new Map();
+    for (const entry of entries.slice(0, filesMax)) {
+      const known = this.files.get(entry.name);
+      const isKnown = known?.signature === entry.signature;
+      files.set(entry.name, isKnown ? known : { signature: entry.signature, file: await readFolderFile(entry) });
+    }
+    this.files = files;
+    this.signature = signatureOf(entries);
+    this.objects = readObjects(
+      [...files.values()].map(({ file }) => file),
+      this.objects,
+    );
+    this.hasTooMany = entries.length > filesMax;
+    return this.compile();
+  }
+
+  /** What the files that were read last say now. */
+  compile(): FolderState {
+    const { policy, lastGoodMs = lastGoodMsDefault } = this.options;
+    const before: Before = { partOf: (resource) => this.parts.get(uidOf(resource)), nowMs: this.nowMs(), lastGoodMs };
+    const tooMany = fileProblem(this.folder, "TooLarge", `holds more than ${filesMax} files; the others are not read`);
+    const { state, againMs } = stateOf(this.objects, policy, before, this.hasTooMany ? [tooMany] : []);
+    this.parts = partsOf(state.config);
+    this.againMs = againMs;
+    return state;
+  }
+
+  /** Whether time made something else of what is in force. */
+  isDue(): boolean {
+    return this.nowMs() >= this.againMs;
+  }
+
+  private nowMs(): number {
+    return (this.options.now ?? Date.now)();
+  }
+
+  forget(): void {
+    this.signature = undefined;
+  }
+}
+
+function signatureOf(entries: readonly FolderEntry[]): string {
+  return entries.map(({ name, signature }) => `${name}:${signature}`).join("\n");
+}
+
+function isSame(one: FolderState, other: FolderState): boolean {
+  const shown = ({ hash, problems, kept }: FolderState): string => JSON.stringify([hash, problems, kept]);
+  return shown(one) === shown(other);
+}
+
+function stateOf(
+  { objects, problems, kept }: FolderObjects,
+  policy: InstallationPolicy,
+  before: Before,
+  folderProblems: readonly SourceProblem[],
+): { readonly state: FolderState; readonly againMs: number } {
+  const all = [...objects];
+  const { config, verdicts, againMs } = compile({
+    resources: all.flatMap(([, { resource }]) => resource ?? []),
+    secrets: new Map(
+      all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]])),
+    ),
+    policy,
+    before,
+  });
+  const state = {
+    config,
+    hash: configDigest(config),
+    verdicts,
+    problems: [...folderProblems, ...problems, ...verdicts.flatMap((verdict) => verdictProblems(verdict, objects))],
+    kept: [...kept, ...verdicts.flatMap((verdict) => lastGoodKey(verdict) ?? [])],
+  };
+  return { state, againMs };
+}
+
+function lastGoodKey({ kind, namespace, name, lastGood }: Verdict): string | undefined {
+  return lastGood === undefined ? undefined : objectKey(kind, namespace, name);
+}
+
+function verdictProblems(verdict: Verdict, objects: FolderObjects["objects"]): readonly SourceProblem[] {
+  const object = objects.get(objectKey(verdict.kind, verdict.namespace, verdict.name));
+  if (object === undefined) return [];
+  return verdict.problems.map((problem) => ({ ...problem, file: object.file, line: object.lineOf(problem.field) }));
+}

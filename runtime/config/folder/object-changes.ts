@@ -1,0 +1,45 @@
+import type { Verdict } from "../../../crds/compile/resource-result.ts";
+import type { FolderState } from "./folder-source.ts";
+
+/** What an edit did to one object, for the log. */
+export interface ObjectChange {
+  /** `Kind/namespace/name` */
+  readonly object: string;
+  readonly outcome: "accepted" | "refused" | "removed";
+  /** Of the condition that keeps the object out; absent otherwise. */
+  readonly reason?: string;
+  readonly message?: string;
+  readonly warnings?: readonly string[];
+  /** What is in force instead of a refused object; absent: nothing. */
+  readonly instead?: "last good version" | "held";
+}
+
+/** Objects whose spec or verdict differs between two states; all of them when there is no earlier one. */
+export function changesBetween(before: FolderState | undefined, after: FolderState): readonly ObjectChange[] {
+  const known = new Map(before === undefined ? [] : marked(before));
+  const present = marked(after);
+  const changed = present
+    .filter(([object, { mark }]) => known.get(object)?.mark !== mark)
+    .map(([, { change }]) => change);
+  const gone = new Set(known.keys()).difference(new Set(present.map(([object]) => object)));
+  return [...changed, ...[...gone].map((object): ObjectChange => ({ object, outcome: "removed" }))];
+}
+
+/** Every object with what it came to, and a mark that differs whenever its spec or that does. */
+function marked(state: FolderState): readonly (readonly [string, { mark: string; change: ObjectChange }])[] {
+  const { partners, catalogs, quotas } = state.config;
+  const digests = new Map([...partners, ...catalogs, ...quotas].map(({ uid, specDigest }) => [uid, specDigest]));
+  return state.verdicts.map((verdict) => {
+    const change = changeOf(verdict);
+    return [change.object, { mark: JSON.stringify([change, digests.get(verdict.uid)]), change }];
+  });
+}
+
+function changeOf({ kind, namespace, name, accepted, resolvedRefs, warnings, lastGood, held }: Verdict): ObjectChange {
+  const object = `${kind}/${namespace}/${name}`;
+  const noted = warnings.length === 0 ? {} : { warnings };
+  if (accepted.status && resolvedRefs.status) return { object, outcome: "accepted", ...noted };
+  const { reason, message } = accepted.status ? resolvedRefs : accepted;
+  const instead = lastGood !== undefined ? "last good version" : held !== undefined ? "held" : undefined;
+  return { object, outcome: "refused", reason, message, ...(instead === undefined ? {} : { instead }), ...noted };
+}

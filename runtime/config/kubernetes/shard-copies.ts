@@ -1,0 +1,73 @@
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { ShardSecret } from "../../../crds/shards/shards.ts";
+
+/**
+ * Copies of the Secrets on disk, for a start while the API server is away. Each is the Secret as it was read, so that
+ * the one check of its content (the sha256 in its annotations) also finds what the disk did to it. They hold signing
+ * keys: only their owner may read them.
+ */
+export class ShardCopies {
+  private readonly folder: string;
+  private readonly prefix: string;
+  private readonly writing = new Map<string, Promise<void>>();
+
+  private constructor(folder: string, prefix: string) {
+    this.folder = folder;
+    this.prefix = prefix;
+  }
+
+  /**
+   * Opens a folder, making it when it is missing.
+   * @param prefix tells apart what installations share the folder
+   * @throws Error when it cannot be made
+   */
+  static async open(folder: string, prefix: string): Promise<ShardCopies> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return new ShardCopies(folder, prefix);
+  }
+
+  /** The copy of a shard; undefined when there is none that can be read. */
+  async read(name: string): Promise<ShardSecret | undefined> {
+    try {
+      const secret: unknown = JSON.parse(await readFile(this.pathOf(name), "utf8"));
+      return typeof secret === "object" && secret !== null && "metadata" in secret
+        ? (secret as ShardSecret)
+        : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Replaces a copy as a whole, after earlier writes of it. @throws Error when the disk refuses */
+  async write(name: string, { metadata: { annotations = {} }, data = {} }: ShardSecret): Promise<void> {
+    const text = JSON.stringify({ metadata: { annotations }, data });
+    const before = this.writing.get(name) ?? Promise.resolve();
+    const writing = before.catch(() => undefined).then(() => this.replace(name, text));
+    this.writing.set(name, writing);
+    await writing;
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.writing.values());
+  }
+
+  private async replace(name: string, text: string): Promise<void> {
+    const aside = `${this.pathOf(name)}.new`;
+    // A file that another user left there would keep its mode.
+    await rm(aside, { force: true });
+    const file = await open(aside, "wx", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(aside, this.pathOf(name));
+  }
+
+  private pathOf(name: string): string {
+    return join(this.folder, `${this.prefix}-${name}.json`);
+  }
+}

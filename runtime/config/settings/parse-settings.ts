@@ -1,0 +1,191 @@
+import { isIP } from "node:net";
+import { Ajv, type ErrorObject } from "ajv";
+import { defaultAlgorithms, defaultSettings, settingsSchema } from "./settings-schema.ts";
+import type { IssuerSettings, Settings, TlsSettings, TrustedProxySettings } from "./settings.ts";
+import { readYaml, type SourceProblem, type YamlDocument } from "../yaml/yaml-documents.ts";
+
+/** The settings file as a whole is refused: a half-obeyed installation would be worse than none. */
+export class SettingsError extends Error {
+  override readonly name = "SettingsError";
+  readonly problems: readonly SourceProblem[];
+
+  constructor(problems: readonly SourceProblem[]) {
+    super(problems.map(({ file, line, field, message }) => `${file}:${line}: ${field}: ${message}`).join("\n"));
+    this.problems = problems;
+  }
+}
+
+/** Settings as written: anything may be absent. */
+type Given<T> = { readonly [K in keyof T]?: T[K] extends readonly unknown[] ? T[K] : Given<T[K]> };
+
+/**
+ * Settings of a YAML or JSON text, with every default filled in.
+ * @param file name for messages
+ * @throws SettingsError naming each field at fault
+ */
+export function parseSettings(text: string, file = "settings"): Settings {
+  const { documents, problems } = readYaml(file, text);
+  if (problems.length > 0) throw new SettingsError(problems);
+  const [document, second] = documents;
+  if (document === undefined) return defaultSettings;
+  const problem = problemsIn(file, document);
+  if (second !== undefined) throw new SettingsError([problem("", "InvalidYaml", "more than one document")]);
+  throwIfAny(schemaProblems(document.value).map(([field, message]) => problem(field, "Invalid", message)));
+  const settings = withDefaults(document.value as Given<Settings>);
+  throwIfAny(ruleProblems(settings).map(([field, message]) => problem(field, "Invalid", message)));
+  return settings;
+}
+
+type Finding = readonly [field: string, message: string];
+
+function problemsIn(file: string, document: YamlDocument) {
+  return (field: string, reason: string, message: string): SourceProblem => ({
+    file,
+    line: document.lineOf(field),
+    field,
+    reason,
+    message,
+  });
+}
+
+function throwIfAny(problems: readonly SourceProblem[]): void {
+  if (problems.length > 0) throw new SettingsError(problems);
+}
+
+function schemaProblems(value: unknown): readonly Finding[] {
+  const validate = new Ajv({ allErrors: true, strict: true }).compile(settingsSchema);
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map((error) => [fieldOf(error), messageOf(error)]);
+}
+
+/** `/issuers/0/audiences` → `issuers[0].audiences`; an unknown or missing property is named itself. */
+function fieldOf({ instancePath, params }: ErrorObject): string {
+  const { additionalProperty, missingProperty } = params as Record<string, string | undefined>;
+  const segments = instancePath.split("/").slice(1);
+  const named = [...segments, additionalProperty ?? missingProperty ?? ""].filter((segment) => segment !== "");
+  return named
+    .map((segment) => (/^\d+$/u.test(segment) ? `[${segment}]` : `.${segment}`))
+    .join("")
+    .replace(/^\./u, "");
+}
+
+function messageOf({ keyword, message, params }: ErrorObject): string {
+  if (keyword === "additionalProperties") return "there is no such setting";
+  if (keyword === "required") return "is required";
+  if (keyword === "enum") return `must be one of ${(params as { allowedValues: unknown[] }).allowedValues.join(", ")}`;
+  return message ?? keyword;
+}
+
+function withDefaults(given: Given<Settings>): Settings {
+  const { streams } = defaultSettings;
+  return {
+    name: given.name ?? defaultSettings.name,
+    issuers: (given.issuers ?? []).map((issuer) => ({ ...issuer, algorithms: issuer.algorithms ?? defaultAlgorithms })),
+    claims: { ...defaultSettings.claims, ...given.claims },
+    ...possessionOf(given),
+    partnersClaim: given.partnersClaim ?? defaultSettings.partnersClaim,
+    personalData: { ...defaultSettings.personalData, ...given.personalData },
+    events: { ...defaultSettings.events, ...given.events },
+    streams: {
+      ...streams,
+      ...given.streams,
+      events: { ...streams.events, ...given.streams?.events },
+      deliveries: { ...streams.deliveries, ...given.streams?.deliveries },
+      attempts: { ...streams.attempts, ...given.streams?.attempts },
+      deadLetters: { ...streams.deadLetters, ...given.streams?.deadLetters },
+    },
+    delivery: { ...defaultSettings.delivery, ...given.delivery },
+    metrics: { ...defaultSettings.metrics, ...given.metrics },
+    ...(given.residency === undefined ? {} : { residency: given.residency }),
+  };
+}
+
+/** What callers have to prove, and how. */
+function possessionOf({ tokenBinding, publicUrls, tls, trustedProxies }: Given<Settings>) {
+  return {
+    tokenBinding: tokenBinding ?? defaultSettings.tokenBinding,
+    publicUrls: publicUrls ?? defaultSettings.publicUrls,
+    // The schema requires what these have to have.
+    ...(tls === undefined ? {} : { tls: tls as TlsSettings }),
+    ...(trustedProxies === undefined ? {} : { trustedProxies: trustedProxies as TrustedProxySettings }),
+  };
+}
+
+/** What a schema cannot say. */
+function ruleProblems(settings: Settings): readonly Finding[] {
+  const { issuers, streams } = settings;
+  return [
+    ...bindingProblems(settings),
+    ...issuers.flatMap((issuer, index) => issuerProblems(issuer, `issuers[${index}]`)),
+    ...repeatedIssuers(issuers),
+    ...(["events", "attempts"] as const)
+      .filter((stream) => streams[stream].maxAgeSeconds < streams.deadLetters.maxAgeSeconds)
+      .map((stream): Finding => [
+        `streams.${stream}.maxAgeSeconds`,
+        `must not be less than streams.deadLetters.maxAgeSeconds (${streams.deadLetters.maxAgeSeconds})`,
+      ]),
+  ];
+}
+
+/** Else every token of the issuer would be refused. */
+function bindingProblems({ issuers, tokenBinding, tls, trustedProxies }: Settings): readonly Finding[] {
+  const blocks = (trustedProxies?.addresses ?? []).flatMap((block, index): readonly Finding[] =>
+    isCidr(block) ? [] : [[`trustedProxies.addresses[${index}]`, "must be a CIDR block such as 10.0.0.0/8"]],
+  );
+  if (tls !== undefined || trustedProxies !== undefined) return blocks;
+  return issuers.flatMap((issuer, index): readonly Finding[] =>
+    (issuer.tokenBinding ?? tokenBinding) === "Certificate"
+      ? [
+          [
+            `issuers[${index}]`,
+            "asks for tokens bound to a certificate, which only tls or trustedProxies can prove; or set its " +
+              "tokenBinding",
+          ],
+        ]
+      : [],
+  );
+}
+
+function isCidr(text: string): boolean {
+  const [address = "", bits = "", ...rest] = text.split("/");
+  return (
+    rest.length === 0 &&
+    isIP(address) !== 0 &&
+    /^\d{1,3}$/u.test(bits) &&
+    Number(bits) <= (isIP(address) === 4 ? 32 : 128)
+  );
+}
+
+function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding[] {
+  const problems: Finding[] = [];
+  if ((issuer.jwksUrl === undefined) === (issuer.jwksFile === undefined)) {
+    problems.push([field, "needs exactly one of jwksUrl and jwksFile"]);
+  }
+  if (issuer.jwksUrl !== undefined && !isSafeUrl(issuer.jwksUrl)) {
+    problems.push([`${field}.jwksUrl`, "must be an https URL, or http on a loopback address"]);
+  }
+  for (const file of ["jwksCaFile", "jwksTokenFile"] as const) {
+    if (issuer[file] !== undefined && issuer.jwksUrl === undefined)
+      problems.push([`${field}.${file}`, "says nothing without jwksUrl"]);
+  }
+  const subjects = (issuer.grants ?? []).map(({ subject }) => subject);
+  subjects.forEach((subject, index) => {
+    if (subjects.indexOf(subject) !== index)
+      problems.push([`${field}.grants[${index}].subject`, "stands in another entry already"]);
+  });
+  return problems;
+}
+
+const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+function isSafeUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && (url.protocol === "https:" || (url.protocol === "http:" && loopbackHosts.has(url.hostname)));
+}
+
+function repeatedIssuers(issuers: readonly IssuerSettings[]): readonly Finding[] {
+  const names = issuers.map(({ issuer }) => issuer);
+  return names.flatMap((name, index): readonly Finding[] =>
+    names.indexOf(name) === index ? [] : [[`issuers[${index}].issuer`, "stands in another entry already"]],
+  );
+}

@@ -1,0 +1,19 @@
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import type { StreamSettings } from "./settings.ts";
+
+/**
+ * Sentences for each stream that forgets too soon: an event and its attempts must outlive the longest delivery and its
+ * dead letter, or a redrive would find nothing. Empty when all is well.
+ */
+export function retentionFaults(streams: StreamSettings, { partners }: RuntimeConfig): readonly string[] {
+  const oldest = partners.toSorted((one, other) => other.retry.maxAgeSeconds - one.retry.maxAgeSeconds)[0];
+  if (oldest === undefined) return [];
+  const neededSeconds = oldest.retry.maxAgeSeconds + streams.deadLetters.maxAgeSeconds;
+  return (["events", "attempts"] as const)
+    .filter((stream) => streams[stream].maxAgeSeconds < neededSeconds)
+    .map(
+      (stream) =>
+        `streams.${stream}.maxAgeSeconds is ${streams[stream].maxAgeSeconds}, but deliveries to partner ` +
+        `${oldest.namespace}/${oldest.name} and their dead letters may live ${neededSeconds} s`,
+    );
+}

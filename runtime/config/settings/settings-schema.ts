@@ -1,0 +1,345 @@
+import { queryDeadlineMsDefault } from "../../../crds/config.ts";
+import {
+  certificateForms,
+  eventIdForms,
+  partnersClaims,
+  tlsVersions,
+  tokenBindings,
+  tokenTypes,
+  type Settings,
+} from "./settings.ts";
+
+/** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
+export const tokenAlgorithms = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+] as const;
+
+/** What an issuer accepts that names no algorithms. */
+export const defaultAlgorithms: readonly string[] = ["RS256", "ES256", "EdDSA"];
+
+/** Below what the server itself gives an answer. */
+const deadlineMsMax = 25_000;
+const daySeconds = 86_400;
+const mebibyteBytes = 1024 * 1024;
+const gibibyteBytes = 1024 * mebibyteBytes;
+/** Ten years: a bound against typing errors. */
+const ageSecondsMax = 3650 * daySeconds;
+
+/** Two consumers each stay below what a stream may have. */
+const ownLanesMaxMax = 8_000;
+
+/** What holds for every setting that a file does not name. */
+export const defaultSettings: Settings = {
+  name: "heliograph",
+  issuers: [],
+  claims: {
+    tenants: "tenants",
+    regions: "regions",
+    environments: "environments",
+    metrics: "metrics",
+    roles: "roles",
+    partners: "partners",
+  },
+  tokenBinding: "None",
+  partnersClaim: "Optional",
+  publicUrls: [],
+  personalData: {
+    forbiddenFields: [
+      "account_number",
+      "birth_date",
+      "card_number",
+      "cvc",
+      "cvv",
+      "date_of_birth",
+      "document_number",
+      "email",
+      "email_address",
+      "first_name",
+      "full_name",
+      "iban",
+      "ip_address",
+      "last_name",
+      "national_id",
+      "pan",
+      "passport_number",
+      "phone",
+      "phone_number",
+      "postal_address",
+      "session_id",
+      "ssn",
+      "street_address",
+      "user_id",
+    ],
+    allowedFields: [],
+    allowedForTypes: [],
+  },
+  events: { idForms: [] },
+  streams: {
+    prefix: "hg",
+    replicas: 1,
+    events: { maxAgeSeconds: 21 * daySeconds, maxBytes: 2 * gibibyteBytes },
+    deliveries: { maxBytes: 2 * gibibyteBytes },
+    attempts: { maxAgeSeconds: 21 * daySeconds, maxBytes: gibibyteBytes },
+    deadLetters: { maxAgeSeconds: 14 * daySeconds, maxBytes: gibibyteBytes },
+  },
+  delivery: { removedAfterSeconds: 600 },
+  metrics: { deadlineMs: queryDeadlineMsDefault },
+};
+
+function text(description: string, maxLength: number, pattern?: string): object {
+  return { description, type: "string", minLength: 1, maxLength, ...(pattern === undefined ? {} : { pattern }) };
+}
+
+function texts(description: string, items: object, bounds: { minItems?: number; maxItems: number }): object {
+  return { description, type: "array", items, uniqueItems: true, ...bounds };
+}
+
+/** A closed object whose absent properties take their defaults. */
+function section(description: string, properties: Record<string, object>, required: readonly string[] = []): object {
+  return { description, type: "object", additionalProperties: false, properties, required };
+}
+
+const maxBytes = {
+  description: "Size of the stream, in bytes.",
+  type: "integer",
+  minimum: mebibyteBytes,
+  maximum: 1024 * 1024 * mebibyteBytes,
+};
+
+const retention = (what: string): object =>
+  section(`How much is kept of ${what}.`, {
+    maxAgeSeconds: { description: "Age, in seconds.", type: "integer", minimum: 3600, maximum: ageSecondsMax },
+    maxBytes,
+  });
+
+const grantNames = (description: string): object => texts(description, text("A name.", 256), { maxItems: 1024 });
+
+const subjectGrant = section(
+  "What a token of one subject may do beyond what its claims say.",
+  {
+    subject: text("Exact value of the sub claim.", 512),
+    scopes: grantNames("Scopes of the subject's tokens, besides those that they name."),
+    tenants: grantNames("Tenants of the subject's tokens, besides those that they name."),
+    roles: grantNames("Roles of the subject's tokens, besides those that they name."),
+    partners: texts(
+      "Webhook partners of the subject's tokens, besides those that they name: they see these alone.",
+      text(
+        "A partner as namespace/name, or * for every one.",
+        512,
+        String.raw`^(\*|[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*)$`,
+      ),
+      { maxItems: 1024 },
+    ),
+  },
+  ["subject", "scopes", "tenants"],
+);
+
+const issuer = section(
+  "One trusted issuer of tokens. Its keys come from exactly one of jwksUrl and jwksFile.",
+  {
+    issuer: text("Exact value of the iss claim.", 512),
+    audiences: texts("Accepted values of the aud claim.", text("An audience.", 256), { minItems: 1, maxItems: 16 }),
+    jwksUrl: text("Where the keys are published; https, or http on this very host.", 2048),
+    jwksCaFile: text(
+      "PEM file of the authorities that prove the host of jwksUrl; without it those that Node trusts.",
+      4096,
+    ),
+    jwksTokenFile: text("File of a bearer token that the host of jwksUrl asks for.", 4096),
+    jwksFile: text("File that holds the keys, as a JWK set.", 4096),
+    algorithms: texts("Accepted signature algorithms.", { enum: tokenAlgorithms }, { minItems: 1, maxItems: 11 }),
+    tokenBinding: {
+      description: "What this issuer's tokens have to be bound to; without it what the settings say.",
+      enum: tokenBindings,
+    },
+    tokenType: {
+      description:
+        "AccessToken takes only tokens whose header typ is at+jwt (RFC 9068); without it any but those of " +
+        "another purpose.",
+      enum: tokenTypes,
+    },
+    grants: {
+      description: "Rights by subject, for an issuer whose tokens cannot carry any, such as a Kubernetes cluster's.",
+      type: "array",
+      maxItems: 256,
+      items: subjectGrant,
+    },
+  },
+  ["issuer", "audiences"],
+);
+
+const claimName = (grant: string): object => text(`Name of the claim that carries ${grant}.`, 256);
+const claims = section(
+  "Names of the claims that carry grants; one that begins with / is a JSON pointer into nested claims.",
+  {
+    client: text("Name of the claim that names the client; without it client_id, else azp, else sub.", 256),
+    scopes: text("Name of the claim that carries scopes; without it scope and scp.", 256),
+    tenants: claimName("tenants"),
+    regions: claimName("regions"),
+    environments: claimName("environments"),
+    metrics: claimName("metric ids"),
+    roles: claimName("roles"),
+    partners: claimName("webhook partners, as namespace/name"),
+  },
+);
+
+const tls = section(
+  "TLS of the public port; clients are asked for a certificate and need none.",
+  {
+    certFile: text(
+      "PEM file of the certificate and of what leads to its root; read anew when it changes, as the others.",
+      4096,
+    ),
+    keyFile: text("PEM file of its key.", 4096),
+    clientCaFile: text(
+      "PEM file of the authorities whose client certificates count; without it every certificate does, by its " +
+        "thumbprint.",
+      4096,
+    ),
+    minVersion: { description: "Least version of TLS; without it TLSv1.2.", enum: tlsVersions },
+  },
+  ["certFile", "keyFile"],
+);
+
+const trustedProxies = section(
+  "Proxies that end TLS and tell which certificate the client showed.",
+  {
+    addresses: texts(
+      "CIDR blocks of their addresses; from any other address the header means nothing.",
+      text("A CIDR block.", 64),
+      {
+        minItems: 1,
+        maxItems: 64,
+      },
+    ),
+    certificateHeader: text(
+      "Header with the certificate; without it X-Forwarded-Client-Cert, X-SSL-Client-Cert or Client-Cert, by the form.",
+      128,
+      "^[A-Za-z0-9-]+$",
+    ),
+    certificateForm: {
+      description: "Its form: Xfcc as Envoy writes it, EscapedPem as nginx does, ClientCert by RFC 9440.",
+      enum: certificateForms,
+    },
+  },
+  ["addresses", "certificateForm"],
+);
+
+const fieldNames = (description: string): object => texts(description, text("A field.", 256), { maxItems: 1024 });
+
+const allowedForTypes = section(
+  "Fields of some types of events whose digits are never taken for a card number.",
+  {
+    types: texts("Types of events, or patterns such as order.*.", text("A type or pattern.", 128), {
+      minItems: 1,
+      maxItems: 64,
+    }),
+    fields: texts("Dotted paths from the event on, such as data.order_no or event_id.", text("A field.", 256), {
+      minItems: 1,
+      maxItems: 1024,
+    }),
+  },
+  ["types", "fields"],
+);
+
+/** JSON Schema (draft-07) of the settings file; {@link defaultSettings} fills what is absent. */
+export const settingsSchema: object = {
+  $schema: "http://json-schema.org/draft-07/schema#",
+  title: "Heliograph installation settings",
+  ...section("What this installation is.", {
+    name: text(
+      "Name of the installation; names the producer of events without one.",
+      64,
+      "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+    ),
+    issuers: { description: "Who may issue tokens.", type: "array", maxItems: 32, items: issuer },
+    claims,
+    tokenBinding: {
+      description: "What tokens have to be bound to: None, Certificate (RFC 8705) or Any (that, or a key by RFC 9449).",
+      enum: tokenBindings,
+    },
+    partnersClaim: {
+      description:
+        "Required refuses tokens on webhook routes that name no partners; Optional lets one that names none see " +
+        "every one.",
+      enum: partnersClaims,
+    },
+    residency: text(
+      "Where NATS keeps data: what stores of another residency answer is not shared through it. Without it, all " +
+        "of it is.",
+      64,
+      "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+    ),
+    publicUrls: texts(
+      "Origins under which callers know the API, which proofs of RFC 9449 name; without any, what the Host " +
+        "header says.",
+      text("An origin such as https://api.example.com.", 512, "^https?://[^/]+$"),
+      { maxItems: 16 },
+    ),
+    tls,
+    trustedProxies,
+    personalData: section("What no event may carry.", {
+      forbiddenFields: fieldNames("Names of fields at any depth of data; replaces the default list."),
+      allowedFields: fieldNames("Dotted paths below data whose digits are never taken for a card number."),
+      allowedForTypes: {
+        description: "The same for some types of events.",
+        type: "array",
+        maxItems: 256,
+        items: allowedForTypes,
+      },
+    }),
+    events: section("What events have to be.", {
+      idForms: texts(
+        "Forms of which every event id must have one: Uuid, Ulid, or TenantPrefix (the tenant, one of . : /, and " +
+          "more); without any, every id is taken.",
+        { enum: eventIdForms },
+        { maxItems: 3 },
+      ),
+    }),
+    streams: section("Sizes of the JetStream streams.", {
+      prefix: text("First token of every subject; in capitals, of every stream name.", 16, "^[a-z][a-z0-9]*$"),
+      replicas: { description: "Copies of every stream.", enum: [1, 3, 5] },
+      events: retention("events"),
+      deliveries: section("How much may wait for delivery, without what waits for partners that are held.", {
+        maxBytes,
+      }),
+      attempts: retention("attempts"),
+      deadLetters: retention("dead letters"),
+    }),
+    delivery: section("How deliveries of many partners share one JetStream.", {
+      ownLanesMax: {
+        description:
+          "Partners that have a lane of their own; those beyond share lanes. Without it 800, or 200 when streams " +
+          "have copies.",
+        type: "integer",
+        minimum: 1,
+        maximum: ownLanesMaxMax,
+      },
+      removedAfterSeconds: {
+        description: "How long a partner is gone before what waits for it ends as dead letters, in seconds.",
+        type: "integer",
+        minimum: 1,
+        maximum: 30 * daySeconds,
+      },
+    }),
+    metrics: section("How metrics are answered.", {
+      deadlineMs: {
+        description:
+          "Bound on all stores of one query together, in milliseconds: below what clients wait. The " +
+          "timeoutSeconds of a store counts only below it.",
+        type: "integer",
+        minimum: 100,
+        maximum: deadlineMsMax,
+      },
+    }),
+  }),
+};

@@ -1,0 +1,223 @@
+import { classDefaults } from "../../../crds/compile/class-defaults.ts";
+import { describe, expect, test } from "vitest";
+import type { CatalogConfig, QuotaConfig, RuntimeConfig } from "../../../crds/config.ts";
+import { obeyable } from "../../../runtime/config/supported-config.ts";
+import { configOf } from "./shard-secrets.ts";
+
+const good = configOf({ acme: {}, beta: {} }, {});
+const quota = {
+  uid: "q",
+  namespace: "default",
+  name: "q",
+  generation: 3,
+  class: "A",
+  limits: classDefaults.A,
+  perMetric: [],
+  clients: [],
+} as unknown as QuotaConfig;
+
+/** The configuration with changes to the partner acme, deep in it. */
+function withAcme(changes: object, config = good): RuntimeConfig {
+  return {
+    ...config,
+    partners: config.partners.map((partner) => (partner.name === "acme" ? { ...partner, ...changes } : partner)),
+  };
+}
+
+function withStore(changes: object): RuntimeConfig {
+  const change = (catalog: CatalogConfig): CatalogConfig => ({
+    ...catalog,
+    stores: catalog.stores.map((store, index) => (index === 0 ? { ...store, ...changes } : store)),
+  });
+  return { ...good, catalogs: good.catalogs.map(change) };
+}
+
+function withMetrics(changes: object): RuntimeConfig {
+  return {
+    ...good,
+    catalogs: good.catalogs.map((catalog) => ({
+      ...catalog,
+      metrics: catalog.metrics.map((metric) => ({ ...metric, ...changes })),
+    })),
+  };
+}
+
+const names = ({ partners, catalogs, quotas }: RuntimeConfig) =>
+  [...partners, ...catalogs, ...quotas].map(({ name }) => name);
+
+describe("a configuration of another version of the program", () => {
+  test("that this one knows is obeyed as it is", () => {
+    const config = { ...good, quotas: [quota] };
+    expect(obeyable(config, undefined)).toEqual({ config, errors: [] });
+  });
+
+  test("and that holds a partner without a key is obeyed as it is", () => {
+    const config = withAcme({ held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } });
+    expect(obeyable(config, undefined)).toEqual({ config, errors: [] });
+  });
+
+  test.each<[string, RuntimeConfig, string]>([
+    [
+      "a signing scheme that is not known",
+      withAcme({ signing: { ...good.partners[0]?.signing, scheme: "HmacV9" } }),
+      "does not know the signing scheme HmacV9",
+    ],
+    [
+      "a URL that is none",
+      withAcme({ endpoint: { ...good.partners[0]?.endpoint, url: "ftp://x" } }),
+      "ftp://x is no URL that can be posted to",
+    ],
+    ["no signing key", withAcme({ signing: { scheme: "HmacV1", keys: [] } }), "the bytes of the signing key are empty"],
+    [
+      "an empty signing key",
+      {
+        ...good,
+        material: Object.fromEntries(
+          Object.keys(good.material).map((id) => [id, id.includes("/acme/") ? "" : (good.material[id] ?? "")]),
+        ),
+      },
+      "are empty",
+    ],
+    [
+      "a key that is none of its scheme",
+      withAcme({ signing: { ...good.partners[0]?.signing, scheme: "HttpMessageSignatures" } }),
+      "a signing key cannot sign",
+    ],
+    ["a reason to be held and deliveries that go on", withAcme({ held: "unresolved" }), "it is held and not paused"],
+    [
+      "withdrawn subscriptions of another shape",
+      withAcme({ withdrawn: [{ name: "payouts" }] }),
+      "a subscription is incomplete",
+    ],
+    ["a state that is not known", withAcme({ state: "Dormant" }), "does not know the state Dormant"],
+    ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],
+    ["no cap on what is in flight", withAcme({ delivery: {} }), "nothing may be in flight"],
+    [
+      "a rate of nothing",
+      withAcme({ delivery: { maxInFlight: 1, rate: { perSecond: 0, burst: 1 } } }),
+      "the rate is incomplete",
+    ],
+    [
+      "a backlog without bytes",
+      withAcme({ delivery: { maxInFlight: 1, maxBacklog: { messages: 1 } } }),
+      "the backlog is incomplete",
+    ],
+    [
+      "a breaker that opens for no time",
+      withAcme({ circuitBreaker: { failures: 1, openMs: 0, maxOpenMs: 1 } }),
+      "the circuit breaker is incomplete",
+    ],
+    ["a part that is missing", withAcme({ endpoint: undefined }), "this version of the runtime cannot read it"],
+  ])("keeps a partner with %s as it was, and all the others as they are", (_name, config, message) => {
+    const first = obeyable(config, undefined);
+    expect(names(first.config)).toEqual(["beta", "example"]);
+    const [error, ...more] = first.errors;
+    expect(more).toEqual([]);
+    expect(error).toMatchObject({
+      kind: "WebhookPartner",
+      namespace: "default",
+      name: "acme",
+      generation: 1,
+      reason: "NotObeyable",
+    });
+    expect(error?.message).toContain(message);
+    const second = obeyable(config, good);
+    expect(second.config.partners).toEqual([good.partners[0], config.partners[1]]);
+  });
+
+  test("obeys a partner that is held though it has no key and no subscription", () => {
+    const held = withAcme({
+      held: "unresolved",
+      state: "Paused",
+      signing: { scheme: "HmacV1", keys: [] },
+      subscriptions: [],
+    });
+    expect(obeyable(held, good)).toEqual({ config: held, errors: [] });
+  });
+
+  test("brings the bytes of a kept partner's key along", () => {
+    const rotated = withAcme({ state: "Dormant" }, configOf({ acme: { key: "new" }, beta: {} }, {}));
+    const { config } = obeyable(rotated, good);
+    const ids = config.partners.flatMap(({ signing }) => signing.keys.map(({ material }) => material));
+    expect(ids.map((id) => config.material[id])).toEqual(ids.map((id) => good.material[id]));
+  });
+
+  test.each<[string, RuntimeConfig, string]>([
+    [
+      "a store whose URL is none",
+      withStore({ prometheus: { url: "::", timeoutMs: 1 } }),
+      "the store eu has no URL that can be asked: ::",
+    ],
+    [
+      "a tenancy that is not known",
+      withStore({ tenancy: "Sealed" }),
+      "does not know the tenancy Sealed of the store eu",
+    ],
+    [
+      "a flavour that is not known",
+      withStore({ prometheus: { url: "http://eu:9090", flavour: "Lake" } }),
+      "does not know the flavour Lake of the store eu",
+    ],
+    [
+      "increases of a peer that are not known",
+      withStore({ prometheus: undefined, peer: { url: "https://eu", increases: "Rounded" } }),
+      "does not know the increases Rounded of the store eu",
+    ],
+    [
+      "an aggregation that is not known",
+      withMetrics({ aggregations: ["avg", "p999"] }),
+      "does not know the aggregation p999 of the metric cpu_util",
+    ],
+    [
+      "a default that is not known",
+      withMetrics({ defaultAggregation: "p999" }),
+      "does not know the aggregation p999 of the metric cpu_util",
+    ],
+    [
+      "a label that is not known",
+      withMetrics({ labels: ["region", "shop"] }),
+      "does not know the label shop of the metric cpu_util",
+    ],
+    [
+      "a sensitivity that is not known",
+      withMetrics({ sensitivity: "medical" }),
+      "does not know the sensitivity medical of the metric cpu_util",
+    ],
+    [
+      "an increase that is not known",
+      withMetrics({ source: { kind: "counter", increase: "Smoothed" } }),
+      "does not know the increase Smoothed of the metric cpu_util",
+    ],
+    [
+      "a histogram that is not known",
+      withMetrics({ source: { kind: "histogram", type: "Sketch", increase: "Anchored" } }),
+      "does not know the histogram Sketch of the metric cpu_util",
+    ],
+    [
+      "a source that is not known",
+      {
+        ...good,
+        catalogs: good.catalogs.map((catalog) => ({
+          ...catalog,
+          metrics: catalog.metrics.map(
+            (metric) => ({ ...metric, source: { kind: "sketch" } }) as unknown as typeof metric,
+          ),
+        })),
+      },
+      "does not know the source sketch of the metric cpu_util",
+    ],
+  ])("keeps a catalog with %s as it was", (_name, config, message) => {
+    const { config: obeyed, errors } = obeyable(config, good);
+    expect(obeyed.catalogs).toEqual(good.catalogs);
+    expect(errors).toMatchObject([{ kind: "MetricCatalog", name: "example" }]);
+    expect(errors[0]?.message).toContain(message);
+  });
+
+  test("leaves out a quota of a class that is not known", () => {
+    const config = { ...good, quotas: [{ ...quota, class: "D" } as unknown as QuotaConfig] };
+    expect(obeyable(config, good)).toMatchObject({
+      config: { quotas: [] },
+      errors: [{ kind: "QueryClassQuota", generation: 3 }],
+    });
+  });
+});
