@@ -4,8 +4,8 @@ import { hostname } from "node:os";
 import type { Logger } from "pino";
 import type { Closing } from "./closing.ts";
 import { lockDataFolder } from "./data-lock.ts";
-import { startChildServer } from "./nats/child-server.ts";
-import type { NatsAccess } from "./nats/connect.ts";
+import { startChildServer } from "./nats/child/child-server.ts";
+import type { NatsAccess } from "./nats/connection/connect.ts";
 import { StartError, startStep } from "./start-error.ts";
 
 /** Makes the data folder this program's own. @throws StartError `data`, `locked` */

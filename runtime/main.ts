@@ -10,7 +10,7 @@ import { KubernetesSource } from "./config/kubernetes/kubernetes-source.ts";
 import { ShardCopies } from "./config/kubernetes/shard-copies.ts";
 import type { Settings } from "./config/settings/settings.ts";
 import { holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
-import type { NatsAccess } from "./nats/connect.ts";
+import type { NatsAccess } from "./nats/connection/connect.ts";
 import { startProgram, type Prepared, type Program, type ProgramOptions, type ProgramPlan } from "./program.ts";
 import { StartError, startStep } from "./start-error.ts";
 import { folderLog, shardLog } from "./state-logs.ts";

@@ -4,7 +4,7 @@ import { ContentHash } from "./content-hash.ts";
 import type { ConfigState } from "./config/config-source.ts";
 import type { PartHealth } from "./http/admin-server.ts";
 import type { ConfigReport } from "./http/configz.ts";
-import type { NatsConnectionHandle } from "./nats/connect.ts";
+import type { NatsConnectionHandle } from "./nats/connection/connect.ts";
 import type { DisabledMark } from "./webhooks/disabled-partners.ts";
 import type { WebhookEngine } from "./webhooks/engine.ts";
 import type { FailureOutcome } from "./webhooks/outcome.ts";

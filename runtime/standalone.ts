@@ -6,7 +6,7 @@ import type { Settings } from "./config/settings/settings.ts";
 import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
 import type { TrustedIssuer } from "./http/authenticate.ts";
 import { devIssuerName, openDevIssuer } from "./http/dev-issuer.ts";
-import { natsAccessOf } from "./nats-url.ts";
+import { natsAccessOf } from "./nats/connection/nats-url.ts";
 import { startProgram, type Prepared, type Program, type ProgramOptions } from "./program.ts";
 import { StartError, startStep } from "./start-error.ts";
 import { folderLog } from "./state-logs.ts";

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { shardCountMax } from "../../crds/shards/shards.ts";
 import type { ConfigPlace, NatsPlace } from "../main.ts";
-import { natsAccessOf } from "../nats-url.ts";
-import type { NatsAccess } from "../nats/connect.ts";
+import { natsAccessOf } from "../nats/connection/nats-url.ts";
+import type { NatsAccess } from "../nats/connection/connect.ts";
 import { UsageError, type Given } from "./given.ts";
 import { natsUrlOf, serverArguments, type ServerArguments } from "./server-arguments.ts";
 

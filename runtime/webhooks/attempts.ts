@@ -1,5 +1,5 @@
-import type { AttemptsStream } from "../nats/attempts-stream.ts";
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import type { AttemptsStream } from "../nats/streams/attempts-stream.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
 import { eventHash, messageId, type AttemptId } from "./ids.ts";
 import type { AttemptTimings, FailureReason, Outcome } from "./outcome.ts";

@@ -1,5 +1,5 @@
-import type { Bucket } from "../nats/buckets.ts";
-import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
+import type { DeliveriesStream } from "../nats/streams/deliveries-stream.ts";
 import type { Log } from "./delivery-context.ts";
 import type { Partner } from "./partner.ts";
 

@@ -1,7 +1,7 @@
 import { pause } from "../bounds/clock.ts";
-import type { DeadLetterToStore } from "../nats/dead-letters-stream.ts";
-import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
-import type { PublishAnswer } from "../nats/publish.ts";
+import type { DeadLetterToStore } from "../nats/streams/dead-letters-stream.ts";
+import { pauseAfter, untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { PublishAnswer } from "../nats/messages/publish.ts";
 import type { AttemptRecord } from "./attempts.ts";
 import { deadLetter, type DeadLetterState } from "./dead-letters.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";

@@ -1,5 +1,5 @@
-import type { DeadLettersStream, DeadLetterToStore } from "../nats/dead-letters-stream.ts";
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import type { DeadLettersStream, DeadLetterToStore } from "../nats/streams/dead-letters-stream.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "./attempts.ts";
 import type { DeliveryItem } from "./delivery-item.ts";
 import { deliveryId, eventHash, messageId, partnerToken } from "./ids.ts";

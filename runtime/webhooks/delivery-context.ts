@@ -1,9 +1,9 @@
 import type { BaseLogger } from "pino";
 import type { Clock } from "../bounds/clock.ts";
-import type { AttemptsStream } from "../nats/attempts-stream.ts";
-import type { DeadLettersStream } from "../nats/dead-letters-stream.ts";
-import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
-import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { AttemptsStream } from "../nats/streams/attempts-stream.ts";
+import type { DeadLettersStream } from "../nats/streams/dead-letters-stream.ts";
+import type { DeliveriesStream } from "../nats/streams/deliveries-stream.ts";
+import type { PulledMessage } from "../nats/messages/pulled-message.ts";
 import type { Health } from "./breaker.ts";
 import type { Consents } from "./authorize/consents.ts";
 import type { Tokens } from "./authorize/tokens.ts";

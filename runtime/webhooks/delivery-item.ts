@@ -1,5 +1,5 @@
-import type { DeliveryToStore } from "../nats/deliveries-stream.ts";
-import type { HeaderFields } from "../nats/headers.ts";
+import type { DeliveryToStore } from "../nats/streams/deliveries-stream.ts";
+import type { HeaderFields } from "../nats/messages/headers.ts";
 import { messageId, type AttemptId } from "./ids.ts";
 
 /** One delivery and the try it is at, as the headers and the subject of its message say it. */

@@ -1,6 +1,6 @@
 import { pause } from "../bounds/clock.ts";
-import { pauseAfter } from "../nats/persistence.ts";
-import { Unanswered } from "../nats/requests.ts";
+import { pauseAfter } from "../nats/connection/retry-until-answered.ts";
+import { Unanswered } from "../nats/connection/requests.ts";
 import { attemptRecord, type MadeAttempt } from "./attempts.ts";
 import { healthOf } from "./breaker.ts";
 import { sendAuthorized } from "./authorize/send-authorized.ts";

@@ -1,5 +1,5 @@
-import type { Bucket } from "../nats/buckets.ts";
-import { untilAnswered } from "../nats/persistence.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
+import { untilAnswered } from "../nats/connection/retry-until-answered.ts";
 import type { Partner } from "./partner.ts";
 
 /** The mark of a partner that answered 410. It counts as long as the partner's specification is the same. */

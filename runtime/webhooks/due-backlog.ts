@@ -1,4 +1,4 @@
-import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
+import type { DeliveriesStream } from "../nats/streams/deliveries-stream.ts";
 import type { Partner } from "./partner.ts";
 import type { PartnerMetrics } from "./partner-metrics.ts";
 

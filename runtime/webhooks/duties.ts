@@ -1,10 +1,10 @@
 import type { StreamSettings } from "../config/settings/settings.ts";
-import { createAdvisoriesStream } from "../nats/advisories-stream.ts";
-import { createBucket } from "../nats/buckets.ts";
-import type { NatsConnectionHandle } from "../nats/connect.ts";
+import { createAdvisoriesStream } from "../nats/streams/advisories-stream.ts";
+import { createBucket } from "../nats/streams/buckets.ts";
+import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { Layout } from "../nats/layout.ts";
-import type { StreamIdentities } from "../nats/stream-identities.ts";
-import { isTopologyWhole, repairTopology } from "../nats/topology.ts";
+import type { StreamIdentities } from "../nats/streams/stream-identities.ts";
+import { isTopologyWhole, repairTopology } from "../nats/streams/topology.ts";
 import type { Duty } from "./background.ts";
 import { createPendingEnder } from "./end-pending.ts";
 import { createRemovedEnder } from "./end-removed.ts";

@@ -1,6 +1,6 @@
-import { pendingPlaces } from "../nats/deliveries-stream.ts";
-import type { StoredMessage } from "../nats/stored-messages.ts";
-import { untilAnswered } from "../nats/persistence.ts";
+import { pendingPlaces } from "../nats/streams/deliveries-stream.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
+import { untilAnswered } from "../nats/connection/retry-until-answered.ts";
 import { readAttempts, type AttemptRecord } from "./attempts.ts";
 import { unreadableLetter } from "./dead-letters.ts";
 import type { DeliveryContext } from "./delivery-context.ts";

@@ -1,4 +1,4 @@
-import { untilAnswered } from "../nats/persistence.ts";
+import { untilAnswered } from "../nats/connection/retry-until-answered.ts";
 import { attemptRecord, type AttemptRecord } from "./attempts.ts";
 import { deadLetter, removedPartnerLetter, type EndedDelivery } from "./dead-letters.ts";
 import type { DeliveryContext } from "./delivery-context.ts";

@@ -1,4 +1,4 @@
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 import { standingsOf, visibleSeq, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
 import { eventHash } from "./ids.ts";
 import { isNarrowed, type PartnerAccess } from "./partner-access.ts";

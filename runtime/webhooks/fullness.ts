@@ -1,4 +1,4 @@
-import type { EventsStream } from "../nats/events-stream.ts";
+import type { EventsStream } from "../nats/streams/events-stream.ts";
 import type { Log } from "./delivery-context.ts";
 
 /** Whether the events stream has little room left for producers. */

@@ -1,4 +1,4 @@
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 
 /** Says that somebody handled a dead letter by hand; kept among the attempts of its event. */
 export interface HandledNote {

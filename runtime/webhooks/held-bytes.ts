@@ -1,4 +1,4 @@
-import { pendingPlaces, type DeliveriesStream } from "../nats/deliveries-stream.ts";
+import { pendingPlaces, type DeliveriesStream } from "../nats/streams/deliveries-stream.ts";
 import type { Partner } from "./partner.ts";
 
 export interface HeldBytesDeps {

@@ -1,8 +1,8 @@
 import type { HeldReason } from "../../crds/config.ts";
-import type { AttemptsStream } from "../nats/attempts-stream.ts";
-import type { DeliveriesStream } from "../nats/deliveries-stream.ts";
-import type { EventsStream } from "../nats/events-stream.ts";
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import type { AttemptsStream } from "../nats/streams/attempts-stream.ts";
+import type { DeliveriesStream } from "../nats/streams/deliveries-stream.ts";
+import type { EventsStream } from "../nats/streams/events-stream.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 import { parseAttempts, type AttemptRecord, type RecordedOutcome } from "./attempts.ts";
 import { isLater, readItem } from "./delivery-item.ts";
 import { isHandled, parseHandled, type HandledNote } from "./handled.ts";

@@ -1,7 +1,7 @@
-import type { Bucket } from "../nats/buckets.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
 import { homeOf } from "../pods/owner-of.ts";
-import { untilAnswered } from "../nats/persistence.ts";
-import type { StreamClock } from "../nats/stream-clock.ts";
+import { untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { StreamClock } from "../nats/connection/stream-clock.ts";
 import type { Log } from "./delivery-context.ts";
 import { msToTurn } from "../bounds/periodic.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Bucket, BucketEntry } from "../nats/buckets.ts";
+import type { Bucket, BucketEntry } from "../nats/streams/buckets.ts";
 
 /** What a request came to. */
 export interface RememberedAnswer {

@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from "../bounds/clock.ts";
-import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { PulledMessage } from "../nats/messages/pulled-message.ts";
 
 /** A message in work; `message` is replaced when JetStream hands the same one out again. */
 export interface HeldWork {

@@ -1,6 +1,6 @@
 import { Refusal } from "../errors/refusal.ts";
-import type { NatsConnectionHandle } from "../nats/connect.ts";
-import { serveSubject, type AskedMessage } from "../nats/serve-subject.ts";
+import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
+import { serveSubject, type AskedMessage } from "../nats/messages/serve-subject.ts";
 import type { Layout } from "../nats/layout.ts";
 import type { Log } from "./delivery-context.ts";
 import type { Ingest, IngestAnswer } from "./ingest.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventIdForm } from "../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../errors/refusal.ts";
-import type { EventsStream } from "../nats/events-stream.ts";
-import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
-import type { PublishAnswer } from "../nats/publish.ts";
-import { Unanswered } from "../nats/requests.ts";
+import type { EventsStream } from "../nats/streams/events-stream.ts";
+import { pauseAfter, untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { PublishAnswer } from "../nats/messages/publish.ts";
+import { Unanswered } from "../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "./delivery-metrics.ts";
 import type { Envelope, ValidEnvelope } from "./envelope.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";

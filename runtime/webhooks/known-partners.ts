@@ -1,4 +1,4 @@
-import type { Bucket } from "../nats/buckets.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
 import type { Log } from "./delivery-context.ts";
 import type { Partner } from "./partner.ts";
 

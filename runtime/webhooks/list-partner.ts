@@ -1,5 +1,5 @@
-import { untilAnswered } from "../nats/persistence.ts";
-import type { Bucket } from "../nats/buckets.ts";
+import { untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
 import type { KnownPartner } from "./known-partners.ts";
 import type { Partner } from "./partner.ts";
 

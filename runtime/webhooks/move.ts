@@ -1,7 +1,7 @@
 import { pause } from "../bounds/clock.ts";
-import type { DeliveryToStore, HeldMessage } from "../nats/deliveries-stream.ts";
-import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
-import type { PublishAnswer } from "../nats/publish.ts";
+import type { DeliveryToStore, HeldMessage } from "../nats/streams/deliveries-stream.ts";
+import { pauseAfter, untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { PublishAnswer } from "../nats/messages/publish.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
 import { isSharedLane } from "./assign-lanes.ts";
 import { isLater, isMoved, itemMessage, type DeliveryItem } from "./delivery-item.ts";

@@ -1,5 +1,5 @@
-import { untilAnswered } from "../nats/persistence.ts";
-import type { EventsStream } from "../nats/events-stream.ts";
+import { untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { EventsStream } from "../nats/streams/events-stream.ts";
 import type { Log, SettledDelivery } from "./delivery-context.ts";
 import { attemptNumber } from "./delivery-item.ts";
 import { noTenant, type Envelope } from "./envelope.ts";

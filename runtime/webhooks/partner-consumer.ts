@@ -1,4 +1,4 @@
-import type { LaneConsumer } from "../nats/deliveries-stream.ts";
+import type { LaneConsumer } from "../nats/streams/deliveries-stream.ts";
 import type { LaneQueue } from "../nats/layout.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { Partner } from "./partner.ts";

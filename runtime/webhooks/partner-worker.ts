@@ -1,6 +1,6 @@
 import type { LaneQueue } from "../nats/layout.ts";
-import type { Pull } from "../nats/pull.ts";
-import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { Pull } from "../nats/messages/pull.ts";
+import type { PulledMessage } from "../nats/messages/pulled-message.ts";
 import type { BreakerState, Health } from "./breaker.ts";
 import type { Budget } from "./budget.ts";
 import { storeDeadLetter } from "./carry-out.ts";

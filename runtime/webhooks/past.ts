@@ -1,4 +1,4 @@
-import { untilAnswered } from "../nats/persistence.ts";
+import { untilAnswered } from "../nats/connection/retry-until-answered.ts";
 import { readAttempts, type AttemptRecord } from "./attempts.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import { readItem, type DeliveryItem } from "./delivery-item.ts";

@@ -1,4 +1,4 @@
-import type { Bucket } from "../nats/buckets.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
 
 /** Partners that got a lane of their own because they hold up those they share one with. */
 export interface Promotions {

@@ -1,4 +1,4 @@
-import type { Bucket } from "../nats/buckets.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
 import { readAll, type KnownPartner } from "./known-partners.ts";
 
 /** Time for which an answer is given again. */

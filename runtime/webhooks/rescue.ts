@@ -1,9 +1,9 @@
-import type { Advisory, AdvisoriesStream } from "../nats/advisories-stream.ts";
-import type { Bucket } from "../nats/buckets.ts";
-import type { LaneState } from "../nats/deliveries-stream.ts";
+import type { Advisory, AdvisoriesStream } from "../nats/streams/advisories-stream.ts";
+import type { Bucket } from "../nats/streams/buckets.ts";
+import type { LaneState } from "../nats/streams/deliveries-stream.ts";
 import { laneQueues, type LaneQueue } from "../nats/layout.ts";
-import type { PublishAnswer } from "../nats/publish.ts";
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import type { PublishAnswer } from "../nats/messages/publish.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 import { itemMessage, readItem, type DeliveryItem } from "./delivery-item.ts";
 import type { KnownPartner } from "./known-partners.ts";
 import type { Partner } from "./partner.ts";

@@ -1,4 +1,4 @@
-import type { EventsSize, EventsStream } from "../nats/events-stream.ts";
+import type { EventsSize, EventsStream } from "../nats/streams/events-stream.ts";
 import type { Log } from "./delivery-context.ts";
 
 /** Part of the size above which the oldest events go. */

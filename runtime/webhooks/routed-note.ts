@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PartnerConfig } from "../../crds/config.ts";
-import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import { pauseAfter, untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import { eventHash } from "./ids.ts";
 import type { Partner } from "./partner.ts";

@@ -1,8 +1,8 @@
 import { pause } from "../bounds/clock.ts";
-import type { EventsStream } from "../nats/events-stream.ts";
-import { pauseAfter, untilAnswered } from "../nats/persistence.ts";
-import type { Pull } from "../nats/pull.ts";
-import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { EventsStream } from "../nats/streams/events-stream.ts";
+import { pauseAfter, untilAnswered } from "../nats/connection/retry-until-answered.ts";
+import type { Pull } from "../nats/messages/pull.ts";
+import type { PulledMessage } from "../nats/messages/pulled-message.ts";
 import { readAttempts, type AttemptRecord } from "./attempts.ts";
 import type { Backlogs } from "./backlog.ts";
 import type { DeliveryContext } from "./delivery-context.ts";

@@ -1,4 +1,4 @@
-import type { PodMessages } from "../nats/pod-messages.ts";
+import type { PodMessages } from "../nats/messages/pod-messages.ts";
 import type { Log } from "./delivery-context.ts";
 
 /** Which partners a pod still has in its configuration, or sends something to. */

@@ -1,6 +1,6 @@
 import { laneQueues, type LaneQueue } from "../nats/layout.ts";
-import type { Pull } from "../nats/pull.ts";
-import type { PulledMessage } from "../nats/pulled-message.ts";
+import type { Pull } from "../nats/messages/pull.ts";
+import type { PulledMessage } from "../nats/messages/pulled-message.ts";
 import { unreadableLetter } from "./dead-letters.ts";
 import { storeDeadLetter } from "./carry-out.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";

@@ -1,4 +1,4 @@
-import type { HeaderFields } from "../nats/headers.ts";
+import type { HeaderFields } from "../nats/messages/headers.ts";
 import type { Envelope } from "./envelope.ts";
 import type { EventFacts } from "./subscriptions.ts";
 

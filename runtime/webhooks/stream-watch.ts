@@ -1,6 +1,6 @@
-import type { NatsConnectionHandle } from "../nats/connect.ts";
+import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { Layout } from "../nats/layout.ts";
-import { lossOf, readIdentities, tellIdentities, type StreamIdentities } from "../nats/stream-identities.ts";
+import { lossOf, readIdentities, tellIdentities, type StreamIdentities } from "../nats/streams/stream-identities.ts";
 import type { Log } from "./delivery-context.ts";
 
 /** Whether the streams are still the ones that this pod started with. */

@@ -1,7 +1,7 @@
 import { createLineLimit } from "../bounds/line-limit.ts";
-import type { AttemptsStream } from "../nats/attempts-stream.ts";
-import type { EventsStream } from "../nats/events-stream.ts";
-import type { StoredMessage } from "../nats/stored-messages.ts";
+import type { AttemptsStream } from "../nats/streams/attempts-stream.ts";
+import type { EventsStream } from "../nats/streams/events-stream.ts";
+import type { StoredMessage } from "../nats/messages/stored-messages.ts";
 import type { Log } from "./delivery-context.ts";
 import type { EventIdTaken } from "./event-ids.ts";
 import { eventHash } from "./ids.ts";

@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { connectNats } from "../../runtime/nats/connect.ts";
+import { connectNats } from "../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../runtime/nats/layout.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "../runtime/webhooks/engine-fixture.ts";
 import { startNatsServer } from "../support/nats-server.ts";

@@ -1,5 +1,5 @@
-import { untilAnswered } from "../../nats/persistence.ts";
-import type { ReplaysStream } from "../../nats/replays-stream.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import type { Log, SettledDelivery } from "../delivery-context.ts";
 
 const patienceMs = 5_000;

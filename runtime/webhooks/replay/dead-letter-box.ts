@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import type { StoredMessage } from "../../nats/stored-messages.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { lettersOfDelivery, letterTokens, readLetters, type DeadLetter } from "../dead-letters.ts";
 import type { HandledNote } from "../handled.ts";
 import { eventHash, partnerToken } from "../ids.ts";

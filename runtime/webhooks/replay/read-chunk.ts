@@ -1,4 +1,4 @@
-import type { StoredMessage } from "../../nats/stored-messages.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { letterTokens, readLetters, type DeadLetter } from "../dead-letters.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../partner-access.ts";

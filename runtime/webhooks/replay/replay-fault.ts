@@ -1,4 +1,4 @@
-import { Unanswered } from "../../nats/requests.ts";
+import { Unanswered } from "../../nats/connection/requests.ts";
 import type { ReplayJob } from "./replay-job.ts";
 
 /** Why a part of a replay cannot be done; its message is for callers. */

@@ -1,4 +1,4 @@
-import type { Bucket } from "../../nats/buckets.ts";
+import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { ReplayJob } from "./replay-job.ts";
 
 /** Replays that were asked for, over all pods. */

@@ -1,5 +1,5 @@
-import { untilAnswered } from "../../nats/persistence.ts";
-import type { ReplaysStream } from "../../nats/replays-stream.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import { parseAttempts, type AttemptRecord } from "../attempts.ts";
 import { lettersOfDelivery } from "../dead-letters.ts";
 import { itemMessage, readItem, type DeliveryItem } from "../delivery-item.ts";

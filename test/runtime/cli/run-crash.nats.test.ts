@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { isRunning } from "../../../runtime/nats/running-process.ts";
+import { isRunning } from "../../../runtime/nats/child/running-process.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";
 import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "./installation.ts";

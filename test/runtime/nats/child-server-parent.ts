@@ -1,4 +1,4 @@
-import { startChildServer } from "../../../runtime/nats/child-server.ts";
+import { startChildServer } from "../../../runtime/nats/child/child-server.ts";
 import { memoryLog } from "../webhooks/engine-fixture.ts";
 
 /** A process that starts a child server in the folder it is given, tells its id and waits to be killed. */

@@ -3,7 +3,7 @@ import { statfs } from "node:fs/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Refusal } from "../../../runtime/errors/refusal.ts";
-import { startChildServer, type ChildServer } from "../../../runtime/nats/child-server.ts";
+import { startChildServer, type ChildServer } from "../../../runtime/nats/child/child-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner } from "../../support/webhook-partner.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import { createPodMessages } from "../../../runtime/nats/pod-messages.ts";
-import { recallIdentities, tellIdentities } from "../../../runtime/nats/stream-identities.ts";
+import { createPodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
+import { recallIdentities, tellIdentities } from "../../../runtime/nats/streams/stream-identities.ts";
 import { createLeases } from "../../../runtime/metrics/cache/leases.ts";
 import type { Peers } from "../../../runtime/pods/pods.ts";
 import { createPurses } from "../../../runtime/metrics/quota/purses.ts";

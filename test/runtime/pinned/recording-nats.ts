@@ -1,5 +1,5 @@
-import type { NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
-import type { HeaderFields } from "../../../runtime/nats/headers.ts";
+import type { NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
+import type { HeaderFields } from "../../../runtime/nats/messages/headers.ts";
 
 /** A connection that keeps what the product sends, and stores none of it. */
 export interface RecordingNats {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createBucket, type Bucket } from "../../../runtime/nats/buckets.ts";
+import { createBucket, type Bucket } from "../../../runtime/nats/streams/buckets.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { startBackground, type BackgroundParts } from "../../../runtime/webhooks/background.ts";
 import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/backlog.ts";

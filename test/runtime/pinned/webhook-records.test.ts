@@ -1,12 +1,12 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { createAttemptsStream } from "../../../runtime/nats/attempts-stream.ts";
-import { createDeadLettersStream } from "../../../runtime/nats/dead-letters-stream.ts";
-import { createDeliveriesStream } from "../../../runtime/nats/deliveries-stream.ts";
-import { createEventsStream } from "../../../runtime/nats/events-stream.ts";
+import { createAttemptsStream } from "../../../runtime/nats/streams/attempts-stream.ts";
+import { createDeadLettersStream } from "../../../runtime/nats/streams/dead-letters-stream.ts";
+import { createDeliveriesStream } from "../../../runtime/nats/streams/deliveries-stream.ts";
+import { createEventsStream } from "../../../runtime/nats/streams/events-stream.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import { createReplaysStream } from "../../../runtime/nats/replays-stream.ts";
-import type { StoredMessage } from "../../../runtime/nats/stored-messages.ts";
+import { createReplaysStream } from "../../../runtime/nats/streams/replays-stream.ts";
+import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
 import { attemptRecord, parseAttempts } from "../../../runtime/webhooks/attempts.ts";
 import { deadLetter, unreadableLetter } from "../../../runtime/webhooks/dead-letters.ts";
 import type { DeliveryContext } from "../../../runtime/webhooks/delivery-context.ts";

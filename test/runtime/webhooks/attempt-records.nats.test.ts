@@ -1,6 +1,6 @@
 import { createServer } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createAttemptsStream } from "../../../runtime/nats/attempts-stream.ts";
+import { createAttemptsStream } from "../../../runtime/nats/streams/attempts-stream.ts";
 import { parseAttempts } from "../../../runtime/webhooks/attempts.ts";
 import { eventHash } from "../../../runtime/webhooks/ids.ts";
 import { createSender } from "../../../runtime/webhooks/send.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PublishAnswer } from "../../../runtime/nats/publish.ts";
+import type { PublishAnswer } from "../../../runtime/nats/messages/publish.ts";
 import { attemptRecord } from "../../../runtime/webhooks/attempts.ts";
 import { carryOut } from "../../../runtime/webhooks/carry-out.ts";
 import type { LaneControl, Work } from "../../../runtime/webhooks/delivery-context.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connect.ts";
+import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
 import { homeOf } from "../../../runtime/pods/owner-of.ts";

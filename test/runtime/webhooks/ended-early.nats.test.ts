@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { connectNats } from "../../../runtime/nats/connect.ts";
+import { connectNats } from "../../../runtime/nats/connection/connect.ts";
 import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import { createPodMessages, type PodMessages } from "../../../runtime/nats/pod-messages.ts";
+import { createPodMessages, type PodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history.ts";

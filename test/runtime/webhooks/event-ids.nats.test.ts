@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { publish, publishHeader } from "../../../runtime/nats/publish.ts";
+import { publish, publishHeader } from "../../../runtime/nats/messages/publish.ts";
 import { parseEnvelope } from "../../../runtime/webhooks/envelope.ts";
 import { eventHash } from "../../../runtime/webhooks/ids.ts";
 import { personalDataRules } from "../../../runtime/webhooks/personal-data.ts";

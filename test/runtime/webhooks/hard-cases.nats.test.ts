@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createDeliveriesStream } from "../../../runtime/nats/deliveries-stream.ts";
+import { createDeliveriesStream } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import { createLayout, routerConsumer } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { deliveryId, messageId, partnerToken } from "../../../runtime/webhooks/ids.ts";

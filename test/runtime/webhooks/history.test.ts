@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { StoredMessage } from "../../../runtime/nats/stored-messages.ts";
+import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
 import type { AttemptRecord, RecordedOutcome } from "../../../runtime/webhooks/attempts.ts";
 import { deliveryHistories, standingsOf, type Waiting } from "../../../runtime/webhooks/history.ts";
 import type { Settlement } from "../../../runtime/webhooks/settle.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { homeOf } from "../../../runtime/pods/owner-of.ts";
-import { Unanswered } from "../../../runtime/nats/requests.ts";
+import { Unanswered } from "../../../runtime/nats/connection/requests.ts";
 import { createHomes, livePods, podKey, type HomesDeps } from "../../../runtime/webhooks/homes.ts";
 import { memoryLog } from "./engine-fixture.ts";
 

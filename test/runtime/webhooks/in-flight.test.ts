@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PulledMessage } from "../../../runtime/nats/pulled-message.ts";
+import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
 import { createInFlight, type HeldWork } from "../../../runtime/webhooks/in-flight.ts";
 
 function message(seq: number, said: string[]): PulledMessage {

@@ -1,8 +1,8 @@
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
-import type { EventsStream, EventToStore } from "../../../runtime/nats/events-stream.ts";
-import type { PublishAnswer } from "../../../runtime/nats/publish.ts";
-import { Unanswered } from "../../../runtime/nats/requests.ts";
+import type { EventsStream, EventToStore } from "../../../runtime/nats/streams/events-stream.ts";
+import type { PublishAnswer } from "../../../runtime/nats/messages/publish.ts";
+import { Unanswered } from "../../../runtime/nats/connection/requests.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
 import { parseEnvelope } from "../../../runtime/webhooks/envelope.ts";
 import { createIngest, type Ingest } from "../../../runtime/webhooks/ingest.ts";

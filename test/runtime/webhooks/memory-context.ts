@@ -4,13 +4,13 @@ import type {
   DeliveryToStore,
   LaneConsumer,
   LaneState,
-} from "../../../runtime/nats/deliveries-stream.ts";
-import type { DeadLetterToStore } from "../../../runtime/nats/dead-letters-stream.ts";
+} from "../../../runtime/nats/streams/deliveries-stream.ts";
+import type { DeadLetterToStore } from "../../../runtime/nats/streams/dead-letters-stream.ts";
 import type { LaneQueue } from "../../../runtime/nats/layout.ts";
-import type { PublishAnswer } from "../../../runtime/nats/publish.ts";
-import type { Pull, PullOptions } from "../../../runtime/nats/pull.ts";
-import type { PulledMessage } from "../../../runtime/nats/pulled-message.ts";
-import type { StoredMessage } from "../../../runtime/nats/stored-messages.ts";
+import type { PublishAnswer } from "../../../runtime/nats/messages/publish.ts";
+import type { Pull, PullOptions } from "../../../runtime/nats/messages/pull.ts";
+import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
+import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
 import type { DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
 import type { Outcome } from "../../../runtime/webhooks/outcome.ts";

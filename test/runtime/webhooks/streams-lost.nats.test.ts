@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connectNats } from "../../../runtime/nats/connect.ts";
-import { StreamsLost } from "../../../runtime/nats/stream-identities.ts";
+import { connectNats } from "../../../runtime/nats/connection/connect.ts";
+import { StreamsLost } from "../../../runtime/nats/streams/stream-identities.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";

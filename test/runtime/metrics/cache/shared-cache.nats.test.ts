@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from "vitest";
 import type { ClassLimits } from "../../../../crds/config.ts";
 import type { Peers } from "../../../../runtime/pods/pods.ts";
-import { cachedBytesMax, createCacheStream } from "../../../../runtime/nats/cache-stream.ts";
-import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connect.ts";
+import { cachedBytesMax, createCacheStream } from "../../../../runtime/nats/streams/cache-stream.ts";
+import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
-import { createPodMessages } from "../../../../runtime/nats/pod-messages.ts";
+import { createPodMessages } from "../../../../runtime/nats/messages/pod-messages.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { metricsServerOver, nowMs, simulated, type MetricsServer } from "../../http/routes/metrics-server.ts";

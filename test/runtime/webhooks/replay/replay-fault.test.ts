@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Unanswered } from "../../../../runtime/nats/requests.ts";
+import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import {
   afterFailure,
   pauseAfterFailures,

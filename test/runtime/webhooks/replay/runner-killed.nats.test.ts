@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connect.ts";
+import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { homeOf } from "../../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../../runtime/webhooks/ids.ts";
 import type { ReplayAnswer } from "../../../../runtime/webhooks/replay/replays.ts";

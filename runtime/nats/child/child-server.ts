@@ -1,0 +1,246 @@
+import { spawn } from "node:child_process";
+import { readdir, readFile, rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BaseLogger } from "pino";
+import {
+  childFiles,
+  childUser,
+  makeFolder,
+  readState,
+  writeConfig,
+  writeState,
+  type ChildFiles,
+  type ChildState,
+} from "./child-files.ts";
+import { serverFault } from "./child-health.ts";
+import { connectNats, type NatsAccess } from "../connection/connect.ts";
+import { lockFolder, type FolderLock } from "./folder-lock.ts";
+import { findNatsServer, type SearchEnvironment } from "./nats-server-binary.ts";
+import { commandLineOf, endProcess, isRunning } from "./running-process.ts";
+
+/** How to run a nats-server as a child. */
+export interface ChildServerOptions {
+  /** Everything is kept below it. One process at a time may use it. */
+  readonly dataFolder: string;
+  readonly log: Pick<BaseLogger, "info" | "warn" | "error">;
+  /** Where to look for the program. @default the environment of this process */
+  readonly environment?: SearchEnvironment;
+}
+
+/** A nats-server with JetStream on the loopback interface that lives and ends with this process. */
+export interface ChildServer {
+  readonly access: NatsAccess;
+  /** The running server; changes when it had to be started again. */
+  readonly pid: number;
+  /** Ends the server and lets go of the folder. */
+  stop(): Promise<void>;
+}
+
+/** A large store takes long to read. */
+const readyTimeoutMs = 120_000;
+const readyPollMs = 50;
+const adoptTimeoutMs = 5_000;
+const stopPatienceMs = 20_000;
+const watchMs = 500;
+const healthMs = 2_000;
+const restartPauseFirstMs = 100;
+const restartPauseMaxMs = 10_000;
+/** A server that ran this long was not failing at its start. */
+const steadyMs = 60_000;
+/** Without this much room a server that starts would fail again at once. */
+const freeBytesMin = 16 * 1024 * 1024;
+/** Least time between two starts because of a fault that the server reports. */
+const faultRestartMs = 5_000;
+
+/**
+ * Starts the server, or takes over one that a killed process left behind. It is started again when it ends, and, once
+ * there is room on the disk, when it reports that it cannot write.
+ *
+ * @throws Error in a sentence for people: program not found or too old, folder in use, server does not come up
+ */
+export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
+  const program = await findNatsServer(options.environment ?? process.env);
+  const files = childFiles(options.dataFolder);
+  await makeFolder(files);
+  const lock = await lockFolder(files.lock, `The data folder ${options.dataFolder}`);
+  try {
+    const state = await adoptOrStart(options, program, files);
+    return new SupervisedServer(options, program, files, state, lock);
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function adoptOrStart(options: ChildServerOptions, program: string, files: ChildFiles): Promise<ChildState> {
+  const state = await readState(files);
+  if (await isOurs(state.pid, files)) {
+    if (await answers(state, adoptTimeoutMs)) {
+      options.log.info({ pid: state.pid, port: state.port }, "took over the running nats-server");
+      return state;
+    }
+    await endProcess(state.pid, stopPatienceMs);
+  }
+  try {
+    return await launch(program, files, state);
+  } catch (error) {
+    if (state.port === 0) {
+      throw error;
+    }
+    // Somebody else may have taken the port while no server ran.
+    return launch(program, files, { ...state, port: 0 });
+  }
+}
+
+/** Whether the process is a server that was started with our configuration file. */
+async function isOurs(pid: number, { config }: ChildFiles): Promise<boolean> {
+  return pid > 0 && ((await commandLineOf(pid))?.includes(config) ?? false);
+}
+
+/** Starts a server and remembers it before anything else can happen. */
+async function launch(program: string, files: ChildFiles, state: ChildState): Promise<ChildState> {
+  await removePortsFiles(files);
+  await writeConfig(files, state);
+  // A session of its own: Ctrl-C must reach this process first, and its end must not take the server along half-way.
+  const child = spawn(program, ["-c", files.config], { detached: true, stdio: "ignore" });
+  await new Promise((resolve, reject) => child.once("spawn", resolve).once("error", reject));
+  child.unref();
+  const started = { ...state, pid: child.pid ?? 0 };
+  await writeState(files, started);
+  const ready = { ...started, port: await untilListening(files, started.pid) };
+  await writeState(files, ready);
+  if (!(await answers(ready, readyTimeoutMs))) {
+    await endProcess(ready.pid, stopPatienceMs);
+    throw new Error(`nats-server did not answer within ${readyTimeoutMs / 1_000} s; see ${files.log}`);
+  }
+  return ready;
+}
+
+async function removePortsFiles({ folder }: ChildFiles): Promise<void> {
+  const names = await readdir(folder);
+  await Promise.all(
+    names.filter((name) => name.endsWith(".ports")).map((name) => rm(join(folder, name), { force: true })),
+  );
+}
+
+/** The server writes the port that it chose to a file once it listens. */
+async function untilListening({ folder, log }: ChildFiles, pid: number): Promise<number> {
+  const path = join(folder, `nats-server_${pid}.ports`);
+  const deadlineMs = performance.now() + readyTimeoutMs;
+  while (performance.now() < deadlineMs) {
+    const port = await readFile(path, "utf8").then(portOf, () => 0);
+    if (port > 0) {
+      return port;
+    }
+    if (!isRunning(pid)) {
+      throw new Error(`nats-server ended while it started; see ${log}`);
+    }
+    await sleep(readyPollMs);
+  }
+  await endProcess(pid, stopPatienceMs);
+  throw new Error(`nats-server did not start within ${readyTimeoutMs / 1_000} s; see ${log}`);
+}
+
+function portOf(text: string): number {
+  const { nats } = JSON.parse(text) as { readonly nats?: readonly string[] };
+  return Number(URL.parse(nats?.[0] ?? "")?.port ?? 0);
+}
+
+async function answers(state: ChildState, timeoutMs: number): Promise<boolean> {
+  try {
+    const handle = await connectNats({ ...accessOf(state), firstConnectionTimeoutMs: timeoutMs });
+    await handle.drain();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function accessOf({ port, password }: ChildState): NatsAccess {
+  return { servers: [`nats://127.0.0.1:${port}`], user: childUser.events, password };
+}
+
+class SupervisedServer implements ChildServer {
+  readonly access: NatsAccess;
+  readonly #options: ChildServerOptions;
+  readonly #program: string;
+  readonly #files: ChildFiles;
+  readonly #lock: FolderLock;
+  readonly #stopping = new AbortController();
+  readonly #watching: Promise<void>;
+  #state: ChildState;
+  #failures = 0;
+  #startedAtMs = performance.now();
+  #askedAtMs = 0;
+
+  constructor(options: ChildServerOptions, program: string, files: ChildFiles, state: ChildState, lock: FolderLock) {
+    this.#options = options;
+    this.#program = program;
+    this.#files = files;
+    this.#state = state;
+    this.#lock = lock;
+    this.access = accessOf(state);
+    this.#watching = this.#watch();
+  }
+
+  get pid(): number {
+    return this.#state.pid;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#watching;
+    await endProcess(this.#state.pid, stopPatienceMs);
+    await this.#lock.release();
+  }
+
+  /** An adopted server is no child of ours and sends no signal when it ends, so both kinds are looked after alike. */
+  async #watch(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      try {
+        await sleep(watchMs, undefined, { signal: this.#stopping.signal, ref: false });
+        await this.#look();
+      } catch (error) {
+        if (!this.#stopping.signal.aborted) {
+          this.#options.log.error({ err: error }, "nats-server not started again yet");
+        }
+      }
+    }
+  }
+
+  async #look(): Promise<void> {
+    if (!isRunning(this.#state.pid)) {
+      await this.#startAgain("it ended");
+      return;
+    }
+    const nowMs = performance.now();
+    if (nowMs - this.#askedAtMs < healthMs) {
+      return;
+    }
+    this.#askedAtMs = nowMs;
+    const { pid, port, systemPassword } = this.#state;
+    // A server too busy to answer in time is not at fault.
+    const fault = await serverFault(port, childUser.system, systemPassword).catch(() => undefined);
+    if (fault !== undefined && nowMs - this.#startedAtMs > faultRestartMs && (await this.#hasRoom())) {
+      await endProcess(pid, stopPatienceMs);
+      await this.#startAgain(fault);
+    }
+  }
+
+  async #hasRoom(): Promise<boolean> {
+    const { bavail, bsize } = await statfs(this.#files.folder);
+    return bavail * bsize >= freeBytesMin;
+  }
+
+  async #startAgain(reason: string): Promise<void> {
+    const wasSteady = performance.now() - this.#startedAtMs > steadyMs;
+    this.#failures = wasSteady ? 0 : this.#failures + 1;
+    const pauseMs = Math.min(restartPauseFirstMs * 2 ** this.#failures, restartPauseMaxMs);
+    this.#options.log.warn({ reason, pauseMs }, "nats-server is started again");
+    await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false });
+    this.#startedAtMs = performance.now();
+    // The same port: connections dial the one they know.
+    this.#state = await launch(this.#program, this.#files, this.#state);
+  }
+}

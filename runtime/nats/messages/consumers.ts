@@ -1,0 +1,100 @@
+import { AckPolicy, JetStreamApiError, type ConsumerConfig, type ConsumerInfo } from "@nats-io/jetstream";
+import { nanos } from "@nats-io/transport-node";
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+
+/** A durable pull consumer with explicit acknowledgements and without a limit of redeliveries. */
+export interface DurableConsumer {
+  readonly stream: string;
+  readonly name: string;
+  readonly filter: string;
+  /** Messages that may be handed out and not acknowledged at once, over all pods; the server holds it. */
+  readonly maxAckPending: number;
+  /** For people who look at the consumer. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Waits for an acknowledgement, per time a message was handed out. The first one bounds how long what a killed pod held
+ * stays away; the later ones keep a message that kills pods from doing so all the time.
+ */
+export const ackWaitsMs = [2_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000] as const;
+
+const apiCode = { consumerNotFound: 10014, consumerExists: 10148, consumerNameInUse: 10013 } as const;
+
+/**
+ * Makes the consumer, or brings one that exists up to date. What was acknowledged stays acknowledged.
+ *
+ * @throws JetStreamApiError
+ */
+export async function ensureConsumer(handle: NatsConnectionHandle, consumer: DurableConsumer): Promise<ConsumerInfo> {
+  const { stream, name } = consumer;
+  const config = configOf(consumer);
+  try {
+    return await handle.manager.consumers.add(stream, config);
+  } catch (error) {
+    if (!hasCode(error, apiCode.consumerExists) && !hasCode(error, apiCode.consumerNameInUse)) {
+      throw error;
+    }
+    return await handle.manager.consumers.update(stream, name, config);
+  }
+}
+
+/** What the server says of the consumer; undefined when there is none. */
+export function consumerInfo(
+  handle: NatsConnectionHandle,
+  stream: string,
+  name: string,
+): Promise<ConsumerInfo | undefined> {
+  return ifExists(() => handle.manager.consumers.info(stream, name));
+}
+
+/** Names of every consumer of the stream. */
+export async function consumerNames(handle: NatsConnectionHandle, stream: string): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (;;) {
+    const payload = await handle.requests.ask(
+      `$JS.API.CONSUMER.NAMES.${stream}`,
+      JSON.stringify({ offset: names.length }),
+    );
+    const page = JSON.parse(Buffer.from(payload).toString()) as {
+      consumers?: readonly string[] | null;
+      total?: number;
+    };
+    names.push(...(page.consumers ?? []));
+    if ((page.consumers ?? []).length === 0 || names.length >= (page.total ?? 0)) {
+      return names;
+    }
+  }
+}
+
+/** Removes the consumer if it exists. */
+export async function deleteConsumer(handle: NatsConnectionHandle, stream: string, name: string): Promise<void> {
+  await ifExists(() => handle.manager.consumers.delete(stream, name));
+}
+
+async function ifExists<T>(step: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await step();
+  } catch (error) {
+    if (hasCode(error, apiCode.consumerNotFound)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function configOf({ name, filter, maxAckPending, metadata }: DurableConsumer): Partial<ConsumerConfig> {
+  return {
+    durable_name: name,
+    filter_subject: filter,
+    ack_policy: AckPolicy.Explicit,
+    backoff: ackWaitsMs.map((wait) => nanos(wait)),
+    max_deliver: -1,
+    max_ack_pending: maxAckPending,
+    ...(metadata === undefined ? {} : { metadata: { ...metadata } }),
+  };
+}
+
+function hasCode(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
+}

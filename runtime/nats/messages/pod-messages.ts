@@ -1,0 +1,67 @@
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import type { Layout } from "../layout.ts";
+import { serveSubject, type AskedMessage } from "./serve-subject.ts";
+
+/** Short messages from one pod to another, which nothing keeps. */
+export interface PodMessages {
+  /** Whether other pods can be heard at all. */
+  isConnected(): boolean;
+  /**
+   * Asks another pod; its answer is parsed JSON.
+   *
+   * @throws Unanswered, at once where there is no connection or nobody of that name
+   */
+  ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
+  /** Tells another pod, which may never hear of it. */
+  tell(pod: string, topic: string, message: object): void;
+  /** Answers what others ask of this pod under a topic; a message that is no JSON is not answered. */
+  serve(topic: string, answer: (message: unknown) => object | Promise<object>): void;
+  /** Hears nothing more. */
+  stop(): Promise<void>;
+}
+
+/** Unless the question says otherwise: well above a round trip, well below what a client waits. */
+const askTimeoutMs = 250;
+
+/**
+ * Messages to and from the pod of this name, which is one subject token.
+ *
+ * @param onFault hears of what was asked and could not be answered: whoever asked waits in vain. @default nobody
+ */
+export function createPodMessages(
+  nats: NatsConnectionHandle,
+  { podSubject }: Pick<Layout, "podSubject">,
+  own: string,
+  onFault: (error: unknown, topic: string) => void = () => undefined,
+): PodMessages {
+  const answers = new Map<string, (message: unknown) => object | Promise<object>>();
+  const stop = serveSubject(nats, podSubject(own), own, (asked) => {
+    const message = parsed(asked.data);
+    const answerTo = message === undefined ? undefined : answers.get(asked.token);
+    if (answerTo !== undefined)
+      void answered(asked, async () => answerTo(message)).catch((error: unknown) => onFault(error, asked.token));
+  });
+  return {
+    isConnected: () => nats.isConnected(),
+    async ask(pod, topic, question, timeoutMs = askTimeoutMs) {
+      const answer = await nats.requests.ask(`${podSubject(pod)}.${topic}`, JSON.stringify(question), { timeoutMs });
+      return parsed(answer);
+    },
+    tell: (pod, topic, message) => nats.outbox.publish(`${podSubject(pod)}.${topic}`, JSON.stringify(message)),
+    serve: (topic, answer) => void answers.set(topic, answer),
+    stop,
+  };
+}
+
+async function answered(asked: AskedMessage, answer: () => Promise<object>): Promise<void> {
+  const body = await answer();
+  if (asked.isAsking) asked.answer(body);
+}
+
+function parsed(data: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,65 @@
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { encodeHeaders, type HeaderFields } from "./headers.ts";
+
+/** One message for a stream. */
+export interface Publication {
+  readonly subject: string;
+  readonly payload: Uint8Array | string;
+  readonly headers?: HeaderFields;
+}
+
+/**
+ * What JetStream said.
+ *
+ * - `stored`: it is in the stream.
+ * - `duplicate`: a message with this id was in the stream within the duplicate window; it need not be there any more.
+ * - `unexpected`: the last message of the expected subject is another one than stated.
+ * - `refused`: not stored, for example because the stream is full.
+ */
+export type PublishAnswer =
+  | { readonly kind: "stored"; readonly seq: number }
+  | { readonly kind: "duplicate"; readonly seq: number }
+  | { readonly kind: "unexpected" }
+  | { readonly kind: "refused"; readonly code: number; readonly detail: string };
+
+/** Headers that JetStream obeys. */
+export const publishHeader = {
+  messageId: "Nats-Msg-Id",
+  expectedSubjectSequence: "Nats-Expected-Last-Subject-Sequence",
+  expectedSubject: "Nats-Expected-Last-Subject-Sequence-Subject",
+  schedule: "Nats-Schedule",
+  scheduleTarget: "Nats-Schedule-Target",
+  /** How long the message is kept, such as `60s`; the stream has to allow it. */
+  ttl: "Nats-TTL",
+} as const;
+
+/** `wrong last sequence`, with and without the number. Source: nats-server `errors.json`. */
+const wrongSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
+
+/**
+ * Publishes once.
+ *
+ * @throws Unanswered when it is not known whether the message was stored
+ */
+export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishAnswer> {
+  const { subject, payload, headers } = message;
+  const options = headers === undefined ? {} : { headers: encodeHeaders(headers) };
+  return readAnswer(await handle.requests.ask(subject, payload, options));
+}
+
+interface WireAnswer {
+  readonly seq?: number;
+  readonly duplicate?: boolean;
+  readonly error?: { readonly err_code?: number; readonly description?: string };
+}
+
+function readAnswer(payload: Uint8Array): PublishAnswer {
+  const answer = JSON.parse(
+    Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString("latin1"),
+  ) as WireAnswer;
+  if (answer.error === undefined) {
+    return { kind: answer.duplicate === true ? "duplicate" : "stored", seq: answer.seq ?? 0 };
+  }
+  const { err_code: code = 0, description: detail = "" } = answer.error;
+  return wrongSequenceCodes.has(code) ? { kind: "unexpected" } : { kind: "refused", code, detail };
+}

@@ -1,0 +1,186 @@
+import { createInbox, nanos, type Msg, type Subscription } from "@nats-io/transport-node";
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { pulledMessage, type PulledMessage } from "./pulled-message.ts";
+
+/** What to pull and where it goes. */
+export interface PullOptions {
+  readonly stream: string;
+  readonly consumer: string;
+  /** Messages that may be under way to this process at most; asked anew before each request. */
+  readonly credit: () => number;
+  readonly onMessage: (message: PulledMessage) => void;
+  /**
+   * Called before the first message and after every lost connection: a server that was away may have forgotten things.
+   */
+  readonly onOpen: () => void;
+  /** Makes the consumer again; called when it seems to be gone. */
+  readonly repair: () => Promise<void>;
+}
+
+/** A running pull. */
+export interface Pull {
+  /** Asks for more at once, because credit rose. */
+  topUp(): void;
+  /** To be called about twice a second: asks where nothing is asked for, and starts over where the server is silent. */
+  watch(): void;
+  /** The consumer was found to be gone: makes it again and asks anew. */
+  startOver(): void;
+  /** Asks for nothing more; what was already under way goes back to JetStream at once. Never rejects. */
+  stop(): Promise<void>;
+}
+
+/** How long one request for messages stands at the server: each that ends unserved wakes an idle process. */
+const requestExpiresMs = 300_000;
+/**
+ * How often the server says that a standing request is still known. The server that one is connected to takes its
+ * requests with it, which shows at once; in a cluster another one may have been the consumer's leader.
+ */
+const heartbeatMs = { alone: 30_000, inCluster: 5_000 } as const;
+/** How late a heartbeat may be. */
+const lateMsMax = 6_000;
+/** Pause before asking again after an error, so that a server that starts is not flooded. */
+const errorPauseMs = 250;
+
+const status = { heartbeat: 100, noRespondersOrShutdown: 503, conflict: 409, badRequest: 400 } as const;
+
+/**
+ * Pulls without end. Unlike the client's `consume`, it asks for no more than there is credit, goes on by itself within
+ * a quarter of a second after whatever error, and gives back what arrives after it was stopped.
+ */
+export function startPull(handle: NatsConnectionHandle, options: PullOptions): Pull {
+  const pull = new RunningPull(handle, options);
+  pull.open();
+  return pull;
+}
+
+class RunningPull implements Pull {
+  readonly #handle: NatsConnectionHandle;
+  readonly #options: PullOptions;
+  readonly #nextSubject: string;
+  readonly #forgetReconnect: () => void;
+  #subscription: Subscription | undefined;
+  #inbox = "";
+  /** Messages asked for and not yet seen. */
+  #asked = 0;
+  #heardAtMs = 0;
+  #pause: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(handle: NatsConnectionHandle, options: PullOptions) {
+    this.#handle = handle;
+    this.#options = options;
+    this.#nextSubject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
+    this.#forgetReconnect = handle.onReconnect(() => this.open());
+  }
+
+  /** Starts over with a new inbox: the server drops requests whose inbox nobody listens to. */
+  open(): void {
+    const { connection } = this.#handle;
+    // A connection that drains takes no more subscriptions.
+    if (this.#stopped || connection.isClosed() || connection.isDraining()) {
+      return;
+    }
+    this.#subscription?.unsubscribe();
+    this.#inbox = createInbox();
+    this.#asked = 0;
+    this.#heardAtMs = performance.now();
+    this.#options.onOpen();
+    const inbox = this.#inbox;
+    this.#subscription = connection.subscribe(inbox, {
+      callback: (error, message) => {
+        if (error === null) {
+          this.#hear(message, message.subject === inbox);
+        }
+      },
+    });
+    this.topUp();
+  }
+
+  topUp(): void {
+    const wanted = this.#options.credit();
+    // Asking for halves keeps requests few without ever running dry.
+    if (this.#stopped || this.#asked > wanted / 2 || wanted <= this.#asked || !this.#handle.isConnected()) {
+      return;
+    }
+    const request = {
+      batch: wanted - this.#asked,
+      expires: nanos(requestExpiresMs),
+      idle_heartbeat: nanos(this.#heartbeatMs()),
+    };
+    this.#asked = wanted;
+    this.#handle.outbox.publish(this.#nextSubject, JSON.stringify(request), { reply: this.#inbox });
+  }
+
+  watch(): void {
+    if (this.#asked === 0) {
+      this.topUp();
+    } else if (performance.now() - this.#heardAtMs > this.#heartbeatMs() + lateMsMax && this.#handle.isConnected()) {
+      this.startOver();
+    }
+  }
+
+  #heartbeatMs(): number {
+    return this.#handle.connection.info?.cluster === undefined ? heartbeatMs.alone : heartbeatMs.inCluster;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopped) {
+      return;
+    }
+    this.#stopped = true;
+    this.#forgetReconnect();
+    clearTimeout(this.#pause);
+    if (this.#handle.isConnected()) {
+      await this.#subscription?.drain().catch(() => undefined);
+    }
+    this.#subscription?.unsubscribe();
+  }
+
+  #hear(message: Msg, isStatus: boolean): void {
+    this.#heardAtMs = performance.now();
+    if (isStatus) {
+      this.#hearStatus(message);
+      return;
+    }
+    this.#asked = Math.max(0, this.#asked - 1);
+    const pulled = pulledMessage(this.#handle, message);
+    if (this.#stopped) {
+      pulled.release();
+      return;
+    }
+    this.#options.onMessage(pulled);
+    this.topUp();
+  }
+
+  /** Heartbeats, ends of requests, and errors. Source: NATS ADR-13. */
+  #hearStatus(message: Msg): void {
+    const code = message.headers?.code;
+    if (code === status.heartbeat) {
+      return;
+    }
+    if (code === status.conflict || code === status.noRespondersOrShutdown || code === status.badRequest) {
+      this.startOver();
+      return;
+    }
+    // A request ended; the header says how much of it was not served.
+    this.#asked = Math.max(0, this.#asked - Number(message.headers?.get("Nats-Pending-Messages") || this.#asked));
+    this.topUp();
+  }
+
+  startOver(): void {
+    if (this.#pause !== undefined || this.#stopped) {
+      return;
+    }
+    this.#pause = setTimeout(() => {
+      this.#options
+        .repair()
+        // What is wrong shows again in the next request.
+        .catch(() => undefined)
+        .finally(() => {
+          this.#pause = undefined;
+          this.open();
+        });
+    }, errorPauseMs);
+    this.#pause.unref();
+  }
+}

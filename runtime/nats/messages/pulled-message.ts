@@ -1,0 +1,73 @@
+import type { Msg } from "@nats-io/transport-node";
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { readHeaders } from "./headers.ts";
+import type { Outbox } from "../connection/outbox.ts";
+
+/**
+ * A message that a consumer handed out; JetStream hands it out again unless it is acknowledged or worked on in time.
+ */
+export interface PulledMessage {
+  readonly subject: string;
+  readonly seq: number;
+  /** 1 the first time. */
+  readonly deliveryCount: number;
+  /** When JetStream stored it, Unix milliseconds by its clock. */
+  readonly storedAtMs: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Uint8Array;
+  /** Done, without waiting to hear that JetStream knows it. */
+  ack(): void;
+  /** Still at it: starts the time in which to acknowledge anew. */
+  working(): void;
+  /** Not now and not here: JetStream may hand it out again at once. */
+  release(): void;
+}
+
+/** Encoded once: each is said for every message. */
+const ack = Buffer.from("+ACK");
+const working = Buffer.from("+WPI");
+const release = Buffer.from("-NAK");
+
+/** Reads what the server says in the reply subject. Source: NATS ADR-15, both forms of `$JS.ACK`. */
+export function pulledMessage(handle: NatsConnectionHandle, message: Msg): PulledMessage {
+  return new Pulled(handle.outbox, message);
+}
+
+/** A class, since closures for four words that one message hears would be made for each. */
+class Pulled implements PulledMessage {
+  readonly subject: string;
+  readonly seq: number;
+  readonly deliveryCount: number;
+  readonly storedAtMs: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Uint8Array;
+  readonly #outbox: Outbox;
+  readonly #reply: string;
+
+  constructor(outbox: Outbox, message: Msg) {
+    const reply = message.reply ?? "";
+    const tokens = reply.split(".");
+    // The longer form puts a domain and an account hash in front of the stream.
+    const start = tokens.length > 9 ? 6 : 4;
+    this.subject = message.subject;
+    this.deliveryCount = Number(tokens[start]);
+    this.seq = Number(tokens[start + 1]);
+    this.storedAtMs = Math.floor(Number(tokens[start + 3]) / 1e6);
+    this.headers = readHeaders(message);
+    this.data = message.data;
+    this.#outbox = outbox;
+    this.#reply = reply;
+  }
+
+  ack(): void {
+    this.#outbox.publish(this.#reply, ack);
+  }
+
+  working(): void {
+    this.#outbox.publish(this.#reply, working);
+  }
+
+  release(): void {
+    this.#outbox.publish(this.#reply, release);
+  }
+}

@@ -1,0 +1,42 @@
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+
+/** One message that asks for an answer, or does not. */
+export interface AskedMessage {
+  /** Last token of the subject. */
+  readonly token: string;
+  readonly data: Uint8Array;
+  /** Whether anybody waits for the answer. */
+  readonly isAsking: boolean;
+  answer(body: object): void;
+}
+
+/**
+ * Takes what is published on `<subject>.<token>`, each message in one of the processes that share the queue group.
+ *
+ * @returns how to stop; resolves when nothing more comes
+ */
+export function serveSubject(
+  { connection }: NatsConnectionHandle,
+  subject: string,
+  queue: string,
+  onMessage: (message: AskedMessage) => void,
+): () => Promise<void> {
+  const subscription = connection.subscribe(`${subject}.*`, {
+    queue,
+    callback: (error, message) => {
+      if (error === null) {
+        onMessage({
+          token: message.subject.slice(subject.length + 1),
+          data: message.data,
+          isAsking: message.reply !== undefined && message.reply !== "",
+          answer: (body) => void message.respond(JSON.stringify(body)),
+        });
+      }
+    },
+  });
+  return async () => {
+    if (!connection.isClosed()) {
+      await subscription.drain().catch(() => undefined);
+    }
+  };
+}

@@ -1,0 +1,206 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import { firstValues } from "./headers.ts";
+
+/** A message as a stream holds it. */
+export interface StoredMessage {
+  readonly subject: string;
+  readonly seq: number;
+  /** When JetStream stored it, Unix milliseconds by its clock. */
+  readonly storedAtMs: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Uint8Array;
+}
+
+const leaderTimeoutMs = 2_000;
+const noMessageCode = 10037;
+const noneStatus = 404;
+/** No such sequence; no message at it. Source: nats-server `errors.json`. */
+const goneCodes: ReadonlySet<number> = new Set([10037, 10043, 10057]);
+
+/**
+ * The last message of a subject, which may hold wildcards, read from the stream's leader: a replica may lag behind what
+ * was just acknowledged, and decisions about sending must not be taken on that.
+ *
+ * @throws Unanswered
+ */
+export function readLast(
+  handle: NatsConnectionHandle,
+  stream: string,
+  subject: string,
+): Promise<StoredMessage | undefined> {
+  return askLeader(handle, stream, { last_by_subj: subject });
+}
+
+/**
+ * Every message of an exact subject in order, at most `countMax`, read from the stream's leader one by one.
+ *
+ * @throws Unanswered
+ */
+export async function readEach(
+  handle: NatsConnectionHandle,
+  stream: string,
+  subject: string,
+  countMax: number,
+): Promise<readonly StoredMessage[]> {
+  const messages: StoredMessage[] = [];
+  for (let seq = 1; messages.length < countMax;) {
+    const message = await askLeader(handle, stream, { next_by_subj: subject, seq });
+    if (message === undefined) {
+      break;
+    }
+    messages.push(message);
+    seq = message.seq + 1;
+  }
+  return messages;
+}
+
+/** The last message of each subject that matches one of the filters, from any replica. At most 1,024. */
+export async function readLastOfEach(
+  handle: NatsConnectionHandle,
+  stream: string,
+  filters: readonly string[],
+): Promise<readonly StoredMessage[]> {
+  const answers = await handle.manager.direct.getLastMessagesFor(stream, { multi_last: [...filters] });
+  return collect(answers);
+}
+
+/**
+ * The last message of each of these tenants (`*`: of all), from any replica. At most 1,024.
+ *
+ * @param subjectOf the subject of a tenant, or of all for `*`
+ */
+export async function readLastOfTenants(
+  handle: NatsConnectionHandle,
+  stream: string,
+  tenants: readonly string[],
+  subjectOf: (tenant: string) => string,
+): Promise<readonly StoredMessage[]> {
+  const named = tenants.includes("*") ? ["*"] : [...new Set(tenants)];
+  return named.length === 0
+    ? []
+    : readLastOfEach(
+        handle,
+        stream,
+        named.map((tenant) => subjectOf(tenant)),
+      );
+}
+
+/** Every message of a subject in order from a sequence on, at most `countMax` (up to 1,024), from any replica. */
+export async function readBatch(
+  handle: NatsConnectionHandle,
+  stream: string,
+  subject: string,
+  countMax: number,
+  seq = 1,
+): Promise<readonly StoredMessage[]> {
+  return collect(await handle.manager.direct.getBatch(stream, { next_by_subj: subject, seq, batch: countMax }));
+}
+
+/**
+ * The message with this sequence, read from the stream's leader.
+ *
+ * @throws Unanswered
+ */
+export function readAt(handle: NatsConnectionHandle, stream: string, seq: number): Promise<StoredMessage | undefined> {
+  return askLeader(handle, stream, { seq });
+}
+
+/** Where to read and how much of it. */
+export interface BatchFrom {
+  /** May hold wildcards. */
+  readonly subject: string;
+  /** First sequence; or, instead of it, the time from which on, Unix milliseconds. */
+  readonly seq?: number;
+  readonly atMs?: number;
+  readonly countMax: number;
+  /** The batch ends with the message that reaches this. */
+  readonly bytesMax: number;
+}
+
+/** Messages of a subject in order, from any replica. Fewer than `countMax` does not mean that there are no more. */
+export async function readBatchFrom(
+  handle: NatsConnectionHandle,
+  stream: string,
+  { subject, seq = 1, atMs, countMax, bytesMax }: BatchFrom,
+): Promise<readonly StoredMessage[]> {
+  const start = atMs === undefined ? { seq: Math.max(1, seq) } : { start_time: new Date(atMs).toISOString() };
+  const limits = { next_by_subj: subject, batch: countMax, max_bytes: bytesMax };
+  return collect(await handle.manager.direct.getBatch(stream, { ...start, ...limits }));
+}
+
+/** Deletes one message; nothing when it is gone already. */
+export async function removeMessage(handle: NatsConnectionHandle, stream: string, seq: number): Promise<void> {
+  try {
+    await handle.manager.streams.deleteMessage(stream, seq, false);
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError && goneCodes.has(error.code))) {
+      throw error;
+    }
+  }
+}
+
+interface DirectMessage {
+  readonly subject: string;
+  readonly seq: number;
+  readonly time: Date;
+  readonly header: Iterable<[string, string[]]>;
+  readonly data: Uint8Array;
+}
+
+async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly StoredMessage[]> {
+  const messages: StoredMessage[] = [];
+  try {
+    for await (const { subject, seq, time, header, data } of answers) {
+      messages.push({ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data });
+    }
+  } catch (error) {
+    // "None" is an error for a batch of one subject and an empty answer for several.
+    if ((error as { readonly code?: unknown }).code !== noneStatus) {
+      throw error;
+    }
+  }
+  return messages;
+}
+
+interface LeaderAnswer {
+  readonly message?: {
+    readonly subject: string;
+    readonly seq: number;
+    readonly time: string;
+    readonly hdrs?: string;
+    readonly data?: string;
+  };
+  readonly error?: { readonly err_code?: number; readonly description?: string };
+}
+
+async function askLeader(
+  handle: NatsConnectionHandle,
+  stream: string,
+  query: object,
+): Promise<StoredMessage | undefined> {
+  const payload = await handle.requests.ask(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(query), {
+    timeoutMs: leaderTimeoutMs,
+  });
+  const { message, error } = JSON.parse(Buffer.from(payload).toString()) as LeaderAnswer;
+  if (error !== undefined && error.err_code !== noMessageCode) {
+    throw new Error(`cannot read from ${stream}: ${error.description ?? "unknown error"}`);
+  }
+  if (message === undefined) {
+    return undefined;
+  }
+  const { subject, seq, time, hdrs = "", data = "" } = message;
+  const headers = headersOf(Buffer.from(hdrs, "base64").toString());
+  return { subject, seq, storedAtMs: Date.parse(time), headers, data: Buffer.from(data, "base64") };
+}
+
+function headersOf(text: string): Readonly<Record<string, string>> {
+  const lines = text.split("\r\n").slice(1);
+  const pairs = lines
+    .filter((line) => line.includes(":"))
+    .map((line): [string, string] => {
+      const colon = line.indexOf(":");
+      return [line.slice(0, colon), line.slice(colon + 1).trim()];
+    });
+  return Object.fromEntries(pairs);
+}

@@ -1,0 +1,38 @@
+import type { NatsConnectionHandle } from "../connection/connect.ts";
+import type { Layout } from "../layout.ts";
+import { publish, publishHeader, type PublishAnswer } from "../messages/publish.ts";
+import { readBatch, readEach, readLastOfTenants, type StoredMessage } from "../messages/stored-messages.ts";
+
+/** `HG_ATTEMPTS`: every attempt for every event. A repeated append may store a record twice; readers count it once. */
+export interface AttemptsStream {
+  /** @throws Unanswered */
+  append(tenant: string, idhash: string, record: string): Promise<PublishAnswer>;
+  /** Appends if there is no record yet. @throws Unanswered */
+  appendFirst(tenant: string, idhash: string, record: string): Promise<PublishAnswer>;
+  /** Every record of an event, from the leader. @throws Unanswered */
+  read(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
+  /** Every record of an event, from any replica: quick, and a moment behind at worst. */
+  list(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
+  /** The last record of each of these tenants (`*`: of all), from any replica. */
+  lastOfEach(tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]>;
+}
+
+/** Records of one event that are looked at; a subscription list cannot make more in practice. */
+const recordsMax = 1_024;
+
+/** The attempts stream of a connection. */
+export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layout): AttemptsStream {
+  const stream = layout.streams.attempts;
+  return {
+    append: (tenant, idhash, record) =>
+      publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record) }),
+    appendFirst: (tenant, idhash, record) => {
+      const headers = { [publishHeader.expectedSubjectSequence]: "0" };
+      return publish(handle, { subject: layout.attempts(tenant, idhash), payload: Buffer.from(record), headers });
+    },
+    read: (tenant, idhash) => readEach(handle, stream, layout.attempts(tenant, idhash), recordsMax),
+    list: (tenant, idhash) => readBatch(handle, stream, layout.attempts(tenant, idhash), recordsMax),
+    lastOfEach: (tenants, idhash) =>
+      readLastOfTenants(handle, stream, tenants, (tenant) => layout.attempts(tenant, idhash)),
+  };
+}

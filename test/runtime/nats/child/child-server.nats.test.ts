@@ -1,0 +1,137 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startChildServer, type ChildServerOptions } from "../../../../runtime/nats/child/child-server.ts";
+import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
+import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
+import { publish } from "../../../../runtime/nats/messages/publish.ts";
+import { isRunning } from "../../../../runtime/nats/child/running-process.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { resolveTool } from "../../../tools/resolve.ts";
+import { memoryLog, testSettings } from "../../webhooks/engine-fixture.ts";
+
+const timeoutMs = 20_000;
+let folder: TemporaryFolder;
+let environment: Readonly<Record<string, string>>;
+
+beforeEach(async () => {
+  folder = await temporaryFolder("child");
+  environment = { HELIOGRAPH_NATS_SERVER: await resolveTool("nats-server") };
+});
+afterEach(async () => {
+  await folder.remove();
+});
+
+function options(): ChildServerOptions {
+  return { dataFolder: folder.path, log: memoryLog().log, environment };
+}
+
+async function stopAfter<T extends { stop(): Promise<void> }>(
+  server: T,
+  use: (server: T) => Promise<void>,
+): Promise<void> {
+  try {
+    await use(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+describe("a child nats-server", () => {
+  test("has JetStream, takes nobody without its password and ends with stop", async () => {
+    const server = await startChildServer(options());
+    await stopAfter(server, async () => {
+      const handle = await connectNats(server.access);
+      await ensureTopology(handle, testSettings.streams);
+      await handle.drain();
+      const { password: _left, user: _user, ...stranger } = server.access;
+      await expect(connectNats(stranger)).rejects.toThrow(/cannot connect to NATS/u);
+    });
+    expect(isRunning(server.pid)).toBe(false);
+  });
+
+  test("keeps its passwords in files that only this user can read", async () => {
+    await stopAfter(await startChildServer(options()), async () => {
+      const modes = await Promise.all(
+        ["server.json", "nats-server.conf"].map(async (name) => (await stat(join(folder.path, "nats", name))).mode),
+      );
+      expect(modes.map((mode) => mode & 0o777)).toEqual([0o600, 0o600]);
+    });
+  });
+
+  test("keeps its port, passwords and what was stored over a restart of this process", async () => {
+    const first = await startChildServer(options());
+    const access = first.access;
+    const handle = await connectNats(access);
+    const layout = await ensureTopology(handle, testSettings.streams);
+    await publish(handle, { subject: layout.attempts("acme", "x"), payload: "kept" });
+    await handle.drain();
+    await first.stop();
+    await stopAfter(await startChildServer(options()), async (second) => {
+      expect(second.access).toEqual(access);
+      const again = await connectNats(second.access);
+      expect((await again.manager.streams.info(layout.streams.attempts)).state.messages).toBe(1);
+      await again.drain();
+    });
+  });
+
+  test("is started again on the same port when it ends, and connections come back by themselves", async () => {
+    await stopAfter(await startChildServer(options()), async (server) => {
+      const handle = await connectNats(server.access);
+      const before = server.pid;
+      process.kill(before, "SIGKILL");
+      await waitFor(() => server.pid !== before && handle.isConnected(), { timeoutMs, what: "the new server" });
+      expect((await ensureTopology(handle, testSettings.streams)).streams.events).toBe("HG_EVENTS");
+      await handle.drain();
+    });
+  });
+
+  test("refuses a folder that another live process holds, naming it", async () => {
+    await stopAfter(await startChildServer(options()), async () => {
+      await expect(startChildServer(options())).rejects.toThrow(
+        `The data folder ${folder.path} is in use by process ${process.pid}`,
+      );
+    });
+  });
+
+  test("is taken over, store and all, after its parent was killed", async () => {
+    const parent = fork(new URL("child-server-parent.ts", import.meta.url), [folder.path], { env: { ...environment } });
+    const [{ pid }] = (await once(parent, "message")) as [{ pid: number }];
+    parent.kill("SIGKILL");
+    await once(parent, "exit");
+    expect(isRunning(pid)).toBe(true);
+    await stopAfter(await startChildServer(options()), async (server) => {
+      expect(server.pid).toBe(pid);
+    });
+    expect(isRunning(pid)).toBe(false);
+  });
+
+  test("is not mistaken for a process that got its id later", async () => {
+    const first = await startChildServer(options());
+    await first.stop();
+    const statePath = join(folder.path, "nats", "server.json");
+    const state = JSON.parse(await readFile(statePath, "utf8")) as object;
+    await writeFile(statePath, JSON.stringify({ ...state, pid: process.pid }));
+    await stopAfter(await startChildServer(options()), async (server) => {
+      expect(server.pid).not.toBe(process.pid);
+    });
+  });
+
+  test("that is not found is said so in a sentence", async () => {
+    await expect(
+      startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } }),
+    ).rejects.toThrow("nats-server was not found: put it on PATH");
+  });
+
+  test("that is too old is said so in a sentence", async () => {
+    const old = join(folder.path, "nats-server");
+    await writeFile(old, "#!/bin/sh\necho 'nats-server: v2.12.3'\n");
+    await chmod(old, 0o755);
+    await expect(
+      startChildServer({ ...options(), environment: { PATH: folder.path, XDG_CACHE_HOME: folder.path } }),
+    ).rejects.toThrow(`${old} has version 2.12.3, but nats-server 2.14 or newer is needed`);
+  });
+});

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectNats } from "../../../../runtime/nats/connection/connect.ts";
+import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { ensureTopology } from "../../../../runtime/nats/streams/topology.ts";
+import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { testSettings } from "../../webhooks/engine-fixture.ts";
+
+let server: NatsServerHandle;
+beforeAll(async () => {
+  server = await startNatsServer({ config: 'authorization { user: "u", password: "secret-of-u" }' });
+});
+afterAll(() => server.stop());
+
+const access = () => ({ servers: [server.url], user: "u", password: "secret-of-u" });
+const timeoutMs = 15_000;
+
+describe("a connection", () => {
+  test("that is refused says so at once and never repeats the password", async () => {
+    const url = server.url.replace("://", "://u:wrong-secret@");
+    const startedAt = performance.now();
+    const error: unknown = await connectNats({ servers: [url] }).catch((cause: unknown) => cause);
+    expect(String(error)).toBe(`Error: cannot connect to NATS at ${server.url}: Authorization Violation`);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
+  test("to nobody fails within the time it was given", async () => {
+    const nobody = { servers: ["nats://127.0.0.1:1"], firstConnectionTimeoutMs: 300 };
+    await expect(connectNats(nobody)).rejects.toThrow(/^cannot connect to NATS at nats:\/\/127.0.0.1:1: /u);
+  });
+
+  test("fails requests at once while the server is away, and serves them when it is back", async () => {
+    const handle = await connectNats(access());
+    let reconnects = 0;
+    handle.onReconnect(() => (reconnects += 1));
+    const ask = () => handle.requests.ask("$JS.API.INFO", "");
+    expect((await ask()).length).toBeGreaterThan(0);
+    const underWay = handle.requests.ask("nobody.answers.this.but.somebody.listens", "", { timeoutMs: 20_000 });
+    await expect(underWay).rejects.toMatchObject({ reason: "no_responders" });
+    handle.connection.subscribe("slow");
+    const lost = handle.requests.ask("slow", "", { timeoutMs: 20_000 }).catch((error: unknown) => error);
+    await handle.connection.flush();
+    await server.kill9();
+    expect(await lost).toMatchObject({ reason: "disconnected" });
+    const startedAt = performance.now();
+    await expect(ask()).rejects.toBeInstanceOf(Unanswered);
+    expect(performance.now() - startedAt).toBeLessThan(100);
+    expect(handle.isConnected()).toBe(false);
+    await server.restart();
+    await waitFor(() => reconnects === 1 && handle.isConnected(), { timeoutMs, what: "the connection" });
+    expect((await ask()).length).toBeGreaterThan(0);
+    await handle.drain();
+    expect(handle.isConnected()).toBe(false);
+    await expect(ask()).rejects.toMatchObject({ reason: "closed" });
+  });
+
+  test("notices that a request is not answered in time", async () => {
+    const handle = await connectNats(access());
+    handle.connection.subscribe("silent");
+    await expect(handle.requests.ask("silent", "", { timeoutMs: 200 })).rejects.toMatchObject({ reason: "timeout" });
+    await handle.drain();
+  });
+
+  test("drains within a bound though the server is gone", async () => {
+    const handle = await connectNats(access());
+    await server.kill9();
+    await handle.drain();
+    expect(handle.connection.isClosed()).toBe(true);
+    await server.restart();
+  });
+});
+
+describe("the topology", () => {
+  test("is made once and found again, with sizes brought up to the settings", async () => {
+    const handle = await connectNats(access());
+    const layout = await ensureTopology(handle, testSettings.streams);
+    const info = async (stream: string) => handle.manager.streams.info(stream);
+    const before = await info(layout.streams.events);
+    await ensureTopology(handle, testSettings.streams);
+    expect((await info(layout.streams.events)).created).toBe(before.created);
+    const events = { maxAgeSeconds: 7_200, maxBytes: 1_000_000 };
+    await ensureTopology(handle, { ...testSettings.streams, events });
+    const { config } = await info(layout.streams.events);
+    expect(config).toMatchObject({ max_age: 7_200e9, max_bytes: 1_000_000, discard: "new", storage: "file" });
+    await handle.drain();
+  });
+
+  test("is made all the same when JetStream answers nothing for longer than one request may take", async () => {
+    const handle = await connectNats(access());
+    const ask = (options: { readonly timeoutMs?: number } = {}) => handle.requests.ask("$JS.API.INFO", "", options);
+    process.kill(server.pid, "SIGSTOP");
+    // The signal takes effect a moment later.
+    await waitFor(
+      () =>
+        ask({ timeoutMs: 50 }).then(
+          () => false,
+          () => true,
+        ),
+      { timeoutMs, what: "a server that answers nothing" },
+    );
+    const made = ensureTopology(handle, { ...testSettings.streams, prefix: "slow" });
+    try {
+      // Asked after the topology's own first question, so that this one ends later.
+      await expect(ask()).rejects.toMatchObject({ reason: "timeout" });
+    } finally {
+      process.kill(server.pid, "SIGCONT");
+    }
+    expect((await made).streams.deliveries).toBe("SLOW_DELIVERIES");
+    await handle.drain();
+  });
+
+  test("is made by many pods at once without a quarrel", async () => {
+    const handles = await Promise.all([1, 2, 3].map(() => connectNats(access())));
+    const streams = { ...testSettings.streams, prefix: "many" };
+    const layouts = await Promise.all(handles.map((handle) => ensureTopology(handle, streams)));
+    expect(layouts.map((layout) => layout.streams.deliveries)).toEqual(Array(3).fill("MANY_DELIVERIES"));
+    await Promise.all(handles.map((handle) => handle.drain()));
+  });
+
+  test("keeps deliveries as a work queue with schedules that discards nothing", async () => {
+    const handle = await connectNats(access());
+    const layout = await ensureTopology(handle, testSettings.streams);
+    const { config } = await handle.manager.streams.info(layout.streams.deliveries);
+    expect(config).toMatchObject({
+      subjects: ["hg.dlv.*.*.*", "hg.dlr.*.*.*", "hg.sch.*.*"],
+      retention: "workqueue",
+      max_msgs_per_subject: 1,
+      max_bytes: -1,
+      max_msgs: -1,
+      max_age: 0,
+      allow_msg_schedules: true,
+      max_consumers: 20_000,
+    });
+    await handle.drain();
+  });
+
+  test("leaves a stream alone that something else made, and says so", async () => {
+    const handle = await connectNats(access());
+    await handle.manager.streams.add({ name: "ALIEN_EVENTS", subjects: ["alien.>"] });
+    await expect(ensureTopology(handle, { ...testSettings.streams, prefix: "alien" })).rejects.toThrow(
+      "the stream ALIEN_EVENTS was not made by Heliograph; choose another prefix (settings: streams.prefix)",
+    );
+    await handle.drain();
+  });
+});
+
+describe("a server without JetStream", () => {
+  test("is said to be one", async () => {
+    const plain = await startNatsServer({ config: "accounts { A: { users: [ { user: a, password: a } ] } }" });
+    const handle = await connectNats({ servers: [plain.url], user: "a", password: "a" });
+    await expect(ensureTopology(handle, testSettings.streams)).rejects.toThrow(/^JetStream is not enabled on /u);
+    await handle.drain();
+    await plain.stop();
+  });
+});

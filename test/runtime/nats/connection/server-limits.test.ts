@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { limitsFault } from "../../../../runtime/nats/connection/server-limits.ts";
+
+const enough = { maxPayloadBytes: 1_048_576, streams: -1, consumers: -1 };
+
+test.each([
+  ["without limits", enough],
+  ["with room for what is made", { ...enough, streams: 13, consumers: 3 }],
+  ["that does not say what it takes", { ...enough, maxPayloadBytes: undefined }],
+])("a server %s is enough", (_, limits) => {
+  expect(limitsFault(limits)).toBeUndefined();
+});
+
+test.each([
+  ["messages", { ...enough, maxPayloadBytes: 65_536 }, /^nats-server takes messages of 65536 bytes: set max_payload/u],
+  ["streams", { ...enough, streams: 12 }, /may have 12 streams: allow 13 or more$/u],
+  ["consumers", { ...enough, consumers: 2 }, /may have 2 consumers: allow 3/u],
+])("a server with too few %s is refused in a sentence", (_, limits, sentence) => {
+  expect(limitsFault(limits)).toMatch(sentence);
+});

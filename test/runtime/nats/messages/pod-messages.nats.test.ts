@@ -1,0 +1,109 @@
+import { afterEach, expect, test } from "vitest";
+import { createCacheStream } from "../../../../runtime/nats/streams/cache-stream.ts";
+import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
+import { serveSubject } from "../../../../runtime/nats/messages/serve-subject.ts";
+import { createLayout } from "../../../../runtime/nats/layout.ts";
+import { createPodMessages } from "../../../../runtime/nats/messages/pod-messages.ts";
+import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
+import { waitFor } from "../../../support/wait.ts";
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+const layout = createLayout("hg");
+
+/** What the runtime may do in the NATS that the chart brings. */
+const permissions = `
+accounts {
+  HELIOGRAPH {
+    jetstream: enabled
+    users: [{
+      user: runtime, password: secret
+      permissions {
+        publish {
+          allow: ["hg.>", "$KV.>", "$JS.API.>", "$JS.ACK.>"]
+          deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
+        }
+        subscribe { allow: ["_INBOX.>", "hg.in.*", "hg.pod.>"] }
+        allow_responses { max: 1, expires: "10s" }
+      }
+    }]
+  }
+}
+`;
+
+async function start(): Promise<NatsServerHandle> {
+  const server = await startNatsServer({ config: permissions });
+  closing.push(() => server.stop());
+  return server;
+}
+
+async function connect({ url }: NatsServerHandle): Promise<NatsConnectionHandle> {
+  const handle = await connectNats({ servers: [url], user: "runtime", password: "secret" });
+  closing.push(() => handle.drain());
+  return handle;
+}
+
+test("pods ask and tell each other with the permissions of the bundled NATS, and an absent pod is noticed at once", async () => {
+  const server = await start();
+  const one = createPodMessages(await connect(server), layout, "pod-1");
+  const other = createPodMessages(await connect(server), layout, "pod-2");
+  const told: unknown[] = [];
+  other.serve("double", (message) => ({ doubled: 2 * (message as { readonly of: number }).of }));
+  other.serve("slow", async (message) => {
+    await waitFor(() => told.length > 0, { timeoutMs: 5_000, what: "something that is told" });
+    return { heard: message };
+  });
+  other.serve("note", (message) => {
+    told.push(message);
+    return {};
+  });
+  await waitFor(() => one.ask("pod-2", "double", { of: 21 }), { timeoutMs: 5_000, what: "a pod that listens" });
+  await expect(one.ask("pod-2", "double", { of: 21 })).resolves.toEqual({ doubled: 42 });
+  const slow = one.ask("pod-2", "slow", { of: 1 }, 5_000);
+  one.tell("pod-2", "note", { of: 2 });
+  await expect(slow).resolves.toEqual({ heard: { of: 1 } });
+  expect(told).toEqual([{ of: 2 }]);
+  await expect(one.ask("pod-3", "double", { of: 1 })).rejects.toMatchObject({ reason: "no_responders" });
+  await expect(one.ask("pod-2", "unheard", { of: 1 })).rejects.toBeInstanceOf(Unanswered);
+});
+
+test("a question that cannot be answered is told of, and the next one is answered", async () => {
+  const server = await start();
+  const faults: unknown[] = [];
+  const one = createPodMessages(await connect(server), layout, "pod-1");
+  const other = createPodMessages(await connect(server), layout, "pod-2", (error, topic) =>
+    faults.push([topic, String(error)]),
+  );
+  other.serve("throws", () => {
+    throw new Error("at once");
+  });
+  other.serve("rejects", () => Promise.reject(new Error("later")));
+  other.serve("well", () => ({ ok: true }));
+  await waitFor(() => one.ask("pod-2", "well", {}), { timeoutMs: 5_000, what: "a pod that listens" });
+  await expect(one.ask("pod-2", "throws", {})).rejects.toMatchObject({ reason: "timeout" });
+  await expect(one.ask("pod-2", "rejects", {})).rejects.toMatchObject({ reason: "timeout" });
+  expect(faults).toEqual([
+    ["throws", "Error: at once"],
+    ["rejects", "Error: later"],
+  ]);
+  await expect(one.ask("pod-2", "well", {})).resolves.toEqual({ ok: true });
+});
+
+test("producers are answered, and what pods share is kept, with the permissions of the bundled NATS", async () => {
+  const server = await start();
+  const [runtime, producer] = [await connect(server), await connect(server)];
+  closing.push(
+    serveSubject(runtime, layout.ingestSubject, "ingest", (message) => message.answer({ tenant: message.token })),
+  );
+  const answer = await waitFor(() => producer.requests.ask(`${layout.ingestSubject}.acme`, "{}"), {
+    timeoutMs: 5_000,
+    what: "an answer",
+  });
+  expect(JSON.parse(Buffer.from(answer).toString())).toEqual({ tenant: "acme" });
+  await createCacheStream(runtime, layout).put("a", Buffer.from("kept"));
+  expect(Buffer.from((await createCacheStream(producer, layout).get("a")) ?? []).toString()).toBe("kept");
+});
