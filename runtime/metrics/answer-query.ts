@@ -1,6 +1,6 @@
 import type { Pace } from "../bounds/time-slices.ts";
 import { Refusal } from "../errors/refusal.ts";
-import { createByteBudget } from "../stores/byte-budget.ts";
+import { createByteBudget } from "../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import type { AdmitQuery, AdmittedQuery } from "./admission.ts";
 import { describePlan, instantAnswer, queryAnswer } from "./answer.ts";

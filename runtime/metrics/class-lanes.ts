@@ -1,5 +1,5 @@
 import type { QueryClass } from "../../crds/config.ts";
-import { aroundReads, type AroundRead } from "../stores/around-reads.ts";
+import { aroundReads, type AroundRead } from "../stores/read-middleware.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { StoreExemplar } from "../stores/prometheus-client.ts";
+import type { StoreExemplar } from "../stores/prometheus/prometheus-client.ts";
 import { governedLabels, labelsKey } from "./labels.ts";
 import { labelSourceOf, type Plan } from "./plan.ts";
 import type { StoreAnswer } from "./read-part.ts";

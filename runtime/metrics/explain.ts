@@ -1,5 +1,5 @@
 import { Refusal } from "../errors/refusal.ts";
-import { aroundReads, type AroundRead, type StoreRead } from "../stores/around-reads.ts";
+import { aroundReads, type AroundRead, type StoreRead } from "../stores/read-middleware.ts";
 import { StoreError } from "../stores/store-error.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import { extentVerdicts, type Origin, type Stretch } from "./cache/extent-verdicts.ts";

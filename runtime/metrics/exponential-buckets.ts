@@ -1,4 +1,4 @@
-import type { StoreBucket, StoreHistogram } from "../stores/histogram-matrix.ts";
+import type { StoreBucket, StoreHistogram } from "../stores/prometheus/histogram-matrix.ts";
 import { isZeroBucket, placeOf, schemaMax } from "./native-layout.ts";
 
 /** The buckets of one sign by their index, all of one schema; bounds are mirrored for negative ones. */

@@ -1,5 +1,5 @@
-import type { HistogramSeries, StoreHistogram } from "../stores/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../stores/matrix.ts";
+import type { HistogramSeries, StoreHistogram } from "../stores/prometheus/histogram-matrix.ts";
+import type { PointGrid, StoreSeries } from "../stores/prometheus/matrix.ts";
 
 const dayMs = 86_400_000;
 /** Points of an extent where a day of them would be fewer. */

@@ -1,4 +1,4 @@
-import type { StoreSeries } from "../stores/matrix.ts";
+import type { StoreSeries } from "../stores/prometheus/matrix.ts";
 import { mergeScalars, type Points } from "./merge-scalars.ts";
 import { createQuantiles, type Quantiles } from "./quantiles.ts";
 import { bucketQuantile, type Quantile } from "./quantile.ts";

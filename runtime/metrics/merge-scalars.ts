@@ -1,4 +1,4 @@
-import type { StoreSeries } from "../stores/matrix.ts";
+import type { StoreSeries } from "../stores/prometheus/matrix.ts";
 import type { ScalarMerge } from "./kinds/recipe.ts";
 
 /** Values over the grid; a point that is not present has none, which is not the same as NaN. */

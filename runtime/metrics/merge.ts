@@ -1,6 +1,6 @@
 import { Refusal } from "../errors/refusal.ts";
-import type { HistogramSeries } from "../stores/histogram-matrix.ts";
-import type { StoreSeries } from "../stores/matrix.ts";
+import type { HistogramSeries } from "../stores/prometheus/histogram-matrix.ts";
+import type { StoreSeries } from "../stores/prometheus/matrix.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe } from "./kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "./labels.ts";
 import { bucketsOf, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";

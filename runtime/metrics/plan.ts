@@ -1,6 +1,6 @@
 import type { LabelName, SeriesConfig, StoreConfig } from "../../crds/config.ts";
-import { traitsOf } from "../stores/flavours.ts";
-import type { PointGrid } from "../stores/matrix.ts";
+import { traitsOf } from "../stores/prometheus/flavours.ts";
+import type { PointGrid } from "../stores/prometheus/matrix.ts";
 import type { HeldStore } from "./catalog-index.ts";
 import { extentsOf, type Extent } from "./extents.ts";
 import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels, type LabelSource } from "./labels.ts";

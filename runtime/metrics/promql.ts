@@ -1,6 +1,6 @@
 import type { MatcherConfig } from "../../crds/config.ts";
 import type { PartialQuestion } from "./peer/question.ts";
-import type { RangeBoundary } from "../stores/probe.ts";
+import type { RangeBoundary } from "../stores/prometheus/probe.ts";
 
 /**
  * The part of PromQL that the planner needs, as a tree. Text exists only once the tree is printed, and every name and

@@ -1,6 +1,6 @@
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../crds/config.ts";
 import { Refusal, refuseField } from "../errors/refusal.ts";
-import { traitsOf } from "../stores/flavours.ts";
+import { traitsOf } from "../stores/prometheus/flavours.ts";
 import { accessOf, classOf, type QueryClassGrant } from "./access.ts";
 import { isPublic, type Caller } from "./caller.ts";
 import type { CatalogIndex, MetricEntry } from "./catalog-index.ts";

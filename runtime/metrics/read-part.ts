@@ -1,9 +1,9 @@
-import { runBounded } from "../stores/bounded.ts";
-import type { ByteBudget } from "../stores/byte-budget.ts";
-import { flavours } from "../stores/flavours.ts";
-import type { HistogramSeries } from "../stores/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../stores/matrix.ts";
-import type { RangeBoundary, StoreCapabilities } from "../stores/probe.ts";
+import { runBounded } from "../stores/limits/run-bounded.ts";
+import type { ByteBudget } from "../stores/limits/byte-budget.ts";
+import { flavours } from "../stores/prometheus/flavours.ts";
+import type { HistogramSeries } from "../stores/prometheus/histogram-matrix.ts";
+import type { PointGrid, StoreSeries } from "../stores/prometheus/matrix.ts";
+import type { RangeBoundary, StoreCapabilities } from "../stores/prometheus/probe.ts";
 import type {
   Narrower,
   PrometheusClient,
@@ -11,11 +11,11 @@ import type {
   RangeAsk,
   RangeGrid,
   StoreExemplar,
-} from "../stores/prometheus-client.ts";
+} from "../stores/prometheus/prometheus-client.ts";
 import { StoreError } from "../stores/store-error.ts";
-import type { CallOrigin, StoreCall } from "../stores/store-http.ts";
+import type { CallOrigin, StoreCall } from "../stores/prometheus/store-http.ts";
 import type { Store } from "../stores/store.ts";
-import { gravest, type WarningClass } from "../stores/warnings.ts";
+import { gravest, type WarningClass } from "../stores/prometheus/warnings.ts";
 import { joinHistograms, joinSeries, type Extent, type ExtentAnswer } from "./extents.ts";
 import type { StoreNeeds } from "./kinds/recipe.ts";
 import type { PartAnswer } from "./merge.ts";

@@ -1,6 +1,6 @@
-import type { ByteBudget } from "../stores/byte-budget.ts";
+import type { ByteBudget } from "../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
-import { fanOut, type FanOutOptions, type Outcome } from "../stores/fan-out.ts";
+import { fanOut, type FanOutOptions, type Outcome } from "../stores/limits/fan-out.ts";
 import type { PlannedPart, Plan } from "./plan.ts";
 import { readPart, type StoreAnswer } from "./read-part.ts";
 

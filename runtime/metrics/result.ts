@@ -1,6 +1,6 @@
 import { Refusal } from "../errors/refusal.ts";
 import type { Pace } from "../bounds/time-slices.ts";
-import type { ByteBudget } from "../stores/byte-budget.ts";
+import type { ByteBudget } from "../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { freshnessSeconds } from "./freshness.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { StoreConfig } from "../../crds/config.ts";
 import { storeMaterialIdsOf } from "../../crds/material.ts";
-import type { MakePeerClient } from "./peer-http.ts";
+import type { MakePeerClient } from "./peer/peer-http.ts";
 import { createStore, type Store } from "./store.ts";
 import type { Material } from "./store-secrets.ts";
 

@@ -1,14 +1,14 @@
 import type { StoreConfig } from "../../crds/config.ts";
-import { createBreaker, type Settle } from "./breaker.ts";
-import { createByteBudget } from "./byte-budget.ts";
-import { traitsOf } from "./flavours.ts";
-import { createPeerHttp, type MakePeerClient } from "./peer-http.ts";
-import { probeStore, type StoreCapabilities } from "./probe.ts";
-import { createPrometheusClient, type PrometheusClient } from "./prometheus-client.ts";
-import { retryingPost } from "./retrying-post.ts";
-import { createRetryBudget } from "./retry-budget.ts";
+import { createBreaker, type Settle } from "./limits/circuit-breaker.ts";
+import { createByteBudget } from "./limits/byte-budget.ts";
+import { traitsOf } from "./prometheus/flavours.ts";
+import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
+import { probeStore, type StoreCapabilities } from "./prometheus/probe.ts";
+import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";
+import { retryingPost } from "./prometheus/retrying-request.ts";
+import { createRetryBudget } from "./limits/retry-budget.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
-import { createStoreHttp, type StoreCall } from "./store-http.ts";
+import { createStoreHttp, type StoreCall } from "./prometheus/store-http.ts";
 import { secretsOf, type Material } from "./store-secrets.ts";
 
 /** How long a probe is believed: an upgrade of the store is noticed after this at the latest. */

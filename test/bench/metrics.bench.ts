@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { request } from "undici";
 import { countBytesOutsideLikeInside } from "../../runtime/cli/heap.ts";
-import { queryBytesMax } from "../../runtime/stores/byte-budget.ts";
+import { queryBytesMax } from "../../runtime/stores/limits/byte-budget.ts";
 import { healthyProbe, startScriptedStore, success } from "../runtime/stores/scripted-store.ts";
 import { metricsServerOver, type MetricsServer } from "../runtime/http/routes/metrics-server.ts";
 import { waitFor } from "../support/wait.ts";

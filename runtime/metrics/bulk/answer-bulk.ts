@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
 import { Refusal } from "../../errors/refusal.ts";
-import { shareReads, type SharedReads } from "../../stores/around-reads.ts";
-import { runBounded } from "../../stores/bounded.ts";
-import { queryBytesMax } from "../../stores/byte-budget.ts";
-import { lateAfter, type Lateness } from "../../stores/lateness.ts";
+import { shareReads, type SharedReads } from "../../stores/read-middleware.ts";
+import { runBounded } from "../../stores/limits/run-bounded.ts";
+import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
+import { lateAfter, type Lateness } from "../../stores/limits/read-deadline.ts";
 import { classOf } from "../access.ts";
 import type { AdmitQuery, Doorkeeper } from "../admission.ts";
 import { answerQuery, type QuerySources } from "../answer-query.ts";

@@ -1,6 +1,6 @@
-import type { HistogramSeries } from "../../stores/histogram-matrix.ts";
-import type { StoreSeries } from "../../stores/matrix.ts";
-import type { PrometheusClient } from "../../stores/prometheus-client.ts";
+import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
+import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import type { Store } from "../../stores/store.ts";
 import { coarserFromFiner } from "./coarser-points.ts";

@@ -1,5 +1,5 @@
-import type { PointGrid, StoreSeries } from "../../stores/matrix.ts";
-import type { Narrower } from "../../stores/prometheus-client.ts";
+import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { Narrower } from "../../stores/prometheus/prometheus-client.ts";
 import { niceStepsSeconds } from "../window.ts";
 import { cover, oldestReads, type Lifetimes, type OldestReads, type Piece, type Run } from "./pieces.ts";
 

@@ -1,4 +1,4 @@
-import type { PointGrid } from "../../stores/matrix.ts";
+import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 
 /**
  * Where points came from, the nearest first: `memory` of this pod; `finer`, merged of narrower points of that;

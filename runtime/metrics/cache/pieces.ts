@@ -1,4 +1,4 @@
-import type { PointGrid } from "../../stores/matrix.ts";
+import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 
 /** Neighbouring points that one answer of a store held. */
 export interface Piece<Series> extends PointGrid {

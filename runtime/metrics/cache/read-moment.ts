@@ -1,6 +1,6 @@
-import { createByteBudget } from "../../stores/byte-budget.ts";
-import type { PrometheusClient } from "../../stores/prometheus-client.ts";
-import type { StoreCall } from "../../stores/store-http.ts";
+import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Store } from "../../stores/store.ts";
 import { staleLifetimes } from "./pieces.ts";
 import type { Reading } from "./read-through.ts";

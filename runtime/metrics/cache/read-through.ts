@@ -1,7 +1,7 @@
-import { createByteBudget } from "../../stores/byte-budget.ts";
-import type { PointGrid } from "../../stores/matrix.ts";
-import type { RangeAnswer, RangeGrid } from "../../stores/prometheus-client.ts";
-import type { StoreCall } from "../../stores/store-http.ts";
+import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import type { PointGrid } from "../../stores/prometheus/matrix.ts";
+import type { RangeAnswer, RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { ExtentAnswer } from "../extents.ts";
 import type { Coarsened, CoarseWish } from "./coarser-points.ts";
 import type { Origin, Stretch } from "./extent-verdicts.ts";

@@ -1,5 +1,5 @@
-import type { HistogramSeries, StoreHistogram } from "../../stores/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../../stores/matrix.ts";
+import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
+import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import { joinHistograms, joinSeries, type ExtentAnswer } from "../extents.ts";
 
 /** What a cache has to know of a kind of series. */

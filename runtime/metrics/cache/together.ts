@@ -1,7 +1,13 @@
-import type { StoreSeries } from "../../stores/matrix.ts";
-import type { Narrower, PrometheusClient, RangeAnswer, RangeAsk, RangeGrid } from "../../stores/prometheus-client.ts";
-import type { StoreCall } from "../../stores/store-http.ts";
-import { gravest } from "../../stores/warnings.ts";
+import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type {
+  Narrower,
+  PrometheusClient,
+  RangeAnswer,
+  RangeAsk,
+  RangeGrid,
+} from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import { gravest } from "../../stores/prometheus/warnings.ts";
 
 /** A label that no store has: the place of the query that a series answers. */
 const placeLabel = "";

@@ -1,10 +1,10 @@
 import { refuseField } from "../../errors/refusal.ts";
-import type { HistogramSeries } from "../../stores/histogram-matrix.ts";
-import type { PointGrid, StoreSeries } from "../../stores/matrix.ts";
-import { warningHeader } from "../../stores/peer-http.ts";
-import { traitsOf } from "../../stores/flavours.ts";
+import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
+import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import { warningHeader } from "../../stores/peer/peer-http.ts";
+import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
-import type { WarningClass } from "../../stores/warnings.ts";
+import type { WarningClass } from "../../stores/prometheus/warnings.ts";
 import { accessOf } from "../access.ts";
 import { packPieces, unpackedBytesMax } from "../cache/piece-bytes.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";

@@ -1,5 +1,5 @@
 import type { LabelName } from "../../../crds/config.ts";
-import { traitsOf } from "../../stores/flavours.ts";
+import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { HeldStore } from "../catalog-index.ts";
 import { imposedLabels } from "../labels.ts";
 import type { Question } from "../promql.ts";

@@ -1,5 +1,5 @@
 import type { LabelName } from "../../../crds/config.ts";
-import type { StoreExemplar } from "../../stores/prometheus-client.ts";
+import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import { exemplarsPerSeriesMax, isShowable } from "../exemplars.ts";
 import { governedLabels, labelsKey, type Labels } from "../labels.ts";
 import { labelSourceOf, type PlannedPart } from "../plan.ts";

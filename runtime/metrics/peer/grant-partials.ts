@@ -1,6 +1,6 @@
 import { labelNames, type LabelName } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { traitsOf } from "../../stores/flavours.ts";
+import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, classOf } from "../access.ts";
 import type { Caller } from "../caller.ts";
 import type { HeldStore, MetricEntry } from "../catalog-index.ts";

@@ -1,6 +1,6 @@
 import { refuseField } from "../../errors/refusal.ts";
-import type { HistogramSeries } from "../../stores/histogram-matrix.ts";
-import type { StoreLabels, StoreSeries } from "../../stores/matrix.ts";
+import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
+import type { StoreLabels, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { Statistic } from "../kinds/recipe.ts";
 import { governedLabels, labelsKey, type Labels } from "../labels.ts";
 import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../merge-buckets.ts";

@@ -1,9 +1,9 @@
-import type { RangeAnswer, RangeGrid, StoreExemplar } from "../../stores/prometheus-client.ts";
-import type { VectorSample } from "../../stores/matrix.ts";
-import type { MakePeerClient, PeerAnswer, PeerClient, PeerTerms, SendToPeer } from "../../stores/peer-http.ts";
+import type { RangeAnswer, RangeGrid, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
+import type { VectorSample } from "../../stores/prometheus/matrix.ts";
+import type { MakePeerClient, PeerAnswer, PeerClient, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
-import type { StoreCall } from "../../stores/store-http.ts";
-import type { StoreCapabilities } from "../../stores/probe.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
 import { unpackPieces } from "../cache/piece-bytes.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
 import { probeBody, questionBody, questionKey } from "./question.ts";

@@ -1,11 +1,11 @@
-import { createByteBudget } from "../../stores/byte-budget.ts";
-import { fanOut, type FanOutOptions } from "../../stores/fan-out.ts";
-import type { RangeBoundary } from "../../stores/probe.ts";
-import type { PrometheusClient } from "../../stores/prometheus-client.ts";
+import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import { fanOut, type FanOutOptions } from "../../stores/limits/fan-out.ts";
+import type { RangeBoundary } from "../../stores/prometheus/probe.ts";
+import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreError } from "../../stores/store-error.ts";
-import type { StoreCall } from "../../stores/store-http.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
-import { gravest, type WarningClass } from "../../stores/warnings.ts";
+import { gravest, type WarningClass } from "../../stores/prometheus/warnings.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { PlannedPart, Plan } from "../plan.ts";
 import { requireNeeds } from "../read-part.ts";

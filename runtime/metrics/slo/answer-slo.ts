@@ -1,8 +1,8 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { shareReads, type SharedReads } from "../../stores/around-reads.ts";
-import { runBounded } from "../../stores/bounded.ts";
-import { queryBytesMax } from "../../stores/byte-budget.ts";
-import { lateAfter } from "../../stores/lateness.ts";
+import { shareReads, type SharedReads } from "../../stores/read-middleware.ts";
+import { runBounded } from "../../stores/limits/run-bounded.ts";
+import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
+import { lateAfter } from "../../stores/limits/read-deadline.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import type { Doorkeeper } from "../admission.ts";
 import type { AnonymousLimit } from "../anonymous-limit.ts";

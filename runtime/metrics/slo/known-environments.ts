@@ -1,6 +1,6 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { createOneAtATime } from "../../bounds/single-flight.ts";
-import { createByteBudget } from "../../stores/byte-budget.ts";
+import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import { storeLabel } from "../labels.ts";
 import { makePlan, type PlannedPart } from "../plan.ts";

@@ -1,6 +1,6 @@
-import type { SharedReads } from "../../stores/around-reads.ts";
-import { createByteBudget } from "../../stores/byte-budget.ts";
-import type { FanOutOptions } from "../../stores/fan-out.ts";
+import type { SharedReads } from "../../stores/read-middleware.ts";
+import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
 import { classOf } from "../access.ts";
 import type { Caller } from "../caller.ts";
 import { addedCosts, expectedCosts, type Costs } from "../cost.ts";

@@ -1,6 +1,6 @@
 import type { LabelName, RuntimeConfig } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
-import { traitsOf } from "../../stores/flavours.ts";
+import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, type Access } from "../access.ts";
 import { publicReadScope, type Caller } from "../caller.ts";
 import type { HeldStore } from "../catalog-index.ts";

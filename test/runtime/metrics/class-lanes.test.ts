@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createClassLanes, laneWidths } from "../../../runtime/metrics/class-lanes.ts";
-import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
-import type { PrometheusClient } from "../../../runtime/stores/prometheus-client.ts";
+import { createByteBudget } from "../../../runtime/stores/limits/byte-budget.ts";
+import type { PrometheusClient } from "../../../runtime/stores/prometheus/prometheus-client.ts";
 import type { StoreSet } from "../../../runtime/stores/store-set.ts";
 import type { Store } from "../../../runtime/stores/store.ts";
 import { settle } from "../../support/manual-clock.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { extentsOf, joinHistograms, joinSeries, type Extent } from "../../../runtime/metrics/extents.ts";
-import type { PointGrid } from "../../../runtime/stores/matrix.ts";
+import type { PointGrid } from "../../../runtime/stores/prometheus/matrix.ts";
 import { seriesOf } from "./points.ts";
 
 const grids: fc.Arbitrary<PointGrid> = fc

@@ -7,7 +7,7 @@ import {
   toldLayout,
   type NativeLayout,
 } from "../../../runtime/metrics/native-layout.ts";
-import type { HistogramSeries, StoreBucket } from "../../../runtime/stores/histogram-matrix.ts";
+import type { HistogramSeries, StoreBucket } from "../../../runtime/stores/prometheus/histogram-matrix.ts";
 
 type Bounds = readonly [lower: number, upper: number, count?: number];
 

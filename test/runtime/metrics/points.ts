@@ -1,4 +1,4 @@
-import type { StoreSeries } from "../../../runtime/stores/matrix.ts";
+import type { StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
 
 /** A series over a grid; undefined is a point that the store did not give. */
 export function seriesOf(

@@ -1,5 +1,5 @@
-import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
-import type { StoreCall } from "../../../runtime/stores/store-http.ts";
+import { createByteBudget } from "../../../runtime/stores/limits/byte-budget.ts";
+import type { StoreCall } from "../../../runtime/stores/prometheus/store-http.ts";
 
 /** A call of nobody in particular, who never leaves. */
 export function storeCall(changes: Partial<StoreCall> = {}): StoreCall {

@@ -1,12 +1,16 @@
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
 import type { Lifetimes } from "../../../../runtime/metrics/cache/pieces.ts";
 import type { ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { createByteBudget } from "../../../../runtime/stores/byte-budget.ts";
-import type { StoreSeries } from "../../../../runtime/stores/matrix.ts";
-import type { PrometheusClient, RangeAnswer, RangeGrid } from "../../../../runtime/stores/prometheus-client.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
+import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
+import type {
+  PrometheusClient,
+  RangeAnswer,
+  RangeGrid,
+} from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
 import type { Store } from "../../../../runtime/stores/store.ts";
-import type { WarningClass } from "../../../../runtime/stores/warnings.ts";
+import type { WarningClass } from "../../../../runtime/stores/prometheus/warnings.ts";
 import { storeConfig } from "../oracle/universe.ts";
 
 /** A store whose young points still change, asked through the cache. */

@@ -7,8 +7,8 @@ import type { Lifetimes, Piece } from "../../../../runtime/metrics/cache/pieces.
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
 import { createSharedPieces, type SharedBytes } from "../../../../runtime/metrics/cache/shared-pieces.ts";
-import type { HistogramSeries } from "../../../../runtime/stores/histogram-matrix.ts";
-import type { StoreSeries } from "../../../../runtime/stores/matrix.ts";
+import type { HistogramSeries } from "../../../../runtime/stores/prometheus/histogram-matrix.ts";
+import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
 import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
 import { settle } from "../../../support/manual-clock.ts";

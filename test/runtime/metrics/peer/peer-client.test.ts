@@ -3,7 +3,7 @@ import { packPieces } from "../../../../runtime/metrics/cache/piece-bytes.ts";
 import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
 import { createPeerClient } from "../../../../runtime/metrics/peer/peer-client.ts";
 import { questionKey } from "../../../../runtime/metrics/peer/question.ts";
-import type { SendToPeer } from "../../../../runtime/stores/peer-http.ts";
+import type { SendToPeer } from "../../../../runtime/stores/peer/peer-http.ts";
 import { storeCall } from "../../stores/store-call.ts";
 
 const grid = { startMs: 1_000_000, stepMs: 60_000, count: 3, rangeMs: 60_000 };

@@ -1,4 +1,4 @@
-import { StoreError } from "./store-error.ts";
+import { StoreError } from "../store-error.ts";
 
 /** Evenly spaced points of time: `startMs`, `startMs + stepMs`, …. */
 export interface PointGrid {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createRetryBudget } from "../../../runtime/stores/retry-budget.ts";
-import { retryingPost } from "../../../runtime/stores/retrying-post.ts";
-import { StoreError } from "../../../runtime/stores/store-error.ts";
-import type { Post } from "../../../runtime/stores/store-http.ts";
-import { storeCall } from "./store-call.ts";
+import { createRetryBudget } from "../../../../runtime/stores/limits/retry-budget.ts";
+import { retryingPost } from "../../../../runtime/stores/prometheus/retrying-request.ts";
+import { StoreError } from "../../../../runtime/stores/store-error.ts";
+import type { Post } from "../../../../runtime/stores/prometheus/store-http.ts";
+import { storeCall } from "../store-call.ts";
 
 const answer = { columns: [], data: "answered", warning: "none" } as const;
 const passing = new StoreError("unreachable", "reset", { isPassing: true });

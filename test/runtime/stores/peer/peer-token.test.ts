@@ -2,26 +2,26 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { PeerOAuth2Config, PeerStoreConfig } from "../../../crds/config.ts";
-import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
-import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
-import { KeySource } from "../../../runtime/http/key-source.ts";
-import { listenServer } from "../../../runtime/http/listen-server.ts";
-import { loadKeys } from "../../../runtime/http/load-keys.ts";
-import { createPublicServer } from "../../../runtime/http/public-server.ts";
-import { peerRoutes } from "../../../runtime/http/routes/peers.ts";
-import { stopServer } from "../../../runtime/http/stop-server.ts";
-import { createMetricsApi } from "../../../runtime/metrics/create-metrics-api.ts";
-import { createPeerClient } from "../../../runtime/metrics/peer/peer-client.ts";
-import { createStore, type Store } from "../../../runtime/stores/store.ts";
+import type { PeerOAuth2Config, PeerStoreConfig } from "../../../../crds/config.ts";
+import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
+import { createAuthenticate } from "../../../../runtime/http/authenticate.ts";
+import { KeySource } from "../../../../runtime/http/key-source.ts";
+import { listenServer } from "../../../../runtime/http/listen-server.ts";
+import { loadKeys } from "../../../../runtime/http/load-keys.ts";
+import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
+import { stopServer } from "../../../../runtime/http/stop-server.ts";
+import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
+import { createPeerClient } from "../../../../runtime/metrics/peer/peer-client.ts";
+import { createStore, type Store } from "../../../../runtime/stores/store.ts";
 import {
   clientSecret,
   startAuthorizationServer,
   type AuthorizationServer,
-} from "../../support/authorization-server.ts";
-import { createCertificateAuthority } from "../../support/certificate-authority.ts";
-import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
-import { configOf, metricConfig, storeConfig } from "../metrics/oracle/universe.ts";
+} from "../../../support/authorization-server.ts";
+import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
+import { configOf, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
 
 const authority = createCertificateAuthority("peers");
 const own = createCertificateAuthority("clients").issue({ commonName: "eu" });

@@ -1,4 +1,4 @@
-import { StoreError } from "./store-error.ts";
+import { StoreError } from "../store-error.ts";
 
 /** A bound on several reads together. */
 export interface Lateness {

@@ -1,6 +1,6 @@
-import { createByteBudget } from "./byte-budget.ts";
-import type { PrometheusClient } from "./prometheus-client.ts";
-import type { CallOrigin, StoreCall } from "./store-http.ts";
+import { createByteBudget } from "./limits/byte-budget.ts";
+import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
+import type { CallOrigin, StoreCall } from "./prometheus/store-http.ts";
 import type { StoreSet } from "./store-set.ts";
 
 /** One request to one store, told before it is sent. */

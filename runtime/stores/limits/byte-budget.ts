@@ -1,4 +1,4 @@
-import { StoreError } from "./store-error.ts";
+import { StoreError } from "../store-error.ts";
 
 /** Bytes that all stores together may answer to one query: 50 series of 11,000 points, or a fan-out of buckets. */
 export const queryBytesMax = 48 * 1024 * 1024;

@@ -1,14 +1,17 @@
 import { createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import type { PrometheusConfig } from "../../../crds/config.ts";
-import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
-import { createPrometheusClient, type PrometheusClient } from "../../../runtime/stores/prometheus-client.ts";
-import { StoreError, type StoreErrorKind } from "../../../runtime/stores/store-error.ts";
-import { createStoreHttp } from "../../../runtime/stores/store-http.ts";
-import { secretsOf } from "../../../runtime/stores/store-secrets.ts";
-import { listenOnLoopback } from "../../support/loopback.ts";
-import { waitFor } from "../../support/wait.ts";
-import { storeCall } from "./store-call.ts";
+import type { PrometheusConfig } from "../../../../crds/config.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
+import {
+  createPrometheusClient,
+  type PrometheusClient,
+} from "../../../../runtime/stores/prometheus/prometheus-client.ts";
+import { StoreError, type StoreErrorKind } from "../../../../runtime/stores/store-error.ts";
+import { createStoreHttp } from "../../../../runtime/stores/prometheus/store-http.ts";
+import { secretsOf } from "../../../../runtime/stores/store-secrets.ts";
+import { listenOnLoopback } from "../../../support/loopback.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { storeCall } from "../store-call.ts";
 import {
   json,
   matrix,
@@ -18,7 +21,7 @@ import {
   vector,
   type ScriptedStore,
   type StoreReply,
-} from "./scripted-store.ts";
+} from "../scripted-store.ts";
 
 const grid = { startMs: 60_000, stepMs: 60_000, count: 3, rangeMs: 60_000 };
 const bytesMax = 1_000_000;

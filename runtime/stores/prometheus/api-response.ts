@@ -1,6 +1,6 @@
 import type { Column, PointGrid } from "./matrix.ts";
 import { scanMatrix } from "./matrix-scan.ts";
-import { StoreError } from "./store-error.ts";
+import { StoreError } from "../store-error.ts";
 import { classifyWarnings, gravest, type WarningClass } from "./warnings.ts";
 
 const errorTextLengthMax = 300;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createByteBudget } from "../../../runtime/stores/byte-budget.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
 
 test("a budget of bytes is shared by all who read, and what is over it is too large", () => {
   const budget = createByteBudget(100);

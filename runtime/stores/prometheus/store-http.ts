@@ -1,10 +1,10 @@
 import { Pool, type Dispatcher } from "undici";
-import type { PrometheusConfig } from "../../crds/config.ts";
-import { parseAnswer, type ApiAnswer } from "./api-answer.ts";
-import type { ByteBudget } from "./byte-budget.ts";
+import type { PrometheusConfig } from "../../../crds/config.ts";
+import { parseAnswer, type ApiAnswer } from "./api-response.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { PointGrid } from "./matrix.ts";
-import { StoreError } from "./store-error.ts";
-import type { StoreSecrets } from "./store-secrets.ts";
+import { StoreError } from "../store-error.ts";
+import type { StoreSecrets } from "../store-secrets.ts";
 
 /** Connections to one store. Further requests wait their turn inside their own deadline. */
 const connectionsMax = 16;

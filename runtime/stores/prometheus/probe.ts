@@ -1,6 +1,6 @@
 import type { IncreaseRule } from "./flavours.ts";
 import type { PrometheusClient } from "./prometheus-client.ts";
-import { StoreError } from "./store-error.ts";
+import { StoreError } from "../store-error.ts";
 import type { StoreCall } from "./store-http.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { fanOut } from "../../../runtime/stores/fan-out.ts";
-import { StoreError } from "../../../runtime/stores/store-error.ts";
+import { fanOut } from "../../../../runtime/stores/limits/fan-out.ts";
+import { StoreError } from "../../../../runtime/stores/store-error.ts";
 
 const never = (): AbortSignal => new AbortController().signal;
 /** Ends only when it is cancelled. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBreaker, type Breaker } from "../../../runtime/stores/breaker.ts";
+import { createBreaker, type Breaker } from "../../../../runtime/stores/limits/circuit-breaker.ts";
 
 interface Clocked {
   readonly breaker: Breaker;

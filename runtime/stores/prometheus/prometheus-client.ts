@@ -1,5 +1,5 @@
-import type { PrometheusConfig } from "../../crds/config.ts";
-import type { ApiAnswer } from "./api-answer.ts";
+import type { PrometheusConfig } from "../../../crds/config.ts";
+import type { ApiAnswer } from "./api-response.ts";
 import { flavours } from "./flavours.ts";
 import { decodeHistograms, type HistogramSeries } from "./histogram-matrix.ts";
 import {
@@ -10,7 +10,7 @@ import {
   type StoreSeries,
   type VectorSample,
 } from "./matrix.ts";
-import { StoreError } from "./store-error.ts";
+import { StoreError } from "../store-error.ts";
 import type { Post, StoreCall } from "./store-http.ts";
 import type { WarningClass } from "./warnings.ts";
 

@@ -1,4 +1,4 @@
-import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../crds/config.ts";
+import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../../crds/config.ts";
 
 /**
  * How a store computes `increase`: `Extrapolated` to the edges of the range, as Prometheus documents it, or `Plain`

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { runBounded } from "../../../runtime/stores/bounded.ts";
+import { runBounded } from "../../../../runtime/stores/limits/run-bounded.ts";
 
 describe("bounded work", () => {
   test("has at most so many jobs under way, and its values in the jobs' order", async () => {

@@ -1,14 +1,17 @@
 import { createServer } from "node:https";
 import { afterEach, describe, expect, test } from "vitest";
-import type { PrometheusConfig, StoreFlavour } from "../../../crds/config.ts";
-import { flavours } from "../../../runtime/stores/flavours.ts";
-import { createPrometheusClient, type PrometheusClient } from "../../../runtime/stores/prometheus-client.ts";
-import { createStoreHttp } from "../../../runtime/stores/store-http.ts";
-import { secretsOf } from "../../../runtime/stores/store-secrets.ts";
-import { createCertificateAuthority } from "../../support/certificate-authority.ts";
-import { listenOnLoopback } from "../../support/loopback.ts";
-import { storeCall } from "./store-call.ts";
-import { json, matrix, startScriptedStore, success, type ScriptedStore } from "./scripted-store.ts";
+import type { PrometheusConfig, StoreFlavour } from "../../../../crds/config.ts";
+import { flavours } from "../../../../runtime/stores/prometheus/flavours.ts";
+import {
+  createPrometheusClient,
+  type PrometheusClient,
+} from "../../../../runtime/stores/prometheus/prometheus-client.ts";
+import { createStoreHttp } from "../../../../runtime/stores/prometheus/store-http.ts";
+import { secretsOf } from "../../../../runtime/stores/store-secrets.ts";
+import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { listenOnLoopback } from "../../../support/loopback.ts";
+import { storeCall } from "../store-call.ts";
+import { json, matrix, startScriptedStore, success, type ScriptedStore } from "../scripted-store.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -1,13 +1,13 @@
-import type { PeerConfig } from "../../crds/config.ts";
+import type { PeerConfig } from "../../../crds/config.ts";
 import { createPeerToken } from "./peer-token.ts";
-import type { StoreCapabilities } from "./probe.ts";
-import type { PrometheusClient } from "./prometheus-client.ts";
-import { retried } from "./retrying-post.ts";
-import type { RetryBudget } from "./retry-budget.ts";
-import { StoreError, type StoreErrorKind } from "./store-error.ts";
-import { exchange, openPool, type Exchanged, type StoreCall } from "./store-http.ts";
-import type { StoreSecrets } from "./store-secrets.ts";
-import { warningClasses, type WarningClass } from "./warnings.ts";
+import type { StoreCapabilities } from "../prometheus/probe.ts";
+import type { PrometheusClient } from "../prometheus/prometheus-client.ts";
+import { retried } from "../prometheus/retrying-request.ts";
+import type { RetryBudget } from "../limits/retry-budget.ts";
+import { StoreError, type StoreErrorKind } from "../store-error.ts";
+import { exchange, openPool, type Exchanged, type StoreCall } from "../prometheus/store-http.ts";
+import type { StoreSecrets } from "../store-secrets.ts";
+import { warningClasses, type WarningClass } from "../prometheus/warnings.ts";
 
 /** Below the peer's base URL. */
 export const partialsPath = "/v1/metrics/partials";

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { RetryBudget } from "./retry-budget.ts";
-import { StoreError } from "./store-error.ts";
+import type { RetryBudget } from "../limits/retry-budget.ts";
+import { StoreError } from "../store-error.ts";
 import type { Post } from "./store-http.ts";
 
 /** Wait before the one retry: long enough for a connection to be replaced, short beside any deadline. */

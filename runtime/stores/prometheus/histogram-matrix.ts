@@ -1,5 +1,5 @@
 import { matrixEntries, parseSample, pointIndex, type PointGrid, type StoreLabels } from "./matrix.ts";
-import { StoreError } from "./store-error.ts";
+import { StoreError } from "../store-error.ts";
 
 /** One populated bucket of a native histogram; a bucket of the zero bucket's kind has bounds of both signs. */
 export interface StoreBucket {

@@ -1,5 +1,5 @@
-import { runBounded } from "./bounded.ts";
-import { StoreError } from "./store-error.ts";
+import { runBounded } from "./run-bounded.ts";
+import { StoreError } from "../store-error.ts";
 
 /** How one of several requests to stores ended. */
 export type Outcome<Value> =

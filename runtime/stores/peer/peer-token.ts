@@ -1,8 +1,8 @@
-import type { PeerConfig, PeerOAuth2Config } from "../../crds/config.ts";
-import { createByteBudget } from "./byte-budget.ts";
-import { StoreError } from "./store-error.ts";
-import { exchange, openPool } from "./store-http.ts";
-import type { StoreSecrets } from "./store-secrets.ts";
+import type { PeerConfig, PeerOAuth2Config } from "../../../crds/config.ts";
+import { createByteBudget } from "../limits/byte-budget.ts";
+import { StoreError } from "../store-error.ts";
+import { exchange, openPool } from "../prometheus/store-http.ts";
+import type { StoreSecrets } from "../store-secrets.ts";
 
 /** Scope of runtimes of other regions. */
 const scope = "metrics:peer";
