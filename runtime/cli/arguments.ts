@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { parseDuration } from "../metrics/duration.ts";
+import { parseDuration } from "../metrics/request/duration.ts";
 import { commandRow, isCommandName, type CommandName } from "./commands.ts";
 import type { Flag } from "./flags.ts";
 import { Given, UsageError, type Environment, type FlagValues } from "./given.ts";

@@ -3,7 +3,7 @@ import { decodeJwt, errors, jwtVerify } from "jose";
 import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { ClaimSettings, IssuerSettings, TokenBinding } from "../config/settings/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
-import type { Caller } from "../metrics/caller.ts";
+import type { Caller } from "../metrics/authorization/caller.ts";
 import { callerOf, withGrant, type Claims } from "./caller-claims.ts";
 import type { Thumbprint } from "./client-certificate.ts";
 import { proofLifetimeMs, requireProof } from "./dpop-proof.ts";

@@ -1,6 +1,6 @@
 import type { ClaimSettings, SubjectGrant } from "../config/settings/settings.ts";
 import { Refusal } from "../errors/refusal.ts";
-import type { Caller } from "../metrics/caller.ts";
+import type { Caller } from "../metrics/authorization/caller.ts";
 
 /** Claims of a verified token. */
 export type Claims = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { Refusal, refuseField } from "../errors/refusal.ts";
-import type { Caller } from "../metrics/caller.ts";
+import type { Caller } from "../metrics/authorization/caller.ts";
 import type { IdempotencyKeys } from "../webhooks/idempotency.ts";
 import { isNarrowed } from "../webhooks/partner-access.ts";
 import type { ApiAnswer, ApiRequest, Route } from "./route.ts";

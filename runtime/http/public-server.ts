@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import { Refusal } from "../errors/refusal.ts";
-import type { Caller } from "../metrics/caller.ts";
+import type { Caller } from "../metrics/authorization/caller.ts";
 import { answerInTime } from "./answer-in-time.ts";
 import type { Authenticate, Possession } from "./authenticate.ts";
 import { createAddressReader, type ReadAddress } from "./client-address.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { BoundedMap } from "../bounds/bounded-map.ts";
-import type { Caller } from "../metrics/caller.ts";
+import type { Caller } from "../metrics/authorization/caller.ts";
 import type { Again } from "../metrics/metrics-api.ts";
 import type { Authenticate } from "./authenticate.ts";
 import type { ReadCertificate } from "./client-certificate.ts";

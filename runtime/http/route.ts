@@ -1,5 +1,5 @@
 import type { Refusal } from "../errors/refusal.ts";
-import type { Caller } from "../metrics/caller.ts";
+import type { Caller } from "../metrics/authorization/caller.ts";
 import type { Again, Parameters } from "../metrics/metrics-api.ts";
 import type { Operation } from "./openapi/operation.ts";
 

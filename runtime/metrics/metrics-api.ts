@@ -1,6 +1,6 @@
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { Refusal } from "../errors/refusal.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "./authorization/caller.ts";
 
 /** Decoded query parameters: every name with its values in the order of the URL. */
 export type Parameters = ReadonlyMap<string, readonly string[]>;

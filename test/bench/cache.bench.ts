@@ -11,7 +11,7 @@ import { defaultSettings } from "../../runtime/config/settings/settings-schema.t
 import { createAuthenticate } from "../../runtime/http/authenticate.ts";
 import { KeySource } from "../../runtime/http/key-source.ts";
 import { createRequestMetrics } from "../../runtime/http/request-metrics.ts";
-import type { SharedBytes } from "../../runtime/metrics/cache/shared-pieces.ts";
+import type { SharedBytes } from "../../runtime/metrics/cache/shared-extents.ts";
 import { metricsServerOver, simulated, type MetricsServer } from "../runtime/http/routes/metrics-server.ts";
 import { healthyProbe, startScriptedStore } from "../runtime/stores/scripted-store.ts";
 import { makeIssuer, signToken } from "../support/tokens.ts";

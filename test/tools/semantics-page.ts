@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { aggregations, type MetricConfig, type SloConfig, type SourceConfig } from "../../crds/config.ts";
-import { meaningsOf, type Meaning } from "../../runtime/metrics/kinds/meaning.ts";
+import { meaningsOf, type Meaning } from "../../runtime/metrics/promql/kinds/meaning.ts";
 import { burnTiers } from "../../runtime/metrics/slo/slo-windows.ts";
 
 /** The page that says what each aggregation means, made of the recipes that plan it. */

@@ -1,4 +1,4 @@
-import { textLengthMax } from "../../metrics/parameters.ts";
+import { textLengthMax } from "../../metrics/request/parameters.ts";
 import { deliveryStates } from "../../webhooks/history.ts";
 import { askedTime } from "./common-schemas.ts";
 import { words, type JsonSchema } from "./json-schema.ts";

@@ -1,5 +1,5 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
-import { downsamples, metricsMax, seriesMax, textLengthMax } from "../../metrics/parameters.ts";
+import { downsamples, metricsMax, seriesMax, textLengthMax } from "../../metrics/request/parameters.ts";
 import { askedTime } from "./common-schemas.ts";
 import { list, ref, text, words, type JsonSchema } from "./json-schema.ts";
 import type { Operation, OperationAnswer, OperationHeader, OperationParameter } from "./operation.ts";

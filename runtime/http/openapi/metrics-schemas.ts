@@ -1,6 +1,6 @@
 import { aggregations, labelNames } from "../../../crds/config.ts";
 import { bulkQueriesMax } from "../../metrics/bulk/bulk-request.ts";
-import { downsamples, metricsMax, seriesMax } from "../../metrics/parameters.ts";
+import { downsamples, metricsMax, seriesMax } from "../../metrics/request/parameters.ts";
 import {
   closedObject,
   count,

@@ -1,4 +1,4 @@
-import { bucketsPart, exemplarsPart, newestPart, questionVersion } from "../../metrics/peer/question.ts";
+import { bucketsPart, exemplarsPart, newestPart, questionVersion } from "../../metrics/promql/partial-question.ts";
 import {
   closedObject,
   described,

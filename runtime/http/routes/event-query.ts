@@ -1,7 +1,7 @@
 import { refuseField } from "../../errors/refusal.ts";
-import type { Caller } from "../../metrics/caller.ts";
+import type { Caller } from "../../metrics/authorization/caller.ts";
 import type { Parameters } from "../../metrics/metrics-api.ts";
-import { readCount, readOne, readTime, readWord, refuseUnknown } from "../../metrics/parameters.ts";
+import { readCount, readOne, readTime, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
 import type { EventQuery } from "../../webhooks/event-list.ts";
 import { deliveryStates } from "../../webhooks/history.ts";
 import { partnersOf } from "../../webhooks/partner-access.ts";

@@ -1,6 +1,6 @@
 import { refuseField } from "../../errors/refusal.ts";
 import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
-import { publicReadScope, readScope } from "../../metrics/caller.ts";
+import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsAnswer, MetricsApi } from "../../metrics/metrics-api.ts";
 import { csvMediaType, csvOf } from "../formats/csv.ts";
 import { ndjsonMediaType, ndjsonOf } from "../formats/ndjson.ts";

@@ -1,7 +1,7 @@
 import { refuseField } from "../../errors/refusal.ts";
-import { peerScope } from "../../metrics/caller.ts";
+import { peerScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
-import { questionBytesMax } from "../../metrics/peer/read-question.ts";
+import { questionBytesMax } from "../../metrics/federation/parse-question.ts";
 import { partialsOperation } from "../openapi/peer-operations.ts";
 import type { Route } from "../route.ts";
 

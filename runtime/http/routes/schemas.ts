@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { refuseUnknown, readOne } from "../../metrics/parameters.ts";
+import { refuseUnknown, readOne } from "../../metrics/request/parameters.ts";
 import type { Parameters } from "../../metrics/metrics-api.ts";
 import { chooseMediaType } from "../media-type.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";

@@ -1,6 +1,6 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
-import { debugScope, type Caller } from "../../metrics/caller.ts";
+import { debugScope, type Caller } from "../../metrics/authorization/caller.ts";
 import type { EventPage, EventQuery } from "../../webhooks/event-list.ts";
 import { historyBytes, type EventHistory } from "../../webhooks/history.ts";
 import type { HistoryView } from "../../webhooks/history-view.ts";

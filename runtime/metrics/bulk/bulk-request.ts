@@ -1,7 +1,7 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { parseJson } from "../../json/json-body.ts";
 import type { Parameters } from "../metrics-api.ts";
-import { shown } from "../parameters.ts";
+import { shown } from "../request/parameters.ts";
 
 /** Source: seed "Operational Metrics API" §8. */
 export const bulkQueriesMax = 50;

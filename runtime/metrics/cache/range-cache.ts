@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { isShadowed, type Piece } from "./pieces.ts";
+import { isShadowed, type Piece } from "./extents.ts";
 
 /** Pieces of one query: as many as a window that slides makes before the first ones have aged. */
 const piecesMax = 32;

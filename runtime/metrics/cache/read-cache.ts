@@ -1,8 +1,8 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createFlights, type Flights } from "./flights.ts";
+import { createFlights, type Flights } from "./single-flight.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
-import { createRenewals, type Renewals } from "./renewals.ts";
-import type { SharedPieces } from "./shared-pieces.ts";
+import { createRenewals, type Renewals } from "./background-refresh.ts";
+import type { SharedPieces } from "./shared-extents.ts";
 
 /** One number that a store answered. */
 export interface Moment {

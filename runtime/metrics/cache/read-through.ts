@@ -2,9 +2,9 @@ import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import type { RangeAnswer, RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import type { ExtentAnswer } from "../extents.ts";
-import type { Coarsened, CoarseWish } from "./coarser-points.ts";
-import type { Origin, Stretch } from "./extent-verdicts.ts";
+import type { ExtentAnswer } from "../planning/split-interval.ts";
+import type { Coarsened, CoarseWish } from "./rollup.ts";
+import type { Origin, Stretch } from "./cache-status.ts";
 import {
   cover,
   newestPieces,
@@ -16,10 +16,10 @@ import {
   type OldestReads,
   type Piece,
   type Run,
-} from "./pieces.ts";
+} from "./extents.ts";
 import type { ReadCache } from "./read-cache.ts";
 import type { SeriesKind } from "./series-kind.ts";
-import type { Done, SharedPieces } from "./shared-pieces.ts";
+import type { Done, SharedPieces } from "./shared-extents.ts";
 
 /** What one query reads with. */
 export interface Reading {

@@ -1,6 +1,6 @@
 import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import { joinHistograms, joinSeries, type ExtentAnswer } from "../extents.ts";
+import { joinHistograms, joinSeries, type ExtentAnswer } from "../planning/split-interval.ts";
 
 /** What a cache has to know of a kind of series. */
 export interface SeriesKind<Series> {

@@ -2,9 +2,9 @@ import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { createOneAtATime } from "../../bounds/single-flight.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
-import { storeLabel } from "../labels.ts";
-import { makePlan, type PlannedPart } from "../plan.ts";
-import { printVector, type Vector } from "../promql.ts";
+import { storeLabel } from "../planning/labels.ts";
+import { makePlan, type PlannedPart } from "../planning/plan.ts";
+import { printVector, type Vector } from "../promql/promql.ts";
 import type { SloPlan } from "./read-slo.ts";
 
 /** For how long an answer of a store serves, and for how long a failure does. */

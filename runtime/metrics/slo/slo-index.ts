@@ -1,5 +1,5 @@
 import type { CatalogConfig, SloConfig } from "../../../crds/config.ts";
-import type { CatalogIndex, MetricEntry } from "../catalog-index.ts";
+import type { CatalogIndex, MetricEntry } from "../catalog/catalog-index.ts";
 
 /** An objective and the metric that it is about. */
 export interface SloEntry {

@@ -1,7 +1,7 @@
 import type { MetricConfig, SloConfig } from "../../../crds/config.ts";
-import { recipeOf } from "../kinds/recipe-of.ts";
-import type { Recipe, ScalarRecipe } from "../kinds/recipe.ts";
-import { increaseStatistic } from "../kinds/statistics.ts";
+import { recipeOf } from "../promql/kinds/recipe-of.ts";
+import type { Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
+import { increaseStatistic } from "../promql/kinds/statistics.ts";
 import { boundPattern } from "./bound-spellings.ts";
 
 /** A recipe whose first statistic is the events that the metric singles out and whose second one is all events. */

@@ -1,16 +1,16 @@
 import type { LabelName, RuntimeConfig } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import { accessOf, type Access } from "../access.ts";
-import { publicReadScope, type Caller } from "../caller.ts";
-import type { HeldStore } from "../catalog-index.ts";
-import { isPastSunset } from "../deprecation.ts";
-import { forbiddenValue } from "../forbidden.ts";
+import { accessOf, type Access } from "../authorization/access.ts";
+import { publicReadScope, type Caller } from "../authorization/caller.ts";
+import type { HeldStore } from "../catalog/catalog-index.ts";
+import { isPastSunset } from "../catalog/deprecation.ts";
+import { forbiddenValue } from "../request/forbidden-labels.ts";
 import type { Parameters } from "../metrics-api.ts";
-import { allows } from "../names.ts";
-import { readOne, refuseUnknown, shown } from "../parameters.ts";
-import { grant, mayRead, requireReadScope, tenantOf, type Grant } from "../policy.ts";
-import { schemaVersionOf } from "../query.ts";
+import { allows } from "../authorization/names.ts";
+import { readOne, refuseUnknown, shown } from "../request/parameters.ts";
+import { grant, mayRead, requireReadScope, tenantOf, type Grant } from "../authorization/policy.ts";
+import { schemaVersionOf } from "../planning/query.ts";
 import type { SloEntry } from "./slo-index.ts";
 
 /** One view of an objective: over all its regions at once where that is allowed, else over one of them. */

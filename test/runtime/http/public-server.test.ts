@@ -4,7 +4,7 @@ import { Refusal } from "../../../runtime/errors/refusal.ts";
 import { createPublicServer } from "../../../runtime/http/public-server.ts";
 import type { RequestOutcome } from "../../../runtime/http/request-metrics.ts";
 import type { ApiRequest, Route } from "../../../runtime/http/route.ts";
-import type { Caller } from "../../../runtime/metrics/caller.ts";
+import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
 
 const caller: Caller = {
   client: "dashboards",

@@ -6,7 +6,7 @@ import { request, type Dispatcher } from "undici";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createPublicServer } from "../../../runtime/http/public-server.ts";
 import type { RequestOutcome } from "../../../runtime/http/request-metrics.ts";
-import type { Caller } from "../../../runtime/metrics/caller.ts";
+import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
 
 /**
  * A route that says how it is answered again; that repeats are answered as if they were new is the matter of

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MetricConfig, StoreConfig } from "../../../crds/config.ts";
-import type { Caller } from "../../../runtime/metrics/caller.ts";
+import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
 import { createMetricsApi } from "../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
 import { listenOnLoopback, type Loopback } from "../../support/loopback.ts";

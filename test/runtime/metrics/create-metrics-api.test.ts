@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
-import type { SharedBytes } from "../../../runtime/metrics/cache/shared-pieces.ts";
+import type { SharedBytes } from "../../../runtime/metrics/cache/shared-extents.ts";
 import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";

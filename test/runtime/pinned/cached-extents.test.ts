@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { zstdDecompressSync } from "node:zlib";
 import { cachedStores } from "../../../runtime/metrics/cache/cached-stores.ts";
-import { packPieces, unpackPieces } from "../../../runtime/metrics/cache/piece-bytes.ts";
-import type { Piece } from "../../../runtime/metrics/cache/pieces.ts";
+import { packPieces, unpackPieces } from "../../../runtime/metrics/cache/extent-encoding.ts";
+import type { Piece } from "../../../runtime/metrics/cache/extents.ts";
 import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
 import { nativeHistograms, numbers } from "../../../runtime/metrics/cache/series-kind.ts";
-import { createSharedPieces, type SharedBytes } from "../../../runtime/metrics/cache/shared-pieces.ts";
+import { createSharedPieces, type SharedBytes } from "../../../runtime/metrics/cache/shared-extents.ts";
 import { createByteBudget } from "../../../runtime/stores/limits/byte-budget.ts";
 import type { HistogramSeries } from "../../../runtime/stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";

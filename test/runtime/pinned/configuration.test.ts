@@ -22,7 +22,7 @@ import {
   shardSecretType,
 } from "../../../crds/shards/shards.ts";
 import { ContentHash } from "../../../runtime/content-hash.ts";
-import { createPeerClient } from "../../../runtime/metrics/peer/peer-client.ts";
+import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
 import { createStoreSet } from "../../../runtime/stores/store-set.ts";
 import { compilePartners } from "../../../runtime/webhooks/partner.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";

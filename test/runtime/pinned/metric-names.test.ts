@@ -6,7 +6,7 @@ import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/request-metrics.ts";
-import { createInstruments } from "../../../runtime/metrics/instruments.ts";
+import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/partner-metrics.ts";
 import { sourceFiles } from "../../architecture/source-imports.ts";

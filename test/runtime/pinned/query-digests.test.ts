@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { PeerStoreConfig } from "../../../crds/config.ts";
-import { indexCatalogs } from "../../../runtime/metrics/catalog-index.ts";
-import { contentId } from "../../../runtime/metrics/content-id.ts";
-import { makePlan } from "../../../runtime/metrics/plan.ts";
-import { probeBody, questionBody, questionKey } from "../../../runtime/metrics/peer/question.ts";
-import { identityOf } from "../../../runtime/metrics/query-identity.ts";
-import { makeQuery, type Query } from "../../../runtime/metrics/query.ts";
-import type { Result } from "../../../runtime/metrics/result.ts";
-import { snapshotOf } from "../../../runtime/metrics/snapshot.ts";
+import { indexCatalogs } from "../../../runtime/metrics/catalog/catalog-index.ts";
+import { contentId } from "../../../runtime/metrics/response/content-id.ts";
+import { makePlan } from "../../../runtime/metrics/planning/plan.ts";
+import { probeBody, questionBody, questionKey } from "../../../runtime/metrics/promql/partial-question.ts";
+import { identityOf } from "../../../runtime/metrics/planning/query-identity.ts";
+import { makeQuery, type Query } from "../../../runtime/metrics/planning/query.ts";
+import type { Result } from "../../../runtime/metrics/execution/run-plan.ts";
+import { snapshotOf } from "../../../runtime/metrics/response/snapshot-id.ts";
 import { correlationHeader } from "../../../runtime/http/correlation.ts";
 import {
   configOf,

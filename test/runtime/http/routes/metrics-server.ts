@@ -12,7 +12,7 @@ import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import type { Caller } from "../../../../runtime/metrics/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
 import { configOf, everyone, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
 import {

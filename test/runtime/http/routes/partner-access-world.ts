@@ -3,7 +3,7 @@ import type { PartnerConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import type { Caller } from "../../../../runtime/metrics/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import {
   startWebhookPartner,
   type ReceivedDelivery,

@@ -8,7 +8,7 @@ import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
-import type { Caller } from "../../../../runtime/metrics/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { findSchemathesis } from "../../../support/schemathesis.ts";
 import { runsOf } from "../../../support/soak.ts";

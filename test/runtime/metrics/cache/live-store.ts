@@ -1,5 +1,5 @@
 import { cachedStores } from "../../../../runtime/metrics/cache/cached-stores.ts";
-import type { Lifetimes } from "../../../../runtime/metrics/cache/pieces.ts";
+import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import type { ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";

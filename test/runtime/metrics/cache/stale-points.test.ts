@@ -1,8 +1,8 @@
 import { array, assert, asyncProperty, constantFrom, integer, record } from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Lifetimes } from "../../../../runtime/metrics/cache/pieces.ts";
+import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { createRenewals, renewalsMax } from "../../../../runtime/metrics/cache/renewals.ts";
+import { createRenewals, renewalsMax } from "../../../../runtime/metrics/cache/background-refresh.ts";
 import { waitFor } from "../../../support/wait.ts";
 import {
   align,

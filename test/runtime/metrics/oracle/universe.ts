@@ -8,7 +8,7 @@ import type {
   StoreConfig,
   StoreFlavour,
 } from "../../../../crds/config.ts";
-import type { Caller } from "../../../../runtime/metrics/caller.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { coarseIntervalSeconds, fineIntervalSeconds } from "./generated-series.ts";
 
 /** A store of a test and the shards it holds. */

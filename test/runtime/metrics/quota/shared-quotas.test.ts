@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { readLoanMessage } from "../../../../runtime/metrics/quota/loan.ts";
-import { createQuotas, type Admission, type Quotas } from "../../../../runtime/metrics/quota/quotas.ts";
-import type { Spender } from "../../../../runtime/metrics/quota/spender.ts";
+import { readLoanMessage } from "../../../../runtime/metrics/admission/buckets/allocation-protocol.ts";
+import { createQuotas, type Admission, type Quotas } from "../../../../runtime/metrics/admission/quotas.ts";
+import type { Spender } from "../../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { homeOf } from "../../../../runtime/pods/owner-of.ts";
 import { podsOfATest, type PodsOfATest } from "./pods-of-a-test.ts";
 

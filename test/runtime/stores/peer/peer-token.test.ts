@@ -12,7 +12,7 @@ import { createPublicServer } from "../../../../runtime/http/public-server.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
 import { stopServer } from "../../../../runtime/http/stop-server.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
-import { createPeerClient } from "../../../../runtime/metrics/peer/peer-client.ts";
+import { createPeerClient } from "../../../../runtime/metrics/federation/peer-client.ts";
 import { createStore, type Store } from "../../../../runtime/stores/store.ts";
 import {
   clientSecret,

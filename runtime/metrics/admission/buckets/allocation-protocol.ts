@@ -1,0 +1,78 @@
+import type { Rate } from "../../../bounds/token-bucket.ts";
+import type { Ledger } from "./bucket-store.ts";
+
+/** Topic under which pods speak of quotas. */
+export const quotaTopic = "quota";
+/** Tokens of so many buckets are asked for or given back in one message. */
+export const loansMax = 256;
+
+/** What a pod asks of the home of a bucket, or gives back to it. */
+export interface Loan extends Rate {
+  readonly key: string;
+  /** Tokens that are needed; when given back, those that were not, below zero: those that are owed. */
+  readonly count: number;
+}
+
+/** What pods say to each other about quotas. */
+export interface LoanMessage {
+  readonly borrow: readonly Loan[];
+  readonly back: readonly Loan[];
+  /** Pods among whom what is above the need is spread. */
+  readonly pods: number;
+}
+
+/** What a home answers for each loan. */
+export interface Granted {
+  /** At least as many as were needed, or none. */
+  readonly tokens: number;
+  /** What the bucket holds now. */
+  readonly left: number;
+}
+
+/** Of what is left beyond the need, this part of a pod's even share goes with a loan. */
+const aheadShare = 0.5;
+
+/** What the home of buckets does when another pod asks. */
+export function answerLoans(ledger: Ledger, { borrow, back, pods }: LoanMessage): readonly Granted[] {
+  for (const { key, count, ...rate } of back) ledger.spend(key, rate, -count);
+  return borrow.map(({ key, count, ...rate }) => {
+    const { tokens: there } = ledger.look(key, rate);
+    if (there < count) return { tokens: 0, left: there };
+    const tokens = count + Math.floor(((there - count) * aheadShare) / Math.max(1, pods));
+    ledger.spend(key, rate, tokens);
+    return { tokens, left: there - tokens };
+  });
+}
+
+/** A message as it came; undefined when it is none, or has anything that no pod would say. */
+export function readLoanMessage(message: unknown): LoanMessage | undefined {
+  const { borrow, back, pods } = (message ?? {}) as Readonly<Record<string, unknown>>;
+  if (!areLoans(borrow) || !areLoans(back) || !isAmount(pods)) return undefined;
+  return borrow.every(({ count }) => count >= 0) ? { borrow, back, pods } : undefined;
+}
+
+/** What was granted for each of `count` loans; undefined when the answer does not say so. */
+export function readGranted(answer: unknown, count: number): readonly Granted[] | undefined {
+  const { granted } = (answer ?? {}) as Readonly<Record<string, unknown>>;
+  if (!Array.isArray(granted) || granted.length !== count) return undefined;
+  const isGranted = (one: Partial<Granted> | null): boolean => isAmount(one?.tokens) && isNumber(one?.left);
+  return (granted as readonly (Partial<Granted> | null)[]).every(isGranted)
+    ? (granted as readonly Granted[])
+    : undefined;
+}
+
+function areLoans(value: unknown): value is readonly Loan[] {
+  return Array.isArray(value) && value.length <= loansMax && (value as readonly (Partial<Loan> | null)[]).every(isLoan);
+}
+
+function isLoan(value: Partial<Loan> | null): boolean {
+  return typeof value?.key === "string" && isNumber(value.count) && isAmount(value.perSecond) && isAmount(value.burst);
+}
+
+function isAmount(value: unknown): value is number {
+  return isNumber(value) && value >= 0;
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}

@@ -1,0 +1,193 @@
+import { Refusal, type Suggestion } from "../../errors/refusal.ts";
+import { rateHeaders, type Balance } from "./rate-headers.ts";
+import { claimsOf, ownerOf, type Claim, type Spender, type Wish } from "./buckets/quota-client.ts";
+import { waitMs } from "../../bounds/token-bucket.ts";
+import { totalCost } from "./cost.ts";
+import { noPeers, type Peers } from "../../pods/pods.ts";
+import type { Purse } from "./buckets/token-source.ts";
+import { createPurses } from "./buckets/shared-buckets.ts";
+
+/** When a place among the requests under way is worth asking for again. */
+const placeRetrySeconds = 1;
+
+/** One request that was let in. */
+export interface Admission {
+  /** What is left, as headers. */
+  headers(): Readonly<Record<string, string>>;
+  /** Puts what was really spent in the place of what was expected. */
+  settle(costs: ReadonlyMap<string, number>): void;
+  /** Gives up the place among the requests under way. Harmless when repeated. */
+  end(): void;
+}
+
+/**
+ * The finest form of a request that costs at most this share of it, more than 0 and less than 1; undefined where there
+ * is none.
+ */
+export type Cheaper = (share: number) => Suggestion | undefined;
+
+/** Counts what clients ask for. Source: seed "Operational Metrics API" §5.5 and §8, design §5 "Quota". */
+export interface Quotas {
+  /**
+   * Lets a request in and spends what it is expected to cost, or neither.
+   *
+   * @param cheaper what to ask instead
+   * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of what is left
+   */
+  admit(spender: Spender, wish: Wish, cheaper: Cheaper): Promise<Admission>;
+  /**
+   * The same without waiting; undefined when it is refused, or another pod has to be asked first, and nothing was
+   * spent.
+   */
+  admitNow(spender: Spender, wish: Wish): Admission | undefined;
+  /** Gives what this pod holds back to the others. */
+  stop(): void;
+}
+
+/** Nothing is spent yet. @param peers pods that the quotas are shared with. @default none */
+export function createQuotas(now: () => number, peers: Peers = noPeers()): Quotas {
+  const purses = createPurses(now, peers);
+  const places = createPlaces();
+  return {
+    async admit(spender, wish, cheaper) {
+      const claims = claimsOf(spender, wish);
+      const owner = ownerOf(spender);
+      const { maxConcurrent } = spender.limits;
+      if (wish.requests > 0 && places.isFull(owner, maxConcurrent))
+        throw fullHouse(maxConcurrent, balancesOf(claims, purses.purseOf(owner)));
+      const end = wish.requests === 0 ? () => undefined : places.take(owner);
+      const { ok, purse } = await purses.take(owner, claims);
+      if (ok) return admissionOf({ wish, claims, purse, end });
+      end();
+      throw refusalOf(balancesOf(claims, purse), cheaper);
+    },
+    admitNow(spender, wish) {
+      const owner = ownerOf(spender);
+      if (wish.requests > 0 && places.isFull(owner, spender.limits.maxConcurrent)) return undefined;
+      const claims = claimsOf(spender, wish);
+      const taken = purses.takeNow(owner, claims);
+      if (taken?.ok !== true) return undefined;
+      const end = wish.requests === 0 ? () => undefined : places.take(owner);
+      return admissionOf({ wish, claims, purse: taken.purse, end });
+    },
+    stop: () => purses.stop(),
+  };
+}
+
+interface Paid {
+  readonly wish: Wish;
+  readonly claims: readonly Claim[];
+  readonly purse: Purse;
+  readonly end: () => void;
+}
+
+function admissionOf({ wish, claims, purse, end }: Paid): Admission {
+  const charged = [...claims];
+  return {
+    headers: () => rateHeaders(balancesOf(claims, purse)),
+    settle(costs) {
+      const actual = onlyOf(wish.costs, costs);
+      const total = totalCost(actual);
+      for (const [place, claim] of charged.entries()) {
+        if (claim.unit !== "cost") continue;
+        const count = claim.metric === undefined ? total : (actual.get(claim.metric) ?? 0);
+        purse.spend(claim, count - claim.count);
+        charged[place] = { ...claim, count };
+      }
+    },
+    end,
+  };
+}
+
+function balancesOf(claims: readonly Claim[], purse: Purse): readonly Balance[] {
+  return claims.map((claim) => ({ claim, bucket: purse.look(claim) }));
+}
+
+interface Places {
+  /** @returns how to give the place up */
+  take(owner: string): () => void;
+  isFull(owner: string, most: number): boolean;
+}
+
+/** Requests under way in this pod. */
+function createPlaces(): Places {
+  const underWay = new Map<string, number>();
+  return {
+    isFull: (owner, most) => (underWay.get(owner) ?? 0) >= most,
+    take(owner) {
+      underWay.set(owner, (underWay.get(owner) ?? 0) + 1);
+      let isHeld = true;
+      return () => {
+        if (!isHeld) return;
+        isHeld = false;
+        const left = (underWay.get(owner) ?? 1) - 1;
+        if (left === 0) underWay.delete(owner);
+        else underWay.set(owner, left);
+      };
+    },
+  };
+}
+
+/** The same metrics, each with what it really cost; one that nothing was asked of cost nothing. */
+function onlyOf(
+  expected: ReadonlyMap<string, number>,
+  actual: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
+  return new Map([...expected.keys()].map((metric) => [metric, actual.get(metric) ?? 0]));
+}
+
+/** For the first claim that finds too little, or, where what was there has just come, for the first of all. */
+function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
+  const short = balances.find(({ claim, bucket }) => bucket.tokens < claim.count) ?? balances[0];
+  if (short === undefined) throw new Error("a request without a claim was refused");
+  return short.claim.unit === "cost" ? tooDear(short, balances, cheaper) : tooOften(short, balances);
+}
+
+function tooOften(short: Balance, balances: readonly Balance[]): Refusal {
+  return new Refusal("rate_exceeded", needOf(short, "requests"), {
+    ...retryAfter(short, short.claim.count),
+    headers: rateHeaders(balances),
+  });
+}
+
+/**
+ * Suggests what fits what is left, else what fits a whole burst, which there is at the latest when the caller is told
+ * to come again.
+ */
+function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
+  const { count, limits } = short.claim;
+  const costs = balances.filter(({ claim }) => claim.unit === "cost" && claim.count > 0);
+  const shareOf = (most: (balance: Balance) => number): number =>
+    Math.min(...costs.map((balance) => most(balance) / balance.claim.count));
+  const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
+  const suggestion = now ?? cheaper(shareOf(({ claim }) => claim.limits.burst));
+  if (suggestion === undefined) {
+    const detail = `${needOf(short, "cost units")}; no coarser step fits, ask for less time or fewer groups`;
+    return new Refusal("cost_exceeded", detail, { ...retryAfter(short, count), headers: rateHeaders(balances) });
+  }
+  const waitedFor = now === undefined ? Math.min(count, limits.burst) : count;
+  return new Refusal("cost_exceeded", needOf(short, "cost units"), {
+    ...retryAfter(short, waitedFor),
+    suggestion,
+    headers: rateHeaders(balances),
+  });
+}
+
+function needOf({ claim: { count, limits, metric }, bucket }: Balance, what: string): string {
+  const of = metric === undefined ? "of this class" : `for ${metric}`;
+  const never = count > limits.burst ? `; more than ${limits.burst} are never allowed at once` : "";
+  return `this needs ${count} ${what} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
+}
+
+function retryAfter({ claim: { limits }, bucket }: Balance, count: number): { readonly retryAfterSeconds?: number } {
+  const waitSeconds = Math.ceil(waitMs(bucket, limits, count) / 1_000);
+  return Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {};
+}
+
+function fullHouse(most: number, balances: readonly Balance[]): Refusal {
+  const detail = `${most} requests of this class are under way already`;
+  return new Refusal("concurrency_exceeded", detail, {
+    retryAfterSeconds: placeRetrySeconds,
+    headers: rateHeaders(balances),
+  });
+}

@@ -1,0 +1,50 @@
+import type { Claim, Unit } from "./buckets/quota-client.ts";
+import { waitMs, type Bucket } from "../../bounds/token-bucket.ts";
+
+/** One bucket after, or instead of, a claim on it. */
+export interface Balance {
+  readonly claim: Claim;
+  readonly bucket: Bucket;
+}
+
+/**
+ * Headers of every answer that a quota counts: what is left of the class's quota. `RateLimit` and `RateLimit-Policy`
+ * are those of the IETF draft "RateLimit header fields for HTTP", which several quotas share; the others are older and
+ * speak of requests alone. Source: seed "Operational Metrics API" §6.
+ */
+export function rateHeaders(balances: readonly Balance[]): Readonly<Record<string, string>> {
+  const [requests, ...others] = balances;
+  if (requests === undefined) return {};
+  const all = [requests, ...others];
+  return {
+    "X-RateLimit-Limit": String(requests.claim.limits.burst),
+    "X-RateLimit-Remaining": String(leftOf(requests)),
+    "X-RateLimit-Reset": String(resetSeconds(requests)),
+    "RateLimit-Policy": all.map(policyOf).join(", "),
+    RateLimit: all
+      .map((balance) => `${nameOf(balance.claim)};r=${leftOf(balance)};t=${resetSeconds(balance)}`)
+      .join(", "),
+  };
+}
+
+/** Units of RFC 9651's item that names what is counted; requests are what is meant without any. */
+const unitParameter: Readonly<Record<Unit, string>> = { requests: "", cost: ';qu="cost-units"' };
+
+/** `"requests";q=20;w=2`: so many in the time in which an empty bucket fills. */
+function policyOf({ claim }: Balance): string {
+  const { perSecond, burst } = claim.limits;
+  return `${nameOf(claim)};q=${burst}${unitParameter[claim.unit]};w=${Math.max(1, Math.round(burst / perSecond))}`;
+}
+
+function nameOf({ unit, metric }: Claim): string {
+  return metric === undefined ? `"${unit}"` : `"${unit}:${metric}"`;
+}
+
+function leftOf({ bucket }: Balance): number {
+  return Math.max(0, Math.floor(bucket.tokens));
+}
+
+/** Seconds until the bucket is full. */
+function resetSeconds({ bucket, claim }: Balance): number {
+  return Math.ceil(waitMs(bucket, claim.limits, claim.limits.burst) / 1_000);
+}

@@ -1,0 +1,141 @@
+import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
+import { mergeScalars, type Points } from "./merge-scalars.ts";
+import { createQuantiles, type Quantiles } from "./quantiles.ts";
+import { bucketQuantile, type Quantile } from "./quantile.ts";
+
+/** The buckets of one group in one store, by upper bound. */
+export type StoreBuckets = ReadonlyMap<number, Points>;
+
+const tooFew = "the histograms of these stores share too few bounds";
+
+/** Bounds of the stores differ, and what they share is no histogram. Source: design §5 rule 9. */
+export class IncompatibleBuckets extends Error {
+  override readonly name = "IncompatibleBuckets";
+}
+
+/** Buckets by `le` as a number: `1` and `1.0` are one; a series without a bound is no bucket. */
+export function bucketsOf(series: readonly StoreSeries[], count: number): StoreBuckets {
+  const byBound = Map.groupBy(series, ({ labels }) => parseBound(labels["le"]));
+  byBound.delete(Number.NaN);
+  return new Map([...byBound].map(([bound, rows]) => [bound, sum(rows, count)]));
+}
+
+/**
+ * The quantile of several stores' buckets at each point; NaN where there is none. Stores whose bounds differ are
+ * reduced to the bounds that they share: a cumulative count at a shared bound is exact.
+ *
+ * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
+ */
+export function mergeQuantile(stores: readonly StoreBuckets[], quantile: number, count: number): Quantiles {
+  const merged = mergedBounds(stores, count);
+  const heard = heardStores(stores, count);
+  return createQuantiles(count, (index) => quantileAt(merged, heard[index] ?? 0, { index, quantile }));
+}
+
+/**
+ * The sums of several stores' buckets at the bounds that all of them have, at each point; those of one store are its
+ * own.
+ *
+ * @throws IncompatibleBuckets when they share no `+Inf` or nothing besides it
+ */
+export function sharedBuckets(stores: readonly StoreBuckets[], count: number): StoreBuckets {
+  const [only, ...others] = stores;
+  if (only !== undefined && others.length === 0) return only;
+  const heard = heardStores(stores, count);
+  const shared = mergedBounds(stores, count).map(({ bound, values, stores: have }) => {
+    return [
+      bound,
+      { values, present: have.map((number, index) => Number(number > 0 && number === heard[index])) },
+    ] as const;
+  });
+  for (let index = 0; index < count; index += 1) {
+    const bounds = shared.filter(([, { present }]) => present[index] === 1);
+    const differ = mergedAt(stores, index) > bounds.length;
+    if (differ && (bounds.length < 2 || bounds.at(-1)?.[0] !== Infinity)) throw new IncompatibleBuckets(tooFew);
+  }
+  return new Map(shared.map(([bound, { values, present }]) => [bound, { values, present: Uint8Array.from(present) }]));
+}
+
+/** Bounds that any store has at a point. */
+function mergedAt(stores: readonly StoreBuckets[], index: number): number {
+  return new Set(
+    stores.flatMap((store) => [...store].flatMap(([bound, { present }]) => (present[index] === 1 ? [bound] : []))),
+  ).size;
+}
+
+/** One bound over all stores. */
+interface MergedBound {
+  readonly bound: number;
+  readonly values: Float64Array;
+  /** How many stores have the bound at each point. */
+  readonly stores: Uint16Array;
+}
+
+function quantileAt(
+  merged: readonly MergedBound[],
+  heard: number,
+  { index, quantile }: { readonly index: number; readonly quantile: number },
+): Quantile {
+  const bounds: number[] = [];
+  const counts: number[] = [];
+  let differ = false;
+  for (const { bound, values, stores } of merged) {
+    if (stores[index] === 0) continue;
+    if (stores[index] !== heard) {
+      differ = true;
+      continue;
+    }
+    bounds.push(bound);
+    counts.push(values[index] ?? Number.NaN);
+  }
+  if (differ && (bounds.length < 2 || bounds.at(-1) !== Infinity)) {
+    throw new IncompatibleBuckets(tooFew);
+  }
+  return bucketQuantile(quantile, bounds, counts);
+}
+
+/** Ascending. */
+function mergedBounds(stores: readonly StoreBuckets[], count: number): readonly MergedBound[] {
+  const all = [...new Set(stores.flatMap((store) => [...store.keys()]))].sort((a, b) => a - b);
+  return all.map((bound) => mergeBound(stores.map((store) => store.get(bound)).filter(isThere), bound, count));
+}
+
+function mergeBound(rows: readonly Points[], bound: number, count: number): MergedBound {
+  return { bound, values: sum(rows, count).values, stores: countPresent(rows, count) };
+}
+
+/** How many stores have any bucket at each point. */
+function heardStores(stores: readonly StoreBuckets[], count: number): Uint16Array {
+  const anyBucket = stores.map((store) => {
+    const buckets = countPresent([...store.values()], count);
+    return { present: Uint8Array.from(buckets, (number) => (number > 0 ? 1 : 0)) };
+  });
+  return countPresent(anyBucket, count);
+}
+
+function countPresent(rows: readonly Pick<Points, "present">[], count: number): Uint16Array {
+  const counts = new Uint16Array(count);
+  for (const { present } of rows) {
+    for (let index = 0; index < count; index += 1) counts[index] = (counts[index] ?? 0) + (present[index] ?? 0);
+  }
+  return counts;
+}
+
+function sum(rows: readonly Points[], count: number): Points {
+  return mergeScalars(
+    rows.map(({ values, present }) => ({ values, present, weight: 1 })),
+    "sum",
+    count,
+  );
+}
+
+function isThere(points: Points | undefined): points is Points {
+  return points !== undefined;
+}
+
+/** Source: Prometheus exposition format, `le`. */
+function parseBound(text: string | undefined): number {
+  if (text === undefined || text === "") return Number.NaN;
+  if (/^\+?inf$/iu.test(text)) return Infinity;
+  return Number(text);
+}

@@ -1,0 +1,187 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
+import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { QuantileRecipe, Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
+import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
+import { bucketsOf, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.ts";
+import { nativeQuantile } from "./merge-native.ts";
+import { mergeScalars, type Points, type WeightedPoints } from "./merge-scalars.ts";
+import type { NativeLayout } from "./native-layout.ts";
+import { labelSourceOf, type PlannedPart, type Plan } from "../planning/plan.ts";
+import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantiles.ts";
+
+/** Series that one metric may have before they are paged. */
+export const mergedSeriesMax = 5_000;
+
+/** What one store answered for one metric. */
+export interface PartAnswer {
+  readonly part: PlannedPart;
+  /** For each statistic its series. */
+  readonly ranges: readonly (readonly StoreSeries[])[];
+  /** For a percentile of a native histogram, in place of statistics. */
+  readonly histograms: readonly HistogramSeries[];
+  /** How those are laid out; undefined without any. */
+  readonly layout: NativeLayout | undefined;
+}
+
+/** A finished series: NaN is a gap, nothing else is without a number. */
+export interface MergedSeries {
+  readonly labels: Labels;
+  readonly values: Float64Array;
+  /** For a percentile only. */
+  readonly bounds: ErrorBounds | undefined;
+}
+
+/** One series of one store. */
+interface Row {
+  readonly answer: PartAnswer;
+  /** Index of the statistic. */
+  readonly statistic: number;
+  readonly series: StoreSeries | HistogramSeries;
+}
+
+interface Group {
+  readonly labels: Labels;
+  readonly rows: Row[];
+}
+
+type Finished = Pick<MergedSeries, "values" | "bounds">;
+
+/**
+ * The series of one metric from the partials of its stores, which are in store order, each made when it is wanted.
+ * Series without any point are left out.
+ *
+ * @throws Refusal `incompatible_buckets`, `result_too_large`
+ */
+export function* mergeMetric(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): Generator<MergedSeries> {
+  const finish = finisherOf(recipe, answers, plan);
+  for (const { labels, rows } of groupRows(answers, plan)) {
+    const finished = finish(rows);
+    const values = finite(finished.values);
+    if (hasNumber(values)) yield { labels, ...finished, values };
+  }
+}
+
+function finisherOf(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): (rows: readonly Row[]) => Finished {
+  const { count } = plan.grid;
+  if (recipe.kind === "scalar") {
+    const weights = weightsOf(answers);
+    return (rows) => ({ values: finishScalars(recipe, rows, weights, plan), bounds: undefined });
+  }
+  if (recipe.histogram === "Classic") return (rows) => finishBuckets(recipe, rows, count);
+  const isExponential = answers.every(({ layout }) => layout !== "custom");
+  return (rows) => finishNative(recipe, rows, { count, isExponential });
+}
+
+type Weights = ReadonlyMap<PartAnswer, number>;
+
+function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weights, plan: Plan): Float64Array {
+  const { count } = plan.grid;
+  const merged = recipe.statistics.map(({ merge, weighted }, statistic) => {
+    const points = rows.flatMap(({ answer, series, ...row }): readonly WeightedPoints[] => {
+      if (row.statistic !== statistic || !("values" in series)) return [];
+      return [{ values: series.values, present: series.present, weight: weighted ? (weights.get(answer) ?? 1) : 1 }];
+    });
+    return mergeScalars(points, merge, count);
+  });
+  const finished = new Float64Array(count);
+  // Nothing is allocated for a point: there may be half a million of them.
+  const values = merged.map(() => Number.NaN);
+  for (let index = 0; index < count; index += 1) {
+    finished[index] = takePoint(merged, index, values)
+      ? recipe.finish(values, plan.query.window.stepSeconds)
+      : Number.NaN;
+  }
+  return finished;
+}
+
+/** Puts one point of every statistic into `values`; false when one of them has none. */
+function takePoint(merged: readonly Points[], index: number, values: number[]): boolean {
+  for (let statistic = 0; statistic < merged.length; statistic += 1) {
+    const points = merged[statistic];
+    if (points?.present[index] !== 1) return false;
+    values[statistic] = points.values[index] ?? Number.NaN;
+  }
+  return true;
+}
+
+function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: number): Quantiles {
+  const stores = Map.groupBy(rows, ({ answer }) => answer)
+    .values()
+    .map((own) =>
+      bucketsOf(
+        own.flatMap(({ series }) => ("values" in series ? [series] : [])),
+        count,
+      ),
+    );
+  try {
+    return mergeQuantile([...stores], recipe.quantile, count);
+  } catch (error) {
+    if (!(error instanceof IncompatibleBuckets)) throw error;
+    const id = rows[0]?.answer.part.metric.entry.metric.id ?? "the metric";
+    const detail = `the histograms of ${id} share too few bounds over these stores; ask one region with filter[region]`;
+    throw new Refusal("incompatible_buckets", detail, {
+      errors: [{ field: "filter[region]", code: "incompatible_buckets", detail }],
+    });
+  }
+}
+
+function finishNative(
+  { quantile }: QuantileRecipe,
+  rows: readonly Row[],
+  { count, isExponential }: { readonly count: number; readonly isExponential: boolean },
+): Quantiles {
+  const all = rows.flatMap(({ series }) => ("histograms" in series ? [series.histograms] : []));
+  return createQuantiles(count, (index) => {
+    const histograms = all.flatMap((own) => own[index] ?? []);
+    return nativeQuantile({ histograms, isExponential }, quantile);
+  });
+}
+
+function groupRows(answers: readonly PartAnswer[], plan: Plan): readonly Group[] {
+  const groups = new Map<string, Group>();
+  for (const answer of answers) {
+    for (const [statistic, all] of [...answer.ranges, answer.histograms].entries()) {
+      for (const series of all) addRow(groups, { answer, statistic, series }, plan);
+    }
+  }
+  return [...groups.values()];
+}
+
+function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
+  const labels = governedLabels(labelSourceOf(row.answer.part), plan.query.groupBy, row.series.labels);
+  const key = labelsKey(labels);
+  const group = groups.get(key);
+  if (group !== undefined) {
+    group.rows.push(row);
+    return;
+  }
+  groups.set(key, { labels, rows: [row] });
+  if (groups.size > mergedSeriesMax) {
+    const detail = `the result has more than ${mergedSeriesMax} series; filter more or group by fewer labels`;
+    throw new Refusal("result_too_large", detail, {
+      errors: [{ field: "group_by", code: "result_too_large", detail }],
+    });
+  }
+}
+
+/** Relative to the most often sampled store, so that equal stores are added as they are. Source: design §5 rule 3. */
+function weightsOf(answers: readonly PartAnswer[]): Weights {
+  const shortest = Math.min(...answers.map(({ part }) => part.held.intervalSeconds));
+  return new Map(answers.map((answer) => [answer, answer.part.held.intervalSeconds / shortest]));
+}
+
+/** One NaN for every gap, so that equal answers are equal bytes. */
+function finite(values: Float64Array): Float64Array {
+  for (let index = 0; index < values.length; index += 1) {
+    if (!Number.isFinite(values[index])) return values.map((value) => (Number.isFinite(value) ? value : Number.NaN));
+  }
+  return values;
+}
+
+function hasNumber(values: Float64Array): boolean {
+  for (let index = 0; index < values.length; index += 1) {
+    if (!Number.isNaN(values[index])) return true;
+  }
+  return false;
+}

@@ -1,0 +1,76 @@
+import type {
+  ClassLimits,
+  ClientConfig,
+  MetricConfig,
+  MetricLimits,
+  QueryClass,
+  RuntimeConfig,
+} from "../../../crds/config.ts";
+import type { Caller } from "./caller.ts";
+import { claimedNames, intersect, narrowedNames, type Names } from "./names.ts";
+
+/** What a caller may see at all, before the catalog and the filters of one request. */
+export interface Access {
+  readonly tenants: Names;
+  readonly regions: Names;
+  readonly environments: Names;
+  readonly metrics: Names;
+}
+
+/** The class that a request runs in, and its limits. */
+export interface QueryClassGrant {
+  readonly queryClass: QueryClass;
+  readonly limits: ClassLimits;
+  readonly perMetric: readonly MetricLimits[];
+}
+
+type Quotas = Pick<RuntimeConfig, "quotas" | "classDefaults">;
+
+/** From the dearest class to the cheapest: where several apply, the slower one does. */
+const slowestFirst = ["C", "B", "A"] as const satisfies readonly QueryClass[];
+
+interface Assignment extends QueryClassGrant {
+  readonly client: ClientConfig;
+}
+
+/**
+ * Token ∩ the quota's narrowing of this client. Neither can add to the other. Source: seed "Operational Metrics API"
+ * §5, design §2.
+ */
+export function accessOf(caller: Caller, quotas: Quotas): Access {
+  const narrowings = assignments(caller, quotas).map(({ client }) => client);
+  const narrow = (kind: keyof Access): Names =>
+    narrowings.reduce((names, client) => intersect(names, narrowedNames(client[kind])), claimedNames(caller[kind]));
+  return {
+    tenants: narrow("tenants"),
+    regions: narrow("regions"),
+    environments: narrow("environments"),
+    metrics: narrow("metrics"),
+  };
+}
+
+/** The class of a request: the client's, else its scopes', else the slowest of its metrics. Source: wire, "Metrics". */
+export function classOf(caller: Caller, metrics: readonly MetricConfig[], quotas: Quotas): QueryClassGrant {
+  const assigned = assignments(caller, quotas);
+  const slowestAssigned = slowestFirst
+    .map((queryClass) => assigned.find((assignment) => assignment.queryClass === queryClass))
+    .find((assignment) => assignment !== undefined);
+  if (slowestAssigned !== undefined) return slowestAssigned;
+  const queryClass = slowestFirst.find((name) => metrics.some((metric) => metric.queryClass === name)) ?? "C";
+  const everyone = quotas.quotas.find((quota) => quota.class === queryClass && quota.clients.length === 0);
+  return {
+    queryClass,
+    limits: everyone?.limits ?? quotas.classDefaults[queryClass],
+    perMetric: everyone?.perMetric ?? [],
+  };
+}
+
+/** The quota entries that name this client, else those that name one of its scopes. */
+function assignments(caller: Caller, { quotas }: Quotas): readonly Assignment[] {
+  const all = quotas.flatMap(({ class: queryClass, limits, perMetric, clients }) =>
+    clients.map((client): Assignment => ({ queryClass, limits, perMetric, client })),
+  );
+  const byClient = all.filter(({ client }) => client.clientId === caller.client);
+  if (byClient.length > 0) return byClient;
+  return all.filter(({ client }) => client.scope !== undefined && caller.scopes.includes(client.scope));
+}

@@ -1,0 +1,111 @@
+import { leftMs, type Answers, type KeptAnswer } from "./response-cache.ts";
+import type { Lifetimes, OldestReads } from "./extents.ts";
+import { freshnessHeader, freshnessOf, later } from "../execution/freshness.ts";
+import { keepsWindow } from "../planning/keeps-window.ts";
+import type { MetricsAnswer } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { Query } from "../planning/query.ts";
+import { identityOf } from "../planning/query-identity.ts";
+import { pointCount } from "../request/window.ts";
+
+/** What an answer takes in memory with its representations, roughly. */
+const answerBytes = 4_096;
+const seriesBytes = 1_024;
+const pointBytes = 256;
+
+/** For how long the class of a query lets be served what is known. */
+export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
+  return {
+    settledMs: limits.memorySeconds * 1_000,
+    tailMs: limits.hotTailSeconds * 1_000,
+    sharedMs: (limits.distributedSeconds ?? 0) * 1_000,
+    staleMs: (limits.staleWhileRevalidateSeconds ?? 0) * 1_000,
+  };
+}
+
+/** An answer to an equal query of late. */
+export interface FoundAnswer {
+  /** Its body is the very same object each time. */
+  readonly answer: MetricsAnswer;
+  /** Those of its headers that depend on the time. */
+  readonly aged: Readonly<Record<string, string>>;
+  /** Whether that is still what is found at another time, with these headers; undefined when it is not. */
+  readonly again: (nowMs: number) => FoundAnswer["aged"] | undefined;
+}
+
+/** The answer to an equal query of late, as old as it is now. */
+export function findAnswer(answers: Answers, route: string, { query }: Plan, nowMs: number): FoundAnswer | undefined {
+  if (query.snapshot !== undefined) return undefined;
+  const key = keyOf(route, query);
+  const lifetimes = lifetimesOf(query);
+  const kept = answers.find(key, lifetimes, nowMs);
+  if (kept === undefined) return undefined;
+  const aged = agedHeaders(kept, query, nowMs);
+  const { headers, ...rest } = kept.answer;
+  return {
+    answer: { ...rest, headers: { ...headers, ...aged, "Server-Timing": "cache;desc=answer" } },
+    aged,
+    again: (atMs) => (answers.find(key, lifetimes, atMs) === kept ? agedHeaders(kept, query, atMs) : undefined),
+  };
+}
+
+function agedHeaders(kept: KeptAnswer, query: Query, nowMs: number): FoundAnswer["aged"] {
+  const ageMs = nowMs - kept.madeAtMs;
+  return {
+    ...cacheControl(keptForMs(kept, query, nowMs)),
+    ...freshnessHeader([later(freshnessOf(kept.answer.headers), Math.ceil(ageMs / 1_000))]),
+    "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
+  };
+}
+
+/** An answer and when its points were read. */
+export interface NewAnswer {
+  readonly answer: MetricsAnswer;
+  readonly nowMs: number;
+  readonly oldest: OldestReads;
+}
+
+/**
+ * Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has.
+ */
+export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer, nowMs, oldest }: NewAnswer): void {
+  const { query } = plan;
+  if (answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0) return;
+  const { data } = answer.body as { readonly data: readonly object[] };
+  const bytes = answerBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
+  answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
+}
+
+/**
+ * How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all.
+ */
+export function newAnswerHeaders(
+  plan: Plan,
+  { answer: { status }, nowMs, oldest }: NewAnswer,
+): Readonly<Record<string, string>> {
+  const lifetimeMs = keptForMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
+  return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : notKept;
+}
+
+/** Of an answer that nobody may keep. An item of a bulk says so as well. */
+export const notKept: Readonly<Record<string, string>> = { "Cache-Control": "no-store" };
+
+/** For how long a caller may keep an answer: no longer than a tail when another point belongs to its window by then. */
+function keptForMs(made: Parameters<typeof leftMs>[0], query: Query, nowMs: number): number {
+  const lifetimes = lifetimesOf(query);
+  const pointsMs = leftMs(made, lifetimes, nowMs);
+  return keepsWindow(query, nowMs + pointsMs) ? pointsMs : Math.min(pointsMs, lifetimes.tailMs);
+}
+
+function cacheControl(lifetimeMs: number): Readonly<Record<string, string>> {
+  return { "Cache-Control": `private, max-age=${Math.max(0, Math.floor(lifetimeMs / 1_000))}` };
+}
+
+function keyOf(route: string, query: Query): string {
+  return `${route} ${query.page} ${query.limit} ${identityOf(query)}`;
+}
+
+/** Whether no store changes any point of the window any more. */
+function isSettled({ parts }: Plan): boolean {
+  return parts.every(({ newest }) => newest === undefined);
+}

@@ -1,0 +1,44 @@
+import { createByteBudget } from "../../stores/limits/byte-budget.ts";
+import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import type { Store } from "../../stores/store.ts";
+import { staleLifetimes } from "./extents.ts";
+import type { Reading } from "./read-through.ts";
+
+/** One number that is wanted. */
+export interface WantedMoment {
+  /** Of the store as it is configured now. */
+  readonly identity: string;
+  readonly query: string;
+  readonly timeMs: number;
+  readonly call: StoreCall;
+}
+
+/** Whom a moment is asked of. */
+export interface MomentSource {
+  readonly now: PrometheusClient;
+  /** For reads that go on when the query is answered. */
+  readonly later: Store;
+}
+
+/** One number at one time, which may change as the tail of a window may. */
+export async function readMoment(
+  wanted: WantedMoment,
+  { now, later }: MomentSource,
+  reading: Reading,
+): Promise<number | undefined> {
+  const { identity, query, timeMs, call } = wanted;
+  const { cache, lifetimes, nowMs } = reading;
+  const key = JSON.stringify([identity, call.tenant ?? null, query, timeMs]);
+  const known = cache.moments.find(key, nowMs - staleLifetimes(lifetimes).tailMs);
+  const read = (client: PrometheusClient, signal: AbortSignal): Promise<number | undefined> =>
+    cache.flights(`moment ${key}`, signal, async (ending) => {
+      const value = await client.single(query, timeMs, { ...call, signal: ending, bytes: createByteBudget() });
+      cache.moments.keep(key, { value, readAtMs: nowMs });
+      return value;
+    });
+  if (known === undefined) return read(now, call.signal);
+  if (nowMs - known.readAtMs >= lifetimes.tailMs)
+    cache.renewals.begin(`moment ${key}`, (signal) => later.run(() => read(later.client, signal)));
+  return known.value;
+}

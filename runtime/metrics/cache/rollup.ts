@@ -1,0 +1,153 @@
+import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { Narrower } from "../../stores/prometheus/prometheus-client.ts";
+import { niceStepsSeconds } from "../request/window.ts";
+import { cover, oldestReads, type Lifetimes, type OldestReads, type Piece, type Run } from "./extents.ts";
+
+/** Fine points that one answer is made of at most. */
+const finePointsMax = 50_000;
+
+/** Coarse points out of fine ones. */
+export interface Coarsened<Series> {
+  readonly piece: Piece<Series>;
+  readonly reads: OldestReads;
+}
+
+/** Wide points that are wanted. */
+export interface CoarseWish<Series> {
+  readonly grid: PointGrid;
+  readonly narrower: Narrower;
+  /** What is known of a query of another width. */
+  readonly pieces: (query: string, widthMs: number) => readonly Piece<Series>[];
+  readonly lifetimes: Lifetimes;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+}
+
+/**
+ * Points of a wide grid merged from narrower ones that are known, the widest that are all there; undefined without any.
+ * Source: design §5 rule 11.
+ */
+export function coarserFromFiner(wish: CoarseWish<StoreSeries>): Coarsened<StoreSeries> | undefined {
+  const { stepMs, count } = wish.grid;
+  const widths = niceStepsSeconds
+    .map((seconds) => seconds * 1_000)
+    .filter((widthMs) => widthMs < stepMs && stepMs % widthMs === 0);
+  for (const widthMs of widths.toReversed()) {
+    if ((stepMs / widthMs) * count > finePointsMax) return undefined;
+    const found = fromWidth(wish, widthMs);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function fromWidth(
+  { grid, narrower, pieces, lifetimes, nowMs }: CoarseWish<StoreSeries>,
+  widthMs: number,
+): Coarsened<StoreSeries> | undefined {
+  const query = narrower.print(widthMs);
+  const known = query === undefined ? [] : pieces(query, widthMs);
+  if (known.length === 0) return undefined;
+  const factor = grid.stepMs / widthMs;
+  const fine = { startMs: grid.startMs - grid.stepMs + widthMs, stepMs: widthMs, count: grid.count * factor };
+  const { runs, hole } = cover(known, fine, lifetimes, nowMs);
+  if (hole !== undefined || !isOfOneInstant(runs, fine)) return undefined;
+  const series = mergedSeries(runs, fine, { factor, merge: narrower.merge });
+  const readAtMs = Math.min(...runs.map(({ piece }) => piece.readAtMs));
+  const settledUntilMs = Math.min(...runs.map(({ piece }) => piece.settledUntilMs));
+  return { piece: { ...grid, series, readAtMs, settledUntilMs }, reads: oldestReads(runs, fine) };
+}
+
+/**
+ * Whether all points that still may change were read together: else a wide point could be what the store never said.
+ */
+function isOfOneInstant(runs: readonly Run<StoreSeries>[], { startMs, stepMs }: PointGrid): boolean {
+  const changing = runs.filter(
+    ({ piece, offset, count }) => startMs + (offset + count - 1) * stepMs > piece.settledUntilMs,
+  );
+  return new Set(changing.map(({ piece }) => piece)).size <= 1;
+}
+
+interface Merging {
+  readonly factor: number;
+  readonly merge: Narrower["merge"];
+}
+
+interface Wide {
+  readonly labels: StoreSeries["labels"];
+  readonly fine: Float64Array;
+  readonly has: Uint8Array;
+}
+
+function mergedSeries(runs: readonly Run<StoreSeries>[], grid: PointGrid, merging: Merging): readonly StoreSeries[] {
+  const wholes = new Map<string, Wide>();
+  for (const { piece, offset, count } of runs) {
+    const first = Math.round((grid.startMs + offset * grid.stepMs - piece.startMs) / grid.stepMs);
+    for (const { labels, values, present } of piece.series) {
+      const key = JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
+      const whole = wholes.get(key) ?? { labels, fine: new Float64Array(grid.count), has: new Uint8Array(grid.count) };
+      wholes.set(key, whole);
+      whole.fine.set(values.subarray(first, first + count), offset);
+      whole.has.set(present.subarray(first, first + count), offset);
+    }
+  }
+  return wholes
+    .values()
+    .map((whole) => coarse(whole, merging))
+    .filter(({ present }) => present.includes(1))
+    .toArray();
+}
+
+/** Every so many neighbouring points as one. */
+function coarse({ labels, fine, has }: Wide, { factor, merge }: Merging): StoreSeries {
+  const count = fine.length / factor;
+  const values = new Float64Array(count);
+  const present = new Uint8Array(count);
+  for (let index = 0; index < count; index += 1) {
+    const from = index * factor;
+    const at = has.subarray(from, from + factor).indexOf(1);
+    if (at === -1) continue;
+    present[index] = 1;
+    values[index] = mergers[merge](fine, has, { from: from + at, to: from + factor });
+  }
+  return { labels, values, present };
+}
+
+interface Span {
+  /** The first one is present. */
+  readonly from: number;
+  readonly to: number;
+}
+
+type Merger = (values: Float64Array, present: Uint8Array, span: Span) => number;
+
+/** As stores are merged: see `merge-scalars.ts`. */
+const mergers: Readonly<Record<Narrower["merge"], Merger>> = {
+  sum(values, present, { from, to }) {
+    let [sum, lost] = [0, 0];
+    for (let index = from; index < to; index += 1) {
+      if (present[index] !== 1) continue;
+      const value = values[index] ?? Number.NaN;
+      const next = sum + value;
+      lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum;
+      sum = next;
+    }
+    return Number.isFinite(lost) ? sum + lost : sum;
+  },
+  min: (values, present, span) => pick(values, present, span, (kept, value) => value < kept),
+  max: (values, present, span) => pick(values, present, span, (kept, value) => value > kept),
+};
+
+/** A number rather than NaN, which is neither the least nor the most of anything. */
+function pick(
+  values: Float64Array,
+  present: Uint8Array,
+  { from, to }: Span,
+  isBetter: (kept: number, value: number) => boolean,
+): number {
+  let kept = values[from] ?? Number.NaN;
+  for (let index = from + 1; index < to; index += 1) {
+    const value = values[index] ?? Number.NaN;
+    if (present[index] === 1 && (Number.isNaN(kept) || isBetter(kept, value))) kept = value;
+  }
+  return kept;
+}

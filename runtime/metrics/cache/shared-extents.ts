@@ -1,0 +1,89 @@
+import { hash } from "node:crypto";
+import { StoreError } from "../../stores/store-error.ts";
+import type { Peers } from "../../pods/pods.ts";
+import { createLeases } from "./fill-leases.ts";
+import { packPieces, unpackPieces } from "./extent-encoding.ts";
+import type { Piece } from "./extents.ts";
+import type { SeriesKind } from "./series-kind.ts";
+
+/** Bytes that all pods see, as long as nobody needs their room. Never rejects. */
+export interface SharedBytes {
+  get(name: string): Promise<Uint8Array | undefined>;
+  put(name: string, bytes: Uint8Array): Promise<void>;
+  /** `failing`: what is put now cannot be kept. */
+  state(): SharedBytesState;
+}
+
+export type SharedBytesState = "ok" | "failing";
+
+/** What other pods read of late, and who reads what is missing. */
+export interface SharedPieces {
+  /** Whether what a store of this residency answers may be shared. */
+  mayHold(residency: string): boolean;
+  /** Pieces of a query; empty when nothing is known, or nobody can be heard. */
+  find<Series>(kind: SeriesKind<Series>, key: string): Promise<readonly Piece<Series>[]>;
+  /**
+   * Does work in one pod at a time.
+   *
+   * @param name equal for equal work
+   * @param work what it takes, and what others are to find of it, under its key
+   * @throws StoreError what the work failed with, here or in another pod
+   */
+  once<Result, Series>(name: string, work: () => Promise<Done<Result, Series>>): Promise<Result>;
+}
+
+/** The outcome of work, and what is to be shared of it. */
+export interface Done<Result, Series> {
+  readonly result: Result;
+  /** Undefined: nothing. */
+  readonly share:
+    | { readonly kind: SeriesKind<Series>; readonly key: string; readonly pieces: readonly Piece<Series>[] }
+    | undefined;
+}
+
+export interface SharedPiecesOptions {
+  /** Where the bytes are kept. @default wherever stores are */
+  readonly residency?: string | undefined;
+  /** Told why something could not be shared. @default nobody */
+  readonly failed?: (error: unknown) => void;
+}
+
+/** Pieces in bytes that all pods see. */
+export function createSharedPieces(
+  bytes: SharedBytes,
+  peers: Peers,
+  { residency, failed = () => undefined }: SharedPiecesOptions = {},
+): SharedPieces {
+  const leases = createLeases(peers);
+  return {
+    mayHold: (own) => residency === undefined || own === residency,
+    async find(kind, key) {
+      const found = await bytes.get(digestOf(key));
+      return found === undefined ? [] : unpackPieces(kind, key, found);
+    },
+    async once(name, work) {
+      const lease = await leases.take(digestOf(name));
+      const end = lease.state === "own" ? lease.end : () => undefined;
+      try {
+        const { result, share } = await work();
+        const { kind, key, pieces = [] } = share ?? {};
+        // Nobody here waits for the others to see it.
+        if (kind === undefined || key === undefined || pieces.length === 0) end();
+        else
+          void packPieces(kind, key, pieces)
+            .then((packed) => bytes.put(digestOf(key), packed))
+            .catch(failed)
+            .finally(end);
+        return result;
+      } catch (error) {
+        end(error instanceof StoreError ? error : undefined);
+        throw error;
+      }
+    },
+  };
+}
+
+/** A word that subjects can hold, whatever is in the key. */
+function digestOf(key: string): string {
+  return hash("sha256", key, "base64url");
+}

@@ -1,0 +1,254 @@
+import { runBounded } from "../../stores/limits/run-bounded.ts";
+import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
+import { flavours } from "../../stores/prometheus/flavours.ts";
+import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
+import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
+import type { RangeBoundary, StoreCapabilities } from "../../stores/prometheus/probe.ts";
+import type {
+  Narrower,
+  PrometheusClient,
+  RangeAnswer,
+  RangeAsk,
+  RangeGrid,
+  StoreExemplar,
+} from "../../stores/prometheus/prometheus-client.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import type { CallOrigin, StoreCall } from "../../stores/prometheus/store-http.ts";
+import type { Store } from "../../stores/store.ts";
+import { gravest, type WarningClass } from "../../stores/prometheus/warnings.ts";
+import { joinHistograms, joinSeries, type Extent, type ExtentAnswer } from "../planning/split-interval.ts";
+import type { StoreNeeds } from "../promql/kinds/recipe.ts";
+import type { PartAnswer } from "../aggregation/merge.ts";
+import { layoutOf, tellingPoint, toldLayout, type NativeLayout } from "../aggregation/native-layout.ts";
+import type { PlannedPart, Plan } from "../planning/plan.ts";
+import { overWidth, printExemplified, printVector, type Vector } from "../promql/promql.ts";
+
+/** What one store answered for one metric, and of when. */
+export interface StoreAnswer extends PartAnswer {
+  /**
+   * When the newest sample at the end of the window was taken; undefined: not asked, or the store saw none recently.
+   */
+  readonly newestMs: number | undefined;
+  /** What the store says of its answer. */
+  readonly warning: WarningClass;
+  readonly exemplars: readonly StoreExemplar[];
+}
+
+/** Requests of one part that run at once, so that one query never has all of a store's connections. */
+const requestsMax = 4;
+
+interface Reading {
+  readonly plan: Plan;
+  readonly part: PlannedPart;
+  readonly client: PrometheusClient;
+  readonly call: StoreCall;
+  readonly boundary: RangeBoundary;
+}
+
+/**
+ * Reads one part from its store: all of it or nothing, since one statistic without the other would answer wrongly. When
+ * one request fails, the others are cancelled.
+ *
+ * @throws StoreError; the signal's reason when it is aborted
+ */
+export function readPart(
+  { plan, part, store }: { readonly plan: Plan; readonly part: PlannedPart; readonly store: Store },
+  {
+    signal,
+    bytes,
+    origin,
+  }: { readonly signal: AbortSignal; readonly bytes: ByteBudget; readonly origin?: CallOrigin | undefined },
+): Promise<StoreAnswer> {
+  return store.run(async () => {
+    const capabilities = await store.capabilities(part.tenant);
+    requireNeeds(part.metric.recipe.needs, capabilities);
+    const failure = new AbortController();
+    const call = { signal: AbortSignal.any([signal, failure.signal]), tenant: part.tenant, bytes, origin };
+    try {
+      return await readAll({ plan, part, client: store.client, call, boundary: capabilities.boundary });
+    } catch (error) {
+      failure.abort(error);
+      throw error;
+    }
+  });
+}
+
+async function readAll(reading: Reading): Promise<StoreAnswer> {
+  const { plan, part, client, call, boundary } = reading;
+  const [newestSeconds, exemplars, answer] = await Promise.all([
+    part.newest && client.single(printVector(part.newest, boundary), plan.query.window.toMs, call),
+    readExemplars(reading),
+    part.metric.recipe.kind === "quantile" && part.metric.recipe.histogram === "Native"
+      ? readNative(reading)
+      : readRanges(reading),
+  ]);
+  return { part, ...answer, newestMs: newestSeconds === undefined ? undefined : newestSeconds * 1_000, exemplars };
+}
+
+type RangesAnswer = Pick<StoreAnswer, "ranges" | "histograms" | "layout" | "warning">;
+
+async function readRanges(reading: Reading): Promise<RangesAnswer> {
+  const read =
+    reading.part.ranges.length > 1
+      ? readTogether(reading)
+      : readExtents(reading, (...asked) => reading.client.range(...asked), joinSeries);
+  const answers = await read;
+  return {
+    ranges: answers.map(({ series }) => series),
+    histograms: [],
+    layout: undefined,
+    warning: gravest(answers.map(({ warning }) => warning)),
+  };
+}
+
+/**
+ * Range queries that are worth nothing alone, such as a sum and a count: each extent of all of them is of one reading.
+ */
+async function readTogether({
+  plan,
+  part,
+  client,
+  call,
+  boundary,
+}: Reading): Promise<readonly RangeAnswer<StoreSeries>[]> {
+  const rangeMs = plan.query.window.stepSeconds * 1_000;
+  const read = (asks: readonly RangeAsk[]): Promise<readonly RangeAnswer<StoreSeries>[]> =>
+    client.ranges?.(asks, call) ?? Promise.all(asks.map(({ query, grid }) => client.range(query, grid, call)));
+  const extents = await runBounded(
+    part.extents,
+    Math.max(1, Math.floor(requestsMax / part.ranges.length)),
+    async (extent) => ({
+      extent,
+      answers: await read(
+        part.ranges.map((range) => ({
+          query: printVector(range, boundary),
+          grid: { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+        })),
+      ),
+    }),
+  );
+  return part.ranges.map((_, place) => {
+    const own = extents.map(({ extent, answers }) => ({ extent, ...(answers[place] ?? nothing) }));
+    return { series: joinSeries(own, plan.grid), warning: gravest(own.map(({ warning }) => warning)) };
+  });
+}
+
+const nothing: RangeAnswer<StoreSeries> = { series: [], warning: "none" };
+
+async function readNative(reading: Reading): Promise<RangesAnswer> {
+  const [answer] = await readExtents(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);
+  const { series = [], warning = "none" } = answer ?? {};
+  return { ranges: [], histograms: series, layout: await settledLayout(reading, series), warning };
+}
+
+/** The layout of what was read; the store itself is asked where the bounds leave it open. */
+async function settledLayout(
+  { plan, part, client, call, boundary }: Reading,
+  series: readonly HistogramSeries[],
+): Promise<NativeLayout> {
+  const layout = layoutOf(series);
+  const point = layout === "either" ? tellingPoint(series) : undefined;
+  const [of] = part.ranges;
+  if (point === undefined || of === undefined) return layout;
+  const query = printVector({ kind: "quantile", quantile: point.quantile, of }, boundary);
+  const samples = await client.vector(query, plan.grid.startMs + point.index * plan.grid.stepMs, call);
+  const own = samples.find(({ labels }) => hasLabels(labels, point.series.labels));
+  return own === undefined ? layout : toldLayout(point, own.value);
+}
+
+function hasLabels(labels: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(wanted);
+  return names.length === Object.keys(labels).length && names.every((name) => labels[name] === wanted[name]);
+}
+
+type ReadRange<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeAnswer<Series>>;
+type Join<Series> = (answers: readonly ExtentAnswer<Series>[], grid: PointGrid) => readonly Series[];
+
+/** Every range query of a part, each over all extents, in the plan's order. */
+async function readExtents<Series extends StoreSeries | HistogramSeries>(
+  { plan, part, call, boundary }: Reading,
+  read: ReadRange<Series>,
+  join: Join<Series>,
+): Promise<readonly RangeAnswer<Series>[]> {
+  const rangeMs = plan.query.window.stepSeconds * 1_000;
+  const requests = part.ranges.flatMap((range) => part.extents.map((extent) => ({ range, extent })));
+  const answers = await runBounded(requests, requestsMax, async ({ range, extent }) => ({
+    range,
+    extent,
+    ...(await read(
+      printVector(range, boundary),
+      { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+      call,
+    )),
+  }));
+  return part.ranges.map((range) => joinOwn(range, answers, (own) => join(own, plan.grid)));
+}
+
+/**
+ * How a range query is asked in narrower points that add up to its own: decided by the kind, the aggregation and the
+ * store, and never for a store that would answer narrow points out of finer data than wide ones. Source: design §5 rule
+ * 11.
+ */
+function narrowerOf(
+  { metric: { recipe }, ranges, held }: PlannedPart,
+  range: Vector,
+  { rangeMs, boundary }: { readonly rangeMs: number; readonly boundary: RangeBoundary },
+): Narrower | undefined {
+  const statistic = recipe.kind === "scalar" ? recipe.statistics[ranges.indexOf(range)] : undefined;
+  const { prometheus } = held.store;
+  // Nobody knows here what a peer's stores make wide points of.
+  if (prometheus === undefined) return undefined;
+  const { isCuttable, parameters } = flavours[prometheus.flavour];
+  if (statistic?.isAdditiveOverTime !== true || !isCuttable) return undefined;
+  const parametersOf = (widthMs: number): string => JSON.stringify(parameters({ rangeMs: widthMs }, prometheus));
+  const own = parametersOf(rangeMs);
+  return {
+    merge: statistic.merge,
+    print: (widthMs) => (parametersOf(widthMs) === own ? printVector(overWidth(range, widthMs), boundary) : undefined),
+  };
+}
+
+interface ExtentRead<Series> extends RangeAnswer<Series> {
+  readonly range: Vector;
+  readonly extent: Extent;
+}
+
+function joinOwn<Series>(
+  range: Vector,
+  answers: readonly ExtentRead<Series>[],
+  join: (own: readonly ExtentRead<Series>[]) => readonly Series[],
+): RangeAnswer<Series> {
+  const own = answers.filter((answer) => answer.range === range);
+  return { series: join(own), warning: gravest(own.map(({ warning }) => warning)) };
+}
+
+/** Exemplars are an extra. */
+function readExemplars({
+  plan,
+  part,
+  client,
+  call,
+}: Reading): readonly StoreExemplar[] | Promise<readonly StoreExemplar[]> {
+  const { exemplars } = part;
+  if (exemplars === undefined) return [];
+  const { fromMs, toMs } = plan.query.window;
+  return exemplarsOrNone(() => client.exemplars(printExemplified(exemplars), fromMs, toMs, call));
+}
+
+/** What a read of exemplars answers; none from a store that has no such API. */
+export async function exemplarsOrNone(
+  read: () => Promise<readonly StoreExemplar[]>,
+): Promise<readonly StoreExemplar[]> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof StoreError && (error.kind === "status" || error.kind === "refused")) return [];
+    throw error;
+  }
+}
+
+/** The rule of increases is the flavour's and was probed with it. @throws StoreError `unsupported` */
+export function requireNeeds(needs: StoreNeeds, { anchored, native }: StoreCapabilities): void {
+  if (needs.anchored && !anchored) throw new StoreError("unsupported", "the store does not know anchored ranges");
+  if (needs.native && !native) throw new StoreError("unsupported", "the store does not know native histograms");
+}

@@ -1,0 +1,39 @@
+import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
+import type { StoreSet } from "../../stores/store-set.ts";
+import { fanOut, type FanOutOptions, type Outcome } from "../../stores/limits/fan-out.ts";
+import type { PlannedPart, Plan } from "../planning/plan.ts";
+import { readPart, type StoreAnswer } from "./read-part.ts";
+
+/** How one part of a plan ended. */
+export interface PartOutcome<Value = StoreAnswer> {
+  readonly part: PlannedPart;
+  readonly outcome: Outcome<Value>;
+}
+
+export interface ReadOptions extends FanOutOptions {
+  /** What all stores together may answer. */
+  readonly bytes: ByteBudget;
+  /** Of the request; undefined: none in particular. */
+  readonly correlationId?: string | undefined;
+}
+
+/**
+ * Asks every store of a plan at once.
+ *
+ * @throws the signal's reason when the caller leaves
+ */
+export async function readStores(
+  plan: Plan,
+  stores: StoreSet,
+  { bytes, correlationId, ...options }: ReadOptions,
+): Promise<readonly PartOutcome[]> {
+  const origin =
+    correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
+  const read = (part: PlannedPart, signal: AbortSignal): Promise<StoreAnswer> =>
+    readPart({ plan, part, store: stores.get(part.held.key) }, { signal, bytes, origin });
+  const outcomes = await fanOut(plan.parts, read, options);
+  return plan.parts.flatMap((part, index) => {
+    const outcome = outcomes[index];
+    return outcome === undefined ? [] : [{ part, outcome }];
+  });
+}

@@ -1,0 +1,117 @@
+import { type FieldError, Refusal, type Suggestion } from "../../errors/refusal.ts";
+import type { StoreError } from "../../stores/store-error.ts";
+import { formatDuration } from "../request/duration.ts";
+import type { Query } from "../planning/query.ts";
+import type { PartOutcome } from "./read-stores.ts";
+import { coarserDownsample, coarserStep, stepWithin, windowSecondsOf } from "../request/window.ts";
+
+/**
+ * How much of a region is in an answer: all of it, some of it, or nothing since its stores failed, were late, or cannot
+ * answer this kind of query exactly.
+ */
+export type RegionState = "ok" | "partial" | "failed" | "late" | "unsupported";
+
+/** One region of an answer. */
+export interface RegionReport {
+  readonly region: string;
+  readonly state: RegionState;
+}
+
+/** When a store that failed or was late is worth asking again. */
+export const retryAfterSeconds = 5;
+
+/** The regions of a query, sorted, each with what became of its stores. */
+export function regionReports(outcomes: readonly PartOutcome[]): readonly RegionReport[] {
+  const byRegion = Map.groupBy(outcomes, ({ part }) => part.held.store.region);
+  return [...byRegion]
+    .map(([region, own]) => ({ region, state: stateOf(own) }))
+    .sort((a, b) => (a.region < b.region ? -1 : 1));
+}
+
+/**
+ * Refuses when the answer would be empty of data, or is not as whole as the caller wants it; what else is missing is
+ * told in the answer itself. Source: seed "Operational Metrics API" §7.
+ *
+ * @param tellsRefusals whether the caller may be told what stores said of queries that they refused
+ * @throws Refusal `result_too_large` when the stores answer more than one query may read; `store_timeout` when all that
+ * is
+ *   missing was late, else `store_failed`. All suggest a cheaper query
+ */
+export function requireAnswers(outcomes: readonly PartOutcome[], query: Query, tellsRefusals = false): void {
+  const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
+  if (errors.some(({ kind }) => kind === "too_large")) throw tooLarge(query, errors);
+  const reports = regionReports(outcomes);
+  const gone = { query, reports, errors, told: tellsRefusals ? refusalsOf(outcomes) : [] };
+  if (errors.length === outcomes.length) throw missing("no store answered", gone);
+  const isWhole = reports.every(({ state }) => state === "ok");
+  if (query.isCompleteRequired && !isWhole) throw missing("the answer would not be complete", gone);
+}
+
+interface Missing {
+  readonly query: Query;
+  readonly reports: readonly RegionReport[];
+  readonly errors: readonly StoreError[];
+  /** What stores said of queries that they refused. */
+  readonly told: readonly FieldError[];
+}
+
+/** The answers of stores that could not take a query, each once. */
+function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
+  const details = outcomes.flatMap(({ part, outcome }) =>
+    outcome.ok || outcome.error.kind !== "refused"
+      ? []
+      : `the store ${part.held.store.name} refused the query of ${part.metric.entry.metric.id}: ` +
+        outcome.error.message,
+  );
+  return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));
+}
+
+function missing(what: string, { query, reports, errors, told }: Missing): Refusal {
+  const gone = reports.filter(({ state }) => state !== "ok");
+  const allLate = errors.length > 0 && errors.every(({ kind }) => kind === "late");
+  const names = gone.map(({ region, state }) => `${region} (${state})`);
+  return new Refusal(allLate ? "store_timeout" : "store_failed", `${what}: ${names.join(", ")}`, {
+    suggestion: suggestionFor(query),
+    retryAfterSeconds,
+    ...(told.length === 0 ? {} : { errors: told }),
+    cause: new AggregateError(errors, what),
+  });
+}
+
+function tooLarge(query: Query, errors: readonly StoreError[]): Refusal {
+  const detail =
+    "the stores have more data for this than one query may read; ask a coarser step, fewer groups or less time";
+  return new Refusal("result_too_large", detail, {
+    errors: [{ field: "step", code: "result_too_large", detail }],
+    suggestion: suggestionFor(query),
+    cause: new AggregateError(errors, "too large"),
+  });
+}
+
+/** A cheaper form of a query. Source: seed "Operational Metrics API" §7 and §8, "Backpressure". */
+export function suggestionFor({ window }: Query): Suggestion {
+  const mostSeconds = windowSecondsOf(window);
+  const step = coarserStep(window.stepSeconds, mostSeconds);
+  const downsample = coarserDownsample(window.stepSeconds, mostSeconds);
+  return {
+    ...(step === undefined ? {} : { step: formatDuration(step) }),
+    ...(downsample === undefined ? {} : { downsample }),
+  };
+}
+
+/** The finest cheaper form that costs at most this share of a query; undefined where none does. */
+export function suggestionWithin({ window }: Query, share: number): Suggestion | undefined {
+  const step = stepWithin(window, share);
+  if (step === undefined) return undefined;
+  const downsample = coarserDownsample(step - 1, windowSecondsOf(window));
+  return { step: formatDuration(step), ...(downsample === undefined ? {} : { downsample }) };
+}
+
+function stateOf(outcomes: readonly PartOutcome[]): RegionState {
+  const failures = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error.kind]));
+  const isWhole = outcomes.every(({ outcome }) => !outcome.ok || outcome.value.warning === "none");
+  if (failures.length === 0) return isWhole ? "ok" : "partial";
+  if (failures.length < outcomes.length) return "partial";
+  if (failures.every((kind) => kind === "late")) return "late";
+  return failures.every((kind) => kind === "unsupported") ? "unsupported" : "failed";
+}

@@ -1,0 +1,175 @@
+import { aggregations, type LabelName } from "../../../crds/config.ts";
+import { refuseField } from "../../errors/refusal.ts";
+import type { ErrorCode } from "../../errors/table.ts";
+import { forbiddenValue } from "../request/forbidden-labels.ts";
+import { parseJson } from "../../json/json-body.ts";
+import { readLabel, shown, textLengthMax } from "../request/parameters.ts";
+import {
+  questionVersion,
+  type AskedPoints,
+  type AskedTimes,
+  type PartialQuestion,
+} from "../promql/partial-question.ts";
+
+/** Largest body of a question: names and filters of one metric. */
+export const questionBytesMax = 16 * 1024;
+/** Regions, or environments, that one question may name. */
+const namesMax = 64;
+/** Times are those of ECMAScript. */
+const timeMsMax = 8.64e15;
+/** Widest point, and longest window of exemplars. */
+export const widthMsMax = 400 * 86_400_000;
+/** Points that one store answers at most. Source: Prometheus HTTP API, "Range queries". */
+const pointsMax = 11_000;
+const intervalSecondsMax = 86_400;
+
+/** What a peer wants. */
+export type ReadQuestion =
+  | { readonly kind: "probe"; readonly region: string }
+  | { readonly kind: "partial"; readonly ask: PartialQuestion; readonly over: AskedTimes };
+
+/**
+ * Reads the body of `POST /v1/metrics/partials`, closed in every part. @throws Refusal that names the member at fault
+ */
+export function readQuestion(body: Uint8Array): ReadQuestion {
+  const question = members(parseJson(body), "the body", ["version", "probe", "ask", "over"]);
+  if (question["version"] !== questionVersion) {
+    const detail = `questions of version ${questionVersion} are answered`;
+    throw refuseField("schema_version_gone", "version", detail);
+  }
+  if (question["probe"] !== undefined) {
+    const besides = ["ask", "over"].find((name) => question[name] !== undefined);
+    if (besides !== undefined) throw refuseField("invalid_request", besides, `${besides} has no place beside probe`);
+    const probe = members(question["probe"], "probe", ["region"]);
+    return { kind: "probe", region: text(probe["region"], "probe.region") };
+  }
+  return { kind: "partial", ask: readAsk(question["ask"]), over: readTimes(question["over"]) };
+}
+
+const askNames = [
+  "schema_version",
+  "region",
+  "regions",
+  "metric",
+  "agg",
+  "slo",
+  "part",
+  "tenant",
+  "environments",
+  "filters",
+  "group_by",
+  "points",
+  "quantile",
+];
+
+function readAsk(value: unknown): PartialQuestion {
+  const ask = members(value, "ask", askNames);
+  const named = (name: string): string => text(ask[name], `ask.${name}`);
+  const { slo, environments, points, quantile } = ask;
+  const agg = aggregations.find((one) => one === ask["agg"]);
+  if (agg === undefined)
+    throw refuseField("invalid_aggregation", "ask.agg", `ask.agg is one of ${aggregations.join(", ")}`);
+  return {
+    schema_version: named("schema_version"),
+    region: named("region"),
+    regions: texts(ask["regions"], "ask.regions"),
+    metric: named("metric"),
+    agg,
+    ...(slo === undefined ? {} : { slo: named("slo") }),
+    part: named("part"),
+    tenant: named("tenant"),
+    ...(environments === undefined ? {} : { environments: texts(environments, "ask.environments") }),
+    filters: readFilters(ask["filters"]),
+    group_by: texts(ask["group_by"], "ask.group_by").map((name) => readLabel(name, "ask.group_by", "invalid_group_by")),
+    ...(points === undefined ? {} : { points: readPoints(points) }),
+    ...(quantile === undefined ? {} : { quantile: number(quantile, "ask.quantile", { min: 0, max: 1 }) }),
+  };
+}
+
+function readPoints(value: unknown): AskedPoints {
+  const points = members(value, "ask.points", ["width_ms", "interval_seconds", "increases"]);
+  const increases = (["Extrapolated", "Plain"] as const).find((one) => one === points["increases"]);
+  if (increases === undefined)
+    throw refuseField(
+      "incompatible_increases",
+      "ask.points.increases",
+      "ask.points.increases is Extrapolated or Plain",
+    );
+  return {
+    width_ms: whole(points["width_ms"], "ask.points.width_ms", { min: 1_000, max: widthMsMax }),
+    interval_seconds: number(points["interval_seconds"], "ask.points.interval_seconds", {
+      min: 1,
+      max: intervalSecondsMax,
+    }),
+    increases,
+  };
+}
+
+function readFilters(value: unknown): PartialQuestion["filters"] {
+  const filters = Object.entries(members(value, "ask.filters", undefined)).map(([name, wanted]) => {
+    const field = `ask.filters.${name}`;
+    const label: LabelName = readLabel(name, field, "invalid_filter");
+    const own = text(wanted, field, "invalid_filter");
+    const fault = forbiddenValue(own);
+    if (fault !== undefined) throw refuseField("invalid_filter", field, `the value of ${field} ${fault}`);
+    return [label, own] as const;
+  });
+  return Object.fromEntries(filters);
+}
+
+function readTimes(value: unknown): AskedTimes {
+  const over = members(value, "over", ["start_ms", "count", "time_ms", "from_ms", "to_ms"]);
+  const time = (name: string): number => whole(over[name], `over.${name}`, { min: 0, max: timeMsMax });
+  switch (Object.keys(over).sort().join()) {
+    case "count,start_ms":
+      return { start_ms: time("start_ms"), count: whole(over["count"], "over.count", { min: 1, max: pointsMax }) };
+    case "time_ms":
+      return { time_ms: time("time_ms") };
+    case "from_ms,to_ms":
+      return { from_ms: time("from_ms"), to_ms: time("to_ms") };
+    default:
+      throw refuseField("invalid_time", "over", "over is start_ms and count, or time_ms, or from_ms and to_ms");
+  }
+}
+
+/** @param known undefined: any name may be there */
+function members(
+  value: unknown,
+  field: string,
+  known: readonly string[] | undefined,
+): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw refuseField("invalid_request", field, `${field} is not a JSON object`);
+  }
+  const odd = Object.keys(value).find((name) => known?.includes(name) === false);
+  if (odd !== undefined) throw refuseField("unknown_parameter", shown(odd), `${shown(odd)} is no member of ${field}`);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function text(value: unknown, field: string, code: ErrorCode = "invalid_request"): string {
+  if (typeof value === "string" && value !== "" && value.length <= textLengthMax && value.isWellFormed()) return value;
+  throw refuseField(code, shown(field), `${shown(field)} is a text of 1 to ${textLengthMax} characters`);
+}
+
+/** Sorted and without repetitions, so that equal questions are equal bytes. */
+function texts(value: unknown, field: string): readonly string[] {
+  if (!Array.isArray(value) || value.length > namesMax)
+    throw refuseField("invalid_request", field, `${field} is a list of at most ${namesMax} names`);
+  return [...new Set(value.map((one) => text(one, field)))].sort();
+}
+
+interface Bounds {
+  readonly min: number;
+  readonly max: number;
+}
+
+function number(value: unknown, field: string, { min, max }: Bounds): number {
+  if (typeof value === "number" && value >= min && value <= max) return value;
+  throw refuseField("invalid_request", field, `${field} is a number from ${min} to ${max}`);
+}
+
+function whole(value: unknown, field: string, bounds: Bounds): number {
+  const own = number(value, field, bounds);
+  if (Number.isSafeInteger(own)) return own;
+  throw refuseField("invalid_request", field, `${field} is a whole number`);
+}

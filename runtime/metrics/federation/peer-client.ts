@@ -1,0 +1,114 @@
+import type { RangeAnswer, RangeGrid, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
+import type { VectorSample } from "../../stores/prometheus/matrix.ts";
+import type { MakePeerClient, PeerAnswer, PeerClient, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
+import { unpackPieces } from "../cache/extent-encoding.ts";
+import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
+import { probeBody, questionBody, questionKey } from "../promql/partial-question.ts";
+
+/** Reads a peer as stores are read: what is a query elsewhere is a question here. */
+export const createPeerClient: MakePeerClient = (send, terms) => {
+  const range =
+    <Series extends Labelled>(kind: SeriesKind<Series>) =>
+    (question: string, grid: RangeGrid, call: StoreCall) =>
+      askSeries({ kind, send }, questionBody(question, { start_ms: grid.startMs, count: grid.count }), grid, call);
+  const vector: PeerClient["vector"] = async (question, timeMs, call) =>
+    samplesIn(await send(questionBody(question, { time_ms: timeMs }), call));
+  return {
+    range: range(numbers),
+    histograms: range(nativeHistograms),
+    vector,
+    single: async (question, timeMs, call) => (await vector(question, timeMs, call))[0]?.value,
+    exemplars: async (question, fromMs, toMs, call) =>
+      exemplarsIn(await send(questionBody(question, { from_ms: fromMs, to_ms: toMs }), call)),
+    probe: async (call) => capabilitiesOf(terms, await send(probeBody({ region: terms.region }), call)),
+  };
+};
+
+interface Labelled {
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface Asking<Series> {
+  readonly kind: SeriesKind<Series>;
+  readonly send: SendToPeer;
+}
+
+async function askSeries<Series extends Labelled>(
+  { kind, send }: Asking<Series>,
+  body: string,
+  { startMs, stepMs, count }: RangeGrid,
+  call: StoreCall,
+): Promise<RangeAnswer<Series>> {
+  const { bytes, warning } = await send(body, call);
+  const [piece, ...others] = await unpackPieces(kind, questionKey(body), bytes);
+  const isAsked =
+    piece !== undefined &&
+    others.length === 0 &&
+    piece.startMs === startMs &&
+    piece.stepMs === stepMs &&
+    piece.count === count;
+  if (!isAsked || !piece.series.every(({ labels }) => areLabels(labels))) throw malformed();
+  return { series: piece.series, warning };
+}
+
+function samplesIn(answer: PeerAnswer): readonly VectorSample[] {
+  return listIn(answer, "samples").map((sample) => {
+    const { labels, value } = (sample ?? {}) as Readonly<Record<string, unknown>>;
+    if (!areLabels(labels) || typeof value !== "number") throw malformed();
+    return { labels, value };
+  });
+}
+
+function exemplarsIn(answer: PeerAnswer): readonly StoreExemplar[] {
+  return listIn(answer, "exemplars").map((exemplar) => {
+    const {
+      labels,
+      trace_id: traceId,
+      value,
+      timestamp_ms: timestampMs,
+    } = (exemplar ?? {}) as Readonly<Record<string, unknown>>;
+    if (
+      !areLabels(labels) ||
+      typeof traceId !== "string" ||
+      typeof value !== "number" ||
+      typeof timestampMs !== "number"
+    )
+      throw malformed();
+    return { seriesLabels: labels, labels: { trace_id: traceId }, value, timestampMs };
+  });
+}
+
+/** A peer refuses by itself what its stores cannot do, metric by metric; ranges are open or closed there, not here. */
+function capabilitiesOf({ increases }: PeerTerms, answer: PeerAnswer): StoreCapabilities {
+  const found = listIn(answer, "increases");
+  if (found.some((one) => one !== increases))
+    throw new StoreError("unsupported", `the peer's stores compute increases as ${found.join(", ")}`);
+  return { boundary: "LeftOpen", increases, anchored: true, native: true };
+}
+
+function listIn({ bytes }: PeerAnswer, name: string): readonly unknown[] {
+  const list = (parsed(bytes) as Readonly<Record<string, unknown>> | null)?.[name];
+  if (!Array.isArray(list)) throw malformed();
+  return list;
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    throw malformed();
+  }
+}
+
+function areLabels(labels: unknown): labels is Readonly<Record<string, string>> {
+  return (
+    typeof labels === "object" && labels !== null && Object.values(labels).every((value) => typeof value === "string")
+  );
+}
+
+function malformed(): StoreError {
+  return new StoreError("malformed", "the answer is not of the form that peers have, or to another question");
+}

@@ -1,0 +1,29 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { Query } from "./query.ts";
+import type { ResolvedWindow } from "../request/window.ts";
+
+/**
+ * Whether a query that is asked at another time has the same window; a window that would be refused then is another
+ * one.
+ */
+export function keepsWindow({ window, windowAt }: Pick<Query, "window" | "windowAt">, nowMs: number): boolean {
+  return isSame(window, at(windowAt, nowMs));
+}
+
+function at(windowAt: Query["windowAt"], nowMs: number): ResolvedWindow | undefined {
+  try {
+    return windowAt(nowMs);
+  } catch (error) {
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+}
+
+function isSame(one: ResolvedWindow, other: ResolvedWindow | undefined): boolean {
+  return (
+    one.fromMs === other?.fromMs &&
+    one.toMs === other.toMs &&
+    one.stepSeconds === other.stepSeconds &&
+    one.downsample === other.downsample
+  );
+}

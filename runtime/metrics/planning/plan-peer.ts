@@ -1,0 +1,56 @@
+import type { LabelName } from "../../../crds/config.ts";
+import { traitsOf } from "../../stores/prometheus/flavours.ts";
+import type { HeldStore } from "../catalog/catalog-index.ts";
+import { imposedLabels } from "./labels.ts";
+import type { Question } from "../promql/promql.ts";
+import type { QueriedMetric, Query } from "./query.ts";
+import { bucketsPart, exemplarsPart, newestPart, type PartialQuestion } from "../promql/partial-question.ts";
+
+/** What a peer is asked for one metric. */
+export interface AskedPeer {
+  /** One for each statistic, in the recipe's order; for a percentile, the buckets. */
+  readonly ranges: readonly Question[];
+  readonly newest: Question;
+  readonly exemplars: Question | undefined;
+}
+
+/** Told in members of their own. */
+const isolationLabels: readonly string[] = ["tenant", "region", "environment"] satisfies readonly LabelName[];
+
+/** The questions of one metric to the peer of a region. Rights travel in them as what they come to. */
+export function askPeer(query: Query, metric: QueriedMetric, held: HeldStore): AskedPeer {
+  const { recipe } = metric;
+  const base = baseOf(query, metric, held);
+  const points = {
+    width_ms: query.window.stepSeconds * 1_000,
+    interval_seconds: held.intervalSeconds,
+    increases: traitsOf(held.store).increases,
+  };
+  const parts = recipe.kind === "quantile" ? [bucketsPart] : recipe.statistics.map(({ name }) => name);
+  return {
+    ranges: parts.map((part) => ({ kind: "question", of: { ...base, part, points } })),
+    newest: { kind: "question", of: { ...base, part: newestPart } },
+    exemplars: query.exemplars ? { kind: "question", of: { ...base, part: exemplarsPart } } : undefined,
+  };
+}
+
+function baseOf(
+  query: Query,
+  { entry, aggregation, slo }: QueriedMetric,
+  { store }: HeldStore,
+): Omit<PartialQuestion, "part"> {
+  const imposed = imposedLabels(store, query.tenant);
+  const environments = store.environment === undefined ? query.environments : new Set([store.environment]);
+  return {
+    schema_version: entry.schemaVersion,
+    region: store.region,
+    regions: query.regions,
+    metric: entry.metric.id,
+    agg: aggregation,
+    ...(slo === undefined ? {} : { slo }),
+    tenant: query.tenant,
+    ...(environments === "every" ? {} : { environments: [...environments].sort() }),
+    filters: Object.fromEntries([...query.filters].filter(([label]) => !isolationLabels.includes(label))),
+    group_by: query.groupBy.filter((label) => imposed[label] === undefined),
+  };
+}

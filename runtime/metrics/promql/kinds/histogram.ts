@@ -1,0 +1,27 @@
+import type { Aggregation, SourceConfig } from "../../../../crds/config.ts";
+import { distributionRecipe } from "./distribution.ts";
+import type { RecipeOrAdvice } from "./recipe.ts";
+import { increaseNeeds, increaseOf, increaseStatistic } from "./statistics.ts";
+
+type HistogramSource = Extract<SourceConfig, { readonly kind: "histogram" }>;
+
+/** A classic histogram: the increases of its buckets are summed. Source: design §5 rule 9. */
+export function histogramRecipe(source: HistogramSource, aggregation: Aggregation): RecipeOrAdvice {
+  const { increase } = source;
+  return distributionRecipe(
+    {
+      histogram: "Classic",
+      buckets: (scope) => ({
+        kind: "aggregate",
+        op: "sum",
+        by: [...scope.by, "le"],
+        of: increaseOf(scope, source, increase, "_bucket"),
+      }),
+      part: (name) => increaseStatistic(source, increase, { name, merge: "sum", suffix: `_${name}` }),
+      dated: (scope) => scope.select(source, "_count"),
+      exemplified: (scope) => scope.select(source, "_bucket"),
+      needs: increaseNeeds(increase),
+    },
+    aggregation,
+  );
+}

@@ -1,0 +1,100 @@
+import type { Aggregation, MetricConfig, SeriesConfig, SourceConfig } from "../../../../crds/config.ts";
+import { printVector, type Vector } from "../promql.ts";
+import type { QuantileRecipe, Recipe, ScalarRecipe, StoreScope } from "./recipe.ts";
+import { recipeOf } from "./recipe-of.ts";
+
+/** What one aggregation of one metric is, printed from the recipe that plans it. */
+export interface Meaning {
+  /** How a point is made of the partials, by their names. */
+  readonly value: string;
+  /** What each store is asked for a point: `m` is the metric's series, `w` the width of the point, `g` the grouping. */
+  readonly partials: readonly { readonly name: string; readonly of_store: string; readonly over_stores: string }[];
+  readonly notes: readonly string[];
+}
+
+/** Width in {@link scope}: no other number of a recipe. */
+const widthMs = 7_777_777;
+const name = (series: SeriesConfig, source: SourceConfig): string => {
+  if (source.kind !== "ratio") return "m";
+  return series === source.numerator ? "numerator" : "denominator";
+};
+
+/** The meanings of every aggregation that a metric allows. */
+export function meaningsOf(metric: MetricConfig): Readonly<Partial<Record<Aggregation, Meaning>>> {
+  return Object.fromEntries(metric.aggregations.map((aggregation) => [aggregation, meaningOf(metric, aggregation)]));
+}
+
+function meaningOf(metric: MetricConfig, aggregation: Aggregation): Meaning {
+  const recipe = recipeOf(metric, aggregation);
+  const { source } = metric;
+  const notes = [boundaryNote, ...increaseNotes(recipe, source), ...quantileNotes(recipe), ...timeNotes(recipe)];
+  if (recipe.kind === "quantile") {
+    const buckets = { name: "buckets", of_store: printed(recipe.buckets(scopeOf(source))), over_stores: "sum" };
+    return {
+      value: `quantile ${recipe.quantile} of buckets, taken once after all stores are merged`,
+      partials: [buckets],
+      notes,
+    };
+  }
+  return { value: recipe.value, partials: partialsOf(recipe, source), notes };
+}
+
+function partialsOf({ statistics }: ScalarRecipe, source: SourceConfig): Meaning["partials"] {
+  return statistics.map(({ name: own, expr, merge, weighted }) => ({
+    name: own,
+    of_store: printed(expr(scopeOf(source))),
+    over_stores: weighted ? `${merge}, each times its store's seconds between samples` : merge,
+  }));
+}
+
+function scopeOf(source: SourceConfig): StoreScope {
+  return {
+    select: (series, suffix = "") => ({ name: `${name(series, source)}${suffix}`, matchers: [] }),
+    by: ["g"],
+    rangeMs: widthMs,
+  };
+}
+
+/** `sum by(g)(increase(m[w]))` */
+function printed(vector: Vector): string {
+  return printVector(vector, "LeftOpen")
+    .replaceAll(/\{__name__="(\w+)"\}/gu, "$1")
+    .replaceAll(`${widthMs}ms`, "w")
+    .replaceAll("by(g,le)", "by(g, le)");
+}
+
+const boundaryNote = "A point at t covers (t - w, t]: a sample at t - w belongs to the point before.";
+
+function increaseNotes({ needs }: Recipe, source: SourceConfig): readonly string[] {
+  if (!needs.increases) return [];
+  return "increase" in source && source.increase === "Anchored"
+    ? [
+        "Increases are anchored: the rise from the last sample before the point to the last one in it, not " +
+          "extrapolated.",
+      ]
+    : [
+        "Increases are those of the store: Prometheus extrapolates to the edges of the point, VictoriaMetrics " +
+          "does not. Kinds are never added.",
+      ];
+}
+
+function quantileNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
+  if (recipe.kind !== "quantile") return [];
+  return recipe.histogram === "Classic"
+    ? [
+        "Inside a bucket the quantile is linear; stores with other bounds are merged at the bounds that they " +
+          "share, or refused.",
+      ]
+    : [
+        "Inside a bucket the quantile is exponential, as in Prometheus 3, also where a store of version 2 is " +
+          "linear; around zero and in custom buckets it is linear.",
+      ];
+}
+
+function timeNotes(recipe: Recipe & (ScalarRecipe | QuantileRecipe)): readonly string[] {
+  const isAdditive =
+    recipe.kind === "scalar" && recipe.statistics.every(({ isAdditiveOverTime }) => isAdditiveOverTime);
+  return isAdditive
+    ? []
+    : ["Points of narrower windows do not add up to one of a wider window: ask the step that is wanted."];
+}

@@ -1,0 +1,24 @@
+import type { Aggregation, SourceConfig } from "../../../../crds/config.ts";
+import type { RecipeOrAdvice } from "./recipe.ts";
+import { increaseNeeds, increaseStatistic, quotient } from "./statistics.ts";
+
+type RatioSource = Extract<SourceConfig, { readonly kind: "ratio" }>;
+
+/** Σ numerator / Σ denominator, which is the only thing that composes. Source: design §5 rule 8. */
+export function ratioRecipe(source: RatioSource, aggregation: Aggregation): RecipeOrAdvice {
+  if (aggregation !== "avg") {
+    return { kind: "advice", advice: `a ratio has no ${aggregation}, since ratios do not add up; ask avg` };
+  }
+  return {
+    kind: "scalar",
+    statistics: [
+      increaseStatistic(source.numerator, source.increase, { name: "numerator", merge: "sum" }),
+      increaseStatistic(source.denominator, source.increase, { name: "denominator", merge: "sum" }),
+    ],
+    value: "numerator / denominator; where nothing happened there is no point",
+    finish: quotient,
+    dated: (scope) => scope.select(source.denominator),
+    exemplified: (scope) => scope.select(source.denominator),
+    needs: increaseNeeds(source.increase),
+  };
+}

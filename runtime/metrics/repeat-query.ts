@@ -1,0 +1,72 @@
+import type { AdmitQueryNow } from "./admission/admission.ts";
+import type { PointCounts } from "./cache/hit-ratio.ts";
+import type { Caller } from "./authorization/caller.ts";
+import { isPastSunset } from "./catalog/deprecation.ts";
+import type { FoundAnswer } from "./cache/cached-response.ts";
+import type { Again } from "./metrics-api.ts";
+import type { Plan } from "./planning/plan.ts";
+import type { Query } from "./planning/query.ts";
+import { keepsWindow } from "./planning/keeps-window.ts";
+
+/** A query that was answered from what is kept. */
+export interface AnsweredQuery {
+  readonly plan: Plan;
+  readonly caller: Caller;
+  readonly found: FoundAnswer;
+}
+
+/** What happens for each query besides its answer. */
+export interface AgainSources {
+  readonly admitNow: AdmitQueryNow;
+  readonly looked: (counts: PointCounts) => void;
+}
+
+/**
+ * The same query again, under the same configuration. Of all that it was made of, only its window and the sunset of its
+ * metrics move with the time; what it may cost and what is left of its quota are worked out each time.
+ */
+export function askedAgain({ plan, caller, found }: AnsweredQuery, { admitNow, looked }: AgainSources): Again {
+  const { query } = plan;
+  const counts = pointsOf(plan);
+  return (nowMs) => {
+    const aged = isStillAsked(query, nowMs) ? found.again(nowMs) : undefined;
+    const admitted = aged && admitNow(plan, caller);
+    if (admitted === undefined) return undefined;
+    admitted.charge([], 0);
+    looked(counts);
+    admitted.end();
+    return { ...aged, ...admitted.headers() };
+  };
+}
+
+/** All points of an answer that is kept: counted once for each range query, as those are that stores answer. */
+export function pointsOf({ grid, parts }: Plan): PointCounts {
+  return { hit: grid.count * parts.reduce((sum, { ranges }) => sum + ranges.length, 0), miss: 0 };
+}
+
+function isStillAsked({ metrics, window, windowAt }: Query, nowMs: number): boolean {
+  return !metrics.some(({ entry }) => isPastSunset(entry.metric, nowMs)) && keepsWindow({ window, windowAt }, nowMs);
+}
+
+/** What was asked before, until the next configuration. */
+export interface AskedBefore {
+  /** The same, until {@link forget}. */
+  remember(again: Again): Again;
+  /** Lets go of everything: all of it has to be looked at as if it were new. */
+  forget(): void;
+}
+
+/** Nothing yet. Whoever holds what was remembered holds nothing of the configuration. */
+export function createAskedBefore(): AskedBefore {
+  let known = new WeakMap<object, Again>();
+  return {
+    remember(again) {
+      const name = {};
+      known.set(name, again);
+      return (nowMs) => known.get(name)?.(nowMs);
+    },
+    forget() {
+      known = new WeakMap();
+    },
+  };
+}

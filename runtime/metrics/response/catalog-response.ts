@@ -1,0 +1,103 @@
+import { contentId } from "./content-id.ts";
+import { labelNames, type MetricConfig } from "../../../crds/config.ts";
+import { refuseField } from "../../errors/refusal.ts";
+import { accessOf, type Access } from "../authorization/access.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { meaningsOf } from "../promql/kinds/meaning.ts";
+import type { MetricEntry } from "../catalog/catalog-index.ts";
+import { isPastSunset } from "../catalog/deprecation.ts";
+import { formatDuration } from "../request/duration.ts";
+import type { MetricsAnswer, Parameters, RequestContext } from "../metrics-api.ts";
+import {
+  metricsMax,
+  readFilters,
+  readLabel,
+  readMany,
+  readOne,
+  readWord,
+  refuseUnknown,
+} from "../request/parameters.ts";
+import { mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
+import { schemaVersionOf, type World } from "../planning/query.ts";
+import { formatTime } from "../request/time.ts";
+
+const categories = [
+  "slo",
+  "kri",
+  "business",
+  "infrastructure",
+  "api",
+] as const satisfies readonly MetricConfig["category"][];
+const states = ["Active", "Deprecated"] as const satisfies readonly MetricConfig["state"][];
+const names: readonly string[] = ["metric", "category", "label", "state", "schema_version", "filter[tenant]"];
+
+/**
+ * `GET /v1/metrics/catalog`: the metrics that the caller may read, by id, until their sunset; narrowed by `metric`
+ * (repeatable), `category`, `label` (repeatable; metrics that have all of them) and `state`. Source: seed "Operational
+ * Metrics API" §2.5 and §4.4, wire "Catalog entry".
+ *
+ * @throws Refusal for a parameter that is not known or not valid, for a caller without the scope or a tenant, and
+ *   `schema_version_gone`
+ */
+export function catalogAnswer(
+  params: Parameters,
+  caller: Caller,
+  world: World,
+  { nowMs }: RequestContext,
+): MetricsAnswer {
+  refuseUnknown(params, (name) => names.includes(name));
+  const wanted = {
+    ids: readMany(params, "metric", metricsMax),
+    category: readWord(params, "category", categories),
+    labels: (readMany(params, "label", labelNames.length) ?? []).map((name) =>
+      readLabel(name, "label", "invalid_request"),
+    ),
+    state: readWord(params, "state", states),
+  };
+  const access = accessOf(caller, world.quotas);
+  requireReadScope(caller);
+  requireTenant(params, access);
+  const entries = [...world.catalog.values()].filter(
+    (entry) =>
+      mayRead(entry, caller, access) &&
+      !isPastSunset(entry.metric, nowMs) &&
+      (wanted.ids?.includes(entry.metric.id) ?? true) &&
+      wanted.labels.every((label) => entry.metric.labels.includes(label)) &&
+      entry.metric.category === (wanted.category ?? entry.metric.category) &&
+      entry.metric.state === (wanted.state ?? entry.metric.state),
+  );
+  const data = entries.map(entryBody);
+  const about = { schema_version: schemaVersionOf(entries, readOne(params, "schema_version")), total: entries.length };
+  return { status: 200, headers: {}, body: { data, meta: { correlation_id: contentId([data, about]), ...about } } };
+}
+
+/** The catalog is the same for all tenants, so that one of several need not be chosen. */
+function requireTenant(params: Parameters, { tenants }: Access): void {
+  const filters = readFilters(params);
+  if (filters.has("tenant")) tenantOf(filters, tenants);
+  else if (tenants !== "every" && tenants.size === 0) {
+    throw refuseField("tenant_required", "filter[tenant]", "the token names no tenant");
+  }
+}
+
+function entryBody({ metric, schemaVersion }: MetricEntry): object {
+  return {
+    metric_id: metric.id,
+    category: metric.category,
+    unit: metric.unit,
+    description: metric.description,
+    aggregations: metric.aggregations,
+    default_aggregation: metric.defaultAggregation,
+    labels: metric.labels,
+    min_step: formatDuration(metric.minStepSeconds),
+    max_group_by: metric.maxGroupBy,
+    semantics: meaningsOf(metric),
+    slo: metric.slos,
+    state: metric.state,
+    ...(metric.replacedBy === undefined ? {} : { replaced_by: metric.replacedBy }),
+    ...(metric.deprecatedAtMs === undefined ? {} : { deprecated_at: formatTime(metric.deprecatedAtMs) }),
+    ...(metric.sunsetAtMs === undefined ? {} : { sunset_at: formatTime(metric.sunsetAtMs) }),
+    ...(metric.complianceScope === undefined ? {} : { compliance_scope: metric.complianceScope }),
+    schema_version: schemaVersion,
+  };
+}

@@ -1,0 +1,187 @@
+import { Refusal } from "../../errors/refusal.ts";
+import { aroundReads, type AroundRead, type StoreRead } from "../../stores/read-middleware.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import type { StoreSet } from "../../stores/store-set.ts";
+import { extentVerdicts, type Origin, type Stretch } from "../cache/cache-status.ts";
+import { explainScope, type Caller } from "../authorization/caller.ts";
+import type { Parameters } from "../metrics-api.ts";
+import { readWord } from "../request/parameters.ts";
+import type { PlannedPart, Plan } from "../planning/plan.ts";
+import type { QueriedMetric } from "../planning/query.ts";
+import { formatTime } from "../request/time.ts";
+
+/** Where the data of an answer came from. */
+export type DataSource = "store" | "snapshot";
+
+/** A read that was sent, and what became of it. */
+export interface RecordedRead extends StoreRead {
+  readonly durationMs: number;
+  /** `ok`, or why the store gave no answer. */
+  readonly outcome: string;
+  readonly series: number;
+  /** What the store said of a query that it refused. */
+  readonly error?: string;
+}
+
+/** Stores whose reads are written down. */
+export interface RecordedStores {
+  readonly stores: StoreSet;
+  readonly reads: readonly RecordedRead[];
+}
+
+/**
+ * Takes `explain` out of the parameters: it changes what is said of an answer, never the answer.
+ *
+ * @throws Refusal `invalid_request` for another word than `true` and `false`, `scope_missing`
+ */
+export function takeExplain(
+  params: Parameters,
+  caller: Caller,
+): { readonly params: Parameters; readonly explain: boolean } {
+  const explain = readWord(params, "explain", ["true", "false"]) === "true";
+  if (explain && !caller.scopes.includes(explainScope)) {
+    throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}`);
+  }
+  return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
+}
+
+/** Writes down every read in the order in which they end. */
+export function recordReads(stores: StoreSet): RecordedStores {
+  const reads: RecordedRead[] = [];
+  const around: AroundRead = async (read, send) => {
+    const startMs = performance.now();
+    const note = (outcome: string, series: number, error?: string): void => {
+      reads.push({
+        ...read,
+        durationMs: performance.now() - startMs,
+        outcome,
+        series,
+        ...(error === undefined ? {} : { error }),
+      });
+    };
+    try {
+      const answer = await send();
+      note("ok", seriesIn(answer));
+      return answer;
+    } catch (error) {
+      note(error instanceof StoreError ? error.kind : "left", 0, isRefused(error) ? error.message : undefined);
+      throw error;
+    }
+  };
+  return { stores: aroundReads(stores, around), reads };
+}
+
+/** Everything that explains an answer: the plan, what each store was asked in its own words, and why. */
+export function explanationOf(
+  plan: Plan,
+  { stores, reads }: RecordedStores,
+  { costEstimate, ...found }: ExtentContext & { readonly costEstimate: number },
+): object {
+  const { query } = plan;
+  const byStore = Map.groupBy(plan.parts, ({ held }) => held.key);
+  return {
+    class: query.quota.queryClass,
+    tenant: query.tenant,
+    environments: query.environments === "every" ? "every" : [...query.environments].sort(),
+    regions: query.regions,
+    cost_estimate: costEstimate,
+    metrics: query.metrics.map(explainMetric),
+    stores: [...byStore].map(([key, parts]) => ({
+      ...explainStore(parts, plan, found),
+      ...explainCapabilities(key, stores),
+      reads: reads.filter((read) => read.store === key).map(explainRead),
+    })),
+  };
+}
+
+function explainMetric({ entry, aggregation, recipe }: QueriedMetric): object {
+  return {
+    metric: entry.metric.id,
+    aggregation,
+    kind: entry.metric.source.kind,
+    partials:
+      "statistics" in recipe
+        ? recipe.statistics.map(({ name, merge }) => ({ name, merge }))
+        : [{ name: "buckets", merge: "sum" }],
+  };
+}
+
+function explainCapabilities(key: string, stores: StoreSet): object {
+  // A store that the configuration has lost since is not there any more.
+  const known = stores
+    .list()
+    .find(([name]) => name === key)?.[1]
+    .knownCapabilities();
+  return known === undefined ? {} : { boundary: known.boundary, anchored: known.anchored };
+}
+
+/** What the extents of an answer are told by. */
+export interface ExtentContext {
+  readonly source: DataSource;
+  /** When the data was read, Unix milliseconds. */
+  readonly nowMs: number;
+  /** Where the points of each store came from. */
+  readonly stretches: readonly Stretch[];
+}
+
+function explainStore(parts: readonly PlannedPart[], plan: Plan, context: ExtentContext): object {
+  const [first] = parts;
+  if (first === undefined) return {};
+  const { key, store } = first.held;
+  const { name, region, residency, settleSeconds } = store;
+  return { store: name, region, residency, extents: explainExtents(plan, key, settleSeconds, context) };
+}
+
+const reasons: Readonly<Record<Origin | "snapshot", string>> = {
+  memory: "read by this pod within the lifetime of the class",
+  finer: "merged, exactly, from narrower points that this pod read within the lifetime of the class",
+  shared: "read by another pod within the lifetime of the class",
+  stale: "read by this pod, and read again in the background since its lifetime is over",
+  store: "not known, or no longer within the lifetime of the class, so the store was asked",
+  snapshot: "cut from the data that an earlier page was cut from",
+};
+
+/**
+ * Where the points of a store came from, apart for those that had settled when they were read and those that could
+ * still change.
+ */
+function explainExtents(
+  { grid }: Plan,
+  key: string,
+  settleSeconds: number,
+  { source, nowMs, stretches }: ExtentContext,
+): readonly object[] {
+  const { startMs, stepMs, count } = grid;
+  const settled = Math.min(count, Math.max(0, Math.floor((nowMs - settleSeconds * 1_000 - startMs) / stepMs) + 1));
+  const own = stretches.filter(({ store }) => store === key);
+  const verdicts = source === "snapshot" ? [{ offset: 0, count, origin: source }] : extentVerdicts(own, grid);
+  return verdicts.flatMap(({ origin, offset, count: points }) => {
+    const seam = Math.min(offset + points, Math.max(offset, settled));
+    const told = (state: string, from: number, to: number): readonly object[] => {
+      const times = { from: formatTime(startMs + (from - 1) * stepMs), to: formatTime(startMs + (to - 1) * stepMs) };
+      return from === to ? [] : [{ ...times, state, source: origin, reason: reasons[origin] }];
+    };
+    return [...told("settled", offset, seam), ...told("hot", seam, offset + points)];
+  });
+}
+
+/** The store could not take the query itself. */
+function isRefused(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === "refused";
+}
+
+function explainRead({ api, promql, durationMs, outcome, series, error }: RecordedRead): object {
+  return {
+    api,
+    promql,
+    duration_ms: Math.round(durationMs * 10) / 10,
+    outcome,
+    series,
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function seriesIn(answer: unknown): number {
+  const series: unknown = (answer as { readonly series?: unknown } | undefined)?.series;
+  return Array.isArray(series) ? series.length : 0;
+}

@@ -1,0 +1,228 @@
+import type { Pace } from "../../bounds/time-slices.ts";
+import { contentId } from "./content-id.ts";
+import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
+import { formatDuration } from "../request/duration.ts";
+import { freshnessHeader } from "../execution/freshness.ts";
+import type { MetricsAnswer } from "../metrics-api.ts";
+import type { Plan } from "../planning/plan.ts";
+import { createPointWriter, writeTimes, type PointWriter } from "./point-writer.ts";
+import type { ErrorBounds } from "../aggregation/quantiles.ts";
+import type { Query } from "../planning/query.ts";
+import { retryAfterSeconds, suggestionFor, type RegionState } from "../execution/region-status.ts";
+import type { Result, ResultSeries } from "../execution/run-plan.ts";
+import { formatTime, formatTimes } from "../request/time.ts";
+import { pointTimes } from "../request/window.ts";
+
+type Point = readonly [timestamp: string, value: number];
+/** Between which numbers a value surely lies; null where nothing bounds it. */
+type Bounds = readonly [low: number | null, high: number | null];
+
+/** What an answer says besides its data. */
+export interface AnswerContext {
+  /** Name of the data that its pages are cut from. */
+  readonly snapshot: string;
+  /** In which its bytes are written. */
+  readonly pace: Pace;
+}
+
+/** Body and headers of a query. Source: wire, "Query answer". */
+export function queryAnswer(plan: Plan, result: Result, context: AnswerContext): MetricsAnswer {
+  const times = once(() => formatTimes(pointTimes(plan.query.window)));
+  const { window } = plan.query;
+  const made = answer(plan, result, context, {
+    item: ({ metric, labels, values, ...beside }) => ({
+      metric,
+      labels,
+      // Seldom wanted: the bytes of an answer are made without a list and a text for each point.
+      get points() {
+        return points(times(), values);
+      },
+      ...besidePoints(values, beside),
+    }),
+    meta: { from: formatTime(window.fromMs), to: formatTime(window.toMs) },
+  });
+  const page = pageOf(result, plan.query);
+  const { data: _written, ...rest } = made.body as { readonly data: unknown };
+  return { ...made, json: () => queryJson({ page, rest, times: times() }, context.pace) };
+}
+
+/** Bytes of a point with its time and a short number, and of a series besides its points, roughly. */
+const [pointBytes, seriesBytes] = [34, 256];
+
+/** What `JSON.stringify` makes of a query's body. */
+async function queryJson(own: WrittenQuery, pace: Pace): Promise<Uint8Array> {
+  const { page, times } = own;
+  const writer = createPointWriter(page.length * (times.length * pointBytes + seriesBytes) + seriesBytes);
+  await pace.collect(writeSeries(own, writer));
+  return writer.bytes();
+}
+
+interface WrittenQuery {
+  readonly page: readonly ResultSeries[];
+  /** What the body holds after its data. */
+  readonly rest: object;
+  readonly times: readonly string[];
+}
+
+/** One series after another. */
+function* writeSeries({ page, rest, times }: WrittenQuery, writer: PointWriter): Generator<undefined> {
+  const written = writeTimes(times);
+  for (const [index, { metric, labels, values, ...beside }] of page.entries()) {
+    const before = index === 0 ? '{"data":[' : ",";
+    writer.text(`${before}{"metric":${JSON.stringify(metric)},"labels":${JSON.stringify(labels)},"points":[`);
+    writer.points(written, values);
+    const others = JSON.stringify(besidePoints(values, beside)).slice(1);
+    writer.text(others === "}" ? "]}" : `],${others}`);
+    yield;
+  }
+  writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
+}
+
+/** What an item says besides its points. */
+function besidePoints(values: Float64Array, { bounds, exemplars }: Pick<ResultSeries, "bounds" | "exemplars">): object {
+  return {
+    ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
+    ...(exemplars === undefined ? {} : { exemplars }),
+  };
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+function pageOf({ series }: Result, { page, limit }: Query): readonly ResultSeries[] {
+  return series.slice((page - 1) * limit, page * limit);
+}
+
+/** Body and headers of an instant. Source: wire, "Instant". */
+export function instantAnswer(plan: Plan, result: Result, context: AnswerContext): MetricsAnswer {
+  const ts = formatTime(plan.query.window.toMs);
+  return answer(plan, result, context, {
+    item: ({ metric, labels, values, bounds, exemplars }) => ({
+      metric_id: metric,
+      labels,
+      timestamp: ts,
+      value: values[0],
+      ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds)[0] }),
+      ...(exemplars?.[0] === undefined ? {} : { exemplar: exemplars[0] }),
+    }),
+    meta: { ts },
+  });
+}
+
+interface Shape {
+  readonly item: (series: ResultSeries) => object;
+  readonly meta: Readonly<Record<string, string>>;
+}
+
+function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta }: Shape): MetricsAnswer {
+  const { query } = plan;
+  const metrics = query.metrics.map(({ entry }) => entry.metric);
+  const deprecated = deprecationNotices(metrics);
+  const page = pageOf(result, query);
+  const about = {
+    ...meta,
+    schema_version: query.schemaVersion,
+    step: formatDuration(query.window.stepSeconds),
+    ...aggregationsOf(query),
+    downsample: query.window.downsample ?? "none",
+    group_by: query.groupBy,
+    page: query.page,
+    limit: query.limit,
+    total_series: result.series.length,
+    has_more: result.series.length > query.page * query.limit,
+    snapshot: context.snapshot,
+    partial: result.partial,
+    regions: result.regions,
+    ...(result.exemplarsHidden === 0 ? {} : { exemplars_hidden: result.exemplarsHidden }),
+    ...(deprecated.length === 0 ? {} : { deprecated }),
+  };
+  const errors = errorsOf(result);
+  return {
+    status: result.partial ? 206 : 200,
+    headers: { ...headersOf(plan, result), ...deprecationHeaders(metrics) },
+    // The snapshot is a digest of the series and their values.
+    body: {
+      data: page.map(item),
+      ...errors,
+      meta: { correlation_id: contentId([about, errors, page.map(({ exemplars }) => exemplars)]), ...about },
+    },
+  };
+}
+
+/** Metrics that failed by themselves, beside the data of the others. */
+function errorsOf({ failures }: Result): { readonly errors?: readonly object[] } {
+  if (failures.length === 0) return {};
+  return {
+    errors: failures.map(({ metric, refusal }) => ({
+      metric,
+      status: refusal.status,
+      code: refusal.code,
+      detail: refusal.message,
+    })),
+  };
+}
+
+/** One word for all metrics; where their defaults differ, `mixed` and the word of each. */
+function aggregationsOf({ metrics }: Query): object {
+  const [first, ...others] = new Set(metrics.map(({ aggregation }) => aggregation));
+  if (others.length === 0) return { agg: first };
+  return {
+    agg: "mixed",
+    aggregations: Object.fromEntries(metrics.map(({ entry, aggregation }) => [entry.metric.id, aggregation])),
+  };
+}
+
+/** Source: seed "Operational Metrics API" §6. */
+function headersOf(plan: Plan, result: Result): Readonly<Record<string, string>> {
+  return {
+    ...freshnessHeader([result.freshnessSeconds]),
+    "X-Downsample": plan.query.window.downsample ?? "none",
+    "X-Partial": String(result.partial),
+    "X-Query-Plan": describePlan(plan),
+    "X-Query-Cache": "off",
+    "X-Query-Shards": `asked=${result.shards.asked}, answered=${result.shards.answered}`,
+    ...(result.regions.some(({ state }) => mayRecover.includes(state)) ? hintsFor(plan.query) : {}),
+  };
+}
+
+/** States in which another query, or the same one later, may be whole. */
+const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
+
+/** What to ask instead, or when to ask again. Source: seed "Operational Metrics API" §7, wire "Hints". */
+function hintsFor(query: Query): Readonly<Record<string, string>> {
+  const { step, downsample } = suggestionFor(query);
+  return {
+    "Retry-After": String(retryAfterSeconds),
+    ...(step === undefined ? {} : { "X-Suggested-Step": step }),
+    ...(downsample === undefined ? {} : { "X-Suggested-Downsample": downsample }),
+  };
+}
+
+/** `class=A, points=720, <metric>;agg=avg;stores=2;ranges=2`. Source: RFC 8941 §3.2, dictionaries. */
+export function describePlan({ query, parts, grid }: Plan): string {
+  const members = query.metrics.map((metric) => {
+    const own = parts.filter((part) => part.metric === metric);
+    const { entry, aggregation } = metric;
+    return `${entry.metric.id};agg=${aggregation};stores=${own.length};ranges=${own[0]?.ranges.length ?? 0}`;
+  });
+  return [`class=${query.quota.queryClass}`, `points=${grid.count}`, ...members].join(", ");
+}
+
+/** Those of the points that are there, in their order. */
+function errorBounds(values: Float64Array, { low, high }: ErrorBounds): readonly Bounds[] {
+  const bound = (value: number | undefined): number | null => (Number.isFinite(value) ? (value ?? null) : null);
+  return Array.from(values).flatMap((value, index): readonly Bounds[] =>
+    Number.isNaN(value) ? [] : [[bound(low[index]), bound(high[index])]],
+  );
+}
+
+function points(times: readonly string[], values: Float64Array): readonly Point[] {
+  const there: Point[] = [];
+  for (const [index, time] of times.entries()) {
+    const value = values[index] ?? Number.NaN;
+    if (!Number.isNaN(value)) there.push([time, value]);
+  }
+  return there;
+}

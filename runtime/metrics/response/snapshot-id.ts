@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import { Refusal } from "../../errors/refusal.ts";
+import type { Result } from "../execution/run-plan.ts";
+import type { Query } from "../planning/query.ts";
+
+const snapshotLength = 22;
+
+/**
+ * Name of the data that pages are cut from: a digest over the window and every series of every page. Equal names mean
+ * equal data; a page that is asked with the name of other data is refused, so that pages never mix.
+ */
+export function snapshotOf({ series }: Result, { window }: Query): string {
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify([window.fromMs, window.toMs, window.stepSeconds]));
+  for (const { metric, labels, values } of series) {
+    hash.update(JSON.stringify([metric, labels]));
+    hash.update(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+  }
+  return hash.digest("base64url").slice(0, snapshotLength);
+}
+
+/** @throws Refusal `snapshot_gone` */
+export function requireSnapshot(pinned: string | undefined, snapshot: string): void {
+  if (pinned === undefined || pinned === snapshot) return;
+  const detail = "the data has changed since that page; start again from page 1 with the from and to of its answer";
+  throw new Refusal("snapshot_gone", detail, { errors: [{ field: "snapshot", code: "snapshot_gone", detail }] });
+}

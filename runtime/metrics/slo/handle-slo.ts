@@ -1,0 +1,165 @@
+import { Refusal } from "../../errors/refusal.ts";
+import { shareReads, type SharedReads } from "../../stores/read-middleware.ts";
+import { runBounded } from "../../stores/limits/run-bounded.ts";
+import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
+import { lateAfter } from "../../stores/limits/read-deadline.ts";
+import type { StoreSet } from "../../stores/store-set.ts";
+import type { Doorkeeper } from "../admission/admission.ts";
+import type { AnonymousLimit } from "../admission/anonymous-limit.ts";
+import type { Caller } from "../authorization/caller.ts";
+import { addedCosts, totalCost } from "../admission/cost.ts";
+import { freshnessHeader } from "../execution/freshness.ts";
+import type { MetricsAnswer, Parameters, RequestContext } from "../metrics-api.ts";
+import type { World } from "../planning/query.ts";
+import type { Admission } from "../admission/quotas.ts";
+import type { PartOutcome } from "../execution/read-stores.ts";
+import { retryAfterSeconds } from "../execution/region-status.ts";
+import type { KnownEnvironments } from "./known-environments.ts";
+import { planSlo, readSlo, type SloPlan, type SloReading } from "./read-slo.ts";
+import type { SloCache } from "./slo-cache.ts";
+import type { SloEntry } from "./slo-index.ts";
+import { selectSlos } from "./slo-selection.ts";
+import { sloBody, type ReadSlo } from "./slo-response.ts";
+
+/** Views that are read at once. */
+const viewConcurrency = 4;
+/** What the stores may answer to all views of one request together. */
+const sloStoreBytesMax = queryBytesMax;
+
+/** One request for objectives. */
+export interface SloRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** What objectives are answered from. */
+export interface SloSources {
+  readonly slos: readonly SloEntry[];
+  readonly quotas: World["quotas"];
+  readonly stores: StoreSet;
+  readonly cache: SloCache;
+  /** Holds callers without a token back, together and each. */
+  readonly anonymous: AnonymousLimit;
+  readonly environments: KnownEnvironments;
+  readonly doorkeeper: Pick<Doorkeeper, "request">;
+  /** Bound on all stores together. */
+  readonly deadlineMs: number;
+  /** Told how each store ended. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+}
+
+/**
+ * `GET /v1/metrics/slo`. Source: seed "Operational Metrics API" §2.5 and §4.5, wire "SLO".
+ *
+ * @throws Refusal for what the caller did wrong, `store_failed` and `store_timeout` when no store answered; the
+ * signal's
+ *   reason
+ */
+export async function answerSlo(request: SloRequest, sources: SloSources): Promise<MetricsAnswer> {
+  const startMs = performance.now();
+  const { context, caller, params } = request;
+  const { views, isPublic, schemaVersion } = selectSlos(params, caller, sources, context.nowMs);
+  if (isPublic) sources.anonymous.take(context.address);
+  const planned = views.map((view) => planSlo(view, caller, sources.quotas, context.nowMs));
+  const plans = isPublic ? await narrowed(planned, context, sources) : planned;
+  const costs = addedCosts(plans.map((plan) => plan.costs));
+  const admission = await admitSlo(plans, request, sources);
+  const { read, counts } = await readAll(plans, request, sources).finally(() => admission?.end());
+  admission?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
+  const outcomes = read.flatMap(({ reading }) => reading.outcomes);
+  requireSomeStore(outcomes);
+  const partial = outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
+  const answered = outcomes.filter(({ outcome }) => outcome.ok).length;
+  return {
+    status: partial ? 206 : 200,
+    headers: {
+      ...freshnessHeader(read.map(({ reading }) => reading.freshnessSeconds)),
+      "X-Downsample": "none",
+      "X-Partial": String(partial),
+      "X-Query-Cost-Estimate": String(totalCost(costs)),
+      "X-Query-Plan": `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
+      "X-Query-Cache": cacheVerdict(read),
+      "X-Query-Shards": `asked=${outcomes.length}, answered=${answered}`,
+      "Server-Timing": `total;dur=${(performance.now() - startMs).toFixed(1)}`,
+      // What is left of the quota of all is nothing that a cache may keep.
+      ...(isPublic ? {} : admission?.headers()),
+      ...cacheHeaders(isPublic, partial),
+    },
+    body: sloBody(read, { schemaVersion, partial }),
+  };
+}
+
+/** Callers without a token choose an environment freely: a plan that no store has anything for is not read. */
+async function narrowed(
+  plans: readonly SloPlan[],
+  { nowMs }: RequestContext,
+  { environments, stores }: SloSources,
+): Promise<readonly SloPlan[]> {
+  const narrow = await Promise.all(plans.map((plan) => environments.narrow(plan, stores, nowMs)));
+  return narrow.filter(({ plans: [shortest] }) => shortest !== undefined && shortest.parts.length > 0);
+}
+
+/** All callers without a token are one client, which spends only what stores have to be asked for. */
+async function admitSlo(
+  all: readonly SloPlan[],
+  { caller, context }: SloRequest,
+  { doorkeeper, cache }: SloSources,
+): Promise<Admission | undefined> {
+  const plans = caller.scopes.length === 0 ? all.filter((plan) => !cache.has(plan, context.nowMs)) : all;
+  const quota = plans[0]?.plans[0]?.query.quota;
+  if (quota === undefined) return undefined;
+  return doorkeeper.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));
+}
+
+interface ReadAll {
+  readonly read: readonly ReadSlo[];
+  readonly counts: ReturnType<SharedReads["counts"]>;
+}
+
+async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: SloSources): Promise<ReadAll> {
+  const { nowMs, correlationId } = request.context;
+  // Others may wait for the same reading, so that it does not end with this caller.
+  const signal = new AbortController().signal;
+  const lateness = lateAfter(sources.deadlineMs);
+  const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
+  const reads = shareReads(sources.stores, { signal: lateness.signal, bytesMax: sloStoreBytesMax, origin });
+  const readOne = async (plan: SloPlan): Promise<SloReading> => {
+    const reading = await readSlo(plan, reads, { deadlineMs: lateness.leftMs(), signal, nowMs });
+    sources.observe(reading.outcomes);
+    return reading;
+  };
+  const read = await runBounded(plans, viewConcurrency, async (plan): Promise<ReadSlo> => {
+    request.signal.throwIfAborted();
+    const { hit, reading } = sources.cache.get(plan, nowMs, () => readOne(plan));
+    return { plan, hit, reading: await reading };
+  });
+  lateness.end();
+  return { read, counts: reads.counts() };
+}
+
+function requireSomeStore(outcomes: readonly PartOutcome[]): void {
+  const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
+  if (errors.length === 0 || errors.length < outcomes.length) return;
+  const code = errors.every(({ kind }) => kind === "late") ? "store_timeout" : "store_failed";
+  throw new Refusal(code, "no store answered for any of these objectives", {
+    retryAfterSeconds,
+    cause: new AggregateError(errors, "no store answered"),
+  });
+}
+
+function cacheVerdict(read: readonly ReadSlo[]): string {
+  const hits = read.filter(({ hit }) => hit).length;
+  return `memory;hit=${hits};miss=${read.length - hits}`;
+}
+
+/** A CDN may keep what everybody may see, apart from what a token sees. Source: seed "Operational Metrics API" §8. */
+function cacheHeaders(isPublic: boolean, partial: boolean): Readonly<Record<string, string>> {
+  const vary = { Vary: "Authorization, Accept" };
+  if (partial) return { "Cache-Control": "no-store", ...vary };
+  return {
+    "Cache-Control": isPublic ? "public, max-age=30, s-maxage=60, stale-while-revalidate=60" : "private, max-age=30",
+    ...vary,
+  };
+}

@@ -1,0 +1,72 @@
+import { contentId } from "../response/content-id.ts";
+import { formatDuration } from "../request/duration.ts";
+import { regionReports } from "../execution/region-status.ts";
+import { formatTime } from "../request/time.ts";
+import type { SloPlan, SloReading } from "./read-slo.ts";
+import { assessSlo, type SloAssessment, type TierBurn } from "./slo-status.ts";
+
+/** A view and what was read for it. */
+export interface ReadSlo {
+  readonly plan: SloPlan;
+  readonly reading: SloReading;
+  /** Whether it was read before. */
+  readonly hit: boolean;
+}
+
+/** What the body says besides its objectives. */
+export interface SloContext {
+  readonly schemaVersion: string;
+  readonly partial: boolean;
+}
+
+/** The body of `GET /v1/metrics/slo`: what is not known is left out, never null. Source: wire, "SLO". */
+export function sloBody(read: readonly ReadSlo[], { schemaVersion, partial }: SloContext): object {
+  const data = read.map(sloItem);
+  const about = { schema_version: schemaVersion, partial };
+  return { data, meta: { correlation_id: contentId([data, about]), ...about } };
+}
+
+function sloItem({ plan, reading }: ReadSlo): object {
+  const { slo, entry, grant } = plan.view;
+  const assessment = assessSlo(slo, reading.counts, entry.metric.minStepSeconds);
+  const [fast, slow] = [assessment.burns.at(0), assessment.burns.at(-1)];
+  return {
+    name: slo.name,
+    domain: slo.domain,
+    metric: slo.metric,
+    objective: slo.objective,
+    window_days: slo.windowDays,
+    minimum_events: slo.minimumEvents,
+    at: formatTime(plan.plans[0]?.query.window.toMs ?? 0),
+    tenant: grant.tenant,
+    regions: regionReports(reading.outcomes),
+    ...known("sli", assessment.sli),
+    ...known("events", assessment.events),
+    error_budget: budgetBody(assessment),
+    burn: { ...(fast && { fast: burnBody(fast) }), ...(slow && { slow: burnBody(slow) }) },
+    tiers: assessment.burns.map(tierBody),
+    status: assessment.status,
+  };
+}
+
+function budgetBody({ budget: { total, spent, remaining } }: SloAssessment): object {
+  return { total, ...known("spent", spent), ...known("remaining", remaining) };
+}
+
+/** The long window of a tier. */
+function burnBody({ longSeconds, longRate }: TierBurn): object {
+  return { window: formatDuration(longSeconds), ...known("rate", longRate) };
+}
+
+function tierBody({ longSeconds, shortSeconds, longRate, shortRate, factor, severity }: TierBurn): object {
+  return {
+    severity,
+    factor,
+    long: { window: formatDuration(longSeconds), ...known("rate", longRate) },
+    short: { window: formatDuration(shortSeconds), ...known("rate", shortRate) },
+  };
+}
+
+function known(name: string, value: unknown): object {
+  return value === undefined ? {} : { [name]: value };
+}

@@ -1,0 +1,90 @@
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { PointCounts } from "../cache/hit-ratio.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { RequestOutcome } from "./recent-requests.ts";
+import type { PartOutcome } from "../execution/read-stores.ts";
+
+/** Routes whose time is that of the stores. */
+export type MeasuredRoute = "query" | "instant" | "bulk-query" | "slo" | "partials";
+
+/** What the API counts about itself. Source: seed "Operational Metrics API" §2.2. */
+export interface Instruments {
+  request(route: MeasuredRoute, outcome: RequestOutcome, durationMs: number): void;
+  /** A query that was let in, with its expected cost in cost units. */
+  planned(plan: Plan, cost: number): void;
+  asked(outcomes: readonly PartOutcome<unknown>[]): void;
+  looked(counts: PointCounts): void;
+  /** Something that was served stale was read again, or was to be. */
+  readonly renewed: (outcome: "ok" | "failed") => void;
+  /** What was read could not be shared with other pods. */
+  readonly unshared: () => void;
+}
+
+const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 1.5, 2, 5];
+
+/** Instruments in a registry; without one, nothing is counted. */
+export function createInstruments(registry: Registry | undefined): Instruments {
+  const registers = registry === undefined ? [] : [registry];
+  const durations = new Histogram({
+    name: "heliograph_metrics_request_duration_seconds",
+    help: "Time to answer a metrics query",
+    labelNames: ["route", "outcome"],
+    buckets: durationBuckets,
+    registers,
+  });
+  const metrics = new Counter({
+    name: "heliograph_metrics_queried_total",
+    help: "Queries by metric",
+    labelNames: ["metric", "class"],
+    registers,
+  });
+  const costs = new Counter({
+    name: "heliograph_metrics_cost_units_total",
+    help: "Estimated cost of the queries that were run",
+    labelNames: ["class"],
+    registers,
+  });
+  const parts = new Counter({
+    name: "heliograph_store_reads_total",
+    help: "Reads of one metric from one store by how they ended",
+    labelNames: ["store", "region", "outcome"],
+    registers,
+  });
+  const points = new Counter({
+    name: "heliograph_metrics_cache_points_total",
+    help: "Points that queries wanted by whether they were in memory",
+    labelNames: ["result"],
+    registers,
+  });
+  const renewals = new Counter({
+    name: "heliograph_metrics_cache_renewals_total",
+    help: "Reads in the background of what was served although its lifetime was over, by how they ended",
+    labelNames: ["outcome"],
+    registers,
+  });
+  const unshared = new Counter({
+    name: "heliograph_metrics_cache_unshared_total",
+    help: "Reads that could not be shared with other pods",
+    registers,
+  });
+  return {
+    renewed: (outcome) => renewals.inc({ outcome }),
+    unshared: () => unshared.inc(),
+    looked({ hit, miss }) {
+      points.inc({ result: "hit" }, hit);
+      points.inc({ result: "miss" }, miss);
+    },
+    request: (route, outcome, durationMs) => durations.observe({ route, outcome }, durationMs / 1_000),
+    planned(plan, cost) {
+      const { queryClass } = plan.query.quota;
+      costs.inc({ class: queryClass }, cost);
+      for (const { entry } of plan.query.metrics) metrics.inc({ metric: entry.metric.id, class: queryClass });
+    },
+    asked(outcomes) {
+      for (const { part, outcome } of outcomes) {
+        const { name, region } = part.held.store;
+        parts.inc({ store: name, region, outcome: outcome.ok ? "ok" : outcome.error.kind });
+      }
+    },
+  };
+}

@@ -1,0 +1,165 @@
+import { describe, expect, test } from "vitest";
+import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
+import type { ClassLimits, MetricLimits } from "../../../../crds/config.ts";
+import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import { requestTokens } from "../../../../runtime/metrics/admission/request-tokens.ts";
+import { createQuotas, type Quotas } from "../../../../runtime/metrics/admission/quotas.ts";
+import type { Spender } from "../../../../runtime/metrics/admission/buckets/quota-client.ts";
+
+const hourSeconds = 3_600;
+
+function spender(limits: Partial<ClassLimits> = {}, perMetric: readonly MetricLimits[] = []): Spender {
+  return { client: "dashboards", queryClass: "A", limits: { ...classDefaults.A, ...limits }, perMetric };
+}
+
+const costs = (cost: number): ReadonlyMap<string, number> => new Map([["cpu_util", cost]]);
+
+/** How many of `count` requests at once are let in. */
+async function admitted(quotas: Quotas, own: Spender, count: number, cost = 0): Promise<number> {
+  const refusals = await Promise.all(
+    Array.from({ length: count }, () =>
+      refusalOf(quotas, { ...own, limits: { ...own.limits, maxConcurrent: count } }, cost),
+    ),
+  );
+  return refusals.filter((refusal) => refusal === undefined).length;
+}
+
+async function refusalOf(quotas: Quotas, own: Spender, cost: number, requests = 1): Promise<Refusal | undefined> {
+  try {
+    (await quotas.admit(own, { requests, costs: costs(cost) }, () => ({ step: "5m" }))).end();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+describe("requests of one client in one class", () => {
+  test("come at 10 a second after a burst of 20 (Operational Metrics API §8)", async () => {
+    let nowMs = 0;
+    const quotas = createQuotas(() => nowMs);
+    expect(await admitted(quotas, spender(), 30)).toBe(20);
+    nowMs = 1_000;
+    expect(await admitted(quotas, spender(), 30)).toBe(10);
+    nowMs = 60_000;
+    expect(await admitted(quotas, spender(), 30)).toBe(20);
+  });
+
+  test("are refused with 429, when to come again and what is left (Operational Metrics API §6 and §7)", async () => {
+    const quotas = createQuotas(() => 0);
+    await admitted(quotas, spender(), 20);
+    const refusal = await refusalOf(quotas, spender(), 0);
+    expect(refusal).toMatchObject({ code: "rate_exceeded", status: 429, retryAfterSeconds: 1 });
+    expect(refusal?.headers).toEqual({
+      "X-RateLimit-Limit": "20",
+      "X-RateLimit-Remaining": "0",
+      "X-RateLimit-Reset": "2",
+      "RateLimit-Policy": '"requests";q=20;w=2, "cost";q=20000000;qu="cost-units";w=60',
+      RateLimit: '"requests";r=0;t=2, "cost";r=20000000;t=0',
+    });
+  });
+
+  test("are counted apart from those of another client, and of another class (Operational Metrics API §2.6 and §5.5)", async () => {
+    const quotas = createQuotas(() => 0);
+    await admitted(quotas, spender(), 20);
+    expect(await admitted(quotas, { ...spender(), client: "reports" }, 1)).toBe(1);
+    expect(await admitted(quotas, { ...spender(), queryClass: "B" }, 1)).toBe(1);
+  });
+
+  test("spend one more token for each doubling of the window beyond three hours (Operational Metrics API §8)", async () => {
+    const windows = [1, 3, 6, 7, 24, 7 * 24, 400 * 24].map((hours) => requestTokens(hours * hourSeconds));
+    expect(windows).toEqual([1, 1, 2, 3, 4, 7, 13]);
+  });
+
+  test("are let in with a burst that is smaller than the window costs, when all of it is there", async () => {
+    const quotas = createQuotas(() => 0);
+    expect(await refusalOf(quotas, spender({ burst: 2 }), 0, 13)).toBeUndefined();
+    expect(await refusalOf(quotas, spender({ burst: 2 }), 0, 13)).toMatchObject({ code: "rate_exceeded" });
+  });
+});
+
+describe("cost units", () => {
+  const small = spender({ costUnitsPerMinute: 600, burstCostUnits: 100 });
+
+  test("are refused before anything is spent, with a cheaper query to ask (Operational Metrics API §7 and §8)", async () => {
+    let nowMs = 0;
+    const quotas = createQuotas(() => nowMs);
+    expect(await refusalOf(quotas, small, 80)).toBeUndefined();
+    expect(await refusalOf(quotas, small, 30)).toMatchObject({
+      code: "cost_exceeded",
+      status: 429,
+      retryAfterSeconds: 1,
+      suggestion: { step: "5m" },
+    });
+    nowMs = 1_000;
+    expect(await refusalOf(quotas, small, 30)).toBeUndefined();
+  });
+
+  test("that are never there at once are refused without a time to come again", async () => {
+    const refusal = await refusalOf(
+      createQuotas(() => 0),
+      small,
+      101,
+    );
+    expect(refusal).toMatchObject({ code: "cost_exceeded", retryAfterSeconds: undefined });
+    expect(refusal?.message).toContain("more than 100 are never allowed at once");
+  });
+
+  test("are charged as they were really spent: less gives back, more is owed", async () => {
+    const quotas = createQuotas(() => 0);
+    const first = await quotas.admit(small, { requests: 1, costs: costs(80) }, () => undefined);
+    first.settle(costs(10));
+    expect(await refusalOf(quotas, small, 90)).toBeUndefined();
+    const second = createQuotas(() => 0);
+    (await second.admit(small, { requests: 1, costs: costs(10) }, () => undefined)).settle(costs(95));
+    expect(await refusalOf(second, small, 10)).toMatchObject({ code: "cost_exceeded" });
+  });
+});
+
+describe("a metric with bounds of its own (Operational Metrics API §5.5)", () => {
+  const bounded = spender({}, [
+    { metric: "cpu_util", requestsPerSecond: 2 },
+    { metric: "kyc_pass_rate", costUnitsPerMinute: 1 },
+  ]);
+
+  test("is asked for no faster than that, and no other is held back", async () => {
+    const quotas = createQuotas(() => 0);
+    expect(await admitted(quotas, bounded, 5, 1)).toBe(2);
+    const other = await quotas.admit(
+      bounded,
+      { requests: 1, costs: new Map([["queue_consumer_lag", 1]]) },
+      () => undefined,
+    );
+    expect(other.headers()["X-RateLimit-Remaining"]).toBe("17");
+  });
+
+  test("is named where it is what refuses", async () => {
+    const quotas = createQuotas(() => 0);
+    await admitted(quotas, bounded, 2, 1);
+    const refusal = await refusalOf(quotas, bounded, 1);
+    expect(refusal?.message).toContain("cpu_util");
+    expect(refusal?.headers["RateLimit"]).toContain('"requests:cpu_util";r=0;t=1');
+  });
+});
+
+describe("requests under way", () => {
+  test("are bounded, and give up their place when they end", async () => {
+    const quotas = createQuotas(() => 0);
+    const own = spender({ maxConcurrent: 2 });
+    const wish = { requests: 1, costs: costs(0) };
+    const [first] = [await quotas.admit(own, wish, () => undefined), await quotas.admit(own, wish, () => undefined)];
+    expect(await refusalOf(quotas, own, 0)).toMatchObject({ code: "concurrency_exceeded", status: 429 });
+    first?.end();
+    first?.end();
+    expect(await refusalOf(quotas, own, 0)).toBeUndefined();
+    await quotas.admit(own, wish, () => undefined);
+    expect(await refusalOf(quotas, own, 0)).toMatchObject({ code: "concurrency_exceeded" });
+  });
+
+  test("do not count the parts of a bulk, which has one place", async () => {
+    const quotas = createQuotas(() => 0);
+    const own = spender({ maxConcurrent: 1 });
+    await quotas.admit(own, { requests: 1, costs: costs(0) }, () => undefined);
+    expect(await refusalOf(quotas, own, 1, 0)).toBeUndefined();
+  });
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { createClassLanes, laneWidths } from "../../../../runtime/metrics/execution/class-bulkheads.ts";
+import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
+import type { PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
+import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
+import type { Store } from "../../../../runtime/stores/store.ts";
+import { settle } from "../../../support/manual-clock.ts";
+
+/** Stores that answer when the test lets them. */
+function stores() {
+  const sent: { readonly store: string; readonly answer: (error?: Error) => void }[] = [];
+  const storeOf = (key: string): Store => {
+    const client: Partial<PrometheusClient> = {
+      single: () =>
+        new Promise<undefined>((resolve, reject) => {
+          sent.push({ store: key, answer: (error) => (error === undefined ? resolve(undefined) : reject(error)) });
+        }),
+    };
+    return { client } as Store;
+  };
+  const set: StoreSet = { get: storeOf, list: () => [], apply: () => undefined, stop: async () => undefined };
+  return { sent, set };
+}
+
+const ask = (set: StoreSet, key = "eu"): Promise<unknown> =>
+  set
+    .get(key)
+    .client.single("q", 0, { signal: new AbortController().signal, tenant: undefined, bytes: createByteBudget() });
+
+describe("the requests of a class to one store", () => {
+  test.each(["B", "C"] as const)(
+    "of class %s are bounded over all of its queries, and the others wait their turn",
+    async (name) => {
+      const { sent, set } = stores();
+      const lanes = createClassLanes();
+      const asked = Array.from({ length: 20 }, () => ask(lanes.of(name, set)));
+      await settle();
+      expect(sent).toHaveLength(laneWidths[name]);
+      for (let turn = 0; turn < 20; turn += 1) {
+        sent[turn]?.answer();
+        await settle();
+        expect(sent).toHaveLength(Math.min(20, laneWidths[name] + turn + 1));
+      }
+      await Promise.all(asked);
+    },
+  );
+
+  test("leave connections to real time, which never waits, and to other stores", async () => {
+    const { sent, set } = stores();
+    const lanes = createClassLanes();
+    const asked = [
+      ...Array.from({ length: 20 }, () => ask(lanes.of("C", set))),
+      ...Array.from({ length: 20 }, () => ask(lanes.of("B", set))),
+    ];
+    await settle();
+    expect(sent.length).toBeLessThan(16);
+    asked.push(...Array.from({ length: 20 }, () => ask(lanes.of("A", set))), ask(lanes.of("C", set), "latam"));
+    await settle();
+    expect(sent).toHaveLength(laneWidths.B + laneWidths.C + 21);
+    for (let turn = 0; turn < 61; turn += 1) {
+      sent[turn]?.answer();
+      await settle();
+    }
+    await Promise.all(asked);
+  });
+
+  test("give their place up when they fail", async () => {
+    const { sent, set } = stores();
+    const lanes = createClassLanes();
+    const asked = Array.from({ length: laneWidths.C + 1 }, () => ask(lanes.of("C", set)));
+    await settle();
+    sent[0]?.answer(new Error("down"));
+    await expect(asked[0]).rejects.toThrow("down");
+    await settle();
+    expect(sent).toHaveLength(laneWidths.C + 1);
+    for (const { answer } of sent) answer();
+    await Promise.all(asked.slice(1));
+  });
+});

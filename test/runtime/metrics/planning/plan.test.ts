@@ -1,0 +1,189 @@
+import { describe, expect, test } from "vitest";
+import type { MetricConfig, StoreConfig } from "../../../../crds/config.ts";
+import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
+import { expectedCosts, totalCost } from "../../../../runtime/metrics/admission/cost.ts";
+import { makePlan, type Plan } from "../../../../runtime/metrics/planning/plan.ts";
+import { printExemplified, printVector } from "../../../../runtime/metrics/promql/promql.ts";
+import { makeQuery } from "../../../../runtime/metrics/planning/query.ts";
+import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";
+
+const noonMs = Date.parse("2026-01-01T12:00:00Z");
+const at = { url: "http://127.0.0.1:9" };
+const stores: readonly StoreConfig[] = [
+  storeConfig({ name: "a", region: "eu", ...at }),
+  storeConfig({ name: "b", region: "eu", ...at }, { environment: "prod", labelMap: { psp: "provider" } }),
+  storeConfig({ name: "c", region: "latam", ...at }, { tenancy: "Platform" }),
+];
+const fixed = [{ label: "result", op: "NotMatches", value: "x.*" }] as const;
+const metrics: readonly MetricConfig[] = [
+  metricConfig("lag", stores, {
+    source: { kind: "gauge", name: "lag", matchers: fixed },
+    labels: ["region", "tenant", "environment", "psp"],
+  }),
+  metricConfig("ms", stores.slice(0, 1), {
+    source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "ms", matchers: [] },
+    aggregations: ["p95"],
+    defaultAggregation: "p95",
+    complianceScope: { regions: ["eu", "latam"] },
+  }),
+];
+
+/** A plan at noon, which is when its window ends. */
+function plan(
+  pairs: readonly (readonly [string, string])[],
+  environments: readonly string[] = ["*"],
+  nowMs = noonMs,
+): Plan {
+  const world = {
+    catalog: indexCatalogs(configOf(stores, metrics).catalogs),
+    quotas: { quotas: [], classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits } },
+  };
+  const window = [
+    ["from", "2026-01-01T11:00:00Z"],
+    ["to", "2026-01-01T12:00:00Z"],
+    ["step", "1m"],
+  ] as const;
+  const caller = { ...everyone, tenants: ["brand-a"], environments };
+  return makePlan(makeQuery(parameters([...window, ...pairs]), caller, world, nowMs), nowMs);
+}
+
+const selectors = ({ parts }: Plan) =>
+  parts.map(({ held, newest }) => [held.store.name, newest && printVector(newest, "LeftOpen")]);
+
+describe("each store is asked for", () => {
+  test("the tenant, the filters and the fixed matchers, under its own label names", () => {
+    expect(
+      selectors(
+        plan([
+          ["metric", "lag"],
+          ["filter[psp]", "acme"],
+          ["filter[environment]", "prod"],
+        ]),
+      ),
+    ).toEqual([
+      ["a", 'max(timestamp({__name__="lag",result!~"x.*",env="prod",psp="acme",tenant="brand-a"}))'],
+      ["b", 'max(timestamp({__name__="lag",result!~"x.*",provider="acme",tenant="brand-a"}))'],
+      ["c", 'max(timestamp({__name__="lag",result!~"x.*",env="prod",psp="acme"}))'],
+    ]);
+  });
+
+  test("the environments that the token names, where the store is not one of them itself", () => {
+    expect(selectors(plan([["metric", "lag"]], ["prod", "dev.1"]))).toEqual([
+      ["a", 'max(timestamp({__name__="lag",result!~"x.*",env=~"dev\\\\.1|prod",tenant="brand-a"}))'],
+      ["b", 'max(timestamp({__name__="lag",result!~"x.*",tenant="brand-a"}))'],
+      ["c", 'max(timestamp({__name__="lag",result!~"x.*",env=~"dev\\\\.1|prod"}))'],
+    ]);
+  });
+
+  test("nothing at all in a region that is filtered out", () => {
+    expect(
+      selectors(
+        plan([
+          ["metric", "lag"],
+          ["filter[region]", "latam"],
+        ]),
+      ).map(([name]) => name),
+    ).toEqual(["c"]);
+  });
+
+  test("groups that it knows: the region is added to the answer, not asked for", () => {
+    const { parts } = plan([
+      ["metric", "lag"],
+      ["group_by", "region,psp,environment"],
+    ]);
+    expect(
+      parts.map(({ ranges }) =>
+        ranges[0] === undefined ? "" : printVector(ranges[0], "LeftOpen").split("(sum_over")[0],
+      ),
+    ).toEqual(["sum by(env,psp)", "sum by(provider)", "sum by(env,psp)"]);
+  });
+
+  test("exemplars only when they are wanted, with the same filters", () => {
+    const without = plan([
+      ["metric", "ms"],
+      ["filter[region]", "eu"],
+    ]);
+    const wanted = plan([
+      ["metric", "ms"],
+      ["filter[region]", "eu"],
+      ["exemplars", "true"],
+    ]);
+    expect(without.parts.map(({ exemplars }) => exemplars)).toEqual([undefined]);
+    expect(wanted.parts.map(({ exemplars }) => (exemplars === undefined ? "" : printExemplified(exemplars)))).toEqual([
+      '{__name__="ms_bucket",tenant="brand-a"}',
+    ]);
+  });
+
+  test("its newest sample only while the end of the window may still change", () => {
+    const newest = (secondsLater: number) =>
+      plan([["metric", "ms"]], ["*"], noonMs + secondsLater * 1_000).parts[0]?.newest;
+    expect([newest(0), newest(120), newest(121)].map((vector) => vector?.kind)).toEqual([
+      "timestamp",
+      "timestamp",
+      undefined,
+    ]);
+  });
+
+  test("points whose first covers the begin of the window", () => {
+    expect(plan([["metric", "lag"]]).grid).toEqual({
+      startMs: Date.parse("2026-01-01T11:01:00Z"),
+      stepMs: 60_000,
+      count: 60,
+    });
+  });
+});
+
+const costEstimate = (of: ReturnType<typeof plan>): number => totalCost(expectedCosts(of));
+
+describe("the cost estimate (Operational Metrics API §6)", () => {
+  test("is ranges times series times points", () => {
+    expect(costEstimate(plan([["metric", "lag"]]))).toBe(3 * 2 * 60);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["agg", "max"],
+        ]),
+      ),
+    ).toBe(3 * 60);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["agg", "max"],
+          ["group_by", "psp"],
+          ["limit", "10"],
+        ]),
+      ),
+    ).toBe(3 * 10 * 60);
+    expect(costEstimate(plan([["metric", "ms"]]))).toBe(12 * 60);
+  });
+
+  test("grows with every store, metric, group and point", () => {
+    const one = costEstimate(
+      plan([
+        ["metric", "lag"],
+        ["filter[region]", "eu"],
+      ]),
+    );
+    expect(costEstimate(plan([["metric", "lag"]]))).toBeGreaterThan(one);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["metric", "ms"],
+          ["filter[region]", "eu"],
+        ]),
+      ),
+    ).toBeGreaterThan(one);
+    expect(
+      costEstimate(
+        plan([
+          ["metric", "lag"],
+          ["filter[region]", "eu"],
+          ["group_by", "psp"],
+        ]),
+      ),
+    ).toBeGreaterThan(one);
+  });
+});

@@ -1,0 +1,168 @@
+import { describe, expect, test } from "vitest";
+import type { ClassLimits, MetricConfig } from "../../../../crds/config.ts";
+import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
+import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
+import { formatDuration } from "../../../../runtime/metrics/request/duration.ts";
+import { makeInstant, makeQuery, type Query, type World } from "../../../../runtime/metrics/planning/query.ts";
+import {
+  configOf,
+  everyone,
+  generatedMetrics,
+  metricConfig,
+  parameters,
+  storeConfig,
+  wideLimits,
+} from "../oracle/universe.ts";
+import { refusalOf, refused } from "../refused.ts";
+
+const nowMs = Date.parse("2026-01-01T12:00:00Z");
+const stores = [storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" })];
+const reader: Caller = { ...everyone, tenants: ["brand-a"] };
+
+function worldOf(metrics: readonly MetricConfig[] = [], limits: Partial<ClassLimits> = {}): World {
+  const config = configOf(stores, [...generatedMetrics(stores), ...metrics]);
+  const own = { ...wideLimits, ...limits };
+  return { catalog: indexCatalogs(config.catalogs), quotas: { quotas: [], classDefaults: { A: own, B: own, C: own } } };
+}
+
+type Pairs = readonly (readonly [string, string])[];
+function query(pairs: Pairs, { world = worldOf(), caller = reader } = {}): Query {
+  return makeQuery(parameters(pairs), caller, world, nowMs);
+}
+
+const queueLag: Pairs = [["metric", "queue_lag"]];
+
+describe("a query", () => {
+  test("has the metric's aggregation, three hours, one series and the first page by default (wire, Metrics)", () => {
+    const made = query(queueLag);
+    expect(made.metrics.map(({ aggregation }) => aggregation)).toEqual(["avg"]);
+    expect((made.window.toMs - made.window.fromMs) / 3_600_000).toBe(3);
+    expect([made.groupBy, made.page, made.limit]).toEqual([[], 1, 50]);
+  });
+
+  test("gives each metric its own default aggregation", () => {
+    const p99 = metricConfig("p99", stores, {
+      source: { kind: "histogram", type: "Classic", increase: "Extrapolated", name: "h", matchers: [] },
+      aggregations: ["p99"],
+      defaultAggregation: "p99",
+    });
+    const made = query([...queueLag, ["metric", "p99"]], { world: worldOf([p99]) });
+    expect(made.metrics.map(({ aggregation }) => aggregation)).toEqual(["p99", "avg"]);
+  });
+
+  test("takes a schema version that is served", () => {
+    expect(query([...queueLag, ["schema_version", "2026-01-01"]]).schemaVersion).toBe("2026-01-01");
+  });
+
+  const rows: readonly (readonly [sentence: string, pairs: Pairs, refusal: string])[] = [
+    ["an unknown metric", [["metric", "nothing"]], "unknown_metric metric"],
+    ["an unknown metric beside a known one", [...queueLag, ["metric", "x"]], "unknown_metric metric"],
+    ["an aggregation that the metric does not offer", [...queueLag, ["agg", "p99"]], "invalid_aggregation agg"],
+    [
+      "an aggregation that one of two metrics does not offer",
+      [...queueLag, ["metric", "payments_success"], ["agg", "sum"]],
+      "invalid_aggregation agg",
+    ],
+    ["grouping by a label that the metric has not", [...queueLag, ["group_by", "psp"]], "invalid_group_by group_by"],
+    ["a filter on a label that the metric has not", [...queueLag, ["filter[psp]", "x"]], "invalid_filter filter[psp]"],
+    [
+      "a schema version that is no longer served (§7, 409)",
+      [...queueLag, ["schema_version", "1999-01-01"]],
+      "schema_version_gone schema_version",
+    ],
+  ];
+  test.each(rows)("is refused for %s", (_sentence, pairs, refusal) => {
+    expect(refused(() => query(pairs))).toBe(refusal);
+  });
+
+  test("names neither a metric's stores nor its source when it is refused", () => {
+    expect(refusalOf(() => query([...queueLag, ["agg", "p99"]])).message).toBe(
+      "queue_lag has no p99; ask one of avg, sum, min, max",
+    );
+  });
+
+  test("can be filtered by the isolation's labels, whatever labels the metric has", () => {
+    const bare = metricConfig("bare", stores, { source: { kind: "gauge", name: "bare", matchers: [] }, labels: [] });
+    const pairs: Pairs = [
+      ["metric", "bare"],
+      ["filter[tenant]", "brand-a"],
+      ["filter[region]", "eu"],
+      ["filter[environment]", "prod"],
+    ];
+    expect(query(pairs, { world: worldOf([bare]) }).tenant).toBe("brand-a");
+  });
+});
+
+describe("the limits of a query (Operational Metrics API §8)", () => {
+  const bounded = (changes: Partial<MetricConfig>) =>
+    worldOf([
+      metricConfig("m", stores, { source: { kind: "gauge", name: "m", matchers: [] }, minStepSeconds: 10, ...changes }),
+    ]);
+  const pairs = (...more: Pairs): Pairs => [
+    ["metric", "m"],
+    ["from", "2026-01-01T11:30:00Z"],
+    ["to", "2026-01-01T12:00:00Z"],
+    ...more,
+  ];
+  const stepOf = (made: Query): string => formatDuration(made.window.stepSeconds);
+
+  test("let a step be 10 s, and 1 min for public dashboards", () => {
+    const world = bounded({});
+    const publicCaller = { ...reader, scopes: ["metrics:read.public"] };
+    expect(stepOf(query(pairs(["step", "10s"]), { world }))).toBe("10s");
+    expect(stepOf(query(pairs(), { world, caller: publicCaller }))).toBe("1m");
+    expect(refused(() => query(pairs(["step", "9s"]), { world }))).toBe("invalid_step step");
+    expect(refused(() => query(pairs(["step", "30s"]), { world, caller: publicCaller }))).toBe("invalid_step step");
+  });
+
+  test("let a step be no smaller than the metric's minimum, the largest of several metrics", () => {
+    const world = bounded({ minStepSeconds: 120 });
+    expect(refused(() => query(pairs(["step", "1m"]), { world }))).toBe("invalid_step step");
+    expect(stepOf(query(pairs(["metric", "queue_lag"]), { world }))).toBe("2m");
+  });
+
+  test("let a class raise the smallest step and lower the series and the grouping", () => {
+    const world = worldOf([], { minStepSeconds: 300, maxSeries: 5, maxGroupBy: 1 });
+    const lag: Pairs = [
+      ["metric", "queue_lag"],
+      ["from", "2026-01-01T11:00:00Z"],
+      ["to", "2026-01-01T12:00:00Z"],
+    ];
+    expect(query(lag, { world })).toMatchObject({ limit: 5, window: { stepSeconds: 300 } });
+    expect(refused(() => query([...lag, ["limit", "6"]], { world }))).toBe("invalid_limit limit");
+    expect(refused(() => query([...lag, ["group_by", "service,environment"]], { world }))).toBe(
+      "invalid_group_by group_by",
+    );
+  });
+
+  test("let a metric allow less grouping than four labels", () => {
+    const world = bounded({ maxGroupBy: 1 });
+    expect(refused(() => query(pairs(["group_by", "service,environment"]), { world }))).toBe(
+      "invalid_group_by group_by",
+    );
+    expect(query(pairs(["group_by", "service"]), { world }).groupBy).toEqual(["service"]);
+  });
+
+  test("let a class and a metric allow as many labels as their definitions do, and never more than 50 series", () => {
+    const world = worldOf(
+      [
+        metricConfig("m", stores, {
+          source: { kind: "gauge", name: "m", matchers: [] },
+          maxGroupBy: 9,
+          labels: ["region", "tenant", "environment", "service", "psp"],
+        }),
+      ],
+      { maxGroupBy: 9, maxSeries: 500 },
+    );
+    const labels = ["region", "tenant", "environment", "service", "psp"];
+    expect(query(pairs(["group_by", labels.join(",")]), { world }).groupBy).toEqual(expect.arrayContaining(labels));
+    expect(query(pairs(), { world }).limit).toBe(50);
+  });
+});
+
+describe("an instant", () => {
+  test("is a query of one point, as wide as the smallest step that the caller may ask", () => {
+    const made = makeInstant(parameters([["metric", "queue_lag"]]), reader, worldOf(), nowMs);
+    expect(made.window).toEqual({ fromMs: nowMs - 60_000, toMs: nowMs, stepSeconds: 60, downsample: undefined });
+  });
+});

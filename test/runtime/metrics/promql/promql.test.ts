@@ -1,0 +1,31 @@
+import { describe, expect, test } from "vitest";
+import { oneOf, printSelector, printVector } from "../../../../runtime/metrics/promql/promql.ts";
+
+describe("PromQL", () => {
+  test("of a range leaves out its left end on a store that would count it (design §5 rule 2)", () => {
+    const vector = { kind: "over", fn: "sum_over_time", of: { name: "m", matchers: [] }, rangeMs: 300_000 } as const;
+    expect(printVector(vector, "LeftOpen")).toBe('sum_over_time({__name__="m"}[300000ms])');
+    expect(printVector(vector, "LeftClosed")).toBe('sum_over_time({__name__="m"}[299999ms])');
+  });
+
+  test("quotes names that are no identifiers", () => {
+    const matchers = [{ label: "a.b", op: "=", value: "x" }] as const;
+    expect(printSelector({ name: 'we"ird', matchers })).toBe(String.raw`{__name__="we\"ird","a.b"="x"}`);
+    const of = { kind: "timestamp", of: { name: "m", matchers: [] } } as const;
+    expect(printVector({ kind: "aggregate", op: "max", by: ["le", "a.b"], of }, "LeftOpen")).toBe(
+      'max by(le,"a.b")(max(timestamp({__name__="m"})))',
+    );
+  });
+
+  test("escapes what could end a string or a line", () => {
+    const value = 'a"b\\c\nd\u2028e\u0000';
+    const printed = printSelector({ name: "m", matchers: [{ label: "l", op: "=", value }] });
+    expect(printed).toBe(String.raw`{__name__="m",l="a\"b\\c\U0000000ad\U00002028e\U00000000"}`);
+  });
+
+  test("matches one value by equality, several by an expression without meaning of their own, none by nothing", () => {
+    expect(oneOf("env", ["a.b"])).toEqual({ label: "env", op: "=", value: "a.b" });
+    expect(oneOf("env", ["a.b", "c|d"])).toEqual({ label: "env", op: "=~", value: String.raw`a\.b|c\|d` });
+    expect(oneOf("env", [])).toEqual({ label: "env", op: "=~", value: String.raw`[^\x00-\x{10FFFF}]` });
+  });
+});
