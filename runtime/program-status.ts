@@ -5,9 +5,9 @@ import type { ConfigState } from "./config/config-source.ts";
 import type { PartHealth } from "./http/admin-server.ts";
 import type { ConfigReport } from "./http/configz.ts";
 import type { NatsConnectionHandle } from "./nats/connection/connect.ts";
-import type { DisabledMark } from "./webhooks/disabled-partners.ts";
+import type { DisabledMark } from "./webhooks/partners/disabled-partners.ts";
 import type { WebhookEngine } from "./webhooks/engine.ts";
-import type { FailureOutcome } from "./webhooks/outcome.ts";
+import type { FailureOutcome } from "./webhooks/settlement/outcome.ts";
 
 /** A configuration of any source; a folder tells its problems too. */
 export type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };

@@ -35,7 +35,7 @@ import { readSettingsFile } from "./settings-file.ts";
 import { startStep } from "./start-error.ts";
 import { version } from "./version.ts";
 import { createWebhookEngine, type WebhookEngine } from "./webhooks/engine.ts";
-import { podKey } from "./webhooks/homes.ts";
+import { podKey } from "./webhooks/workers/lane-ownership.ts";
 
 /** What every way of running the product is told. */
 export interface ProgramOptions {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import type { VerificationKey } from "../webhooks/signing/keys.ts";
-import type { IncomingRequest } from "../webhooks/signing/verdict.ts";
+import type { IncomingRequest } from "../webhooks/signing/verification-result.ts";
 import type { SeenStore } from "./seen-store.ts";
 import { verifyDelivery, type DeliveredEvent, type DeliveryFault } from "./verify-delivery.ts";
 

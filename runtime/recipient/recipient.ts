@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { pathOf } from "../webhooks/signing/verdict.ts";
+import { pathOf } from "../webhooks/signing/verification-result.ts";
 import {
   DeliveryRefusal,
   errorAnswer,

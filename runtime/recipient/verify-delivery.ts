@@ -1,6 +1,6 @@
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import type { VerificationKey } from "../webhooks/signing/keys.ts";
-import { singleHeader, type IncomingRequest, type SignatureFault } from "../webhooks/signing/verdict.ts";
+import { singleHeader, type IncomingRequest, type SignatureFault } from "../webhooks/signing/verification-result.ts";
 import { verifyRequest } from "../webhooks/signing/verify-request.ts";
 
 /** The envelope of a verified delivery. Fields beyond these are kept. Source: seed "Webhook Event Delivery" §2.1. */

@@ -9,7 +9,7 @@ import { createEventsStream } from "../../runtime/nats/streams/events-stream.ts"
 import { createLayout } from "../../runtime/nats/layout.ts";
 import { createDeliveriesStream } from "../../runtime/nats/streams/deliveries-stream.ts";
 import { untilAnswered } from "../../runtime/nats/connection/retry-until-answered.ts";
-import { itemHeaders } from "../../runtime/webhooks/delivery-item.ts";
+import { itemHeaders } from "../../runtime/webhooks/records/delivery-record.ts";
 import { deliveryId, eventHash, messageId, partnerToken } from "../../runtime/webhooks/ids.ts";
 import { signHmacV1, verifyHmacV1 } from "../../runtime/webhooks/signing/hmac-v1.ts";
 import type { WorkerOrder } from "../runtime/webhooks/worker-process.ts";

@@ -1,4 +1,4 @@
-import { deliveryStates } from "../../webhooks/history.ts";
+import { deliveryStates } from "../../webhooks/history/history.ts";
 import {
   eventIdsMax,
   filterMax,
@@ -6,7 +6,7 @@ import {
   ratePerSecondMax,
   requestForms,
 } from "../../webhooks/replay/replay-request.ts";
-import { ownDomain } from "../../webhooks/operational-events.ts";
+import { ownDomain } from "../../webhooks/delivery/operational-events.ts";
 import { askedTime } from "./common-schemas.ts";
 import {
   closedObject,

@@ -2,10 +2,10 @@ import { refuseField } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
 import type { Parameters } from "../../metrics/metrics-api.ts";
 import { readCount, readOne, readTime, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
-import type { EventQuery } from "../../webhooks/event-list.ts";
-import { deliveryStates } from "../../webhooks/history.ts";
-import { partnersOf } from "../../webhooks/partner-access.ts";
-import type { DeadLetterQuery } from "../../webhooks/replay/dead-letter-box.ts";
+import type { EventQuery } from "../../webhooks/history/event-list.ts";
+import { deliveryStates } from "../../webhooks/history/history.ts";
+import { partnersOf } from "../../webhooks/history/partner-access.ts";
+import type { DeadLetterQuery } from "../../webhooks/replay/dead-letters-api.ts";
 
 const pageDefault = 50;
 const pageMax = 200;

@@ -1,7 +1,7 @@
 import { Refusal } from "../../errors/refusal.ts";
-import type { IdempotencyKeys } from "../../webhooks/idempotency.ts";
-import type { Ingest, IngestAnswer } from "../../webhooks/ingest.ts";
-import { ingestBatch, isBatch, splitBatch, type BatchVerdict } from "../../webhooks/ingest-batch.ts";
+import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
+import type { Ingest, IngestAnswer } from "../../webhooks/ingest/ingest.ts";
+import { ingestBatch, isBatch, splitBatch, type BatchVerdict } from "../../webhooks/ingest/ingest-batch.ts";
 import { idempotent } from "../idempotent.ts";
 import { ingestOperation } from "../openapi/event-operations.ts";
 import { problemOf } from "../problem.ts";

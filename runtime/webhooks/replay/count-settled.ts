@@ -1,6 +1,6 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
-import type { Log, SettledDelivery } from "../delivery-context.ts";
+import type { Log, SettledDelivery } from "../delivery/delivery-context.ts";
 
 const patienceMs = 5_000;
 

@@ -1,11 +1,11 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { letterTokens, readLetters, type DeadLetter } from "../dead-letters.ts";
+import { letterTokens, readLetters, type DeadLetter } from "../records/dead-letter-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
-import { isNarrowed, mayNamePartner } from "../partner-access.ts";
-import type { Partner } from "../partner.ts";
-import type { RouterDeps } from "../router.ts";
-import { readEvent, type StoredEvent } from "../stored-event.ts";
-import { compileSubscriptions, type Matcher } from "../subscriptions.ts";
+import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
+import type { Partner } from "../partners/partner.ts";
+import type { RouterDeps } from "../delivery/router.ts";
+import { readEvent, type StoredEvent } from "../records/event-record.ts";
+import { compileSubscriptions, type Matcher } from "../partners/subscriptions.ts";
 import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
 
 /** One delivery that a replay may concern. */

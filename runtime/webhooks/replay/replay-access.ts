@@ -1,4 +1,4 @@
-import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../partner-access.ts";
+import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../history/partner-access.ts";
 import { mayName } from "./read-chunk.ts";
 import type { ReplayFilter, ReplayJob, ReplaySpec } from "./replay-job.ts";
 

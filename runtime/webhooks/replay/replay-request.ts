@@ -1,5 +1,5 @@
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
-import { isMoment } from "../envelope.ts";
+import { isMoment } from "../events/envelope.ts";
 
 /** The body of `POST /webhooks/replay`, checked. Source: wire, "Webhooks". */
 export interface ReplayRequest {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
-import { visibleSeq, type HistoryDeps } from "../history.ts";
-import { isNarrowed, mayNamePartner, type PartnerAccess } from "../partner-access.ts";
-import type { Partner } from "../partner.ts";
+import { visibleSeq, type HistoryDeps } from "../history/history.ts";
+import { isNarrowed, mayNamePartner, type PartnerAccess } from "../history/partner-access.ts";
+import type { Partner } from "../partners/partner.ts";
 import { readChunk } from "./read-chunk.ts";
 import { accessOf, mayReadReplay, type ReplayCaller } from "./replay-access.ts";
 import { isOver, noTally, sumOf, type ReplayJob, type ReplaySource, type ReplaySpec } from "./replay-job.ts";

@@ -1,12 +1,12 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
-import { parseAttempts, type AttemptRecord } from "../attempts.ts";
-import { lettersOfDelivery } from "../dead-letters.ts";
-import { itemMessage, readItem, type DeliveryItem } from "../delivery-item.ts";
-import { parseHandled } from "../handled.ts";
+import { parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
+import { lettersOfDelivery } from "../records/dead-letter-record.ts";
+import { itemMessage, readItem, type DeliveryItem } from "../records/delivery-record.ts";
+import { parseHandled } from "../records/handled-record.ts";
 import { eventHash } from "../ids.ts";
-import type { RouterDeps } from "../router.ts";
-import { decideReplay, type DeliveryPast, type ReplayCandidate, type ReplayDecision } from "./decide.ts";
+import type { RouterDeps } from "../delivery/router.ts";
+import { decideReplay, type DeliveryPast, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";
 import { parseLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
 import { ReplayFault } from "./replay-fault.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";

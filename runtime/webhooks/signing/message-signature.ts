@@ -11,7 +11,7 @@ import {
   type IncomingRequest,
   type SignatureFault,
   type SignatureVerdict,
-} from "./verdict.ts";
+} from "./verification-result.ts";
 
 /** What an HTTP message signature of an attempt covers. */
 export interface MessageParts {

@@ -8,7 +8,7 @@ import {
   timeFault,
   type IncomingRequest,
   type SignatureVerdict,
-} from "./verdict.ts";
+} from "./verification-result.ts";
 
 /** What a Standard Webhooks signature covers. Source: Standard Webhooks 1.0.0, "Signature scheme". */
 export interface StandardParts {

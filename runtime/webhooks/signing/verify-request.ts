@@ -3,7 +3,7 @@ import { verifyHmacV1 } from "./hmac-v1.ts";
 import type { VerificationKey } from "./keys.ts";
 import { verifyMessageSignature } from "./message-signature.ts";
 import { verifyStandardWebhooks } from "./standard-webhooks.ts";
-import { pathOf, singleHeader, type IncomingRequest, type SignatureVerdict } from "./verdict.ts";
+import { pathOf, singleHeader, type IncomingRequest, type SignatureVerdict } from "./verification-result.ts";
 
 type Verify = (keys: readonly VerificationKey[], request: IncomingRequest, nowMs: number) => SignatureVerdict;
 

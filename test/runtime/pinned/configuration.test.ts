@@ -24,7 +24,7 @@ import {
 import { ContentHash } from "../../../runtime/content-hash.ts";
 import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
 import { createStoreSet } from "../../../runtime/stores/store-set.ts";
-import { compilePartners } from "../../../runtime/webhooks/partner.ts";
+import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
 import { readPinned } from "./pinned-text.ts";
 

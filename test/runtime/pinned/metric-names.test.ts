@@ -7,8 +7,8 @@ import { createOperatorMetrics, registerConditionMetrics } from "../../../operat
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/request-metrics.ts";
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
-import { createPartnerMetrics } from "../../../runtime/webhooks/partner-metrics.ts";
+import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { sourceFiles } from "../../architecture/source-imports.ts";
 
 /** Dashboards and alerts of every installation name these. */

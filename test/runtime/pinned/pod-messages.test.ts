@@ -8,7 +8,7 @@ import type { Peers } from "../../../runtime/pods/pods.ts";
 import { createPurses } from "../../../runtime/metrics/admission/buckets/shared-buckets.ts";
 import { claimsOf, ownerOf } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { StoreError } from "../../../runtime/stores/store-error.ts";
-import { createRunningPartners } from "../../../runtime/webhooks/running-partners.ts";
+import { createRunningPartners } from "../../../runtime/webhooks/maintenance/running-partners.ts";
 import { podsOfATest } from "../metrics/quota/pods-of-a-test.ts";
 import { wideLimits } from "../metrics/oracle/universe.ts";
 import { memoryLog } from "../webhooks/engine-fixture.ts";

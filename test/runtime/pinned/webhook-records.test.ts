@@ -7,24 +7,32 @@ import { createEventsStream } from "../../../runtime/nats/streams/events-stream.
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createReplaysStream } from "../../../runtime/nats/streams/replays-stream.ts";
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
-import { attemptRecord, parseAttempts } from "../../../runtime/webhooks/attempts.ts";
-import { deadLetter, unreadableLetter } from "../../../runtime/webhooks/dead-letters.ts";
-import type { DeliveryContext } from "../../../runtime/webhooks/delivery-context.ts";
-import { itemHeaders, itemMessage, readItem, type DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
-import { endUnsent } from "../../../runtime/webhooks/end-unsent.ts";
-import { EventIdTaken } from "../../../runtime/webhooks/event-ids.ts";
-import { historyBytes, standingsOf } from "../../../runtime/webhooks/history.ts";
+import { attemptRecord, parseAttempts } from "../../../runtime/webhooks/records/attempt-records.ts";
+import { deadLetter, unreadableLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
+import type { DeliveryContext } from "../../../runtime/webhooks/delivery/delivery-context.ts";
+import {
+  itemHeaders,
+  itemMessage,
+  readItem,
+  type DeliveryItem,
+} from "../../../runtime/webhooks/records/delivery-record.ts";
+import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { endUnsent } from "../../../runtime/webhooks/delivery/end-unsent.ts";
+import { EventIdTaken } from "../../../runtime/webhooks/ingest/event-ids.ts";
+import { historyBytes, standingsOf } from "../../../runtime/webhooks/history/history.ts";
 import { deliveryId, eventHash, partnerToken } from "../../../runtime/webhooks/ids.ts";
-import { createOperationalEvents, type OperationalDeps } from "../../../runtime/webhooks/operational-events.ts";
-import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
-import { compilePartners } from "../../../runtime/webhooks/partner.ts";
-import { createDeadLetterBox, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letter-box.ts";
-import { keepRouted } from "../../../runtime/webhooks/routed-note.ts";
-import { settle, type Settlement } from "../../../runtime/webhooks/settle.ts";
-import { eventHeaders, readEvent } from "../../../runtime/webhooks/stored-event.ts";
-import { createTakenIds, readEventIdUse } from "../../../runtime/webhooks/taken-ids.ts";
-import { traceparentOf } from "../../../runtime/webhooks/trace.ts";
+import {
+  createOperationalEvents,
+  type OperationalDeps,
+} from "../../../runtime/webhooks/delivery/operational-events.ts";
+import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
+import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
+import { createDeadLetterBox, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
+import { keepRouted } from "../../../runtime/webhooks/records/routed-note.ts";
+import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
+import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
+import { createTakenIds, readEventIdUse } from "../../../runtime/webhooks/ingest/taken-ids.ts";
+import { traceparentOf } from "../../../runtime/webhooks/telemetry/traceparent.ts";
 import { configOf, memoryLog, partnerConfig } from "../webhooks/engine-fixture.ts";
 import { readPinned } from "./pinned-text.ts";
 import { nowMs, recordingNats, textsOf } from "./recording-nats.ts";

@@ -4,10 +4,10 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createMemorySeenStore } from "../../../runtime/recipient/memory-seen-store.ts";
 import { createRecipient, deliveryBytesMax } from "../../../runtime/recipient/recipient.ts";
 import type { DeliveredEvent } from "../../../runtime/recipient/verify-delivery.ts";
-import { deliveryHeaders } from "../../../runtime/webhooks/delivery-headers.ts";
-import { spliceAttempt } from "../../../runtime/webhooks/envelope.ts";
-import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
-import { createSender } from "../../../runtime/webhooks/send.ts";
+import { deliveryHeaders } from "../../../runtime/webhooks/signing/delivery-headers.ts";
+import { spliceAttempt } from "../../../runtime/webhooks/events/envelope.ts";
+import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
+import { createSender } from "../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { secret } from "./signed-delivery.ts";
 

@@ -1,5 +1,5 @@
 import { signHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
-import type { IncomingRequest } from "../../../runtime/webhooks/signing/verdict.ts";
+import type { IncomingRequest } from "../../../runtime/webhooks/signing/verification-result.ts";
 
 export const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 export const sentAtMs = Date.UTC(2026, 0, 2, 3, 4, 5, 678);

@@ -1,9 +1,9 @@
 import { createServer } from "node:https";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createAttemptsStream } from "../../../runtime/nats/streams/attempts-stream.ts";
-import { parseAttempts } from "../../../runtime/webhooks/attempts.ts";
+import { parseAttempts } from "../../../runtime/webhooks/records/attempt-records.ts";
 import { eventHash } from "../../../runtime/webhooks/ids.ts";
-import { createSender } from "../../../runtime/webhooks/send.ts";
+import { createSender } from "../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { hasCardNumber } from "../../../runtime/webhooks/card-numbers.ts";
+import { hasCardNumber } from "../../../runtime/webhooks/events/card-numbers.ts";
 import { isSoak } from "../../support/soak.ts";
 
 /** Values of each kind; a soak takes a million. */

@@ -3,7 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
+import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";

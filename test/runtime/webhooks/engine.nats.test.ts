@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import type { DeadLetter } from "../../../runtime/webhooks/dead-letters.ts";
+import type { DeadLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
-import type { EventHistory } from "../../../runtime/webhooks/history.ts";
+import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";

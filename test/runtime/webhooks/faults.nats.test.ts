@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import { ensureTopology } from "../../../runtime/nats/streams/topology.ts";
-import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
+import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
-import type { EventHistory } from "../../../runtime/webhooks/history.ts";
+import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";

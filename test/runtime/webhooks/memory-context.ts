@@ -11,12 +11,12 @@ import type { PublishAnswer } from "../../../runtime/nats/messages/publish.ts";
 import type { Pull, PullOptions } from "../../../runtime/nats/messages/pull.ts";
 import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
-import type { DeliveryItem } from "../../../runtime/webhooks/delivery-item.ts";
-import { createDeliveryMetrics } from "../../../runtime/webhooks/delivery-metrics.ts";
-import type { Outcome } from "../../../runtime/webhooks/outcome.ts";
-import { compilePartners, type Partner } from "../../../runtime/webhooks/partner.ts";
-import { createPartnerMetrics } from "../../../runtime/webhooks/partner-metrics.ts";
-import type { RouterDeps } from "../../../runtime/webhooks/router.ts";
+import type { DeliveryItem } from "../../../runtime/webhooks/records/delivery-record.ts";
+import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
+import { compilePartners, type Partner } from "../../../runtime/webhooks/partners/partner.ts";
+import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import type { RouterDeps } from "../../../runtime/webhooks/delivery/router.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { configOf, memoryLog, partnerConfig, type LogLine, type PartnerOverrides } from "./engine-fixture.ts";
 

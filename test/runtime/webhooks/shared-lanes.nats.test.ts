@@ -1,9 +1,9 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { isSharedLane } from "../../../runtime/webhooks/assign-lanes.ts";
+import { isSharedLane } from "../../../runtime/webhooks/partners/assign-lanes.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
-import { compilePartners } from "../../../runtime/webhooks/partner.ts";
+import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import type { Stage } from "../../../runtime/webhooks/delivery-context.ts";
+import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import { startEngine, streamsOf } from "./engine-fixture.ts";
 
 /**

@@ -8,7 +8,7 @@ import {
   verifyHmacV1,
   type ReceivedParts,
 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
-import { signatureWindowMs, type SignatureVerdict } from "../../../../runtime/webhooks/signing/verdict.ts";
+import { signatureWindowMs, type SignatureVerdict } from "../../../../runtime/webhooks/signing/verification-result.ts";
 
 const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 const event = Buffer.from(

@@ -9,7 +9,7 @@ import {
   verifyMessageSignature,
   type Component,
 } from "../../../../runtime/webhooks/signing/message-signature.ts";
-import type { IncomingRequest } from "../../../../runtime/webhooks/signing/verdict.ts";
+import type { IncomingRequest } from "../../../../runtime/webhooks/signing/verification-result.ts";
 import { countedKey, pemOf, privateKeyOf, publicKeyOf, rfcEd25519, rfcP256, signingKey } from "./key-material.ts";
 
 const created = 1_618_884_473;

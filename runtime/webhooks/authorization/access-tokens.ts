@@ -1,0 +1,157 @@
+import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { createOneAtATime } from "../../bounds/single-flight.ts";
+import type { TlsIdentity } from "../sending/guarded-connect.ts";
+import type { FailureOutcome, Outcome } from "../settlement/outcome.ts";
+import type { Sender } from "../sending/send.ts";
+import { createKeyProof, type ProveKey } from "./dpop-proof.ts";
+
+/** Where a token comes from and where it goes. */
+export interface TokenRequest {
+  /** The same for the same credentials, another for others. */
+  readonly key: string;
+  readonly oauth2: Omit<OAuth2Config, "secret">;
+  readonly secret: string;
+  readonly networks: NetworksConfig;
+  readonly tls?: TlsIdentity;
+  readonly timeoutMs: number;
+  /** What the token is for. */
+  readonly method: string;
+  readonly url: URL;
+}
+
+/** Headers that authorize a request, or why there are none. */
+export type Authorization =
+  | { readonly headers: Readonly<Record<string, string>>; readonly failure?: undefined }
+  | { readonly failure: FailureOutcome; readonly headers?: undefined };
+
+/** Tokens of client credentials, kept while they last. */
+export interface Tokens {
+  /** Never rejects. */
+  authorize(request: TokenRequest): Promise<Authorization>;
+  /** Forgets a token that was not accepted, and what nonce the endpoint asked for instead. */
+  refused(key: string, nonce: string | undefined): void;
+}
+
+interface Token {
+  readonly value: string;
+  readonly endsAtMs: number;
+}
+
+const keptMax = 4_096;
+/** A token that ends sooner is not used any more: clocks differ, and requests take time. */
+const leewayMs = 30_000;
+/** For endpoints that do not say how long a token lasts. Source: RFC 6749 §5.1 leaves it open. */
+const lifeMsDefault = 300_000;
+const lifeMsMax = 86_400_000;
+const secondMs = 1_000;
+const tokenForm = /^[!-~]{1,8192}$/u;
+const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
+
+/**
+ * Fetches tokens by client credentials, one request at a time for each credentials, and keeps them until shortly before
+ * their end. Source: RFC 6749 §4.4, RFC 9449.
+ *
+ * @param now Unix milliseconds
+ */
+export function createTokens(sender: Sender, now: () => number): Tokens {
+  const kept = new BoundedMap<string, Token>(keptMax);
+  const once = createOneAtATime<Token | FailureOutcome>();
+  const nonces = new BoundedMap<string, string>(keptMax);
+  const prove = createKeyProof();
+  const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> =>
+    once(request.key, () => fetchToken({ sender, now, prove }, request));
+  return {
+    authorize: async (request) => {
+      const known = kept.get(request.key);
+      const token = known !== undefined && known.endsAtMs > now() ? known : await fetched(request);
+      if (!("value" in token)) {
+        return { failure: token };
+      }
+      kept.set(request.key, token);
+      return { headers: headersOf(request, token.value, prove, now(), nonces.get(request.key)) };
+    },
+    refused: (key, nonce) => {
+      kept.delete(key);
+      if (nonce !== undefined) {
+        nonces.set(key, nonce);
+      }
+    },
+  };
+}
+
+function headersOf(
+  { oauth2, method, url }: TokenRequest,
+  token: string,
+  prove: ProveKey,
+  nowMs: number,
+  nonce: string | undefined,
+): Readonly<Record<string, string>> {
+  if (oauth2.dpop !== true) {
+    return { Authorization: `Bearer ${token}` };
+  }
+  const proof = prove({ method, url, nowMs, token, ...(nonce === undefined ? {} : { nonce }) });
+  return { Authorization: `DPoP ${token}`, DPoP: proof };
+}
+
+interface FetchDeps {
+  readonly sender: Sender;
+  readonly now: () => number;
+  readonly prove: ProveKey;
+}
+
+async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token | FailureOutcome> {
+  const first = await ask(deps, request, undefined);
+  const nonce = first.kind === "response" ? first.headers["dpop-nonce"] : undefined;
+  const isNonceAsked =
+    request.oauth2.dpop === true && first.kind === "response" && nonceAskedStatuses.has(first.status);
+  const outcome = isNonceAsked && nonce !== undefined ? await ask(deps, request, nonce) : first;
+  return tokenOf(outcome, deps.now()) ?? noToken(outcome);
+}
+
+/** The secret travels in the header, form-encoded first. Source: RFC 6749 §2.3.1. */
+function ask({ sender, now, prove }: FetchDeps, request: TokenRequest, nonce: string | undefined): Promise<Outcome> {
+  const { oauth2, secret, networks, tls, timeoutMs } = request;
+  const url = new URL(oauth2.tokenUrl);
+  const credentials = [oauth2.clientId, secret].map(formEncoded).join(":");
+  const form = new URLSearchParams({ grant_type: "client_credentials" });
+  if (oauth2.scopes.length > 0) {
+    form.set("scope", oauth2.scopes.join(" "));
+  }
+  const proof = prove({ method: "POST", url, nowMs: now(), ...(nonce === undefined ? {} : { nonce }) });
+  const headers = {
+    Authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
+    "Content-Type": "application/x-www-form-urlencoded",
+    Accept: "application/json",
+    "Accept-Encoding": "identity",
+    ...(oauth2.dpop === true ? { DPoP: proof } : {}),
+  };
+  const body = Buffer.from(form.toString());
+  return sender.send({ url, headers, body, timeoutMs, networks, ...(tls === undefined ? {} : { tls }) });
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ "": text }).toString().slice(1);
+}
+
+function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
+  if (outcome.kind === "failure" || outcome.status !== 200) {
+    return undefined;
+  }
+  try {
+    const { access_token: value, expires_in: seconds } = JSON.parse(outcome.body) as Readonly<Record<string, unknown>>;
+    const lifeMs = Math.min(typeof seconds === "number" && seconds > 0 ? seconds * secondMs : lifeMsDefault, lifeMsMax);
+    // One that ends within the leeway serves the request at hand.
+    return typeof value === "string" && tokenForm.test(value)
+      ? { value, endsAtMs: nowMs + lifeMs - leewayMs }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Never holds what the token endpoint said, which may repeat credentials. */
+function noToken(outcome: Outcome): FailureOutcome {
+  const why = outcome.kind === "response" ? `status ${outcome.status}` : `${outcome.reason}: ${outcome.detail}`;
+  return { kind: "failure", reason: "token", detail: `no access token: ${why}`, timings: outcome.timings };
+}

@@ -1,0 +1,53 @@
+import type { Outcome } from "../settlement/outcome.ts";
+import type { Partner } from "../partners/partner.ts";
+import type { Sender, SendRequest } from "../sending/send.ts";
+import type { TokenRequest, Tokens } from "./access-tokens.ts";
+
+const unauthorized = 401;
+
+/**
+ * Sends a request with what the endpoint of the partner wants besides the signature: its TLS identity and a token. A
+ * token that is answered 401 is fetched anew and the request sent again, once. Never rejects.
+ */
+export async function sendAuthorized(
+  { sender, tokens }: { readonly sender: Sender; readonly tokens: Tokens },
+  partner: Partner,
+  request: Omit<SendRequest, "tls">,
+): Promise<Outcome> {
+  const identified = partner.tls === undefined ? request : { ...request, tls: partner.tls };
+  const asked = tokenRequestOf(partner, identified);
+  if (asked === undefined) {
+    return sender.send(identified);
+  }
+  const first = await sendWithToken(sender, tokens, asked, identified);
+  if (first.kind === "failure" || first.status !== unauthorized) {
+    return first;
+  }
+  tokens.refused(asked.key, first.headers["dpop-nonce"]);
+  return sendWithToken(sender, tokens, asked, identified);
+}
+
+async function sendWithToken(
+  sender: Sender,
+  tokens: Tokens,
+  asked: TokenRequest,
+  request: SendRequest,
+): Promise<Outcome> {
+  const authorization = await tokens.authorize(asked);
+  if (authorization.failure !== undefined) {
+    return authorization.failure;
+  }
+  return sender.send({ ...request, headers: { ...request.headers, ...authorization.headers } });
+}
+
+function tokenRequestOf(
+  { config, clientSecret, fingerprint, tls }: Partner,
+  { method = "POST", url, networks, timeoutMs }: SendRequest,
+): TokenRequest | undefined {
+  const { oauth2 } = config.endpoint;
+  if (oauth2 === undefined || clientSecret === undefined) {
+    return undefined;
+  }
+  const identity = tls === undefined ? {} : { tls };
+  return { key: fingerprint, oauth2, secret: clientSecret, networks, timeoutMs, method, url, ...identity };
+}

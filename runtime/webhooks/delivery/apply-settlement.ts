@@ -1,0 +1,161 @@
+import { pause } from "../../bounds/clock.ts";
+import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
+import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { PublishAnswer } from "../../nats/messages/publish.ts";
+import type { AttemptRecord } from "../records/attempt-records.ts";
+import { deadLetter, type DeadLetterState } from "../records/dead-letter-record.ts";
+import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
+import { isLater, itemMessage, nextAttempt, type DeliveryItem } from "../records/delivery-record.ts";
+import type { Partner } from "../partners/partner.ts";
+import { readPast } from "./stored-state.ts";
+import type { Settlement } from "../settlement/settle.ts";
+
+const blockedPauseMs = 5_000;
+
+/**
+ * Carries a settlement out, as often as needed: every step is repeated until JetStream answers, and the message is
+ * acknowledged only after what follows from it was.
+ *
+ * @throws Unanswered when the process must end first; the message is then handed out again, and who gets it finds the
+ *   record
+ */
+export async function carryOut(
+  context: DeliveryContext,
+  work: Work,
+  partner: Partner,
+  lane: LaneControl,
+  settlement: Settlement,
+): Promise<void> {
+  await context.onSettled({ item: work.item, partner, settlement });
+  switch (settlement.kind) {
+    case "delivered":
+      // Nobody waits to hear that JetStream knows it: what comes again finds its record and ends here once more.
+      work.message.ack();
+      context.onStage("acknowledged", work.item.eventId);
+      return;
+    case "retry":
+      await passOn(context, work, partner, lane, settlement.atMs);
+      return;
+    case "disabled":
+      await context.disabled.mark(partner, context.now(), context.ending);
+      lane.disable(partner);
+      await bury(context, work, partner, lane, "rejected", settlement.reason);
+      return;
+    case "rejected":
+    case "dead":
+      await bury(context, work, partner, lane, settlement.kind, settlement.reason);
+      return;
+    default:
+      throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
+  }
+}
+
+async function passOn(
+  context: DeliveryContext,
+  work: Work,
+  partner: Partner,
+  lane: LaneControl,
+  atMs: number,
+): Promise<void> {
+  await lane.prepareRetries();
+  await storeNext(context, work, partner, atMs);
+  context.onStage("passed_on", work.item.eventId);
+  work.message.ack();
+  context.onStage("acknowledged", work.item.eventId);
+}
+
+/** Stores the next attempt, or finds that the delivery has already gone on from here. */
+async function storeNext(context: DeliveryContext, work: Work, partner: Partner, atMs: number): Promise<void> {
+  const { ending: signal } = context;
+  let next = nextAttempt(work.item);
+  let heldSeq = work.message.seq;
+  for (let tries = 1; ; tries += 1) {
+    const answer = await untilAnswered(() => scheduleOnce(context, work, partner, next, heldSeq, atMs), { signal });
+    if (answer.kind === "stored") {
+      return;
+    }
+    if (answer.kind === "refused") {
+      context.log.warn(
+        { detail: answer.detail, eventId: next.eventId, partner: partner.label },
+        "retry not stored yet",
+      );
+      await pause(context.clock, pauseAfter(tries), signal);
+    } else if (await hasGoneOn(context, partner, work.item)) {
+      return;
+    } else if (answer.kind === "duplicate") {
+      // The id was used but nothing of it is left: the same id again would be swallowed for good.
+      next = { ...next, hop: next.hop + 1 };
+    } else {
+      // The server lost what it had not written to its disk: this is the only copy.
+      heldSeq = 0;
+    }
+  }
+}
+
+function scheduleOnce(
+  context: DeliveryContext,
+  work: Work,
+  partner: Partner,
+  next: DeliveryItem,
+  heldSeq: number,
+  atMs: number,
+): Promise<PublishAnswer> {
+  const { subject, data: body } = work.message;
+  return context.deliveries.schedule(itemMessage(next, partner.lane, body), { subject, seq: heldSeq }, atMs);
+}
+
+/** Whether a later step is live or was made, or another pod has settled this one. */
+async function hasGoneOn(context: DeliveryContext, partner: Partner, item: DeliveryItem): Promise<boolean> {
+  const { live, attempts } = await readPast(context, item, partner);
+  const isOthers = ({ pod }: AttemptRecord): boolean => pod !== context.podId;
+  return (
+    live.some((other) => isLater(other, item)) ||
+    attempts.some((other) => isLater(other, item) || (!isLater(item, other) && isOthers(other)))
+  );
+}
+
+async function bury(
+  context: DeliveryContext,
+  work: Work,
+  partner: Partner,
+  lane: LaneControl,
+  state: DeadLetterState,
+  reason: string,
+): Promise<void> {
+  const { item, message } = work;
+  const { attempts } = await readPast(context, item, partner);
+  const body = message.data;
+  const letter = deadLetter({ item, partner, state, reason, endedAtMs: context.now(), attempts, body });
+  await storeDeadLetter(context, letter, lane);
+  context.metrics.deadLetters.inc({ state, reason });
+  context.onStage("passed_on", item.eventId);
+  work.message.ack();
+  context.onStage("acknowledged", item.eventId);
+}
+
+/**
+ * Stores a dead letter, for as long as it takes: a full stream stops the partner's pulls and never sends again.
+ *
+ * @throws Unanswered when the process must end first
+ */
+export async function storeDeadLetter(
+  context: DeliveryContext,
+  letter: DeadLetterToStore,
+  lane: Pick<LaneControl, "block">,
+): Promise<void> {
+  const store = () => untilAnswered(() => context.deadLetters.append(letter), { signal: context.ending });
+  let answer = await store();
+  if (answer.kind !== "refused") {
+    return;
+  }
+  lane.block(true);
+  try {
+    while (answer.kind === "refused") {
+      context.log.error({ detail: answer.detail, partner: letter.partner }, "dead letter not stored, partner stopped");
+      await pause(context.clock, blockedPauseMs, context.ending);
+      answer = await store();
+    }
+  } finally {
+    lane.block(false);
+  }
+}

@@ -1,0 +1,57 @@
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { attemptRecord, type AttemptRecord } from "../records/attempt-records.ts";
+import { deadLetter, removedPartnerLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
+import type { DeliveryContext } from "./delivery-context.ts";
+import type { DeliveryItem } from "../records/delivery-record.ts";
+import { eventHash } from "../ids.ts";
+import type { FailureOutcome } from "../settlement/outcome.ts";
+import type { NamedPartner } from "../partners/partner.ts";
+import type { Settlement } from "../settlement/settle.ts";
+
+/** A delivery whose next attempt is never made. */
+export interface UnsentDelivery {
+  readonly item: DeliveryItem;
+  readonly partner: NamedPartner;
+  readonly body: Uint8Array;
+  /** Attempts that were made. */
+  readonly before: readonly AttemptRecord[];
+}
+
+/** Why it is not. */
+export interface UnsentReason {
+  readonly reason: "backlog_full" | "held_expired" | "partner_removed";
+  /** For people. */
+  readonly detail: string;
+}
+
+/** In records: no pod has made an attempt, so every pod takes the record for another one's. */
+const noPod = "none";
+
+/**
+ * Ends a delivery as a dead letter without an attempt, with a line of history that says why. The dead letter comes
+ * first: a repeat after a crash stores it once, while the record ends the repeats.
+ *
+ * @returns the settlement; undefined when the dead letter is refused, and nothing is done
+ * @throws Unanswered when the process must end first
+ */
+export async function endUnsent(
+  context: DeliveryContext,
+  { item, partner, body, before }: UnsentDelivery,
+  { reason, detail }: UnsentReason,
+): Promise<Settlement | undefined> {
+  const { ending: signal } = context;
+  const endedAtMs = context.now();
+  const outcome: FailureOutcome = { kind: "failure", reason, detail, timings: { totalMs: 0 } };
+  const settlement: Settlement = { kind: "dead", reason };
+  const record = attemptRecord({ item, partner, startedAtMs: endedAtMs, outcome, settlement, pod: noPod });
+  const ended: EndedDelivery = { item, partner, state: "dead", reason, endedAtMs, attempts: [...before, record], body };
+  const letter = reason === "partner_removed" ? removedPartnerLetter(ended) : deadLetter(ended);
+  const answer = await untilAnswered(() => context.deadLetters.append(letter), { signal });
+  if (answer.kind === "refused") {
+    return undefined;
+  }
+  const text = JSON.stringify(record);
+  await untilAnswered(() => context.attempts.append(item.tenant, eventHash(item.eventId), text), { signal });
+  context.metrics.deadLetters.inc({ state: "dead", reason });
+  return settlement;
+}

@@ -1,0 +1,168 @@
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
+import type { Log, SettledDelivery } from "./delivery-context.ts";
+import { attemptNumber } from "../records/delivery-record.ts";
+import { noTenant, type Envelope } from "../events/envelope.ts";
+import { eventHash } from "../ids.ts";
+import type { NamedPartner, Partner } from "../partners/partner.ts";
+import type { RoutingTable } from "../partners/routing-table.ts";
+import { eventHeaders } from "../records/event-record.ts";
+
+/** First segment of the types of events that this program makes itself; producers may not use it. */
+export const ownDomain = "heliograph";
+/**
+ * First characters of the ids of those events; producers may not use them, since an id is unique in the installation.
+ */
+export const ownIdPrefix = `${ownDomain}:`;
+
+/**
+ * What happens to deliveries and partners, as events that partners may subscribe to.
+ *
+ * - `failing`: a delivery failed so often that somebody should look.
+ * - `recovered`: such a delivery was accepted in the end.
+ * - `exhausted`: a delivery is dead, its retries used up.
+ * - `rejected`: the partner will not take an event.
+ * - `disabled`: the partner answered 410.
+ * - `breaker_open`: deliveries to the partner rest.
+ */
+export type OperationalKind = "failing" | "recovered" | "exhausted" | "rejected" | "disabled" | "breaker_open";
+
+const types: Readonly<Record<OperationalKind, string>> = {
+  failing: `${ownDomain}.delivery.failing`,
+  recovered: `${ownDomain}.delivery.recovered`,
+  exhausted: `${ownDomain}.delivery.exhausted`,
+  rejected: `${ownDomain}.delivery.rejected`,
+  disabled: `${ownDomain}.partner.disabled`,
+  breaker_open: `${ownDomain}.partner.breaker_open`,
+};
+
+/** Attempts of one generation that fail before a delivery counts as failing. */
+export const failingAttempts = 3;
+const version = "2026-01-01";
+const patienceMs = 5_000;
+
+/** An event about a delivery or a partner, before it is stored. */
+export interface OperationalEvent {
+  readonly kind: OperationalKind;
+  /** The same whenever the same thing is told again, so that it is stored once. */
+  readonly eventId: string;
+  /** Whose event the delivery was of; {@link noTenant} for what concerns a partner as a whole. */
+  readonly tenant: string;
+  readonly data: Readonly<Record<string, string | number>>;
+}
+
+/** What is told of a settlement; nothing of deliveries of events of this kind, so that they never cause each other. */
+export function eventsOfSettlement({ item, partner, settlement }: SettledDelivery): readonly OperationalEvent[] {
+  if (isOwnType(item.type)) {
+    return [];
+  }
+  const about = (kind: OperationalKind, tenant: string, more: OperationalEvent["data"]): OperationalEvent => ({
+    kind,
+    eventId: `${ownIdPrefix}${kind}:${item.did}:${item.generation}`,
+    tenant,
+    data: {
+      partner: partner.label,
+      event_id: item.eventId,
+      event_type: item.type,
+      attempt: attemptNumber(item),
+      ...more,
+    },
+  });
+  switch (settlement.kind) {
+    case "delivered":
+      return item.attempt > failingAttempts ? [about("recovered", item.tenant, {})] : [];
+    case "retry":
+      return item.attempt === failingAttempts ? [about("failing", item.tenant, { reason: settlement.reason })] : [];
+    case "rejected":
+      return [about("rejected", item.tenant, { reason: settlement.reason })];
+    case "dead":
+      return [about("exhausted", item.tenant, { reason: settlement.reason })];
+    case "disabled":
+      return [
+        about("rejected", item.tenant, { reason: settlement.reason }),
+        {
+          kind: "disabled",
+          eventId: `${ownIdPrefix}disabled:${partner.token}:${partner.config.specDigest}`,
+          tenant: noTenant,
+          data: { partner: partner.label, reason: settlement.reason },
+        },
+      ];
+    default:
+      throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
+  }
+}
+
+/** Whether a type is one that this program keeps for itself. */
+export function isOwnType(type: string): boolean {
+  return type.startsWith(`${ownDomain}.`);
+}
+
+export interface OperationalDeps {
+  readonly events: EventsStream;
+  readonly table: () => RoutingTable;
+  /** JetStream's clock, Unix milliseconds. */
+  readonly now: () => number;
+  /** `producer` of the events. */
+  readonly installation: string;
+  readonly nonce: () => string;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** Stores events about deliveries for whoever subscribes to them. */
+export interface OperationalEvents {
+  /** Never rejects. */
+  settled(settled: SettledDelivery): Promise<void>;
+  /** Never rejects. */
+  breakerOpened(partner: Partner, restMs: number): Promise<void>;
+}
+
+/**
+ * Creates what stores them. What nobody subscribes to is not stored at all, and nothing goes to the partner it is
+ * about. One that cannot be stored within the patience is lost with a line in the log; no delivery waits for longer.
+ * Source: design §4 ("Events about deliveries never cause further events").
+ */
+export function createOperationalEvents(deps: OperationalDeps): OperationalEvents {
+  const tell = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>
+    Promise.all(events.map((event) => store(deps, partner, event)));
+  return {
+    settled: async (settled) => void (await tell(settled.partner, eventsOfSettlement(settled))),
+    breakerOpened: async (partner, restMs) => {
+      const eventId = `${ownIdPrefix}breaker_open:${partner.token}:${Math.floor(deps.now())}`;
+      await tell(partner, [
+        { kind: "breaker_open", eventId, tenant: noTenant, data: { partner: partner.label, rest_ms: restMs } },
+      ]);
+    },
+  };
+}
+
+async function store(
+  deps: OperationalDeps,
+  about: NamedPartner,
+  { kind, eventId, tenant, data }: OperationalEvent,
+): Promise<void> {
+  const { installation: producer } = deps;
+  const type = types[kind];
+  if (deps.table().partnersFor({ type, tenant, producer, about: about.token }).length === 0) {
+    return;
+  }
+  const ts = new Date(deps.now()).toISOString();
+  const envelope: Envelope = { eventId, type, version, ts, producer, tenant, data };
+  const body = { event_id: eventId, type, version, ts, producer, ...(tenant === noTenant ? {} : { tenant }), data };
+  const headers = eventHeaders(envelope, deps.nonce(), about.token);
+  const event = { tenant, idhash: eventHash(eventId), headers, bytes: Buffer.from(JSON.stringify(body)) };
+  try {
+    const answer = await untilAnswered(() => deps.events.store(event), {
+      giveUpAfterMs: patienceMs,
+      signal: deps.signal,
+    });
+    if (answer.kind === "refused") {
+      deps.log.warn(
+        { eventId, partner: about.label, detail: answer.detail },
+        "an event about a delivery is not stored",
+      );
+    }
+  } catch (error) {
+    deps.log.warn({ err: error, eventId, partner: about.label }, "an event about a delivery is not stored");
+  }
+}

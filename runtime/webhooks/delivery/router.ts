@@ -1,0 +1,259 @@
+import { pause } from "../../bounds/clock.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
+import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { Pull } from "../../nats/messages/pull.ts";
+import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
+import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
+import type { Backlogs } from "./backlog-limit.ts";
+import type { DeliveryContext } from "./delivery-context.ts";
+import { isLater, itemMessage, type DeliveryItem } from "../records/delivery-record.ts";
+import { deliveryId } from "../ids.ts";
+import { createInFlight, type HeldWork } from "./in-flight.ts";
+import type { ListPartner } from "../partners/register-partner.ts";
+import type { Partner } from "../partners/partner.ts";
+import { overflow } from "./dead-letter-overflow.ts";
+import { readPast } from "./stored-state.ts";
+import { keepRouted, readRouted, type Route } from "../records/routed-note.ts";
+import type { RoutingTable } from "../partners/routing-table.ts";
+import { readEvent, type StoredEvent } from "../records/event-record.ts";
+import { createSuspicion, type Suspicion } from "./redelivery-check.ts";
+
+/** Makes deliveries out of events. Every pod runs one; they share one consumer. */
+export interface Router {
+  /** Makes the consumer and begins to pull. */
+  start(): Promise<void>;
+  /** From now on, events go to whom this table says. */
+  use(table: RoutingTable): void;
+  /** Delivers what of an event was never attempted or got lost. @throws Unanswered when the process must end first */
+  rescue(event: StoredEvent): Promise<void>;
+  keepAlive(): void;
+  /** Stops and resumes pulling while too much waits for delivery; what cannot be routed stays in the events stream. */
+  hold(isHeld: boolean): void;
+  /** Pulls nothing more; resolves when what is in work has ended, or after the bound. */
+  stop(drainMs: number): Promise<void>;
+}
+
+export interface RouterDeps extends DeliveryContext {
+  readonly events: EventsStream;
+  readonly backlogs: Pick<Backlogs, "isFull">;
+  readonly listPartner: ListPartner;
+}
+
+/** Events handed out and not yet routed, over all pods. */
+const ackPendingMax = 256;
+/** Events in work in this pod: at most 32 MiB of bodies. */
+const creditMax = 128;
+
+interface RoutingWork extends HeldWork {
+  readonly event: StoredEvent;
+}
+
+/** Creates a router with an empty table. */
+export function createRouter(deps: RouterDeps): Router {
+  let table: RoutingTable = { partnersFor: () => [], refusedFor: () => [] };
+  let pull: Pull | undefined;
+  let isHeld = false;
+  /** Events of before were offered to another consumer, which somebody deleted. */
+  let consumerMadeAtMs = 0;
+  const suspicion = createSuspicion(() => ackPendingMax);
+  const inFlight = createInFlight<RoutingWork>(
+    (error, { event }) => {
+      if (!deps.ending.aborted) {
+        deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed here");
+      }
+    },
+    new Map(),
+    deps.clock,
+  );
+  const accept = (message: PulledMessage): void => {
+    const event = readEvent(message);
+    if (event === undefined) {
+      deps.log.error({ subject: message.subject, seq: message.seq }, "a message of the events stream is no event");
+      message.ack();
+      return;
+    }
+    const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: deps.clock.nowMs() });
+    inFlight.take(message, start, (work) => {
+      return event.acceptedAtMs < consumerMadeAtMs
+        ? rescue(deps, event, routeOf(table, event)).then(() => work.message.ack())
+        : route(deps, work, routeOf(table, event), suspicion);
+    });
+  };
+  const repair = async (): Promise<void> => {
+    consumerMadeAtMs = await deps.events.ensureRouter(ackPendingMax);
+  };
+  return {
+    start: async () => {
+      await repair();
+      const credit = (): number => (isHeld ? 0 : creditMax);
+      pull = deps.events.pull({ credit, onMessage: accept, onOpen: () => suspicion.raise(), repair });
+    },
+    use: (next) => {
+      table = next;
+    },
+    rescue: (event) => rescue(deps, event, routeOf(table, event)),
+    keepAlive: () => {
+      inFlight.keepAlive();
+      pull?.watch();
+    },
+    hold: (next) => {
+      isHeld = next;
+      pull?.topUp();
+    },
+    stop: async (drainMs) => {
+      await pull?.stop();
+      await inFlight.idle(drainMs);
+    },
+  };
+}
+
+function routeOf(table: RoutingTable, event: StoredEvent): Route {
+  return { partners: table.partnersFor(event), refused: table.refusedFor(event) };
+}
+
+async function route(deps: RouterDeps, work: RoutingWork, to: Route, suspicion: Suspicion): Promise<void> {
+  const { event, message } = work;
+  const { partners } = to;
+  deps.onStage("routing", event.eventId);
+  // Who had it before may have stored some of the deliveries, and some of those may be done by now.
+  const isFirstTime = message.deliveryCount === 1;
+  const isKnown = isFirstTime && !suspicion.isRaised;
+  if (!isKnown && (await readRouted(deps, event)) !== undefined) {
+    // Its note is the last thing that is written of a routing.
+    if (isFirstTime) suspicion.report(true);
+    work.message.ack();
+    return;
+  }
+  const missing = isKnown ? partners : await withoutDelivery(deps, event, partners);
+  if (isFirstTime && !isKnown) {
+    suspicion.report(missing.length < partners.length);
+  }
+  const ensure = (partner: Partner): Promise<void> => {
+    const isMissing = async (): Promise<boolean> => (await withoutDelivery(deps, event, [partner])).length > 0;
+    return ensureDelivery(deps, event, partner, firstItem(event, partner), isMissing);
+  };
+  await Promise.all(missing.map(ensure));
+  await keepRouted(deps, event, to);
+  work.message.ack();
+}
+
+/**
+ * Routes an event that was offered before, when nobody knows what became of it: what was never attempted is delivered,
+ * and what waited for its next attempt and is gone goes on from there.
+ */
+async function rescue(deps: RouterDeps, event: StoredEvent, to: Route): Promise<void> {
+  const note = await readRouted(deps, event);
+  if (note?.deliveries === 0) {
+    return;
+  }
+  const { partners } = to;
+  const found = await Promise.all(partners.map((partner) => lostItem(deps, event, partner)));
+  await Promise.all(
+    partners.map(async (partner, index) => {
+      const item = found[index];
+      if (item !== undefined) {
+        const isMissing = async (): Promise<boolean> => (await lostItem(deps, event, partner)) !== undefined;
+        await ensureDelivery(deps, event, partner, item, isMissing);
+      }
+    }),
+  );
+  if (note === undefined) await keepRouted(deps, event, to);
+}
+
+/** The step that must be stored again, if any. Live messages are read twice: one may fire between two reads. */
+async function lostItem(deps: RouterDeps, event: StoredEvent, partner: Partner): Promise<DeliveryItem | undefined> {
+  const first = firstItem(event, partner);
+  const isGone = async (): Promise<boolean> => (await readPast(deps, first, partner)).live.length === 0;
+  if (!(await isGone()) || !(await isGone())) {
+    return undefined;
+  }
+  const { attempts } = await readPast(deps, first, partner);
+  const last = attempts.toSorted((a, b) => (isLater(a, b) ? -1 : 1))[0];
+  return last === undefined ? first : stepAfter(first, last);
+}
+
+/** A hop more than the message that was lost, whose id may still be known. */
+function stepAfter(first: DeliveryItem, { generation, attempt, number, settlement }: AttemptRecord) {
+  const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
+  return settlement.kind === "retry" ? step : undefined;
+}
+
+async function ensureDelivery(
+  deps: RouterDeps,
+  event: StoredEvent,
+  partner: Partner,
+  step: DeliveryItem,
+  isMissing: () => Promise<boolean>,
+): Promise<void> {
+  const { ending: signal } = deps;
+  await deps.listPartner(partner);
+  let item = step;
+  if (deps.backlogs.isFull(partner) && (await overflow(deps, step, partner, event.body))) {
+    return;
+  }
+  for (let tries = 1; ; tries += 1) {
+    const answer = await untilAnswered(
+      () => deps.deliveries.publishFirst(itemMessage(item, partner.lane, event.body)),
+      { signal },
+    );
+    if (answer.kind === "stored") {
+      deps.metrics.routed.inc();
+      deps.onStage("routed_one", event.eventId);
+      return;
+    }
+    if (answer.kind === "refused") {
+      deps.log.warn(
+        { detail: answer.detail, eventId: event.eventId, partner: partner.label },
+        "delivery not stored yet",
+      );
+      await pause(deps.clock, pauseAfter(tries), signal);
+    } else if (!(await isMissing())) {
+      return;
+    } else {
+      // The id was used but nothing of it is left: the same id again would be swallowed for good.
+      item = { ...item, hop: item.hop + 1 };
+    }
+  }
+}
+
+/**
+ * The partners whose delivery is neither live nor was ever attempted. The live messages are read first: what is gone
+ * from there by then has left an attempt.
+ */
+async function withoutDelivery(
+  deps: RouterDeps,
+  event: StoredEvent,
+  partners: readonly Partner[],
+): Promise<readonly Partner[]> {
+  const { ending: signal } = deps;
+  const isLive = async (partner: Partner): Promise<boolean> => {
+    const { did } = firstItem(event, partner);
+    const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
+    return live.length > 0;
+  };
+  const areLive = await Promise.all(partners.map(isLive));
+  const absent = partners.filter((_, index) => areLive[index] !== true);
+  if (absent.length === 0) {
+    return [];
+  }
+  const attempts = await untilAnswered(() => readAttempts(deps.attempts, event.tenant, event.eventId), { signal });
+  const attempted = new Set(attempts.map(({ did }) => did));
+  return absent.filter((partner) => !attempted.has(firstItem(event, partner).did));
+}
+
+function firstItem(event: StoredEvent, partner: Partner): DeliveryItem {
+  const { tenant, eventId, type, producer, acceptedAtMs } = event;
+  return {
+    did: deliveryId(tenant, eventId, partner.config.uid),
+    partner: partner.token,
+    tenant,
+    eventId,
+    type,
+    acceptedAtMs,
+    generation: 0,
+    attempt: 1,
+    hop: 0,
+    attemptsBefore: 0,
+    ...(producer === undefined ? {} : { producer }),
+  };
+}

@@ -1,0 +1,276 @@
+import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import { walkJson } from "../../json/json-walk.ts";
+import { fieldPath, searchPersonalData, type PersonalDataRules, type PersonalDataSearch } from "./personal-data.ts";
+import { searchUnportable } from "./portable-json.ts";
+
+/** The fields of an event that this program reads. Everything else passes unchanged. Source: seed §2.1. */
+export interface Envelope {
+  readonly eventId: string;
+  /** Dotted, for example `payout.processed`. */
+  readonly type: string;
+  /** `YYYY-MM-DD`. */
+  readonly version: string;
+  /** ISO 8601 UTC with milliseconds. */
+  readonly ts: string;
+  readonly producer?: string;
+  /** {@link noTenant} for an event without a tenant. */
+  readonly tenant: string;
+  readonly data?: object;
+}
+
+/** An event that was checked, with the bytes it came in. */
+export interface ValidEnvelope {
+  readonly envelope: Envelope;
+  /** Exactly as received. */
+  readonly bytes: Uint8Array;
+}
+
+export interface EnvelopeRules {
+  readonly personalData: PersonalDataRules;
+}
+
+/** Largest event, in bytes. */
+export const eventBytesMax = 262_144;
+
+/** Most objects and lists inside each other, the envelope included. */
+export const eventDepthMax = 32;
+
+/** Stands for the tenant of an event without one, in subjects and subscriptions. No tenant has this name. */
+export const noTenant = "-";
+
+const problemsMax = 20;
+
+interface FieldRule {
+  readonly name: string;
+  readonly isRequired: boolean;
+  /** What a value must be, in words that complete "must be …". */
+  readonly mustBe: string;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+/** Where `YYYY-MM-DD` has its month and its day. */
+const [monthStart, monthEnd, dayStart, dayEnd] = [5, 7, 8, 10];
+const byteOrderMark = 0xfeff;
+const dateForm = /^\d{4}-\d{2}-\d{2}$/u;
+const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/u;
+
+function text(form: RegExp): (value: unknown) => boolean {
+  return (value) => typeof value === "string" && form.test(value);
+}
+
+/** Whether the value is a text that is written as `form` and a moment of the calendar, which 30 February is not. */
+export function isMoment(value: unknown, form: RegExp): value is string {
+  if (typeof value !== "string" || !form.test(value)) {
+    return false;
+  }
+  // What overflows its month, or its day, comes out as another day; what else is no time as none.
+  const at = new Date(value);
+  return (
+    at.getUTCDate() === Number(value.slice(dayStart, dayEnd)) &&
+    at.getUTCMonth() + 1 === Number(value.slice(monthStart, monthEnd))
+  );
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Source: seed "Webhook Event Delivery" §2.1. Ids and producers travel in headers, types and tenants in subjects. */
+const fieldRules: readonly FieldRule[] = [
+  {
+    name: "event_id",
+    isRequired: true,
+    mustBe: "1 to 128 visible ASCII characters without spaces",
+    accepts: text(/^[\x21-\x7e]{1,128}$/u),
+  },
+  {
+    name: "type",
+    isRequired: true,
+    mustBe: "2 or more segments of A-Z, a-z, 0-9, _ and - with dots between, at most 128 characters",
+    accepts: text(/^(?=.{1,128}$)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+$/u),
+  },
+  {
+    name: "version",
+    isRequired: true,
+    mustBe: "a date like 2026-01-31",
+    accepts: (value) => isMoment(value, dateForm),
+  },
+  {
+    name: "ts",
+    isRequired: true,
+    mustBe: "a UTC time like 2026-01-31T12:00:00.000Z",
+    accepts: (value) => isMoment(value, timeForm),
+  },
+  {
+    name: "producer",
+    isRequired: false,
+    mustBe: "1 to 128 printable ASCII characters without a space at either end",
+    accepts: text(/^(?=.{1,128}$)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/u),
+  },
+  {
+    name: "tenant",
+    isRequired: false,
+    mustBe: "1 to 64 of A-Z, a-z, 0-9, _ and -, not beginning with -",
+    accepts: text(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/u),
+  },
+  { name: "data", isRequired: false, mustBe: "an object", accepts: isObject },
+];
+
+/**
+ * Parses and checks one event.
+ *
+ * @throws Refusal `body_too_large`, `invalid_utf8`, `invalid_json`, `invalid_envelope` with every field at fault, or
+ *   `personal_data` with every field that carries some.
+ */
+export function parseEnvelope(bytes: Uint8Array, rules: EnvelopeRules): ValidEnvelope {
+  if (bytes.byteLength > eventBytesMax) {
+    throw new Refusal("body_too_large", `An event has at most ${eventBytesMax} bytes`);
+  }
+  const source = decode(bytes);
+  const fields = parseObject(source);
+  const search = searchPersonalData(rules.personalData, typeOf(fields));
+  const problems = [...fieldProblems(fields), ...shapeProblems(source, search)].slice(0, problemsMax);
+  if (problems.length > 0) {
+    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
+  }
+  const { findings } = search;
+  if (findings.length > 0) {
+    throw new Refusal("personal_data", "The event carries personal data", { errors: findings });
+  }
+  return { envelope: readFields(fields as CheckedFields), bytes };
+}
+
+/** Made once, since making one costs more than decoding an event. */
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new Refusal("invalid_utf8", "An event is JSON in UTF-8", { cause });
+  }
+}
+
+function parseObject(source: string): object {
+  if (source.codePointAt(0) === byteOrderMark) {
+    throw new Refusal("invalid_json", "An event does not begin with a byte order mark");
+  }
+  const value = parseJson(source);
+  if (!isObject(value)) {
+    throw new Refusal("invalid_envelope", "An event is a JSON object");
+  }
+  return value;
+}
+
+/** Empty when the event names none, which its fields' checks say. */
+function typeOf(fields: object): string {
+  const { type } = fields as { readonly type?: unknown };
+  return typeof type === "string" ? type : "";
+}
+
+function parseJson(source: string): unknown {
+  try {
+    return JSON.parse(source);
+  } catch (cause) {
+    throw new Refusal("invalid_json", "An event is one JSON object", { cause });
+  }
+}
+
+function fieldProblems(fields: object): readonly FieldError[] {
+  const values = fields as Readonly<Record<string, unknown>>;
+  const problems: FieldError[] = [];
+  for (const { name, isRequired, mustBe, accepts } of fieldRules) {
+    if (Object.hasOwn(values, name)) {
+      if (!accepts(values[name])) problems.push({ field: name, code: "invalid", detail: `${name} must be ${mustBe}` });
+    } else if (isRequired) {
+      problems.push({ field: name, code: "required", detail: `${name} is required: ${mustBe}` });
+    }
+  }
+  if (Object.hasOwn(values, "attempt")) {
+    problems.push({ field: "attempt", code: "not_allowed", detail: "attempt is numbered by the sender" });
+  }
+  return problems;
+}
+
+/**
+ * What `JSON.parse` hides: depth, repeated names, of which recipients would read one and checks here another, and what
+ * parsers read differently. The search goes along, since one walk costs half of two.
+ */
+function shapeProblems(source: string, search: PersonalDataSearch): readonly FieldError[] {
+  const problems: FieldError[] = [];
+  const unportable = searchUnportable((problem) => problems.push(problem));
+  const isShallow = walkJson(source, eventDepthMax, {
+    member: (name, pathOf, isRepeated) => {
+      if (isRepeated) {
+        problems.push({ field: fieldPath(pathOf()), code: "repeated", detail: "A name stands once in an object" });
+      }
+      unportable.member(name, pathOf, isRepeated);
+      search.member(name, pathOf, isRepeated);
+    },
+    string: (value, pathOf) => {
+      unportable.string(value, pathOf);
+      search.string(value, pathOf);
+    },
+    number: (digits, pathOf) => {
+      unportable.number(digits, pathOf);
+      search.number(digits, pathOf);
+    },
+  });
+  if (!isShallow) {
+    problems.push({ field: "data", code: "too_deep", detail: `Nesting goes at most ${eventDepthMax} deep` });
+  }
+  return problems;
+}
+
+/** An envelope whose fields the {@link fieldRules} accept. */
+interface CheckedFields {
+  readonly event_id: string;
+  readonly type: string;
+  readonly version: string;
+  readonly ts: string;
+  readonly producer?: string;
+  readonly tenant?: string;
+  readonly data?: object;
+}
+
+function readFields({ event_id, type, version, ts, producer, tenant, data }: CheckedFields): Envelope {
+  return {
+    eventId: event_id,
+    type,
+    version,
+    ts,
+    tenant: tenant ?? noTenant,
+    ...(producer === undefined ? {} : { producer }),
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const jsonSpaces: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/**
+ * The stored bytes with `"attempt":N` as the last member: everything before and after stands byte for byte as the
+ * producer wrote it. `bytes` are those of a {@link ValidEnvelope} or any other JSON object.
+ */
+export function spliceAttempt(bytes: Uint8Array, attempt: number): Uint8Array {
+  const close = lastBefore(bytes, bytes.length);
+  if (bytes[close] !== closeBrace) {
+    throw new TypeError("An attempt is spliced into a JSON object");
+  }
+  const isEmpty = bytes[lastBefore(bytes, close)] === openBrace;
+  const member = `${isEmpty ? "" : ","}"attempt":${attempt}`;
+  const spliced = Buffer.allocUnsafe(bytes.length + member.length);
+  spliced.set(bytes);
+  spliced.copyWithin(close + member.length, close, bytes.length);
+  spliced.write(member, close, "latin1");
+  return spliced;
+}
+
+/** Index of the last byte before `end` that is not JSON white space. */
+function lastBefore(bytes: Uint8Array, end: number): number {
+  let index = end - 1;
+  while (jsonSpaces.has(bytes[index])) {
+    index -= 1;
+  }
+  return index;
+}

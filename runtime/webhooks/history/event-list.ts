@@ -1,0 +1,146 @@
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
+import { standingsOf, visibleSeq, waitingPartners, type DeliveryState, type HistoryDeps } from "./history.ts";
+import { eventHash } from "../ids.ts";
+import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
+import { readEvent, type StoredEvent } from "../records/event-record.ts";
+import { compilePattern } from "../partners/subscriptions.ts";
+
+/** Which events to list. Source: wire, "Webhooks". */
+export interface EventQuery extends PartnerAccess {
+  /** `*` is every one. */
+  readonly tenants: readonly string[];
+  /** Accepted at or after this, Unix milliseconds. */
+  readonly fromMs: number;
+  /** Accepted before this, Unix milliseconds. */
+  readonly toMs: number;
+  /** Begin after this event id. */
+  readonly afterId?: string;
+  /** End before this event id. */
+  readonly beforeId?: string;
+  /** Type or pattern. @default every one */
+  readonly type?: string;
+  /** `namespace/name`: only events with a delivery to it. */
+  readonly partner?: string;
+  /** Only events with a delivery in this state, to {@link partner} if that is given. */
+  readonly state?: DeliveryState;
+  /** Sequence that was looked at last. @default none was */
+  readonly afterSeq?: number;
+  readonly limit: number;
+}
+
+/** One event and where its deliveries stand. */
+export interface EventSummary {
+  readonly event_id: string;
+  readonly type: string;
+  readonly tenant: string;
+  /** ISO 8601 UTC. */
+  readonly accepted_at: string;
+  /** As in the event's history. */
+  readonly routed_at: string | null;
+  readonly deliveries: readonly {
+    readonly partner: string;
+    readonly state: DeliveryState;
+    readonly reason: string | null;
+  }[];
+}
+
+export interface EventPage {
+  readonly items: readonly EventSummary[];
+  /** Sequence to go on after; undefined at the end. */
+  readonly nextSeq?: number;
+}
+
+const batchMax = 64;
+/** Events that one request goes past at most; the page then ends early and says where to go on. */
+const lookedAtMax = 4_096;
+
+/**
+ * Events of some tenants, with a delivery to one of the caller's partners, oldest first; undefined when `afterId` or
+ * `beforeId` names none of theirs.
+ */
+export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<EventPage | undefined> {
+  const bounds = await boundsOf(deps, query);
+  if (bounds === undefined) {
+    return undefined;
+  }
+  const [only = "*", ...more] = query.tenants;
+  const tenant = more.length === 0 ? only : "*";
+  const items: EventSummary[] = [];
+  let lastSeq = bounds.afterSeq;
+  for (let lookedAt = 0; lookedAt < lookedAtMax;) {
+    const start = lastSeq === 0 ? { atMs: query.fromMs } : { seq: lastSeq + 1 };
+    const messages = await deps.events.scan(tenant, start, batchMax);
+    const inside = messages.filter(({ seq, storedAtMs }) => seq < bounds.beforeSeq && storedAtMs < query.toMs);
+    for (const { item, seq } of await summariesOf(deps, query, inside)) {
+      if (items.length === query.limit) {
+        return { items, nextSeq: lastSeq };
+      }
+      items.push(...item);
+      lastSeq = seq;
+    }
+    if (messages.length === 0 || inside.length < messages.length) {
+      return { items };
+    }
+    lookedAt += messages.length;
+  }
+  return { items, nextSeq: lastSeq };
+}
+
+async function boundsOf(
+  deps: HistoryDeps,
+  query: EventQuery,
+): Promise<{ readonly afterSeq: number; readonly beforeSeq: number } | undefined> {
+  const { afterId, beforeId, afterSeq = 0 } = query;
+  const seqOf = async (eventId: string | undefined, open: number): Promise<number | undefined> =>
+    eventId === undefined ? open : visibleSeq(deps, eventId, query);
+  const after = await seqOf(afterId, 0);
+  const before = await seqOf(beforeId, Number.POSITIVE_INFINITY);
+  return after === undefined || before === undefined
+    ? undefined
+    : { afterSeq: Math.max(after, afterSeq), beforeSeq: before };
+}
+
+/** Of every message in order, its summary, or nothing where it is not meant. */
+async function summariesOf(
+  deps: HistoryDeps,
+  query: EventQuery,
+  messages: readonly StoredMessage[],
+): Promise<readonly { readonly seq: number; readonly item: readonly EventSummary[] }[]> {
+  const isType = query.type === undefined ? () => true : compilePattern(query.type);
+  const isMeant = ({ tenant, type, acceptedAtMs }: StoredEvent): boolean =>
+    (query.tenants.includes("*") || query.tenants.includes(tenant)) && isType(type) && acceptedAtMs >= query.fromMs;
+  return Promise.all(
+    messages.map(async (message) => {
+      const event = readEvent(message);
+      const summary = event !== undefined && isMeant(event) ? await summaryOf(deps, event, query) : undefined;
+      return { seq: message.seq, item: summary !== undefined && isWanted(query, summary) ? [summary] : [] };
+    }),
+  );
+}
+
+async function summaryOf(deps: HistoryDeps, event: StoredEvent, access: PartnerAccess): Promise<EventSummary> {
+  const waiting = await waitingPartners(deps, event);
+  const stored = await deps.attempts.list(event.tenant, eventHash(event.eventId));
+  const { routed_at: routedAt, deliveries } = standingsOf(stored, waiting, deps.now(), access);
+  return {
+    event_id: event.eventId,
+    type: event.type,
+    tenant: event.tenant,
+    accepted_at: new Date(event.acceptedAtMs).toISOString(),
+    routed_at: routedAt,
+    deliveries: deliveries.map(({ partner, state, reason }) => ({ partner, state, reason })),
+  };
+}
+
+function isWanted(query: EventQuery, { deliveries }: EventSummary): boolean {
+  const { partner, state } = query;
+  if (isNarrowed(query) && deliveries.length === 0) {
+    return false;
+  }
+  if (partner === undefined && state === undefined) {
+    return true;
+  }
+  return deliveries.some(
+    (delivery) => (partner ?? delivery.partner) === delivery.partner && (state ?? delivery.state) === delivery.state,
+  );
+}

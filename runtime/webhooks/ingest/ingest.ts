@@ -1,0 +1,222 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EventIdForm } from "../../config/settings/settings.ts";
+import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import type { EventsStream } from "../../nats/streams/events-stream.ts";
+import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import type { PublishAnswer } from "../../nats/messages/publish.ts";
+import { Unanswered } from "../../nats/connection/requests.ts";
+import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
+import type { Envelope, ValidEnvelope } from "../events/envelope.ts";
+import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
+import { eventHash } from "../ids.ts";
+import { isOwnType, ownDomain } from "../delivery/operational-events.ts";
+import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
+
+/** Who brings an event. */
+export interface EventCaller {
+  /** Tenants that the caller may name; `*` is all of them. */
+  readonly tenants: readonly string[];
+}
+
+/** What became of an event that was brought. */
+export interface IngestAnswer {
+  readonly eventId: string;
+  readonly tenant: string;
+  /** Whether the very same event was there already. */
+  readonly duplicate: boolean;
+}
+
+export interface IngestDeps {
+  readonly events: EventsStream;
+  /** @throws Refusal */
+  readonly parse: (bytes: Uint8Array) => ValidEnvelope;
+  readonly isConnected: () => boolean;
+  /** Whether the stream has little room left. @default never */
+  readonly isFull?: () => boolean;
+  /** A text that no other request of any pod has. */
+  readonly nonce: () => string;
+  readonly metrics: DeliveryMetrics;
+  /** Forms of which the id of every event must have one. @default any id */
+  readonly idForms?: readonly EventIdForm[];
+  /** Told of ids that another tenant has. @default nobody */
+  readonly onTaken?: (taken: EventIdTaken) => void;
+  /** Time in which an event is tried to be stored, repeats included, in milliseconds. @default 4000 */
+  readonly giveUpAfterMs?: number;
+}
+
+/**
+ * Stores one event, once; resolves only after JetStream has it. A repeat with the same bytes is a duplicate over the
+ * whole retention of the stream.
+ *
+ * @throws Refusal of the envelope; `tenant_forbidden`; `event_id_reused` for other bytes under a known id, or one of
+ * another tenant;
+ *   `events_unavailable` when the event cannot be stored now, and nobody can say whether it was
+ */
+export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestAnswer>;
+
+const giveUpAfterMsDefault = 4_000;
+const inFlightMax = 2_048;
+const bytesInFlightMax = 64 * 1024 * 1024;
+const retryAfterSeconds = 1;
+/** A full stream gets room as its events age, not within a second. */
+const retryAfterFullSeconds = 30;
+
+/** Creates the way in. */
+export function createIngest(deps: IngestDeps): Ingest {
+  const gate = createGate(deps.isConnected, deps.isFull ?? (() => false));
+  const { metrics } = deps;
+  return async (bytes, caller) => {
+    try {
+      const valid = parsedFor(deps, bytes, caller);
+      const answer = await gate.pass(bytes.byteLength, () => store(deps, valid));
+      metrics.ingested.inc({ outcome: answer.duplicate ? "duplicate" : "stored" });
+      return answer;
+    } catch (error) {
+      const refusal = refusalOf(error);
+      metrics.ingested.inc({ outcome: outcomeOf(refusal) });
+      if (refusal instanceof EventIdTaken) deps.onTaken?.(refusal);
+      throw refusal;
+    }
+  };
+}
+
+function parsedFor({ parse, idForms = [] }: IngestDeps, bytes: Uint8Array, { tenants }: EventCaller): ValidEnvelope {
+  const valid = parse(bytes);
+  const { tenant, type } = valid.envelope;
+  const problems = [typeProblem(type), eventIdProblem(valid.envelope, idForms)].filter(
+    (problem) => problem !== undefined,
+  );
+  if (problems.length > 0) {
+    throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
+  }
+  if (!tenants.includes("*") && !tenants.includes(tenant)) {
+    throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
+  }
+  return valid;
+}
+
+function typeProblem(type: string): FieldError | undefined {
+  const detail = `types that begin with ${ownDomain} are made by the sender itself`;
+  return isOwnType(type) ? { field: "type", code: "not_allowed", detail } : undefined;
+}
+
+async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestAnswer> {
+  const { envelope, bytes } = valid;
+  const { eventId, tenant } = envelope;
+  const { giveUpAfterMs = giveUpAfterMsDefault } = deps;
+  const nonce = deps.nonce();
+  const event = { tenant, idhash: eventHash(eventId), headers: eventHeaders(envelope, nonce), bytes };
+  const deadlineMs = performance.now() + giveUpAfterMs;
+  for (let tries = 1; ; tries += 1) {
+    const answer = await untilAnswered(() => deps.events.store(event), { giveUpAfterMs });
+    if (answer.kind === "refused") {
+      throw refusedStore(answer);
+    }
+    if (answer.kind === "stored") {
+      return { eventId, tenant, duplicate: false };
+    }
+    const known = await untilAnswered(() => readKnown(deps.events, envelope), { giveUpAfterMs });
+    if (known !== undefined) {
+      return answerOf(known, valid, nonce);
+    }
+    // The event that has the id is still being replicated, or has just been dropped for its age.
+    const pauseMs = pauseAfter(tries);
+    if (performance.now() + pauseMs >= deadlineMs) {
+      throw unavailable("Another event with this id is being stored, try again", retryAfterSeconds);
+    }
+    await sleep(pauseMs, undefined, { ref: false });
+  }
+}
+
+/** @throws EventIdTaken, Refusal `event_id_reused` */
+function answerOf(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestAnswer {
+  const { eventId, tenant } = envelope;
+  if (known.tenant !== tenant) {
+    throw new EventIdTaken(envelope, known.tenant);
+  }
+  if (known.nonce === nonce) {
+    // The first try was stored, only its answer was lost.
+    return { eventId, tenant, duplicate: false };
+  }
+  if (Buffer.compare(known.body, bytes) !== 0) {
+    throw new Refusal("event_id_reused", `The event id ${eventId} was used for other bytes`);
+  }
+  return { eventId, tenant, duplicate: true };
+}
+
+/** The event of the same tenant first: older versions stored an id once in each tenant. */
+async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): Promise<StoredEvent | undefined> {
+  const idhash = eventHash(eventId);
+  const message = (await events.read(tenant, idhash)) ?? (await events.readOfAny(idhash));
+  return message === undefined ? undefined : readEvent(message);
+}
+
+function refusedStore({ detail }: Extract<PublishAnswer, { kind: "refused" }>): Refusal {
+  return unavailable("The event store is full", retryAfterFullSeconds, detail);
+}
+
+function unavailable(detail: string, afterSeconds: number, cause?: unknown): Refusal {
+  return new Refusal("events_unavailable", detail, { retryAfterSeconds: afterSeconds, cause });
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) {
+    return error;
+  }
+  return unavailable(
+    "The event store does not answer; send the event again, it is never stored twice",
+    retryAfterSeconds,
+    error,
+  );
+}
+
+function outcomeOf(refusal: Refusal): string {
+  const { code } = refusal;
+  if (code === "event_id_reused") {
+    return refusal instanceof EventIdTaken ? "taken" : "reused";
+  }
+  return code === "events_unavailable" ? "unavailable" : "refused";
+}
+
+interface Gate {
+  /** Runs the step, or refuses it at once. @throws Refusal, and whatever the step throws */
+  pass<T>(bytes: number, step: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * Bounds what waits for an answer. While the store does not answer, one event at a time finds out whether it does again
+ * and the others are refused without waiting.
+ */
+function createGate(isConnected: () => boolean, isFull: () => boolean): Gate {
+  const waiting = { events: 0, bytes: 0 };
+  let isSilent = false;
+  const admit = (bytes: number): void => {
+    if (!isConnected() || (isSilent && waiting.events > 0)) {
+      throw unavailable("The event store does not answer", retryAfterSeconds);
+    }
+    if (isFull()) {
+      throw unavailable("The event store is nearly full", retryAfterFullSeconds);
+    }
+    if (waiting.events >= inFlightMax || waiting.bytes + bytes > bytesInFlightMax) {
+      throw unavailable("Too many events at once", retryAfterSeconds);
+    }
+  };
+  return {
+    pass: async (bytes, step) => {
+      admit(bytes);
+      waiting.events += 1;
+      waiting.bytes += bytes;
+      try {
+        const result = await step();
+        isSilent = false;
+        return result;
+      } catch (error) {
+        isSilent = error instanceof Unanswered;
+        throw error;
+      } finally {
+        waiting.events -= 1;
+        waiting.bytes -= bytes;
+      }
+    },
+  };
+}

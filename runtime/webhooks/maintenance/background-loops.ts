@@ -1,0 +1,93 @@
+import type { Homes } from "../workers/lane-ownership.ts";
+import { keepAliveMs } from "../delivery/in-flight.ts";
+import type { Lanes } from "../workers/lane-workers.ts";
+import type { Log } from "../delivery/delivery-context.ts";
+import type { Router, RouterDeps } from "../delivery/router.ts";
+import { inTurns } from "../../bounds/periodic.ts";
+
+/** What runs beside routing and delivering. */
+export interface BackgroundParts {
+  readonly context: RouterDeps;
+  readonly router: Router;
+  readonly lanes: Lanes;
+  readonly homes: Homes;
+  /** Bytes that wait for partners that are held; asked when more waits than may. */
+  readonly heldBytes: () => Promise<number>;
+  /** Bytes that may wait for delivery. */
+  readonly deliveriesBytesMax: number;
+  /** What this pod looks at once a second. */
+  readonly looks: readonly (() => Promise<void>)[];
+  /** What one pod does for all of them, made anew whenever this pod becomes the one. */
+  readonly duties: readonly Duty[];
+}
+
+/** Something that is looked after in turns. */
+export interface Duty {
+  readonly name: string;
+  readonly periodMs: number;
+  /** Begins with fresh eyes and answers one turn. */
+  readonly begin: () => () => Promise<void>;
+}
+
+const backlogMs = 1_000;
+const leftoversMs = 5_000;
+/** Routing resumes when this part of the room for deliveries is free again. */
+const resumeShare = 0.95;
+/** The home of this name, which is no partner's token, has the duties. */
+const dutyLane = "duties";
+
+/** Starts what runs in turns; the answer ends it. */
+export function startBackground(parts: BackgroundParts): () => void {
+  const { context, router, lanes, homes, duties } = parts;
+  const stops = [
+    inTurns(keepAliveMs, async () => {
+      router.keepAlive();
+      lanes.keepAlive();
+    }),
+    inTurns(backlogMs, sizeLook(parts)),
+    ...parts.looks.map((look) => inTurns(backlogMs, look)),
+    inTurns(leftoversMs, () => lanes.lookForLeftovers()),
+    ...duties.map((duty) => inTurns(duty.periodMs, dutyTurn(duty, homes, context.log))),
+  ];
+  return () => stops.forEach((stop) => stop());
+}
+
+/** A turn of a duty, if this pod has it; one line when it begins to fail and one when it goes on. */
+function dutyTurn({ name, begin }: Duty, homes: Homes, log: Log): () => Promise<void> {
+  let turn: (() => Promise<void>) | undefined;
+  let isFailing = false;
+  return async () => {
+    turn = homes.isHome(dutyLane) ? (turn ?? begin()) : undefined;
+    try {
+      await turn?.();
+      if (isFailing) {
+        log.info({ duty: name }, "a duty of the installation is done again");
+      }
+      isFailing = false;
+    } catch (error) {
+      turn = undefined;
+      if (!isFailing) {
+        log.warn({ err: error, duty: name }, "a duty of the installation fails, trying again");
+      }
+      isFailing = true;
+    }
+  };
+}
+
+/** Holds routing while too much waits for delivery; events then fill their own stream, and producers are told so. */
+function sizeLook({ context, router, heldBytes, deliveriesBytesMax: bytesMax }: BackgroundParts): () => Promise<void> {
+  const { deliveries, log } = context;
+  let isHeld = false;
+  return async () => {
+    const { bytes: all } = await deliveries.size();
+    const limit = isHeld ? bytesMax * resumeShare : bytesMax;
+    // What waits for a partner that is held is bounded by that partner's own limit, and no reason to refuse producers.
+    const bytes = all > limit ? all - (await heldBytes()) : all;
+    const isTooMuch = bytes > limit;
+    if (isTooMuch !== isHeld) {
+      isHeld = isTooMuch;
+      log.warn({ bytes, bytesMax }, isHeld ? "too much waits for delivery, routing is held" : "routing goes on");
+      router.hold(isHeld);
+    }
+  };
+}

@@ -1,0 +1,119 @@
+import type { StreamSettings } from "../../config/settings/settings.ts";
+import { createAdvisoriesStream } from "../../nats/streams/advisories-stream.ts";
+import { createBucket } from "../../nats/streams/buckets.ts";
+import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
+import type { Layout } from "../../nats/layout.ts";
+import type { StreamIdentities } from "../../nats/streams/stream-identities.ts";
+import { isTopologyWhole, repairTopology } from "../../nats/streams/topology.ts";
+import type { Duty } from "./background-loops.ts";
+import { createPendingEnder } from "./end-pending.ts";
+import { createRemovedEnder } from "./end-removed.ts";
+import { createHeldExpiry } from "./expire-held.ts";
+import { createKnownPartners } from "../partners/partner-registry.ts";
+import type { Partner } from "../partners/partner.ts";
+import { keepRoom } from "./stream-trim.ts";
+import { createOrphanSearch, obeyAdvisories, type RescueDeps } from "./recovery.ts";
+import type { Router, RouterDeps } from "../delivery/router.ts";
+import type { RunningPartners } from "./running-partners.ts";
+
+export interface DutiesDeps {
+  readonly context: RouterDeps;
+  readonly router: Pick<Router, "rescue">;
+  readonly nats: NatsConnectionHandle;
+  readonly layout: Layout;
+  readonly streams: StreamSettings;
+  /** The streams that were there at the start. */
+  readonly known: StreamIdentities;
+  /** Partners of the configuration. */
+  readonly partners: () => readonly Partner[];
+  /** Which partners other pods have. */
+  readonly running: RunningPartners;
+  /** Begins to run replays, in turns. */
+  readonly replays: () => () => Promise<void>;
+  /** How long a partner is gone before what waits for it ends. @default ten minutes */
+  readonly removedAfterMs?: number;
+  /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
+  readonly orphanAgeMs?: number;
+}
+
+const roomMs = 2_000;
+const topologyMs = 5_000;
+/** Sizes, ages and replicas are compared with the settings more rarely. */
+const topologyTurnsBetweenRepairs = 12;
+const replaysMs = 500;
+const partnersMs = 2_000;
+const advisoriesMs = 5_000;
+const orphansMs = 2_000;
+
+/** What one pod does for all of them. */
+export function createDuties(deps: DutiesDeps): readonly Duty[] {
+  const { context, streams } = deps;
+  return [
+    {
+      name: "room",
+      periodMs: roomMs,
+      begin: () => () => keepRoom(context.events, streams.events.maxBytes, context.log),
+    },
+    { name: "topology", periodMs: topologyMs, begin: () => topologyDuty(deps) },
+    { name: "replays", periodMs: replaysMs, begin: deps.replays },
+    { name: "partners", periodMs: partnersMs, begin: () => partnersDuty(deps) },
+    { name: "held", periodMs: partnersMs, begin: () => heldDuty(deps) },
+    { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(rescueDeps(deps)) },
+    { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(rescueDeps(deps)) },
+  ];
+}
+
+function rescueDeps({ context, router, nats, layout, partners, orphanAgeMs }: DutiesDeps): RescueDeps {
+  return {
+    context,
+    router,
+    partners,
+    advisories: createAdvisoriesStream(nats, layout),
+    streams: layout.streams,
+    knownPartners: createBucket(nats, layout.buckets.partners),
+    ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
+  };
+}
+
+function topologyDuty(deps: DutiesDeps): () => Promise<void> {
+  let turns = 0;
+  return async () => {
+    const isEasy = turns % topologyTurnsBetweenRepairs !== 0;
+    turns += 1;
+    if (!isEasy || !(await isTopologyWhole(deps.nats, deps.streams))) await repair(deps);
+  };
+}
+
+/** Makes again what somebody deleted. Deliveries that went with their stream are made again out of the events. */
+async function repair({ context, nats, layout, streams, known }: DutiesDeps): Promise<void> {
+  const made = await repairTopology(nats, streams, known);
+  if (made.length > 0) {
+    context.log.error({ streams: made }, "streams were missing and are made again");
+  }
+  if (made.includes(layout.streams.deliveries)) {
+    await context.events.forgetRouter();
+  }
+}
+
+function heldDuty({ context, partners }: DutiesDeps): () => Promise<void> {
+  return createHeldExpiry({ partners, ender: createPendingEnder(context), now: context.now });
+}
+
+function partnersDuty({ context, nats, layout, partners, running, removedAfterMs }: DutiesDeps): () => Promise<void> {
+  const end = createRemovedEnder({ context, partners, ender: createPendingEnder(context) });
+  return createKnownPartners({
+    bucket: createBucket(nats, layout.buckets.partners),
+    partners,
+    running: (tokens) => running.among(tokens),
+    end: async (entry) => {
+      const isGone = await end(entry);
+      const { promotedPartners, fullPartners, disabledPartners } = layout.buckets;
+      const marks = isGone ? [promotedPartners, fullPartners, disabledPartners] : [];
+      await Promise.all(marks.map((bucket) => createBucket(nats, bucket).drop(entry.token)));
+      return isGone;
+    },
+    now: context.now,
+    log: context.log,
+    ...(removedAfterMs === undefined ? {} : { patienceMs: removedAfterMs }),
+  });
+}

@@ -1,0 +1,139 @@
+import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
+import type { DeliveryItem } from "./delivery-record.ts";
+import { eventHash, messageId, type AttemptId } from "../ids.ts";
+import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
+import type { NamedPartner, Partner } from "../partners/partner.ts";
+import type { Settlement } from "../settlement/settle.ts";
+
+/**
+ * One attempt, as it is kept. Written before its settlement is carried out, so that nobody ever has to ask the partner
+ * again.
+ */
+export interface AttemptRecord extends AttemptId {
+  readonly eventId: string;
+  readonly tenant: string;
+  readonly partner: { readonly uid: string; readonly namespace: string; readonly name: string };
+  /** `X-Attempt`: goes on counting across replays. */
+  readonly number: number;
+  /** When the attempt began, ISO 8601 UTC by JetStream's clock. */
+  readonly at: string;
+  readonly durationMs: number;
+  readonly timings: AttemptTimings;
+  readonly outcome: RecordedOutcome;
+  readonly settlement: Settlement;
+  /** Who made the attempt. */
+  readonly pod: string;
+  /** The replay that the attempt belongs to. */
+  readonly replayId?: string;
+}
+
+/** What came of an attempt, cut to what history needs. */
+export type RecordedOutcome =
+  | {
+      readonly kind: "response";
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: string;
+      readonly bodyTruncated: boolean;
+    }
+  | { readonly kind: "failure"; readonly reason: FailureReason; readonly detail: string };
+
+/** One attempt that was made, or what ended its delivery without one. */
+export interface RecordableAttempt {
+  readonly item: DeliveryItem;
+  readonly partner: NamedPartner;
+  readonly startedAtMs: number;
+  readonly outcome: Outcome;
+  readonly settlement: Settlement;
+  readonly pod: string;
+}
+
+/** One attempt that was made. */
+export interface MadeAttempt extends RecordableAttempt {
+  readonly partner: Partner;
+}
+
+/** Characters kept of an answer that was not a success; a success says nothing that history needs in full. */
+const bodyCharactersMax = 1_024;
+const successBodyCharactersMax = 128;
+const headerCharactersMax = 256;
+/** Headers that help to find out why. Source: seed "Webhook Event Delivery" §7 for `Retry-After` and `X-Trace-Id`. */
+const keptHeaders = ["content-type", "location", "retry-after", "x-request-id", "x-trace-id"];
+
+/** The record of an attempt. */
+export function attemptRecord({
+  item,
+  partner,
+  startedAtMs,
+  outcome,
+  settlement,
+  pod,
+}: RecordableAttempt): AttemptRecord {
+  const { uid, namespace, name } = partner.config;
+  const { did, generation, attempt, hop, eventId, tenant } = item;
+  return {
+    did,
+    generation,
+    attempt,
+    hop,
+    eventId,
+    tenant,
+    partner: { uid, namespace, name },
+    number: item.attemptsBefore + attempt,
+    at: new Date(startedAtMs).toISOString(),
+    durationMs: Math.round(outcome.timings.totalMs),
+    timings: outcome.timings,
+    outcome: recordedOutcome(outcome),
+    settlement,
+    pod,
+    ...(item.replayId === undefined ? {} : { replayId: item.replayId }),
+  };
+}
+
+function recordedOutcome(outcome: Outcome): RecordedOutcome {
+  if (outcome.kind === "failure") {
+    return { kind: "failure", reason: outcome.reason, detail: outcome.detail.slice(0, bodyCharactersMax) };
+  }
+  const { status, headers, body, bodyTruncated } = outcome;
+  const charactersMax = status >= 200 && status <= 299 ? successBodyCharactersMax : bodyCharactersMax;
+  const kept = keptHeaders.flatMap((name): [string, string][] => {
+    const value = headers[name];
+    return value === undefined ? [] : [[name, value.slice(0, headerCharactersMax)]];
+  });
+  return {
+    kind: "response",
+    status,
+    headers: Object.fromEntries(kept),
+    body: body.slice(0, charactersMax),
+    bodyTruncated: bodyTruncated || body.length > charactersMax,
+  };
+}
+
+/** Every attempt for an event, of every partner, in order. @throws Unanswered */
+export async function readAttempts(
+  stream: AttemptsStream,
+  tenant: string,
+  eventId: string,
+): Promise<readonly AttemptRecord[]> {
+  return parseAttempts(await stream.read(tenant, eventHash(eventId)));
+}
+
+/**
+ * Records of messages. One that was stored twice counts once, while two pods that made the same attempt left two
+ * records; what cannot be read is left out.
+ */
+export function parseAttempts(messages: readonly StoredMessage[]): readonly AttemptRecord[] {
+  const records = messages.map(({ data }) => parseRecord(data)).filter((record) => record !== undefined);
+  const unique = new Map(records.map((record) => [`${messageId(record)} ${record.at} ${record.pod}`, record]));
+  return [...unique.values()];
+}
+
+function parseRecord(data: Uint8Array): AttemptRecord | undefined {
+  try {
+    const value = JSON.parse(Buffer.from(data).toString()) as Partial<AttemptRecord> | null;
+    return value?.did !== undefined && value.settlement !== undefined ? (value as AttemptRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}

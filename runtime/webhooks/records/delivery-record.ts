@@ -1,0 +1,108 @@
+import type { DeliveryToStore } from "../../nats/streams/deliveries-stream.ts";
+import type { HeaderFields } from "../../nats/messages/headers.ts";
+import { messageId, type AttemptId } from "../ids.ts";
+
+/** One delivery and the try it is at, as the headers and the subject of its message say it. */
+export interface DeliveryItem extends AttemptId {
+  /** Partner token. */
+  readonly partner: string;
+  readonly tenant: string;
+  readonly eventId: string;
+  readonly type: string;
+  readonly producer?: string;
+  /** When the event, or for a replay the replay, was accepted; Unix milliseconds by JetStream's clock. */
+  readonly acceptedAtMs: number;
+  /** Attempts in earlier generations, so that `X-Attempt` goes on counting. */
+  readonly attemptsBefore: number;
+  readonly replayId?: string;
+}
+
+/** A message as far as the item goes. */
+interface ItemMessage {
+  readonly subject: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Names are short: every message of the deliveries stream carries them, and a fired schedule keeps them. */
+const header = {
+  eventId: "Hg-Event",
+  tenant: "Hg-Tenant",
+  type: "Hg-Type",
+  producer: "Hg-Producer",
+  /** `generation:attempt:hop`. */
+  step: "Hg-Step",
+  /** Unix milliseconds. */
+  accepted: "Hg-Accepted",
+  before: "Hg-Before",
+  replayId: "Hg-Replay",
+} as const;
+
+const stepForm = /^(?<generation>\d{1,9}):(?<attempt>[1-9]\d{0,8}):(?<hop>\d{1,9})$/u;
+
+/** Headers that {@link readItem} reads back. */
+export function itemHeaders(item: DeliveryItem): HeaderFields {
+  return {
+    [header.eventId]: item.eventId,
+    [header.tenant]: item.tenant,
+    [header.type]: item.type,
+    [header.producer]: item.producer,
+    [header.step]: `${item.generation}:${item.attempt}:${item.hop}`,
+    [header.accepted]: String(item.acceptedAtMs),
+    [header.before]: item.attemptsBefore === 0 ? undefined : String(item.attemptsBefore),
+    [header.replayId]: item.replayId,
+  };
+}
+
+/** The item of a message, whichever of the three subjects it is on; undefined when something else wrote the message. */
+export function readItem({ subject, headers }: ItemMessage): DeliveryItem | undefined {
+  const [partner, did] = subject.split(".").slice(-2);
+  const { [header.eventId]: eventId, [header.tenant]: tenant, [header.type]: type } = headers;
+  const { [header.accepted]: accepted, [header.producer]: producer, [header.replayId]: replayId } = headers;
+  const step = stepForm.exec(headers[header.step] ?? "")?.groups;
+  const texts = { partner, did, eventId, tenant, type };
+  if (step === undefined || accepted === undefined || !areWhole(texts)) {
+    return undefined;
+  }
+  return {
+    ...texts,
+    acceptedAtMs: Number(accepted),
+    generation: Number(step["generation"]),
+    attempt: Number(step["attempt"]),
+    hop: Number(step["hop"]),
+    attemptsBefore: Number(headers[header.before] ?? 0),
+    ...(producer === undefined ? {} : { producer }),
+    ...(replayId === undefined ? {} : { replayId }),
+  };
+}
+
+function areWhole<K extends string>(
+  texts: Readonly<Record<K, string | undefined>>,
+): texts is Readonly<Record<K, string>> {
+  return Object.values(texts).every((text) => text !== undefined);
+}
+
+/** The message that carries an item in a lane. @param body of the event, as it was accepted */
+export function itemMessage(item: DeliveryItem, lane: string, body: Uint8Array): DeliveryToStore {
+  const { partner, did } = item;
+  return { lane, partner, did, messageId: messageId(item), headers: itemHeaders(item), body };
+}
+
+/** The item of the attempt after this one. */
+export function nextAttempt(item: DeliveryItem): DeliveryItem {
+  return { ...item, attempt: item.attempt + 1, hop: 0 };
+}
+
+/** Number of the attempt as partners see it: `X-Attempt` and the body's `attempt`. */
+export function attemptNumber(item: DeliveryItem): number {
+  return item.attemptsBefore + item.attempt;
+}
+
+/** Whether `a` comes after `b` in the life of the same delivery. */
+export function isLater(a: AttemptId, b: AttemptId): boolean {
+  return a.generation === b.generation ? a.attempt > b.attempt : a.generation > b.generation;
+}
+
+/** Whether `a` is the same step as `b`, published again later. */
+export function isMoved(a: AttemptId, b: AttemptId): boolean {
+  return a.generation === b.generation && a.attempt === b.attempt && a.hop > b.hop;
+}

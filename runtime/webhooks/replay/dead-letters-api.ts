@@ -1,0 +1,212 @@
+import { Refusal } from "../../errors/refusal.ts";
+import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
+import { lettersOfDelivery, letterTokens, readLetters, type DeadLetter } from "../records/dead-letter-record.ts";
+import type { HandledNote } from "../records/handled-record.ts";
+import { eventHash, partnerToken } from "../ids.ts";
+import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
+import type { Partner } from "../partners/partner.ts";
+import type { RouterDeps } from "../delivery/router.ts";
+import { readEvent } from "../records/event-record.ts";
+import { mayName, parseLetter } from "./read-chunk.ts";
+import { parseAckRequest, type AckRequest } from "./replay-request.ts";
+import type { ReplayCaller } from "./replay-access.ts";
+import { partnerNamed } from "./replays.ts";
+import { tellRecipient, type RecipientTold } from "./notify-recipient.ts";
+
+/** Which dead letters to list. */
+export interface DeadLetterQuery {
+  /** `namespace/name`. */
+  readonly partner: string;
+  /** @default every reason */
+  readonly reason?: string;
+  /** Sequence of the last letter that was seen. @default none was */
+  readonly afterSeq: number;
+  readonly limit: number;
+}
+
+/** One dead letter, without its body. */
+export interface DeadLetterSummary {
+  readonly event_id: string;
+  readonly tenant: string;
+  readonly type: string;
+  readonly partner: string;
+  readonly state: "rejected" | "dead";
+  readonly reason: string;
+  /** Attempts so far, over all replays. */
+  readonly attempts: number;
+  /** ISO 8601 UTC. */
+  readonly ended_at: string;
+  readonly replay_id: string | null;
+}
+
+export interface DeadLetterPage {
+  readonly items: readonly DeadLetterSummary[];
+  /** Sequence to go on after; undefined at the end. */
+  readonly nextSeq?: number;
+}
+
+export interface AckAnswer {
+  readonly event_id: string;
+  readonly partner: string;
+  readonly state: "delivered";
+  readonly handled: "manual";
+  /** What the recipient said to being told; null when it is not told. */
+  readonly recipient: RecipientTold | null;
+}
+
+/** What was not delivered, as callers see it. */
+export interface DeadLetterBox {
+  /** Oldest first. @throws Refusal `partner_not_found` */
+  list(query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage>;
+  /**
+   * Closes what was handled by hand. @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
+   */
+  ack(body: Uint8Array, caller: ReplayCaller): Promise<AckAnswer>;
+}
+
+/** What a box needs. */
+export interface DeadLetterDeps extends RouterDeps {
+  readonly partners: () => readonly Partner[];
+}
+
+const batchMax = 64;
+/** Letters of other tenants that one request goes past at most; the page then ends early and says where to go on. */
+const lookedAtMax = 1_024;
+
+/** Creates what the routes call. */
+export function createDeadLetterBox(deps: DeadLetterDeps): DeadLetterBox {
+  return {
+    list: (query, caller) => listLetters(deps, query, caller),
+    ack: async (body, caller) => acknowledge(deps, parseAckRequest(body), caller),
+  };
+}
+
+async function listLetters(
+  deps: DeadLetterDeps,
+  query: DeadLetterQuery,
+  caller: ReplayCaller,
+): Promise<DeadLetterPage> {
+  const { tenants } = caller;
+  const label = query.partner;
+  const tokens = await tokensOf(deps, query, caller);
+  const items: DeadLetterSummary[] = [];
+  let lastSeq = query.afterSeq;
+  for (let lookedAt = 0; lookedAt < lookedAtMax;) {
+    const from = { reason: query.reason ?? "*", fromSeq: lastSeq + 1, countMax: batchMax };
+    const messages = await readLetters(deps.deadLetters, tokens, from);
+    if (messages.length === 0) {
+      return { items };
+    }
+    for (const message of messages) {
+      const letter = parseLetter(message.data);
+      if (letter !== undefined && mayName(tenants, letter.tenant)) {
+        items.push(summaryOf(letter, label));
+      }
+      lastSeq = message.seq;
+      if (items.length === query.limit) {
+        return { items, nextSeq: lastSeq };
+      }
+    }
+    lookedAt += messages.length;
+  }
+  return { items, nextSeq: lastSeq };
+}
+
+/** What a removed partner has left can be seen. @throws Refusal `partner_not_found` when there is neither */
+async function tokensOf(
+  { deadLetters, partners }: DeadLetterDeps,
+  { partner: label, afterSeq }: DeadLetterQuery,
+  caller: ReplayCaller,
+): Promise<readonly string[]> {
+  const token = partnerToken(label);
+  const isKnown = !mayNamePartner(caller, label) || partners().some((one) => one.label === label);
+  const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(token, "*", 1, 1)).length > 0);
+  return isLeft ? [token] : letterTokens(partnerNamed(partners(), label, caller));
+}
+
+function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
+  const { eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = letter;
+  const attempts = attemptsBefore + attempt;
+  return { event_id: eventId, tenant, type, partner, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
+}
+
+async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckAnswer> {
+  const partner = partnerNamed(deps.partners(), request.partner, caller);
+  const tenants = await tenantsOf(deps, request, caller);
+  const found = await Promise.all(tenants.map((tenant) => lettersOf(deps, partner, tenant, request.eventId)));
+  const letters = found.flat();
+  const [last] = letters.toSorted((a, b) => b.letter.generation - a.letter.generation);
+  if (last === undefined) {
+    throw new Refusal("dead_letter_not_found", "No dead letter of this event and partner is visible to this caller.");
+  }
+  // The note first: a letter that is gone without one would be lost.
+  await keepNote(deps, last.letter, request, caller);
+  await Promise.all(letters.map(({ message }) => deps.deadLetters.remove(message.seq)));
+  const recipient = await tellRecipient(deps, partner, last.letter, request.note);
+  return { event_id: request.eventId, partner: partner.label, state: "delivered", handled: "manual", recipient };
+}
+
+/** A token for every tenant names none: then the stored event tells, or the request. */
+async function tenantsOf(
+  deps: DeadLetterDeps,
+  { eventId, tenant }: AckRequest,
+  caller: ReplayCaller,
+): Promise<readonly string[]> {
+  const { tenants } = caller;
+  if (tenant !== undefined) {
+    if (!mayName(tenants, tenant)) {
+      throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
+    }
+    return [tenant];
+  }
+  if (!tenants.includes("*")) {
+    return tenants;
+  }
+  const message = await deps.events.find(tenants, eventHash(eventId));
+  const event = message === undefined ? undefined : readEvent(message);
+  // Whether an event is stored is nothing for a caller who may not see its deliveries.
+  if (event === undefined && isNarrowed(caller)) {
+    return [];
+  }
+  if (event === undefined) {
+    throw new Refusal("tenant_required", "The event itself is not stored any more: name its tenant.");
+  }
+  return [event.tenant];
+}
+
+async function lettersOf(
+  { deadLetters }: DeadLetterDeps,
+  partner: Partner,
+  tenant: string,
+  eventId: string,
+): Promise<readonly { readonly message: StoredMessage; readonly letter: DeadLetter }[]> {
+  const messages = await lettersOfDelivery(deadLetters, partner, { tenant, eventId });
+  return messages.flatMap((message) => {
+    const letter = parseLetter(message.data);
+    return letter === undefined ? [] : [{ message, letter }];
+  });
+}
+
+async function keepNote(
+  { attempts, now }: DeadLetterDeps,
+  { did, generation, tenant, eventId }: DeadLetter,
+  { note }: AckRequest,
+  { client }: ReplayCaller,
+): Promise<void> {
+  const at = new Date(now()).toISOString();
+  const text: HandledNote = {
+    kind: "handled",
+    did,
+    generation,
+    at,
+    by: client,
+    ...(note === undefined ? {} : { note }),
+  };
+  const answer = await attempts.append(tenant, eventHash(eventId), JSON.stringify(text));
+  if (answer.kind === "refused") {
+    throw new Refusal("events_unavailable", "The acknowledgement cannot be stored now", {
+      cause: answer.detail,
+      retryAfterSeconds: 1,
+    });
+  }
+}

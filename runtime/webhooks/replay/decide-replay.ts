@@ -1,0 +1,80 @@
+import type { AttemptRecord } from "../records/attempt-records.ts";
+import type { DeliveryItem } from "../records/delivery-record.ts";
+import { isHandled, type HandledNote } from "../records/handled-record.ts";
+import { compareAttempts, lastSettlement } from "../history/history.ts";
+
+/** What is stored about one delivery. */
+export interface DeliveryPast {
+  readonly attempts: readonly AttemptRecord[];
+  /** Attempts of the same event to partners of the same name that were removed. @default none */
+  readonly before?: readonly AttemptRecord[];
+  readonly live: readonly DeliveryItem[];
+  readonly handled: readonly HandledNote[];
+}
+
+/** One delivery that a replay may concern. */
+export interface ReplayCandidate {
+  readonly replayId: string;
+  readonly onlyFailed: boolean;
+  readonly force: boolean;
+  /** When the event was accepted, Unix milliseconds. */
+  readonly acceptedAtMs: number;
+  /** How long the partner remembers event ids, in milliseconds. */
+  readonly idempotencyMs: number;
+  readonly nowMs: number;
+  /** Last generation that a dead letter is known of. @default none */
+  readonly letterGeneration?: number;
+  /** Last `X-Attempt` that a dead letter is known of. @default none */
+  readonly letterNumber?: number;
+}
+
+/**
+ * What a replay does with a delivery.
+ *
+ * - `unmatched`: nothing, it is not meant.
+ * - `done`: nothing more, this replay published it before.
+ * - `in_progress`, `too_old`: nothing, it is skipped.
+ * - `publish`: as a new generation, whose attempts go on counting.
+ */
+export type ReplayDecision =
+  | { readonly kind: "unmatched" | "done" | "in_progress" | "too_old" }
+  | { readonly kind: "publish"; readonly generation: number; readonly attemptsBefore: number };
+
+const failedKinds: ReadonlySet<string | undefined> = new Set(["rejected", "dead", "disabled"]);
+
+/** Decides about one delivery. Source: wire, "A replay is a new generation; items still live are skipped". */
+export function decideReplay(candidate: ReplayCandidate, past: DeliveryPast): ReplayDecision {
+  const { attempts, live, before = [] } = past;
+  const { replayId } = candidate;
+  if ([...attempts, ...live].some((one) => one.replayId === replayId)) {
+    return { kind: "done" };
+  }
+  if (candidate.onlyFailed && !hasFailed(past)) {
+    return { kind: "unmatched" };
+  }
+  if (live.length > 0) {
+    return { kind: "in_progress" };
+  }
+  if (!candidate.force && candidate.nowMs - candidate.acceptedAtMs > candidate.idempotencyMs) {
+    return { kind: "too_old" };
+  }
+  const { letterGeneration = 0, letterNumber = 0 } = candidate;
+  const made = [...before, ...attempts];
+  return {
+    kind: "publish",
+    generation: Math.max(letterGeneration, ...made.map(({ generation }) => generation)) + 1,
+    attemptsBefore: Math.max(letterNumber, ...made.map(({ number }) => number)),
+  };
+}
+
+/** Whether the delivery ended without success and nobody has handled it since. */
+export function hasFailed({ attempts, live, handled }: DeliveryPast): boolean {
+  const ordered = attempts.toSorted(compareAttempts);
+  const last = ordered.at(-1);
+  return (
+    last !== undefined &&
+    live.length === 0 &&
+    failedKinds.has(lastSettlement(ordered)?.kind) &&
+    !isHandled(last, handled)
+  );
+}

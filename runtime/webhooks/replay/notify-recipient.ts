@@ -1,0 +1,65 @@
+import { sendAuthorized } from "../authorization/send-authorized.ts";
+import type { DeadLetter } from "../records/dead-letter-record.ts";
+import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import { deliveryHeaders } from "../signing/delivery-headers.ts";
+import { outcomeCode } from "../settlement/outcome.ts";
+import type { Partner } from "../partners/partner.ts";
+import { signersAt } from "../signing/signers.ts";
+
+/** What the recipient said. */
+export interface RecipientTold {
+  /** HTTP status; null without an answer. */
+  readonly status: number | null;
+  /** Why there was no answer; null with one. */
+  readonly error: string | null;
+}
+
+type TellDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
+
+/**
+ * Tells the recipient's `/webhooks/ack`, once and signed like a delivery, that an event was handled by hand; null when
+ * the partner has no such endpoint. Source: seed "Webhook Event Delivery" §4.3.
+ */
+export async function tellRecipient(
+  context: TellDeps,
+  partner: Partner,
+  { eventId, attemptsBefore, attempt, producer }: DeadLetter,
+  note: string | undefined,
+): Promise<RecipientTold | null> {
+  const { now, installation, version } = context;
+  const { config, signers } = partner;
+  const { endpoint, signing, networks } = config;
+  const sentAtMs = now();
+  const keys = signersAt(signers, signing.sideBySide === true, sentAtMs);
+  if (endpoint.ackUrl === undefined || keys.length === 0) {
+    return null;
+  }
+  const url = new URL(endpoint.ackUrl);
+  const text = {
+    event_id: eventId,
+    handled_at: new Date(sentAtMs).toISOString(),
+    ...(note === undefined ? {} : { note }),
+  };
+  const body = Buffer.from(JSON.stringify(text));
+  const headers = deliveryHeaders(signing.scheme, {
+    keys,
+    url,
+    body,
+    eventId,
+    attempt: attemptsBefore + attempt,
+    producer: producer ?? installation,
+    sentAtMs,
+    version,
+    endpointHeaders: endpoint.headers,
+  });
+  const outcome = await sendAuthorized(context, partner, {
+    url,
+    headers,
+    body,
+    timeoutMs: endpoint.timeoutMs,
+    networks,
+  });
+  return outcome.kind === "response"
+    ? { status: outcome.status, error: null }
+    : { status: null, error: outcomeCode(outcome) };
+}

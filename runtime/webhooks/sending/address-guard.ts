@@ -1,0 +1,122 @@
+import type { NetworksConfig } from "../../../crds/config.ts";
+import { blockHolds, parseAddress, parseBlock, type Address, type AddressBlock } from "./address.ts";
+import { metadataBlocks, specialBlocks } from "./special-addresses.ts";
+
+/** Where one partner may be reached. Source: design §4. */
+export interface Guard {
+  readonly allowed: readonly AddressBlock[];
+  readonly allowPlaintext: boolean;
+}
+
+/** Compiles a partner's networks. A block that cannot be read opens nothing. */
+export function createGuard(networks: NetworksConfig): Guard {
+  const allowed = networks.allowCidrs.map(parseBlock).filter((block) => block !== undefined);
+  return { allowed, allowPlaintext: networks.allowPlaintext };
+}
+
+/**
+ * Why this URL must not be called, or undefined. The URL parser has already turned octal, decimal and hexadecimal
+ * spellings of IPv4 into dotted ones; a host name is judged later, by its addresses.
+ */
+export function urlFault(guard: Guard, url: URL): string | undefined {
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    return `${url.protocol} is not HTTP`;
+  }
+  if (url.protocol === "http:" && !guard.allowPlaintext) {
+    return "plain http is not allowed";
+  }
+  if (url.username !== "" || url.password !== "") {
+    return "credentials in the URL are not allowed";
+  }
+  const host = hostOf(url);
+  return parseAddress(host) === undefined ? undefined : addressFault(guard, host);
+}
+
+/** The host of a URL without the brackets of an IPv6 literal. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/gu, "");
+}
+
+/**
+ * Why this address must not be connected to, or undefined. An address that carries IPv4 addresses is judged by those
+ * too, so that an allowed translation prefix leads nowhere that the partner may not reach directly.
+ */
+export function addressFault(guard: Guard, text: string): string | undefined {
+  const address = parseAddress(text);
+  if (address === undefined) {
+    return `${text} is not an IP address`;
+  }
+  const carried = carriedIPv4(address);
+  const metadata = [address, ...carried.certain, ...carried.possible]
+    .map(metadataName)
+    .find((name) => name !== undefined);
+  if (metadata !== undefined) {
+    return `${text} is ${metadata}, which is never allowed`;
+  }
+  const judged = carried.replaces ? carried.certain : [address, ...carried.certain];
+  const special = judged.map((one) => specialName(guard, one)).find((name) => name !== undefined);
+  return special === undefined ? undefined : `${text} is ${special}, which is not allowed`;
+}
+
+function metadataName(address: Address): string | undefined {
+  return metadataBlocks.find((block) => blockHolds(block, address))?.name;
+}
+
+function specialName(guard: Guard, address: Address): string | undefined {
+  if (guard.allowed.some((block) => blockHolds(block, address))) {
+    return undefined;
+  }
+  const block = specialBlocks.find((special) => blockHolds(special, address));
+  return block === undefined ? undefined : `${block.name} (${block.text})`;
+}
+
+/** IPv4 addresses inside an IPv6 address. */
+interface CarriedIPv4 {
+  /** Where packets certainly go. */
+  readonly certain: readonly Address[];
+  /** Where packets may go, depending on how the network is set up. */
+  readonly possible: readonly Address[];
+  /** Whether the operating system takes the address for nothing but the IPv4 address in it. */
+  readonly replaces: boolean;
+}
+
+interface CarryingForm {
+  readonly block: AddressBlock | undefined;
+  readonly read: (address: Address) => Omit<CarriedIPv4, "replaces">;
+  readonly replaces?: true;
+}
+
+const lastBytes = (address: Address): Address => address.subarray(12);
+
+const carryingForms: readonly CarryingForm[] = [
+  { block: parseBlock("::ffff:0:0/96"), read: (at) => ({ certain: [lastBytes(at)], possible: [] }), replaces: true },
+  { block: parseBlock("::/96"), read: (at) => ({ certain: [], possible: [lastBytes(at)] }) },
+  { block: parseBlock("64:ff9b::/96"), read: (at) => ({ certain: [lastBytes(at)], possible: [] }) },
+  { block: parseBlock("64:ff9b:1::/48"), read: (at) => ({ certain: [], possible: localNat64(at) }) },
+  { block: parseBlock("2002::/16"), read: (at) => ({ certain: [at.subarray(2, 6)], possible: [] }) },
+  { block: parseBlock("2001::/32"), read: (at) => ({ certain: teredo(at), possible: [] }) },
+];
+
+function carriedIPv4(address: Address): CarriedIPv4 {
+  const form = carryingForms.find(({ block }) => block !== undefined && blockHolds(block, address));
+  if (form === undefined) {
+    return { certain: [], possible: [], replaces: false };
+  }
+  return { ...form.read(address), replaces: form.replaces === true };
+}
+
+/** The server's address and the inverted one of the client. Source: RFC 4380 §4. */
+function teredo(address: Address): readonly Address[] {
+  return [address.subarray(4, 8), lastBytes(address).map((byte) => byte ^ 0xff)];
+}
+
+/** The layouts for prefixes of 48, 56, 64 and 96 bits, which skip the ninth byte. Source: RFC 6052 §2.2. */
+function localNat64(address: Address): readonly Address[] {
+  const layouts = [
+    [6, 7, 9, 10],
+    [7, 9, 10, 11],
+    [9, 10, 11, 12],
+    [12, 13, 14, 15],
+  ];
+  return layouts.map((layout) => Uint8Array.from(layout, (index) => address[index] ?? 0));
+}

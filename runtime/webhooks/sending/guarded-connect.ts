@@ -1,0 +1,248 @@
+import type { AsyncLocalStorage } from "node:async_hooks";
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
+import { connect as connectTls, TLSSocket } from "node:tls";
+import type { buildConnector } from "undici";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { addressFault, type Guard } from "./address-guard.ts";
+import type { FailureReason } from "../settlement/outcome.ts";
+import { codeOf, type Resolver } from "./dns.ts";
+
+/** PEM texts. Connections are never shared between different identities. */
+export interface TlsIdentity {
+  /** Certificates that are trusted instead of the system's roots. */
+  readonly ca?: string;
+  /** Client certificate chain. */
+  readonly cert?: string;
+  /** Private key of {@link cert}. */
+  readonly key?: string;
+}
+
+/** What the attempt that needed a new connection learns about it. */
+export interface ConnectionTrace {
+  isConnecting: boolean;
+  dnsMs?: number;
+  connectMs?: number;
+  tlsMs?: number;
+}
+
+export interface ConnectorOptions {
+  readonly guard: Guard;
+  readonly tls: TlsIdentity;
+  readonly resolve: Resolver;
+  /** Bound on look-up, TCP and TLS together. */
+  readonly timeoutMs: number;
+  /** The attempt that is being made when the connector is called. */
+  readonly traces: AsyncLocalStorage<ConnectionTrace>;
+}
+
+/** A connection that did not come about. */
+export class ConnectFault extends Error {
+  override readonly name = "ConnectFault";
+  readonly reason: FailureReason;
+
+  constructor(reason: FailureReason, detail: string, cause?: unknown) {
+    super(detail, { cause });
+    this.reason = reason;
+  }
+}
+
+/** Servers whose newest TLS session is kept. */
+const sessionsMax = 256;
+const tcpKeepAliveMs = 60_000;
+/**
+ * In TLS 1.3 the server judges the client's certificate when for the client the handshake is over. A session ticket
+ * says that it was accepted; a server that gives none is trusted to have spoken up by then.
+ */
+const verdictMs = 100;
+/** Alerts about the certificate of this side. Source: RFC 8446 §6.2, as OpenSSL names them. */
+export const certificateAlert = /^ERR_SSL_.*ALERT_(?:.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/u;
+
+/**
+ * Connects to allowed addresses only. The host is looked up once per connection, every answer is judged, and the
+ * connection goes to the answers that were judged: a name that changes its mind in between (DNS rebinding) gains
+ * nothing. An address in place of a name is judged likewise. Source: design §4.
+ */
+export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
+  const sessions = new BoundedMap<string, Buffer>(sessionsMax);
+  return (target, callback) => void connect(options, sessions, target, callback);
+}
+
+async function connect(
+  options: ConnectorOptions,
+  sessions: BoundedMap<string, Buffer>,
+  target: buildConnector.Options,
+  callback: buildConnector.Callback,
+): Promise<void> {
+  const trace = options.traces.getStore() ?? { isConnecting: false };
+  trace.isConnecting = true;
+  // What is not yet a fault here was thrown for a certificate or key that cannot be read.
+  const opened = await open(options, sessions, target, trace).catch((error: unknown) =>
+    asFault("tls", target.hostname, error),
+  );
+  trace.isConnecting = false;
+  if (opened instanceof ConnectFault) {
+    callback(opened, null);
+  } else {
+    callback(null, opened);
+  }
+}
+
+async function open(
+  options: ConnectorOptions,
+  sessions: BoundedMap<string, Buffer>,
+  target: buildConnector.Options,
+  trace: ConnectionTrace,
+): Promise<Socket> {
+  const startedAtMs = performance.now();
+  const addresses = await judgedAddresses(options, target.hostname, trace);
+  const restMs = Math.max(1, options.timeoutMs - (performance.now() - startedAtMs));
+  const socket = openSocket(options.tls, sessions, target, addresses);
+  // It may come with the end of the handshake, so it is listened for from the start.
+  const ticket = new Promise<void>((resolve) => socket.once("session", () => resolve()));
+  await established(socket, target, restMs, trace);
+  if (options.tls.cert !== undefined && socket instanceof TLSSocket && socket.getProtocol() === "TLSv1.3") {
+    await accepted(socket, target.hostname, ticket);
+  }
+  return socket;
+}
+
+async function judgedAddresses(
+  { guard, resolve, timeoutMs }: ConnectorOptions,
+  host: string,
+  trace: ConnectionTrace,
+): Promise<readonly string[]> {
+  const isLiteral = isIP(host) !== 0;
+  const startedAtMs = performance.now();
+  const addresses = isLiteral ? [host] : await lookedUp(resolve, host, timeoutMs);
+  if (!isLiteral) {
+    trace.dnsMs = performance.now() - startedAtMs;
+  }
+  const fault = addresses.map((address) => addressFault(guard, address)).find((found) => found !== undefined);
+  if (fault !== undefined) {
+    throw new ConnectFault("guard", isLiteral ? fault : `${host}: ${fault}`);
+  }
+  return addresses;
+}
+
+async function lookedUp(resolve: Resolver, host: string, timeoutMs: number): Promise<readonly string[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new ConnectFault("dns", `${host}: no answer in ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    const addresses = await Promise.race([resolve(host), late]);
+    if (addresses.length === 0) {
+      throw new ConnectFault("dns", `${host}: no address`);
+    }
+    return addresses;
+  } catch (error) {
+    throw asFault("dns", host, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function openSocket(
+  identity: TlsIdentity,
+  sessions: BoundedMap<string, Buffer>,
+  { hostname, port, protocol }: buildConnector.Options,
+  addresses: readonly string[],
+): Socket {
+  const isTls = protocol === "https:";
+  const common = {
+    host: hostname,
+    port: Number(port || (isTls ? "443" : "80")),
+    lookup: pinned(addresses),
+    autoSelectFamily: true,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: tcpKeepAliveMs,
+  };
+  if (!isTls) {
+    return connectTcp(common);
+  }
+  const name = `${hostname}:${common.port}`;
+  const session = sessions.get(name);
+  return connectTls({
+    ...common,
+    ...identity,
+    ...(session === undefined ? {} : { session }),
+    // A name in the handshake has no trailing dot and is never an address. Source: RFC 6066 §3.
+    servername: isIP(hostname) === 0 ? hostname.replace(/\.$/u, "") : "",
+    ALPNProtocols: ["http/1.1"],
+  }).on("session", (next) => sessions.set(name, next));
+}
+
+/** A look-up that knows only the addresses that were judged. */
+function pinned(addresses: readonly string[]): LookupFunction {
+  const answers = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_host, { all }, callback) => {
+    const [first] = answers;
+    if (all === true || first === undefined) {
+      callback(null, answers);
+    } else {
+      callback(null, first.address, first.family);
+    }
+  };
+}
+
+/** Resolves when the connection can carry a request. */
+async function established(
+  socket: Socket,
+  { hostname, protocol }: buildConnector.Options,
+  timeoutMs: number,
+  trace: ConnectionTrace,
+): Promise<void> {
+  const isTls = protocol === "https:";
+  let phase: "connect" | "tls" = "connect";
+  let phaseStartedAtMs = performance.now();
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      socket.destroy(new ConnectFault("connect_timeout", `${hostname}: no ${phase} in time`));
+    }, timeoutMs);
+    socket.once("connect", () => {
+      trace.connectMs = performance.now() - phaseStartedAtMs;
+      phaseStartedAtMs = performance.now();
+      phase = "tls";
+    });
+    socket.once(isTls ? "secureConnect" : "connect", () => {
+      clearTimeout(timer);
+      if (isTls) {
+        trace.tlsMs = performance.now() - phaseStartedAtMs;
+      }
+      resolve();
+    });
+    // Stays for the life of the socket: an error before the HTTP client listens must not end the process.
+    socket.on("error", (error) => {
+      clearTimeout(timer);
+      // An alert, which would else be followed by a mere end of the connection, and that is what the HTTP client would
+      // report.
+      socket.destroy();
+      reject(asFault(phase, hostname, error));
+    });
+  });
+}
+
+/** Resolves when the server has taken the certificate that was shown to it, as far as it says so. */
+async function accepted(socket: TLSSocket, host: string, ticket: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await new Promise<void>((resolve, reject) => {
+    timer = setTimeout(resolve, verdictMs);
+    void ticket.then(resolve);
+    socket.once("error", (error) => reject(asFault("tls", host, error)));
+    socket.once("close", () => {
+      reject(new ConnectFault("client_certificate", `${host}: ended the connection when it had seen the certificate`));
+    });
+  }).finally(() => clearTimeout(timer));
+  // The ticket is told in the middle of reading: what is written there would wait for the next read.
+  await setImmediate();
+}
+
+function asFault(reason: FailureReason, host: string, error: unknown): ConnectFault {
+  if (error instanceof ConnectFault) {
+    return error;
+  }
+  const code = codeOf(error) ?? String(error);
+  return new ConnectFault(certificateAlert.test(code) ? "client_certificate" : reason, `${host}: ${code}`, error);
+}

@@ -1,0 +1,20 @@
+import { metadataRows, specialRows, type SpecialRow } from "../../../crds/special-networks.ts";
+import { parseBlock, type AddressBlock } from "./address.ts";
+
+/** A block that a partner's endpoint is not expected in. */
+export interface SpecialBlock extends AddressBlock {
+  /** The block, for people. */
+  readonly text: string;
+  readonly name: string;
+}
+
+/** Blocks that only an allow-list opens; the first that holds an address names it. */
+export const specialBlocks: readonly SpecialBlock[] = specialRows.flatMap(toBlock);
+
+/** Blocks that nothing opens. */
+export const metadataBlocks: readonly SpecialBlock[] = metadataRows.flatMap(toBlock);
+
+function toBlock([text, name]: SpecialRow): readonly SpecialBlock[] {
+  const block = parseBlock(text);
+  return block === undefined ? [] : [{ ...block, text, name }];
+}

@@ -1,0 +1,79 @@
+import type { CircuitBreakerConfig } from "../../../crds/config.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Settlement } from "./settle.ts";
+
+/**
+ * Whether a partner is sent to.
+ *
+ * ```
+ * closed ── failures in a row ──► open ── time ──► probing ── success ──► closed
+ *                                  ▲                  │
+ *                                  └── failure, rest doubled
+ * ```
+ */
+export type BreakerState =
+  | { readonly kind: "closed"; readonly failures: number }
+  | { readonly kind: "open"; readonly untilMs: number; readonly restMs: number }
+  | { readonly kind: "probing"; readonly restMs: number };
+
+/** What an attempt says about its partner: `neither` counts for nothing. */
+export type Health = "well" | "sick" | "neither";
+
+export const closedBreaker: BreakerState = { kind: "closed", failures: 0 };
+
+const tooManyRequestsStatus = 429;
+
+/** A partner that answers, even with a refusal, is well; one that only asks to be sent less says nothing. */
+export function healthOf(outcome: Outcome, settlement: Settlement): Health {
+  if (outcome.kind === "response" && outcome.status === tooManyRequestsStatus) {
+    return "neither";
+  }
+  if (outcome.kind === "failure" && (outcome.reason === "aborted" || outcome.reason === "internal")) {
+    return "neither";
+  }
+  return settlement.kind === "retry" || settlement.kind === "dead" ? "sick" : "well";
+}
+
+/** The state after an attempt ended. What was under way when the breaker opened changes nothing. */
+export function afterAttempt(
+  state: BreakerState,
+  health: Health,
+  policy: CircuitBreakerConfig,
+  nowMs: number,
+): BreakerState {
+  switch (state.kind) {
+    case "closed":
+      return afterClosed(state.failures, health, policy, nowMs);
+    case "open":
+      return state;
+    case "probing":
+      return afterProbe(state.restMs, health, policy, nowMs);
+    default:
+      throw new Error(`unknown state ${String(state satisfies never)}`);
+  }
+}
+
+function afterClosed(failures: number, health: Health, policy: CircuitBreakerConfig, nowMs: number): BreakerState {
+  if (health === "neither") {
+    return { kind: "closed", failures };
+  }
+  if (health === "well") {
+    return closedBreaker;
+  }
+  return failures + 1 < policy.failures
+    ? { kind: "closed", failures: failures + 1 }
+    : { kind: "open", untilMs: nowMs + policy.openMs, restMs: policy.openMs };
+}
+
+function afterProbe(restMs: number, health: Health, policy: CircuitBreakerConfig, nowMs: number): BreakerState {
+  if (health === "well") {
+    return closedBreaker;
+  }
+  const nextMs = health === "sick" ? Math.min(restMs * 2, policy.maxOpenMs) : restMs;
+  return { kind: "open", untilMs: nowMs + nextMs, restMs: nextMs };
+}
+
+/** The state of a pod that takes over a partner whose consumers are paused. */
+export function takenOver(untilMs: number, policy: CircuitBreakerConfig): BreakerState {
+  return { kind: "open", untilMs, restMs: policy.openMs };
+}

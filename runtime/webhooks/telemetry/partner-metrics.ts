@@ -1,0 +1,143 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { HeldReason, PartnerConfig } from "../../../crds/config.ts";
+import { attemptNumber, type DeliveryItem } from "../records/delivery-record.ts";
+import type { Outcome } from "../settlement/outcome.ts";
+import type { Settlement } from "../settlement/settle.ts";
+
+/** Figures by partner. Source: seed "Webhook Event Delivery" §6. */
+export interface PartnerMetrics {
+  /** Counts an answer, or that there was none. */
+  answered(partner: string, outcome: Outcome): void;
+  /** Counts the end of a delivery; a retry is none. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
+  ended(partner: string, item: DeliveryItem, settlement: Settlement, nowMs: number): void;
+  /** Age of what has been due for longest, in seconds, of a partner or of all. */
+  oldestDue(partner: string | undefined, seconds: number): void;
+  /** Deliveries that are due or in flight: all, and by partner; a partner that is left out has none. */
+  backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
+  /** Whether deliveries to the partner rest since it fails. */
+  resting(partner: string, isResting: boolean): void;
+  /** What is configured now: partners to which nothing may be sent, and those whose last good version is in force. */
+  configured(partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]): void;
+}
+
+/** Partners with figures of their own; those beyond, in the order in which they are met, share the label `other`. */
+export const labelledPartnersMax = 200;
+const otherLabel = "other";
+const durationBuckets = [0.1, 0.5, 1, 3, 10, 60, 600, 3_600];
+const attemptsBuckets = [1, 2, 3, 5, 8, 13, 21];
+const secondMs = 1_000;
+const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satisfies readonly HeldReason[];
+
+/** Registers the figures in `registry`. */
+export function createPartnerMetrics(registry: Registry): PartnerMetrics {
+  const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, rests, held, lastGood } =
+    registerFigures(registry);
+  const label = boundedLabels(labelledPartnersMax);
+  const resting = new Set<string>();
+  return {
+    answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
+    ended: (partner, item, settlement, nowMs) => {
+      if (settlement.kind === "retry") {
+        return;
+      }
+      const own = label(partner);
+      ends.inc({ partner: own, state: settlement.kind === "disabled" ? "rejected" : settlement.kind });
+      attempts.observe(attemptNumber(item));
+      if (settlement.kind === "delivered") {
+        durations.observe({ partner: own }, Math.max(0, nowMs - item.acceptedAtMs) / secondMs);
+      }
+    },
+    backlog: (all, byPartner) => {
+      due.set(all);
+      dueOf.reset();
+      byPartner.forEach(([partner, count]) => dueOf.inc({ partner: label(partner) }, count));
+    },
+    resting: (partner, isResting) => {
+      if (resting.has(partner) !== isResting) {
+        resting[isResting ? "add" : "delete"](partner);
+        rests.inc({ partner: label(partner) }, isResting ? 1 : -1);
+      }
+    },
+    configured: (partners) => {
+      for (const reason of heldReasons) {
+        held.set({ reason }, partners.filter((partner) => partner.held === reason).length);
+      }
+      lastGood.set(partners.filter(({ lastGoodSinceMs }) => lastGoodSinceMs !== undefined).length);
+    },
+    oldestDue: (partner, seconds) => {
+      if (partner === undefined) {
+        oldest.set(seconds);
+      } else if (label(partner) !== otherLabel) {
+        oldestOf.set({ partner }, seconds);
+      }
+    },
+  };
+}
+
+function registerFigures(registry: Registry) {
+  const named = (name: string, help: string) => ({
+    name: `heliograph_webhook_${name}`,
+    help,
+    registers: [registry],
+  });
+  const responses = new Counter({
+    ...named("partner_responses_total", "Answers of partners."),
+    labelNames: ["partner", "class"] as const,
+  });
+  const ends = new Counter({
+    ...named("partner_deliveries_total", "Deliveries that ended."),
+    labelNames: ["partner", "state"] as const,
+  });
+  const durations = new Histogram({
+    ...named("partner_delivery_duration_seconds", "Time from accepting an event to its delivery."),
+    labelNames: ["partner"] as const,
+    buckets: durationBuckets,
+  });
+  const attempts = new Histogram({
+    ...named("delivery_attempts", "Attempts of a delivery that ended."),
+    buckets: attemptsBuckets,
+  });
+  const oldest = new Gauge(named("oldest_due_seconds", "Age of the delivery that has been due for longest."));
+  const oldestOf = new Gauge({
+    ...named("partner_oldest_due_seconds", "Age of the delivery that has been due for longest."),
+    labelNames: ["partner"] as const,
+  });
+  const due = new Gauge(named("backlog", "Deliveries that are due or in flight."));
+  const dueOf = new Gauge({
+    ...named("partner_backlog", "Deliveries that are due or in flight."),
+    labelNames: ["partner"] as const,
+  });
+  const rests = new Gauge({
+    ...named(
+      "partner_breaker_open",
+      "1 while deliveries to the partner rest since it fails; for other, how many such partners.",
+    ),
+    labelNames: ["partner"] as const,
+  });
+  const held = new Gauge({
+    ...named(
+      "held_partners",
+      "Partners for whom events are kept and nothing is sent, since something is missing or withdrawn.",
+    ),
+    labelNames: ["reason"] as const,
+  });
+  const lastGood = new Gauge(
+    named("last_good_partners", "Partners that run an earlier version, since a reference cannot be read."),
+  );
+  return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, rests, held, lastGood };
+}
+
+/** The names themselves for the first so many, and one for all others. */
+export function boundedLabels(countMax: number): (name: string) => string {
+  const known = new Set<string>();
+  return (name) => {
+    if (known.size < countMax) {
+      known.add(name);
+    }
+    return known.has(name) ? name : otherLabel;
+  };
+}
+
+function classOf(outcome: Outcome): string {
+  return outcome.kind === "response" ? `${Math.floor(outcome.status / 100)}xx` : "none";
+}

@@ -1,0 +1,174 @@
+import { createServer, type Server } from "node:https";
+import type { IncomingMessage } from "node:http";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { createConsents, type Consents } from "../../../../runtime/webhooks/authorization/endpoint-validation.ts";
+import { createTokens } from "../../../../runtime/webhooks/authorization/access-tokens.ts";
+import { compilePartners, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
+import { createSender } from "../../../../runtime/webhooks/sending/send.ts";
+import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { listenOnLoopback } from "../../../support/loopback.ts";
+import { configOf, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
+
+const authority = createCertificateAuthority("consents");
+const identity = authority.issue({ commonName: "recipient", names: ["127.0.0.1"] });
+const sender = createSender();
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(closers.splice(0).map((close) => close()));
+});
+afterAll(() => sender.close());
+
+type Answer = readonly [status: number, headers?: Readonly<Record<string, string>>];
+
+interface Case {
+  readonly consents: Consents;
+  readonly partner: Partner;
+  readonly seen: readonly Pick<IncomingMessage, "method" | "url" | "headers">[];
+  clockMs: number;
+}
+
+/** A recipient over HTTPS that answers like this, and a partner that wants to be asked. */
+async function caseOf(
+  answer: () => Answer,
+  overrides: PartnerOverrides = {},
+  verification: { verification?: "Handshake" } = { verification: "Handshake" },
+): Promise<Case> {
+  const seen: IncomingMessage[] = [];
+  const server: Server = createServer({ cert: identity.cert, key: identity.key }, (request, response) => {
+    seen.push(request);
+    response.writeHead(...answer()).end();
+  });
+  const loopback = await listenOnLoopback(server);
+  closers.push(() => loopback.close());
+  const plain = partnerConfig("one", `https://127.0.0.1:${loopback.port}/webhooks/v1/{domain}`, overrides);
+  const config = configOf({
+    ...plain,
+    endpoint: { ...plain.endpoint, ...verification, tls: { ca: "ca" }, headers: { "x-fixed": "1" } },
+  });
+  const material = { ...config.material, ca: Buffer.from(authority.cert).toString("base64") };
+  const [partner] = compilePartners({ ...config, material }, []);
+  if (partner === undefined) throw new Error("no partner");
+  const clock = { clockMs: 0 };
+  const tokens = createTokens(sender, Date.now);
+  const consents = createConsents({
+    sender,
+    tokens,
+    origin: "Events.Example.com",
+    version: "1.2.3",
+    monotonicMs: () => clock.clockMs,
+    now: () => clock.clockMs,
+  });
+  return Object.assign(clock, { consents, partner, seen });
+}
+
+const of = ({ consents, partner }: Case, type = "payout.processed") => consents.of(partner, partner.urlFor(type));
+const allowed = { "webhook-allowed-origin": "events.example.com" };
+const yes: Answer = [200, allowed];
+
+describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)", () => {
+  test("gets an OPTIONS request at the URL of the delivery that names the origin and the rate, over TLS", async () => {
+    const it = await caseOf(() => yes, { delivery: { maxInFlight: 4, rate: { perSecond: 2, burst: 2 } } });
+    expect(await of(it)).toEqual({});
+    expect(it.seen).toMatchObject([
+      {
+        method: "OPTIONS",
+        url: "/webhooks/v1/payout",
+        headers: {
+          "webhook-request-origin": "Events.Example.com",
+          "webhook-request-rate": "120",
+          "x-fixed": "1",
+          "user-agent": "Heliograph/1.2.3",
+        },
+      },
+    ]);
+    expect(it.seen[0]?.headers).not.toHaveProperty("content-type");
+  });
+
+  test("names no rate when the partner has no limit", async () => {
+    const it = await caseOf(() => yes);
+    await of(it);
+    expect(it.seen[0]?.headers).not.toHaveProperty("webhook-request-rate");
+  });
+
+  test.each<[string, Answer, object]>([
+    ["consents for its origin", yes, {}],
+    ["consents for every origin", [204, { "webhook-allowed-origin": "*" }], {}],
+    ["consents without a limit", [200, { ...allowed, "webhook-allowed-rate": "*" }], {}],
+    ["consents to a rate", [200, { ...allowed, "webhook-allowed-rate": "90" }], { perMinute: 90 }],
+  ])("%s", async (_name, answer, consent) => {
+    expect(await of(await caseOf(() => answer))).toEqual(consent);
+  });
+
+  test.each<[string, Answer, string]>([
+    ["names no origin", [200], "no WebHook-Allowed-Origin"],
+    ["names another origin", [200, { "webhook-allowed-origin": "other.example" }], "another origin"],
+    ["knows no OPTIONS", [405, allowed], "status 405"],
+    ["redirects", [302, { ...allowed, location: "/elsewhere" }], "status 302"],
+    ["allows a rate of none", [200, { ...allowed, "webhook-allowed-rate": "0" }], "WebHook-Allowed-Rate"],
+    ["allows a rate that is no number", [200, { ...allowed, "webhook-allowed-rate": "fast" }], "WebHook-Allowed-Rate"],
+  ])("that %s gets nothing", async (_name, answer, detail) => {
+    const { failure } = await of(await caseOf(() => answer));
+    expect(failure).toMatchObject({ kind: "failure", reason: "consent" });
+    expect(failure?.detail).toContain(detail);
+  });
+
+  test("is asked once by many deliveries, and again after an hour, for every URL by itself", async () => {
+    const it = await caseOf(() => yes);
+    await Promise.all([of(it), of(it), of(it)]);
+    await of(it);
+    expect(it.seen).toHaveLength(1);
+    await of(it, "order.placed");
+    expect(it.seen.map(({ url }) => url)).toEqual(["/webhooks/v1/payout", "/webhooks/v1/order"]);
+    it.clockMs += 3_600_000;
+    await of(it);
+    expect(it.seen).toHaveLength(3);
+  });
+
+  test("that refused is asked again after half a minute", async () => {
+    let answer: Answer = [403];
+    const it = await caseOf(() => answer);
+    expect(await of(it)).toMatchObject({ failure: { reason: "consent" } });
+    answer = yes;
+    it.clockMs += 29_999;
+    expect(await of(it)).toMatchObject({ failure: { reason: "consent" } });
+    expect(it.seen).toHaveLength(1);
+    it.clockMs += 1;
+    expect(await of(it)).toEqual({});
+  });
+
+  test("is told of by what it said last, by the URL that fails, and since when", async () => {
+    let answer: Answer = [404];
+    const it = await caseOf(() => answer);
+    const verdict = () => it.consents.verdictOf(it.partner);
+    expect(verdict()).toBeUndefined();
+    await of(it);
+    expect(verdict()).toMatchObject({
+      failure: { reason: "consent", detail: "the endpoint does not consent: status 404" },
+      sinceMs: 0,
+    });
+    answer = yes;
+    it.clockMs = 10_000;
+    await of(it, "order.placed");
+    expect(verdict()).toMatchObject({ failure: { reason: "consent" }, sinceMs: 0 });
+    it.clockMs = 40_000;
+    await of(it);
+    expect(verdict()).toEqual({ sinceMs: 40_000 });
+    it.clockMs = 7_200_000;
+    await of(it);
+    expect(verdict()).toEqual({ sinceMs: 40_000 });
+  });
+
+  test("that cannot be reached has the reason of that", async () => {
+    const it = await caseOf(() => yes);
+    await Promise.all(closers.splice(0).map((close) => close()));
+    const { failure } = await of(it);
+    expect(failure).toMatchObject({ kind: "failure", reason: "connect" });
+    expect(failure?.detail).toMatch(/^asked for consent: /u);
+  });
+});
+
+test("an endpoint that need not be asked is not", async () => {
+  const it = await caseOf(() => yes, {}, {});
+  expect(await of(it)).toEqual({});
+  expect(it.seen).toEqual([]);
+});

@@ -1,0 +1,180 @@
+import { createHash, createPublicKey, verify, type JsonWebKey } from "node:crypto";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import { afterEach, describe, expect, test } from "vitest";
+import type { OAuth2Config } from "../../../../crds/config.ts";
+import { sendAuthorized } from "../../../../runtime/webhooks/authorization/send-authorized.ts";
+import { createTokens } from "../../../../runtime/webhooks/authorization/access-tokens.ts";
+import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
+import { createSender } from "../../../../runtime/webhooks/sending/send.ts";
+import { listenOnLoopback } from "../../../support/loopback.ts";
+import { configOf, partnerConfig } from "../engine-fixture.ts";
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(closers.splice(0).map((close) => close()));
+});
+
+interface Seen {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+type Answer = (
+  seen: Seen,
+  times: number,
+) => { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object };
+
+async function server(answer: Answer): Promise<{ readonly url: string; readonly seen: readonly Seen[] }> {
+  const seen: Seen[] = [];
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const chunks = await request.toArray();
+    const one = { headers: request.headers, body: Buffer.concat(chunks as Buffer[]).toString() };
+    seen.push(one);
+    const { status, headers = {}, body } = answer(one, seen.length);
+    response.writeHead(status, headers).end(body === undefined ? "" : JSON.stringify(body));
+  };
+  const loopback = await listenOnLoopback(createServer((request, response) => void take(request, response)));
+  closers.push(() => loopback.close());
+  return { url: `http://127.0.0.1:${loopback.port}`, seen };
+}
+
+interface Case {
+  readonly send: () => Promise<Outcome>;
+  readonly tokens: readonly Seen[];
+  readonly deliveries: readonly Seen[];
+  nowMs: number;
+}
+
+const granted: Answer = (_seen, times) => ({
+  status: 200,
+  body: { access_token: `token-${times}`, token_type: "Bearer", expires_in: 120 },
+});
+
+async function caseOf(
+  issue: Answer = granted,
+  answer: Answer = () => ({ status: 204 }),
+  oauth2: Partial<OAuth2Config> = {},
+): Promise<Case> {
+  const issuer = await server(issue);
+  const endpoint = await server(answer);
+  const plain = partnerConfig("one", `${endpoint.url}/webhooks/v1/x?q=1`);
+  const client = {
+    tokenUrl: `${issuer.url}/token`,
+    clientId: "our client",
+    secret: "s",
+    scopes: ["a", "b"],
+    ...oauth2,
+  };
+  const config = configOf({ ...plain, endpoint: { ...plain.endpoint, oauth2: client } });
+  const [partner] = compilePartners(
+    { ...config, material: { ...config.material, s: Buffer.from("our+secret:1").toString("base64") } },
+    [],
+  );
+  if (partner === undefined) throw new Error("no partner");
+  const sender = createSender();
+  closers.push(() => sender.close());
+  const it: { nowMs: number } = { nowMs: Date.UTC(2026, 0, 1) };
+  const tokens = createTokens(sender, () => it.nowMs);
+  const request = {
+    url: partner.urlFor("a.b"),
+    headers: { "X-Event-Id": "e-1" },
+    body: Buffer.from("{}"),
+    timeoutMs: 5_000,
+    networks: partner.config.networks,
+  };
+  const send = (): Promise<Outcome> => sendAuthorized({ sender, tokens }, partner, request);
+  return Object.assign(it, { send, tokens: issuer.seen, deliveries: endpoint.seen });
+}
+
+describe("a delivery with OAuth 2.0 client credentials", () => {
+  test("carries a token that was asked for as RFC 6749 §4.4 has it, and keeps it until shortly before its end", async () => {
+    const it = await caseOf();
+    expect(await Promise.all([it.send(), it.send()])).toMatchObject([{ status: 204 }, { status: 204 }]);
+    expect(it.tokens).toHaveLength(1);
+    const credentials = Buffer.from("our+client:our%2Bsecret%3A1").toString("base64");
+    expect(it.tokens[0]).toMatchObject({
+      headers: { authorization: `Basic ${credentials}`, "content-type": "application/x-www-form-urlencoded" },
+      body: "grant_type=client_credentials&scope=a+b",
+    });
+    expect(it.deliveries.map(({ headers }) => headers.authorization)).toEqual(["Bearer token-1", "Bearer token-1"]);
+    it.nowMs += 89_000;
+    await it.send();
+    it.nowMs += 2_000;
+    await it.send();
+    expect(it.deliveries.map(({ headers }) => headers.authorization).slice(2)).toEqual([
+      "Bearer token-1",
+      "Bearer token-2",
+    ]);
+  });
+
+  test("whose token is not accepted fetches another, once", async () => {
+    const it = await caseOf(granted, ({ headers }) => ({
+      status: headers.authorization === "Bearer token-1" ? 401 : 204,
+    }));
+    expect(await it.send()).toMatchObject({ status: 204 });
+    expect([it.tokens.length, it.deliveries.length]).toEqual([2, 2]);
+    const stubborn = await caseOf(granted, () => ({ status: 401 }));
+    expect(await stubborn.send()).toMatchObject({ status: 401 });
+    expect([stubborn.tokens.length, stubborn.deliveries.length]).toEqual([2, 2]);
+  });
+
+  test.each<[string, Answer]>([
+    ["refuses", () => ({ status: 401, body: { error: "invalid_client", error_description: "our+secret:1" } })],
+    ["says nothing", () => ({ status: 200 })],
+    ["gives no token", () => ({ status: 200, body: { token_type: "Bearer" } })],
+    ["gives what no header can hold", () => ({ status: 200, body: { access_token: "a\r\nb" } })],
+  ])("is not made when the token endpoint %s, and tells no secret", async (_, issue) => {
+    const it = await caseOf(issue);
+    const outcome = await it.send();
+    expect(outcome).toMatchObject({ kind: "failure", reason: "token" });
+    expect(JSON.stringify(outcome)).not.toContain("our+secret");
+    expect(it.deliveries).toEqual([]);
+  });
+});
+
+/** The claims of a proof whose signature is by the key that it names. */
+function proven(proof: unknown): Readonly<Record<string, unknown>> {
+  const [header = "", claims = "", signature = ""] = String(proof).split(".");
+  const { typ, alg, jwk } = JSON.parse(Buffer.from(header, "base64url").toString()) as {
+    typ: string;
+    alg: string;
+    jwk: JsonWebKey;
+  };
+  expect({ typ, alg, d: jwk.d }).toEqual({ typ: "dpop+jwt", alg: "ES256", d: undefined });
+  const key = { key: createPublicKey({ key: jwk, format: "jwk" }), dsaEncoding: "ieee-p1363" } as const;
+  expect(verify("sha256", Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, "base64url"))).toBe(true);
+  return JSON.parse(Buffer.from(claims, "base64url").toString()) as Readonly<Record<string, unknown>>;
+}
+
+describe("a delivery whose token is bound to a key (RFC 9449)", () => {
+  test("proves the key to the token endpoint and to the partner, anew each time", async () => {
+    const it = await caseOf(granted, undefined, { dpop: true });
+    await it.send();
+    await it.send();
+    expect(proven(it.tokens[0]?.headers["dpop"])).toMatchObject({
+      htm: "POST",
+      htu: expect.stringMatching(/\/token$/u) as string,
+      iat: it.nowMs / 1_000,
+    });
+    const [first, second] = it.deliveries.map(({ headers }) => proven(headers["dpop"]));
+    expect(it.deliveries[0]?.headers.authorization).toBe("DPoP token-1");
+    expect(first).toMatchObject({
+      htm: "POST",
+      htu: expect.stringMatching(/\/webhooks\/v1\/x$/u) as string,
+      ath: createHash("sha256").update("token-1").digest("base64url"),
+    });
+    expect(first?.["jti"]).not.toBe(second?.["jti"]);
+  });
+
+  test("repeats the nonce that either of them asks for", async () => {
+    const asks = (headers: IncomingHttpHeaders, nonce: string): boolean => proven(headers["dpop"])["nonce"] !== nonce;
+    const issue: Answer = (seen, times) =>
+      asks(seen.headers, "n-1")
+        ? { status: 400, headers: { "dpop-nonce": "n-1" }, body: { error: "use_dpop_nonce" } }
+        : granted(seen, times);
+    const answer: Answer = ({ headers }) =>
+      asks(headers, "n-2") ? { status: 401, headers: { "dpop-nonce": "n-2" } } : { status: 204 };
+    const it = await caseOf(issue, answer, { dpop: true });
+    expect(await it.send()).toMatchObject({ status: 204 });
+  });
+});

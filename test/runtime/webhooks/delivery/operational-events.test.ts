@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import type { DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { eventsOfSettlement } from "../../../../runtime/webhooks/delivery/operational-events.ts";
+import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
+import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
+import { configOf, partnerConfig } from "../engine-fixture.ts";
+
+const [partner] = compilePartners(configOf(partnerConfig("one", "https://one.example/v1")), []);
+if (partner === undefined) throw new Error("no partner");
+
+const item: DeliveryItem = {
+  did: "d",
+  generation: 2,
+  attempt: 3,
+  hop: 0,
+  partner: partner.token,
+  tenant: "acme",
+  eventId: "e-1",
+  type: "payout.processed",
+  acceptedAtMs: 0,
+  attemptsBefore: 7,
+};
+const told = (settlement: Settlement, fields: Partial<DeliveryItem> = {}) =>
+  eventsOfSettlement({ item: { ...item, ...fields }, partner, settlement }).map(
+    ({ kind, eventId, tenant }) => `${kind} ${eventId} ${tenant}`,
+  );
+const retry: Settlement = { kind: "retry", atMs: 1, reason: "status_503" };
+
+describe("what is told of a settlement", () => {
+  test.each<[string, Settlement, Partial<DeliveryItem>, readonly string[]]>([
+    ["nothing of a first failure", retry, { attempt: 1 }, []],
+    ["the third failure, once", retry, { attempt: 3 }, ["failing heliograph:failing:d:2 acme"]],
+    ["nothing of the fourth", retry, { attempt: 4 }, []],
+    ["nothing of a success at once", { kind: "delivered" }, { attempt: 1 }, []],
+    ["nothing of a success in time", { kind: "delivered" }, { attempt: 3 }, []],
+    ["a success after that", { kind: "delivered" }, { attempt: 4 }, ["recovered heliograph:recovered:d:2 acme"]],
+    ["a delivery that is dead", { kind: "dead", reason: "dns" }, {}, ["exhausted heliograph:exhausted:d:2 acme"]],
+    [
+      "a delivery that was rejected",
+      { kind: "rejected", reason: "status_404" },
+      {},
+      ["rejected heliograph:rejected:d:2 acme"],
+    ],
+    [
+      "a partner that answers 410, to those who watch the installation",
+      { kind: "disabled", reason: "status_410" },
+      {},
+      [
+        "rejected heliograph:rejected:d:2 acme",
+        `disabled heliograph:disabled:${partner.token}:${partner.config.specDigest} -`,
+      ],
+    ],
+    ["nothing of events like these", { kind: "dead", reason: "dns" }, { type: "heliograph.delivery.exhausted" }, []],
+  ])("%s", (_sentence, settlement, fields, expected) => {
+    expect(told(settlement, fields)).toEqual(expected);
+  });
+
+  test("names the event, the partner, the attempt and the reason", () => {
+    const [event] = eventsOfSettlement({ item, partner, settlement: retry });
+    expect(event?.data).toEqual({
+      partner: "default/one",
+      event_id: "e-1",
+      event_type: "payout.processed",
+      attempt: 10,
+      reason: "status_503",
+    });
+  });
+});
+
+test("a partner gets no event about itself, whatever it subscribes to", () => {
+  const facts = { type: "heliograph.partner.disabled", tenant: "-" };
+  expect([partner.wants({ ...facts, about: partner.token }), partner.wants({ ...facts, about: "other" })]).toEqual([
+    false,
+    true,
+  ]);
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import type { AttemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
+import type { DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { deliveriesWithoutTraceMax, resume } from "../../../../runtime/webhooks/delivery/redelivery.ts";
+import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
+
+const item: DeliveryItem = {
+  did: "did-1",
+  partner: "partner-1",
+  tenant: "acme",
+  eventId: "e-1",
+  type: "payout.processed",
+  acceptedAtMs: 0,
+  generation: 0,
+  attempt: 2,
+  hop: 0,
+  attemptsBefore: 0,
+};
+const retry: Settlement = { kind: "retry", atMs: 5_000, reason: "status_503" };
+const delivered: Settlement = { kind: "delivered" };
+
+function made(attempt: number, settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
+  return {
+    ...item,
+    attempt,
+    partner: { uid: "u", namespace: "n", name: "p" },
+    number: attempt,
+    at: "2026-01-01T00:00:00.000Z",
+    durationMs: 1,
+    timings: { totalMs: 1 },
+    outcome: { kind: "response", status: 503, headers: {}, body: "", bodyTruncated: false },
+    settlement,
+    pod: "pod-1",
+    ...fields,
+  };
+}
+
+describe("a message that was handed out before", () => {
+  test.each([
+    ["without a trace is sent", [made(1, retry)], [item], 2, { kind: "send" }],
+    [
+      "with its attempt recorded is settled without a POST",
+      [made(1, retry), made(2, delivered)],
+      [item],
+      2,
+      { kind: "carry_out", settlement: delivered },
+    ],
+    [
+      "whose retry was recorded but not stored gets it stored",
+      [made(2, retry)],
+      [item],
+      2,
+      { kind: "carry_out", settlement: retry },
+    ],
+    [
+      "whose retry is stored is a leftover",
+      [made(2, retry)],
+      [item, { ...item, attempt: 3 }],
+      2,
+      { kind: "superseded" },
+    ],
+    [
+      "whose retry was made already is a leftover",
+      [made(2, retry), made(3, delivered)],
+      [item],
+      2,
+      { kind: "superseded" },
+    ],
+    ["of before a replay is a leftover", [], [item, { ...item, generation: 1, attempt: 1 }], 2, { kind: "superseded" }],
+    [
+      "that two pods sent counts as delivered when one of them was told so",
+      [made(2, delivered), made(2, retry, { pod: "pod-2" })],
+      [item],
+      2,
+      { kind: "carry_out", settlement: delivered },
+    ],
+    ["often enough without a trace is poison", [], [item], deliveriesWithoutTraceMax + 1, { kind: "poison" }],
+    [
+      "often, but with a trace, is settled",
+      [made(2, delivered)],
+      [item],
+      99,
+      { kind: "carry_out", settlement: delivered },
+    ],
+  ] as const)("%s", (_sentence, attempts, live, deliveryCount, expected) => {
+    expect(resume(item, { attempts, live }, deliveryCount)).toEqual(expected);
+  });
+});

@@ -1,0 +1,60 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { failureDetail } from "../../../../runtime/webhooks/history/failure-detail.ts";
+import { failureReasons } from "../../../../runtime/webhooks/settlement/outcome.ts";
+
+describe("the detail of a failure for callers", () => {
+  test.each([
+    [
+      "guard",
+      "partner.test: 10.0.0.1 is private use (10.0.0.0/8), which is not allowed",
+      "the networks of the partner do not allow the URL or an address of its host",
+    ],
+    [
+      "guard",
+      "plain http is not allowed",
+      "the networks of the partner do not allow the URL or an address of its host",
+    ],
+    ["dns", "db.internal: ENOTFOUND", "the host of the endpoint was not found"],
+    ["dns", "db.internal: no answer in 50 ms", "the host of the endpoint was not found"],
+    ["connect", "partner.test: ECONNREFUSED", "no connection came about: ECONNREFUSED"],
+    ["connect", "connect ECONNREFUSED 10.0.0.1:443", "no connection came about"],
+    ["tls", "partner.test: CERT_HAS_EXPIRED", "the TLS handshake failed: CERT_HAS_EXPIRED"],
+    ["tls", "partner.test: ERR_TLS_CERT_ALTNAME_INVALID", "the TLS handshake failed: ERR_TLS_CERT_ALTNAME_INVALID"],
+    ["reset", "read ECONNRESET", "the connection ended before the response: ECONNRESET"],
+    ["reset", "other side closed", "the connection ended before the response"],
+    ["token", "no access token: status 401", "the token endpoint issued no access token: status 401"],
+    [
+      "token",
+      "no access token: guard: 10.0.0.1 is private use (10.0.0.0/8), which is not allowed",
+      "the token endpoint issued no access token",
+    ],
+    ["consent", "the endpoint does not consent: status 404", "the endpoint does not consent to deliveries: status 404"],
+    ["aborted", "handed out 17 times, and nobody came back with an outcome", "the sender gave the attempt up"],
+    ["internal", "invalid x-internal header", "the request was not sent, for a reason of the sender"],
+  ] as const)("of %s (%s) is a sentence", (reason, detail, told) => {
+    expect(failureDetail(reason, detail)).toBe(told);
+  });
+
+  test("never holds an address, a host or a port of the full one", () => {
+    const address = fc.oneof(
+      fc.ipV4(),
+      fc.ipV6().filter((text) => text.length > 4),
+      fc.domain(),
+    );
+    const form = fc.constantFrom(
+      (at: string) => `${at}: ECONNREFUSED`,
+      (at: string) => `connect ETIMEDOUT ${at}:8443`,
+      (at: string) => `partner.test: ${at} is private use, which is not allowed`,
+      (at: string) => `no access token: dns: ${at}: no address`,
+      (at: string) => `asked for consent: ${at}`,
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...failureReasons), address, form, (reason, at, write) => {
+        const told = failureDetail(reason, write(at));
+        expect(told).not.toContain(at);
+        expect(told).not.toMatch(/8443|partner\.test/u);
+      }),
+    );
+  });
+});

@@ -1,0 +1,208 @@
+import { describe, expect, test } from "vitest";
+import type { StoredMessage } from "../../../../runtime/nats/messages/stored-messages.ts";
+import type { AttemptRecord, RecordedOutcome } from "../../../../runtime/webhooks/records/attempt-records.ts";
+import { deliveryHistories, standingsOf, type Waiting } from "../../../../runtime/webhooks/history/history.ts";
+import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
+
+const refused: RecordedOutcome = { kind: "failure", reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" };
+const answered = (status: number): RecordedOutcome => ({
+  kind: "response",
+  status,
+  headers: { "x-trace-id": "t-1" },
+  body: "text",
+  bodyTruncated: true,
+});
+const nowMs = Date.UTC(2026, 0, 1, 1);
+const unnoted = { handled: [], refused: [], nowMs };
+const retry: Settlement = { kind: "retry", atMs: Date.UTC(2026, 0, 2), reason: "status_503" };
+
+function record(attempt: number, settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
+  return {
+    did: "did-1",
+    generation: 0,
+    attempt,
+    hop: 0,
+    eventId: "e-1",
+    tenant: "acme",
+    partner: { uid: "u", namespace: "shop", name: "one" },
+    number: attempt,
+    at: `2026-01-01T00:00:0${attempt}.000Z`,
+    durationMs: 12,
+    timings: { totalMs: 12 },
+    outcome: answered(503),
+    settlement,
+    pod: "pod-1",
+    ...fields,
+  };
+}
+
+describe("the history of a delivery", () => {
+  test.each([
+    [
+      "whose partner has not been asked yet",
+      [],
+      ["shop/one"],
+      { state: "in_delivery", reason: null, next_attempt_at: null },
+    ],
+    [
+      "that waits for a retry",
+      [record(1, retry)],
+      [],
+      { state: "in_delivery", reason: "status_503", next_attempt_at: "2026-01-02T00:00:00.000Z" },
+    ],
+    [
+      "that succeeded at last",
+      [record(1, retry), record(2, { kind: "delivered" })],
+      [],
+      { state: "delivered", reason: null },
+    ],
+    [
+      "that was refused",
+      [record(1, { kind: "rejected", reason: "status_404" })],
+      [],
+      { state: "rejected", reason: "status_404" },
+    ],
+    [
+      "that was answered 410",
+      [record(1, { kind: "disabled", reason: "status_410" })],
+      [],
+      { state: "rejected", reason: "status_410" },
+    ],
+    [
+      "that was given up",
+      [record(1, retry), record(2, { kind: "dead", reason: "status_500" })],
+      [],
+      { state: "dead", reason: "status_500" },
+    ],
+    [
+      "that is replayed after it was dead",
+      [record(1, { kind: "dead", reason: "status_500" }), record(1, retry, { generation: 1, number: 2 })],
+      [],
+      { state: "in_delivery" },
+    ],
+    [
+      "that two pods attempted, of which one succeeded",
+      [record(1, { kind: "delivered" }), record(1, retry, { pod: "pod-2", at: "2026-01-01T00:00:09.000Z" })],
+      [],
+      { state: "delivered" },
+    ],
+  ] as const)("%s", (_sentence, attempts, waiting, expected) => {
+    const histories = deliveryHistories(attempts, new Map(waiting.map((label) => [label, { generation: 0 }])), unnoted);
+    expect(histories).toHaveLength(1);
+    expect(histories[0]).toMatchObject({ partner: "shop/one", ...expected });
+  });
+
+  test("lists attempts by generation and number, whatever their order in the stream", () => {
+    const attempts = [record(1, retry, { generation: 1, number: 3 }), record(2, retry), record(1, retry)];
+    expect(deliveryHistories(attempts, new Map(), unnoted)[0]?.attempts.map(({ attempt }) => attempt)).toEqual([
+      1, 2, 3,
+    ]);
+  });
+
+  test("shows what came of an attempt", () => {
+    const timings = { dnsMs: 1, connectMs: 2.31, firstByteMs: 4, totalMs: 12 };
+    const attempts = [record(1, retry, { outcome: refused }), record(2, retry, { timings })];
+    const none = { dns: null, connect: null, tls: null, first_byte: null };
+    expect(deliveryHistories(attempts, new Map(), unnoted)[0]?.attempts).toEqual([
+      {
+        attempt: 1,
+        at: "2026-01-01T00:00:01.000Z",
+        status: null,
+        duration_ms: 12,
+        phases_ms: none,
+        error: { reason: "connect", detail: "ECONNREFUSED 192.0.2.1:443" },
+        response: null,
+        replay_id: null,
+        pod: "pod-1",
+      },
+      {
+        attempt: 2,
+        at: "2026-01-01T00:00:02.000Z",
+        status: 503,
+        duration_ms: 12,
+        phases_ms: { dns: 1, connect: 2.3, tls: null, first_byte: 4 },
+        error: null,
+        response: { headers: { "x-trace-id": "t-1" }, body: "text", body_truncated: true },
+        replay_id: null,
+        pod: "pod-1",
+      },
+    ]);
+  });
+
+  test.each([
+    ["waits for a replay that was not attempted yet", 1, [], { state: "in_delivery", reason: null, handled: null }],
+    ["stays what it was while its last message is still there", 0, [], { state: "dead", handled: null }],
+    ["was handled by hand", undefined, [0], { state: "delivered", reason: null, handled: "manual" }],
+    ["was handled in a generation before", undefined, [-1], { state: "dead", handled: null }],
+  ])("%s", (_sentence, waiting, handled, expected) => {
+    const notes = handled.map(
+      (generation) =>
+        ({ kind: "handled", did: "did-1", generation, at: "2026-01-02T00:00:00.000Z", by: "support" }) as const,
+    );
+    const attempts = [record(1, { kind: "dead", reason: "status_503" })];
+    const live: Waiting = new Map(waiting === undefined ? [] : [["shop/one", { generation: waiting }]]);
+    expect(deliveryHistories(attempts, live, { ...unnoted, handled: notes })).toMatchObject([expected]);
+  });
+
+  test.each<[string, readonly AttemptRecord[], Waiting, readonly string[], object]>([
+    [
+      "that was never attempted to a partner that is held",
+      [],
+      new Map([["shop/one", { generation: 0, held: "unresolved" }]]),
+      [],
+      { state: "held", reason: "unresolved" },
+    ],
+    [
+      "that failed before its partner was held",
+      [record(1, retry)],
+      new Map([["shop/one", { generation: 0, held: "conflicted" }]]),
+      [],
+      { state: "held", reason: "conflicted" },
+    ],
+    [
+      "that ended before its partner was held",
+      [record(1, { kind: "delivered" })],
+      new Map([["shop/one", { generation: 0, held: "unresolved" }]]),
+      [],
+      { state: "delivered" },
+    ],
+    ["that a withdrawn right prevented", [], new Map(), ["shop/one"], { state: "not_routed", reason: "not_permitted" }],
+    [
+      "that was replayed after its right was given back",
+      [record(1, { kind: "delivered" }, { generation: 1 })],
+      new Map(),
+      ["shop/one"],
+      { state: "delivered" },
+    ],
+    [
+      "whose retry is overdue",
+      [record(1, { ...retry, atMs: nowMs })],
+      new Map(),
+      [],
+      { state: "in_delivery", reason: "status_503" },
+    ],
+  ])("%s says so, and promises no time", (_sentence, attempts, waiting, unrouted, expected) => {
+    const found = deliveryHistories(attempts, waiting, { ...unnoted, refused: unrouted });
+    expect(found).toMatchObject([{ partner: "shop/one", next_attempt_at: null, ...expected }]);
+  });
+
+  test("tells of an event that nobody gets when it was routed, by the first note", () => {
+    const note = (at: string) =>
+      ({
+        data: Buffer.from(JSON.stringify({ kind: "routed", at, deliveries: 0, refused: [] })),
+      }) as unknown as StoredMessage;
+    const stored = ["2026-01-01T00:00:01.000Z", "2026-01-01T00:00:02.000Z"].map(note);
+    expect(standingsOf(stored, new Map(), nowMs)).toEqual({ routed_at: "2026-01-01T00:00:01.000Z", deliveries: [] });
+    expect(standingsOf([], new Map(), nowMs)).toEqual({ routed_at: null, deliveries: [] });
+  });
+
+  test("is one per partner, by name", () => {
+    const other = record(1, retry, { did: "did-2", partner: { uid: "v", namespace: "shop", name: "another" } });
+    const labels = deliveryHistories(
+      [record(1, retry), other],
+      new Map([["shop/third", { generation: 0 }]]),
+      unnoted,
+    ).map(({ partner }) => partner);
+    expect(labels).toEqual(["shop/another", "shop/one", "shop/third"]);
+  });
+});

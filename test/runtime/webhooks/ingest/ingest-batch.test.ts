@@ -1,0 +1,73 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Refusal } from "../../../../runtime/errors/refusal.ts";
+import type { Ingest } from "../../../../runtime/webhooks/ingest/ingest.ts";
+import { batchEventsMax, ingestBatch, isBatch, splitBatch } from "../../../../runtime/webhooks/ingest/ingest-batch.ts";
+
+const texts = (body: string): readonly string[] =>
+  splitBatch(Buffer.from(body)).map((item) => Buffer.from(item).toString());
+
+describe("a batch", () => {
+  test.each([
+    ["[1]", true],
+    [' \n[{"a":1}]', true],
+    ['{"a":[1]}', false],
+    ["", false],
+  ])("is told from one event: %j", (body, expected) => {
+    expect(isBatch(Buffer.from(body))).toBe(expected);
+  });
+
+  test("keeps the bytes of each event as they came", () => {
+    expect(texts(' [ {"a" : "],[" , "b":{"c":[1,2]}} ,\n{"d":"\\"]"}\t] ')).toEqual([
+      '{"a" : "],[" , "b":{"c":[1,2]}}',
+      '{"d":"\\"]"}',
+    ]);
+  });
+
+  test("of any JSON values is split where they end", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.json(), { minLength: 1, maxLength: 20 }),
+        fc.constantFrom("", " ", "\n\t"),
+        (values, space) => {
+          const body = `[${values.map((value) => space + value + space).join(",")}]`;
+          expect(texts(body)).toEqual(values.map((value) => value.trim()));
+        },
+      ),
+    );
+  });
+
+  test.each(["[", "[1", '["', "[1]]", "[1],", '[{"a":1}', "[1] x", '["\\'])(
+    "that does not end well is refused: %j",
+    (body) => {
+      expect(() => texts(body)).toThrow(new Refusal("invalid_json", "A batch is one JSON list of events"));
+    },
+  );
+
+  test.each([
+    ["an empty one", "[ ]"],
+    ["one too many", `[${Array.from({ length: batchEventsMax + 1 }, () => "1").join()}]`],
+  ])("has bounds: %s is refused", (_, body) => {
+    expect(() => texts(body)).toThrow(`A batch has 1 to ${batchEventsMax} events`);
+  });
+
+  test("has a verdict for each event in its order, and never more than a few under way", async () => {
+    let underWay = 0;
+    let most = 0;
+    const ingest: Ingest = async (bytes) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await Promise.resolve();
+      underWay -= 1;
+      const eventId = Buffer.from(bytes).toString();
+      if (Number(eventId) % 2 === 1) throw new Refusal("invalid_envelope", eventId);
+      return { eventId, tenant: "acme", duplicate: false };
+    };
+    const items = Array.from({ length: 100 }, (_, index) => Buffer.from(String(index)));
+    const verdicts = await ingestBatch(ingest, items, { tenants: ["*"] });
+    expect(verdicts.map((verdict) => ("answer" in verdict ? verdict.answer.eventId : verdict.refusal.message))).toEqual(
+      items.map(String),
+    );
+    expect(most).toBe(32);
+  });
+});

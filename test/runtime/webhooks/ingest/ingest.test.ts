@@ -1,0 +1,160 @@
+import { Registry } from "prom-client";
+import { describe, expect, test } from "vitest";
+import type { EventsStream, EventToStore } from "../../../../runtime/nats/streams/events-stream.ts";
+import type { PublishAnswer } from "../../../../runtime/nats/messages/publish.ts";
+import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { createDeliveryMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
+import { parseEnvelope } from "../../../../runtime/webhooks/events/envelope.ts";
+import { createIngest, type Ingest } from "../../../../runtime/webhooks/ingest/ingest.ts";
+import { personalDataRules } from "../../../../runtime/webhooks/events/personal-data.ts";
+import { eventBytes, testSettings } from "../engine-fixture.ts";
+
+const stored: PublishAnswer = { kind: "stored", seq: 1 };
+const unanswered = new Unanswered("hg.evt", "timeout");
+const giveUpAfterMs = 400;
+const everyone = { tenants: ["*"] };
+
+interface Script {
+  /** What the store answers, one after the other; the last one goes on. */
+  readonly store: (event: EventToStore, tries: number) => Promise<PublishAnswer>;
+  /** Headers of what is stored under the id. */
+  readonly known?: Readonly<Record<string, string>>;
+  /** Whose event has the id. @default acme */
+  readonly holder?: string;
+  /** How often the event that has the id is not read yet. @default 0 */
+  readonly unread?: number;
+  readonly isConnected?: boolean;
+}
+
+/** An ingest over a stream that follows a script, for answers that a real server gives only by accident. */
+function scripted({ store, known = {}, holder = "acme", unread = 0, isConnected = true }: Script): {
+  readonly ingest: Ingest;
+  readonly nonces: string[];
+} {
+  const nonces: string[] = [];
+  let reads = 0;
+  const events: Pick<EventsStream, "store" | "read" | "readOfAny"> = {
+    store: (event) => {
+      nonces.push(event.headers["Hg-Nonce"] ?? "");
+      return store(event, nonces.length);
+    },
+    read: (tenant, idhash) => (tenant === holder ? events.readOfAny(idhash) : Promise.resolve(undefined)),
+    readOfAny: (idhash) => {
+      reads += 1;
+      if (reads <= unread) return Promise.resolve(undefined);
+      const headers = { "Hg-Event": "e-1", "Hg-Type": "payout.processed", ...known };
+      const subject = `hg.evt.${holder}.${idhash}`;
+      return Promise.resolve({ subject, seq: 1, storedAtMs: 0, headers, data: eventBytes("e-1") });
+    },
+  };
+  let count = 0;
+  const ingest = createIngest({
+    events: events as EventsStream,
+    parse: (bytes) => parseEnvelope(bytes, { personalData: personalDataRules(testSettings.personalData) }),
+    isConnected: () => isConnected,
+    nonce: () => `n.${(count += 1)}`,
+    metrics: createDeliveryMetrics(new Registry()),
+    giveUpAfterMs,
+  });
+  return { ingest, nonces };
+}
+
+const refusal = (ingest: Ingest, bytes = eventBytes("e-1")): Promise<unknown> =>
+  ingest(bytes, everyone).catch((error: unknown) => error);
+
+describe("an event whose storing was not answered", () => {
+  test("is stored again under the same name, and is no duplicate of itself", async () => {
+    const { ingest, nonces } = scripted({
+      store: (_event, tries) => (tries === 1 ? Promise.reject(unanswered) : Promise.resolve({ kind: "unexpected" })),
+      known: { "Hg-Nonce": "n.1" },
+    });
+    expect(await ingest(eventBytes("e-1"), everyone)).toEqual({ eventId: "e-1", tenant: "acme", duplicate: false });
+    expect(nonces).toEqual(["n.1", "n.1"]);
+  });
+
+  test("is a duplicate when somebody else stored it", async () => {
+    const { ingest } = scripted({
+      store: () => Promise.resolve({ kind: "unexpected" }),
+      known: { "Hg-Nonce": "other.7" },
+    });
+    expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: true });
+  });
+
+  test("is looked at again while the one that has its id is being replicated", async () => {
+    const { ingest, nonces } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), unread: 3 });
+    expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: true });
+    expect(nonces.length).toBeGreaterThan(1);
+  });
+
+  test("is answered 503 when nobody can say who has its id", async () => {
+    const { ingest } = scripted({
+      store: () => Promise.resolve({ kind: "unexpected" }),
+      unread: Number.POSITIVE_INFINITY,
+    });
+    expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", retryAfterSeconds: 1 });
+  });
+
+  test("is refused when another tenant has its id, also with equal bytes", async () => {
+    const { ingest } = scripted({ store: () => Promise.resolve({ kind: "unexpected" }), holder: "zeta" });
+    const refused = await refusal(ingest);
+    expect(refused).toMatchObject({ code: "event_id_reused", errors: [{ field: "event_id" }] });
+    expect((refused as Error).message).not.toContain("zeta");
+  });
+
+  test("is answered 503 within the bound", async () => {
+    const { ingest, nonces } = scripted({ store: () => Promise.reject(unanswered) });
+    const startedAt = performance.now();
+    expect(await refusal(ingest)).toMatchObject({
+      code: "events_unavailable",
+      retryAfterSeconds: 1,
+      cause: unanswered,
+    });
+    expect(performance.now() - startedAt).toBeLessThan(giveUpAfterMs + 100);
+    expect(nonces.length).toBeGreaterThan(2);
+  });
+});
+
+describe("what waits for the store", () => {
+  test("is nothing without a connection", async () => {
+    const { ingest, nonces } = scripted({ store: () => Promise.resolve(stored), isConnected: false });
+    expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable" });
+    expect(nonces).toEqual([]);
+  });
+
+  test("is bounded in number", async () => {
+    const gate = Promise.withResolvers<PublishAnswer>();
+    const { ingest } = scripted({ store: () => gate.promise });
+    const under = Array.from({ length: 2_048 }, () => ingest(eventBytes("e-1"), everyone));
+    expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", message: "Too many events at once" });
+    gate.resolve(stored);
+    expect(await Promise.all(under)).toHaveLength(2_048);
+    expect(await ingest(eventBytes("e-1"), everyone)).toMatchObject({ duplicate: false });
+  });
+
+  test("is bounded in bytes", async () => {
+    const gate = Promise.withResolvers<PublishAnswer>();
+    const { ingest } = scripted({ store: () => gate.promise });
+    const large = eventBytes("e-1", { data: { pad: "x".repeat(250_000) } });
+    const under = Array.from({ length: 268 }, () => ingest(large, everyone));
+    expect(await refusal(ingest, large)).toMatchObject({ message: "Too many events at once" });
+    gate.resolve(stored);
+    expect(await Promise.all(under)).toHaveLength(268);
+  });
+
+  test("is one event that finds out, while the store is silent; the others are refused at once", async () => {
+    let isSilent = true;
+    const { ingest, nonces } = scripted({
+      store: () => (isSilent ? Promise.reject(unanswered) : Promise.resolve(stored)),
+    });
+    await refusal(ingest);
+    const probe = refusal(ingest);
+    const others = await Promise.all(Array.from({ length: 100 }, () => refusal(ingest)));
+    // The store was asked about the event before and the one that finds out.
+    expect(new Set(nonces).size).toBe(2);
+    expect(others[0]).toMatchObject({ code: "events_unavailable" });
+    isSilent = false;
+    expect(await probe).toMatchObject({ duplicate: false });
+    const answers = await Promise.all([1, 2, 3].map(() => ingest(eventBytes("e-1"), everyone)));
+    expect(answers).toHaveLength(3);
+  });
+});

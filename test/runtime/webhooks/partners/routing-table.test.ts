@@ -1,0 +1,67 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
+import { createRoutingTable } from "../../../../runtime/webhooks/partners/routing-table.ts";
+import { configOf, partnerConfig } from "../engine-fixture.ts";
+
+const subscription = (types: readonly string[], tenants: readonly string[]) => [
+  { name: "s", types, tenants, producers: [] },
+];
+const config = configOf(
+  partnerConfig("all", "https://example.com/v1"),
+  partnerConfig("acme", "https://example.com/v1", { subscriptions: subscription(["payout.*"], ["acme"]) }),
+);
+
+describe("the routing table", () => {
+  test("answers the same when asked again, and as matching anew does", () => {
+    const partners = compilePartners(config, []);
+    const table = createRoutingTable(partners);
+    const event = fc.record({
+      type: fc.constantFrom("payout.processed", "payout.created", "kyc.passed"),
+      tenant: fc.constantFrom("acme", "zeta", "-"),
+      producer: fc.constantFrom("payments", "risk"),
+    });
+    fc.assert(
+      fc.property(event, (given) => {
+        const expected = partners.filter(({ wants }) => wants(given));
+        expect(table.partnersFor(given)).toEqual(expected);
+        expect(table.partnersFor(given)).toEqual(expected);
+      }),
+    );
+  });
+
+  test("remembers no more than its bound", () => {
+    const table = createRoutingTable(compilePartners(config, []));
+    for (let index = 0; index < 10_000; index += 1) {
+      expect(table.partnersFor({ type: `payout.t${index}`, tenant: "acme" })).toHaveLength(2);
+    }
+  });
+});
+
+describe("compiled partners", () => {
+  test("stay the same objects when nothing about them changed", () => {
+    const before = compilePartners(config, []);
+    const other = partnerConfig("all", "https://example.com/v2");
+    const after = compilePartners(configOf(...config.partners.slice(1), other), before);
+    expect(after[0]).toBe(before[1]);
+    expect(after[1]).not.toBe(before[0]);
+  });
+
+  test("change when their key does", () => {
+    const [material = ""] = Object.keys(config.material);
+    const before = compilePartners(config, []);
+    const after = compilePartners({ ...config, material: { [material]: Buffer.alloc(32).toString("base64") } }, before);
+    expect(after[0]).not.toBe(before[0]);
+  });
+
+  test("have no key when the configuration holds none", () => {
+    expect(compilePartners({ ...config, material: {} }, [])[0]?.signers).toEqual([]);
+  });
+
+  test("put the first segment of the type into the URL", () => {
+    const url = "https://example.com/webhooks/v1/{domain}";
+    const [partner] = compilePartners(configOf(partnerConfig("one", url)), []);
+    expect(partner?.urlFor("payout.processed").href).toBe("https://example.com/webhooks/v1/payout");
+    expect(partner?.urlFor("kyc.passed").href).toBe("https://example.com/webhooks/v1/kyc");
+  });
+});

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import type { AttemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
+import {
+  decideReplay,
+  type DeliveryPast,
+  type ReplayCandidate,
+} from "../../../../runtime/webhooks/replay/decide-replay.ts";
+import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
+
+const nowMs = Date.UTC(2026, 0, 10);
+const candidate: ReplayCandidate = {
+  replayId: "r-2",
+  onlyFailed: false,
+  force: false,
+  acceptedAtMs: nowMs - 1_000,
+  idempotencyMs: 86_400_000,
+  nowMs,
+};
+const item = { did: "d", generation: 0, attempt: 1, hop: 0 };
+const dead: Settlement = { kind: "dead", reason: "status_503" };
+const past: DeliveryPast = { attempts: [], live: [], handled: [] };
+
+function record(settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
+  const what = {
+    eventId: "e",
+    tenant: "t",
+    partner: { uid: "u", namespace: "n", name: "p" },
+    number: 1,
+    at: "2026-01-09T00:00:00.000Z",
+  };
+  const how = {
+    durationMs: 1,
+    timings: { totalMs: 1 },
+    outcome: { kind: "failure", reason: "dns", detail: "" },
+    pod: "a",
+  } as const;
+  return { ...item, ...what, ...how, settlement, ...fields };
+}
+
+const live = { ...item, partner: "p", tenant: "t", eventId: "e", type: "a.b", acceptedAtMs: 0, attemptsBefore: 0 };
+const note = { kind: "handled", did: "d", generation: 0, at: "2026-01-09T00:00:00.000Z", by: "support" } as const;
+
+describe("a replay of a delivery", () => {
+  test.each<[string, Partial<ReplayCandidate>, Partial<DeliveryPast>, object]>([
+    ["that was never attempted is its first generation", {}, {}, { kind: "publish", generation: 1, attemptsBefore: 0 }],
+    [
+      "is a generation more, and goes on counting attempts",
+      {},
+      { attempts: [record(dead, { generation: 1, number: 5 }), record(dead, { generation: 2, number: 9 })] },
+      { kind: "publish", generation: 3, attemptsBefore: 9 },
+    ],
+    [
+      "counts from its dead letter when the attempts are gone",
+      { letterGeneration: 4, letterNumber: 17 },
+      {},
+      { kind: "publish", generation: 5, attemptsBefore: 17 },
+    ],
+    ["that is on its way is left alone", {}, { live: [live] }, { kind: "in_progress" }],
+    ["that this replay published is done", {}, { live: [{ ...live, replayId: "r-2" }] }, { kind: "done" }],
+    [
+      "that this replay brought to its end is done",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "delivered" }, { replayId: "r-2" })] },
+      { kind: "done" },
+    ],
+    [
+      "that another replay published is left alone",
+      {},
+      { live: [{ ...live, replayId: "r-1" }] },
+      { kind: "in_progress" },
+    ],
+    ["older than the partner remembers is not repeated", { acceptedAtMs: nowMs - 86_400_001 }, {}, { kind: "too_old" }],
+    ["as old as the partner remembers is repeated", { acceptedAtMs: nowMs - 86_400_000 }, {}, { kind: "publish" }],
+    ["that is too old is forced", { acceptedAtMs: 0, force: true }, {}, { kind: "publish" }],
+    ["of what failed takes what is dead", { onlyFailed: true }, { attempts: [record(dead)] }, { kind: "publish" }],
+    [
+      "of what failed takes what was rejected",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "rejected", reason: "status_404" })] },
+      { kind: "publish" },
+    ],
+    [
+      "of what failed leaves out what was delivered",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "delivered" })] },
+      { kind: "unmatched" },
+    ],
+    [
+      "of what failed leaves out what was handled by hand",
+      { onlyFailed: true },
+      { attempts: [record(dead)], handled: [note] },
+      { kind: "unmatched" },
+    ],
+    [
+      "of what failed takes what failed again after it was handled",
+      { onlyFailed: true },
+      { attempts: [record(dead), record(dead, { generation: 1 })], handled: [note] },
+      { kind: "publish", generation: 2 },
+    ],
+    [
+      "of what failed leaves out what waits for a retry",
+      { onlyFailed: true },
+      { attempts: [record({ kind: "retry", atMs: 0, reason: "dns" })], live: [live] },
+      { kind: "unmatched" },
+    ],
+  ])("%s", (_sentence, asked, stored, expected) => {
+    expect(decideReplay({ ...candidate, ...asked }, { ...past, ...stored })).toMatchObject(expected);
+  });
+});

@@ -1,0 +1,96 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { maskOutcome } from "../../../../runtime/webhooks/sending/mask.ts";
+import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+
+const requestHeaders = {
+  authorization: "Bearer token-of-the-endpoint",
+  "x-signature": "v1=AAAAAAAAAAAA,v1=BBBBBBBBBBBB",
+  "x-api-key": "key-of-the-endpoint",
+  "x-event-id": "evt-12345678",
+  "user-agent": "Heliograph/1.0.0",
+  "x-short": "no",
+};
+
+function answer(body: string, headers: Readonly<Record<string, string>> = {}): Outcome {
+  return { kind: "response", status: 500, headers, body, bodyTruncated: false, timings: { totalMs: 1 } };
+}
+
+describe("an answer that echoes its request", () => {
+  test.each([
+    ["a header with its scheme", "got Bearer token-of-the-endpoint!", "got ***!"],
+    ["a token alone", '{"token":"token-of-the-endpoint"}', '{"token":"***"}'],
+    ["one signature of two", "v1=BBBBBBBBBBBB is wrong", "*** is wrong"],
+    ["a header of the endpoint", "key-of-the-endpoint key-of-the-endpoint", "*** ***"],
+  ])("is kept without %s", (_, body, kept) => {
+    expect(maskOutcome(answer(body), requestHeaders)).toMatchObject({ body: kept });
+  });
+
+  test.each([
+    ["the password of its credentials", "no user with s3cr3t/pass+word here", "no user with *** here"],
+    ["its credentials, decoded", "client:s3cr3t%2Fpass%2Bword", "***"],
+    ["a token in base64", `token=${Buffer.from("token-of-the-endpoint").toString("base64")}`, "token=***"],
+    [
+      "a token in the base64 of URLs",
+      `token=${Buffer.from("~~~token?of?the?endpoint").toString("base64url")}`,
+      "token=***",
+    ],
+    ["a header, percent-encoded", "auth=Bearer%20token-of-the-endpoint&x=1", "auth=***&x=1"],
+    ["a password, percent-encoded in small letters", "p=s3cr3t%2fpass%2bword", "p=***"],
+    ["a password that was percent-encoded twice", "p=s3cr3t%252Fpass%252Bword", "p=***"],
+    [
+      "every letter percent-encoded",
+      Buffer.from("key-of-the-endpoint").toString("hex").replaceAll(/../gu, "%$&"),
+      "***",
+    ],
+    ["a password, escaped as in JSON", String.raw`{"p":"s3cr3t\/pass\u002bword"}`, '{"p":"***"}'],
+    ["a password, escaped as in HTML", "<p>s3cr3t&#x2F;pass&#43;word</p>", "<p>***</p>"],
+  ])("is kept without %s", (_, body, kept) => {
+    const headers = {
+      ...requestHeaders,
+      "x-basic": `Basic ${Buffer.from("client:s3cr3t%2Fpass%2Bword").toString("base64")}`,
+      "x-odd": "~~~token?of?the?endpoint",
+    };
+    expect(maskOutcome(answer(body), headers)).toMatchObject({ body: kept });
+  });
+
+  test("keeps what anybody may read", () => {
+    const body = "evt-12345678 of Heliograph/1.0.0: no";
+    expect(maskOutcome(answer(body), requestHeaders)).toMatchObject({ body });
+  });
+
+  test("is masked in its headers too", () => {
+    const echoed = answer("", { location: "/login?back=key-of-the-endpoint" });
+    expect(maskOutcome(echoed, requestHeaders)).toMatchObject({ headers: { location: "/login?back=***" } });
+  });
+});
+
+test("an outcome without a text is left as it is", () => {
+  const empty = answer("");
+  expect(maskOutcome(empty, requestHeaders)).toBe(empty);
+});
+
+describe("a secret inside a longer text", () => {
+  const secret = fc.stringMatching(/^[!-~]{12,40}$/u).filter((text) => !/[,=]/u.test(text));
+  const around = fc.stringMatching(/^[ -~]{0,12}$/u);
+  const forms: Readonly<Record<string, (text: string) => string>> = {
+    "as it is": (text) => text,
+    "in base64": (text) => Buffer.from(text).toString("base64"),
+    "in the base64 of URLs": (text) => Buffer.from(text).toString("base64url"),
+    "percent-encoded": (text) => encodeURIComponent(text),
+    "in base64, percent-encoded": (text) => encodeURIComponent(Buffer.from(text).toString("base64")),
+    "as JSON": (text) => JSON.stringify(text),
+  };
+
+  test.each(Object.entries(forms))("is never shown %s", (_, form) => {
+    fc.assert(
+      fc.property(secret, around, around, (key, before, after) => {
+        const outcome = maskOutcome(answer(form(`${before} ${key} ${after}`)), { "x-api-key": key });
+        const { body } = outcome as { readonly body: string };
+        expect(body).toContain("***");
+        // Of base64 up to two characters at each end, and what pads it, belong to the neighbours too.
+        expect(body.length).toBeLessThanOrEqual(form(`${before}  ${after}`).length + "***".length + 10);
+      }),
+    );
+  });
+});

@@ -1,0 +1,507 @@
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttpsServer, type ServerOptions } from "node:https";
+import { createServer as createTcpServer, type Server, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import { responseBodyBytesMax } from "../../../../runtime/webhooks/sending/exchange.ts";
+import {
+  createSender,
+  type Sender,
+  type SenderOptions,
+  type SendRequest,
+} from "../../../../runtime/webhooks/sending/send.ts";
+import { listenOnLoopback, type Loopback } from "../../../support/loopback.ts";
+import { selfSignedCertificate } from "../../../support/self-signed-certificate.ts";
+
+const body = new TextEncoder().encode('{"event_id":"evt_1","attempt":1}');
+const networks = { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true };
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  await Promise.all(closers.splice(0).map((close) => close()));
+});
+
+async function start(server: Server, host?: string): Promise<Loopback> {
+  const loopback = await listenOnLoopback(server, host);
+  closers.push(() => loopback.close());
+  return loopback;
+}
+
+function serve(listener: RequestListener): Promise<Loopback> {
+  return start(createHttpServer(listener));
+}
+
+/** A server of raw bytes: called with each connection once its first bytes are here. */
+function serveRaw(answer: (socket: Socket) => void): Promise<Loopback> {
+  return start(createTcpServer((socket) => socket.once("data", () => answer(socket))));
+}
+
+function newSender(options: SenderOptions = {}): Sender {
+  const sender = createSender({ resolve: async () => ["127.0.0.1"], ...options });
+  closers.push(() => sender.close());
+  return sender;
+}
+
+function requestTo(url: string, change: Partial<SendRequest> = {}): SendRequest {
+  return { url: new URL(url), headers: { "X-Event-Id": "evt_1" }, body, timeoutMs: 5_000, networks, ...change };
+}
+
+function at({ port }: Loopback, path = "/hooks"): string {
+  return `http://partner.test:${port}${path}`;
+}
+
+function failure(reason: string): object {
+  return { kind: "failure", reason };
+}
+
+const ok = (_: IncomingMessage, response: ServerResponse): void => void response.end("ok");
+
+describe("a request", () => {
+  test("is one POST of exactly the bytes and headers given (Webhook Event Delivery §4.1)", async () => {
+    const seen: unknown[] = [];
+    const server = await serve((request, response) => {
+      const { "x-event-id": eventId, "content-length": length, host } = request.headers;
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        seen.push([request.method, request.url, eventId, length, host, Buffer.concat(chunks).toString()]);
+        response.writeHead(202, { "X-Trace-Id": "t1" }).end("taken");
+      });
+    });
+    const outcome = await newSender().send(requestTo(at(server, "/a%20b")));
+    expect(outcome).toMatchObject({ kind: "response", status: 202, body: "taken", bodyTruncated: false });
+    expect(outcome).toMatchObject({ headers: { "x-trace-id": "t1" } });
+    const text = new TextDecoder().decode(body);
+    expect(seen).toEqual([["POST", "/a%20b", "evt_1", String(body.length), `partner.test:${server.port}`, text]]);
+  });
+
+  test("measures the phases that happened", async () => {
+    const sender = newSender();
+    const server = await serve(ok);
+    const first = await sender.send(requestTo(at(server)));
+    const second = await sender.send(requestTo(at(server)));
+    expect(Object.keys(first.timings)).toEqual(["dnsMs", "connectMs", "firstByteMs", "totalMs"]);
+    expect(Object.keys(second.timings)).toEqual(["firstByteMs", "totalMs"]);
+  });
+
+  test("that HTTP does not allow is this side's failure", async () => {
+    const server = await serve(ok);
+    const outcome = await newSender().send(requestTo(at(server), { headers: { "bad name": "x" } }));
+    expect(outcome).toMatchObject(failure("internal"));
+  });
+});
+
+describe("connections", () => {
+  test("are kept alive for the next attempt", async () => {
+    const sender = newSender();
+    const server = await serve(ok);
+    for (let count = 0; count < 20; count += 1) {
+      await sender.send(requestTo(at(server)));
+    }
+    expect(server.connections()).toBe(1);
+  });
+
+  test("are never more than the bound, however many attempts there are", async () => {
+    const sender = newSender({ connectionsMax: 3 });
+    const server = await serve(ok);
+    const outcomes = await Promise.all(Array.from({ length: 30 }, () => sender.send(requestTo(at(server)))));
+    expect(outcomes.filter(({ kind }) => kind === "response")).toHaveLength(30);
+    expect(server.connections()).toBe(3);
+  });
+
+  test("are not shared by partners that may reach different networks", async () => {
+    const sender = newSender();
+    const server = await serve(ok);
+    await sender.send(requestTo(at(server)));
+    const outcome = await sender.send(requestTo(at(server), { networks: { allowCidrs: [], allowPlaintext: true } }));
+    expect(outcome).toMatchObject(failure("guard"));
+    expect(server.connections()).toBe(1);
+  });
+
+  test("are not shared by partners with different TLS identities", async () => {
+    const identity = selfSignedCertificate(["partner.test"]);
+    const sender = newSender();
+    const server = await start(createHttpsServer(identity, ok));
+    const url = `https://partner.test:${server.port}/`;
+    const first = await sender.send(requestTo(url, { tls: { ca: identity.cert } }));
+    const second = await sender.send(requestTo(url, { tls: { ca: identity.cert, ...selfSignedCertificate(["a"]) } }));
+    expect([first.kind, second.kind]).toEqual(["response", "response"]);
+    expect(server.connections()).toBe(2);
+  });
+
+  test("end with the sender, and attempts under way with them", async () => {
+    const sender = newSender();
+    const asked = Promise.withResolvers<void>();
+    const server = await serve(() => asked.resolve());
+    const outcome = sender.send(requestTo(at(server)));
+    await asked.promise;
+    await sender.close();
+    expect(await outcome).toMatchObject(failure("aborted"));
+    expect(await sender.send(requestTo(at(server)))).toMatchObject(failure("aborted"));
+    expect(server.connections()).toBe(1);
+  });
+});
+
+describe("a partner that does not answer", () => {
+  test("in time is a first_byte_timeout", async () => {
+    const server = await serve(() => {});
+    const outcome = await newSender().send(requestTo(at(server), { timeoutMs: 100 }));
+    expect(outcome).toMatchObject(failure("first_byte_timeout"));
+  });
+
+  test("with a whole head in time is a first_byte_timeout, however busily it drips", async () => {
+    const server = await serveRaw((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\n");
+      const drip = setInterval(() => socket.write("X: y\r\n"), 10);
+      socket.on("close", () => clearInterval(drip));
+    });
+    const outcome = await newSender().send(requestTo(at(server), { timeoutMs: 150 }));
+    expect(outcome).toMatchObject(failure("first_byte_timeout"));
+  });
+
+  test("because nobody listens is a connect failure", async () => {
+    const server = await listenOnLoopback(createHttpServer());
+    await server.close();
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ ...failure("connect"), detail: "partner.test: ECONNREFUSED" });
+  });
+
+  test("to the handshake in time is a connect_timeout", async () => {
+    const server = await start(createTcpServer());
+    const sender = newSender({ connectTimeoutMs: 100 });
+    const outcome = await sender.send(requestTo(`https://partner.test:${server.port}/`));
+    expect(outcome).toMatchObject({ ...failure("connect_timeout"), detail: "partner.test: no tls in time" });
+  });
+
+  test("to the handshake before the attempt is over is a connect_timeout too", async () => {
+    const server = await start(createTcpServer());
+    const outcome = await newSender().send(requestTo(`https://partner.test:${server.port}/`, { timeoutMs: 100 }));
+    expect(outcome).toMatchObject(failure("connect_timeout"));
+  });
+
+  test("because all its connections are taken is a timeout", async () => {
+    const sender = newSender({ connectionsMax: 1 });
+    const server = await serve(() => {});
+    const first = sender.send(requestTo(at(server), { timeoutMs: 300 }));
+    const second = await sender.send(requestTo(at(server), { timeoutMs: 100 }));
+    expect(second).toMatchObject(failure("timeout"));
+    expect(await first).toMatchObject(failure("first_byte_timeout"));
+  });
+
+  test.each([
+    ["resets the connection", (socket: Socket) => void socket.resetAndDestroy(), "reset"],
+    ["closes the connection", (socket: Socket) => void socket.end(), "reset"],
+    ["closes it inside the head", (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-"), "reset"],
+    ["answers with garbage", (socket: Socket) => void socket.end("\u0000\u0001 garbage\r\n\r\n"), "response_invalid"],
+    ["answers with another protocol", (socket: Socket) => void socket.end("SSH-2.0-x\r\n"), "response_invalid"],
+    [
+      "switches protocols",
+      (socket: Socket) => void socket.write("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
+      "response_invalid",
+    ],
+    [
+      "answers with a head without end",
+      (socket: Socket) => void socket.write(`HTTP/1.1 200 OK\r\nX: ${"y".repeat(20_000)}`),
+      "response_invalid",
+    ],
+    [
+      "answers with two lengths",
+      (socket: Socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
+      "response_invalid",
+    ],
+  ])("but %s is a failure that says so", async (_, answer, reason) => {
+    const server = await serveRaw(answer);
+    expect(await newSender().send(requestTo(at(server)))).toMatchObject(failure(reason));
+  });
+
+  test("leaves the attempt to be given up by its caller", async () => {
+    const asked = Promise.withResolvers<void>();
+    const stop = new AbortController();
+    const server = await serve(() => asked.resolve());
+    const sender = newSender();
+    const outcome = sender.send(requestTo(at(server), { signal: stop.signal }));
+    await asked.promise;
+    stop.abort();
+    expect(await outcome).toMatchObject(failure("aborted"));
+    expect(await sender.send(requestTo(at(server), { signal: stop.signal }))).toMatchObject(failure("aborted"));
+  });
+});
+
+describe("an answer", () => {
+  test("counts by its status though its body drips for ever", async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(200);
+      const drip = setInterval(() => response.write("x"), 10);
+      response.on("close", () => clearInterval(drip));
+    });
+    const outcome = await newSender().send(requestTo(at(server), { timeoutMs: 200 }));
+    expect(outcome).toMatchObject({ kind: "response", status: 200, bodyTruncated: true });
+  });
+
+  test("counts by its status though its body is cut", async () => {
+    const server = await serveRaw((socket) => void socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart"));
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ kind: "response", status: 200, body: "part", bodyTruncated: true });
+  });
+
+  test("of 1 GB is read no further than its bound", async () => {
+    const closed = Promise.withResolvers<void>();
+    let writtenBytes = 0;
+    const server = await serve((request, response) => {
+      const chunk = Buffer.alloc(65_536, "x");
+      const pump = (): void => {
+        let hasRoom = true;
+        while (writtenBytes < 1_000_000_000 && !response.destroyed && hasRoom) {
+          hasRoom = response.write(chunk);
+          writtenBytes += chunk.length;
+        }
+      };
+      response.writeHead(200, { "Content-Length": 1_000_000_000 });
+      response.on("drain", pump).on("close", () => closed.resolve());
+      request.resume().on("end", pump);
+    });
+    const outcome = await newSender().send(requestTo(at(server)));
+    await closed.promise;
+    expect(outcome).toMatchObject({ status: 200, bodyTruncated: true, body: "x".repeat(responseBodyBytesMax) });
+    // What the sockets of both sides buffer is written though it is never read.
+    expect(writtenBytes).toBeLessThan(50_000_000);
+  });
+
+  test("of exactly the bound is whole", async () => {
+    const server = await serve((_, response) => void response.end("x".repeat(responseBodyBytesMax)));
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ bodyTruncated: false, body: "x".repeat(responseBodyBytesMax) });
+  });
+
+  test("is cut between characters", async () => {
+    const server = await serve((_, response) => void response.end(`x${"ü".repeat(responseBodyBytesMax)}`));
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ bodyTruncated: true, body: `x${"ü".repeat(responseBodyBytesMax / 2 - 1)}` });
+  });
+
+  test("of any bytes is kept as text", async () => {
+    const server = await serve((_, response) => void response.end(Buffer.from([0xff, 0x00, 0x41])));
+    expect(await newSender().send(requestTo(at(server)))).toMatchObject({ body: "\ufffd\u0000A" });
+  });
+
+  test("that is compressed is never decompressed", async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(500, { "Content-Encoding": "gzip" }).end(gzipSync("x".repeat(10_000_000)));
+    });
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ status: 500, body: "", bodyTruncated: true });
+  });
+
+  test("that redirects is an answer, and is not followed", async () => {
+    const inside = await serve(ok);
+    const server = await serve((_, response) => void response.writeHead(307, { Location: at(inside) }).end());
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ kind: "response", status: 307, headers: { location: at(inside) } });
+    expect(inside.connections()).toBe(0);
+  });
+
+  test("is kept without the cookies it sets", async () => {
+    const server = await serve(
+      (_, response) => void response.writeHead(200, { "Set-Cookie": "s=1", "X-A": "b" }).end(),
+    );
+    const outcome = await newSender().send(requestTo(at(server)));
+    expect(outcome).toMatchObject({ headers: { "x-a": "b" } });
+    expect(JSON.stringify(outcome)).not.toContain("s=1");
+  });
+
+  test("that is only informational is none", async () => {
+    const server = await serveRaw((socket) => void socket.end("HTTP/1.1 103 Early Hints\r\n\r\n"));
+    expect(await newSender().send(requestTo(at(server)))).toMatchObject(failure("reset"));
+  });
+
+  test("after informational ones is the one that counts", async () => {
+    const server = await serve((_, response) => {
+      response.writeEarlyHints({ link: "</x>; rel=preload" });
+      response.writeHead(204).end();
+    });
+    expect(await newSender().send(requestTo(at(server)))).toMatchObject({ status: 204, body: "" });
+  });
+
+  test("keeps a bounded number of headers, those that decide first", async () => {
+    const server = await serve((_, response) => {
+      for (let index = 0; index < 90; index += 1) {
+        response.setHeader(`X-${index}`, "y");
+      }
+      response.setHeader("X-0", "y".repeat(5_000));
+      response.writeHead(429, { "Retry-After": "7" }).end();
+    });
+    const outcome = await newSender().send(requestTo(at(server)));
+    const headers = outcome.kind === "response" ? outcome.headers : {};
+    expect(Object.keys(headers)).toHaveLength(48);
+    expect(headers).toMatchObject({ "retry-after": "7", "x-0": "y".repeat(1_024) });
+  });
+});
+
+describe("TLS", () => {
+  const partner = selfSignedCertificate(["partner.test", "127.0.0.1"]);
+
+  async function sendOver(
+    options: ServerOptions,
+    url: (port: number) => string,
+    tls?: SendRequest["tls"],
+  ): Promise<Outcome> {
+    const server = await start(createHttpsServer(options, ok));
+    return await newSender().send(requestTo(url(server.port), tls === undefined ? {} : { tls }));
+  }
+
+  const byName = (port: number): string => `https://partner.test:${port}/`;
+
+  test("to a trusted certificate delivers, and its handshake is measured", async () => {
+    const outcome = await sendOver(partner, byName, { ca: partner.cert });
+    expect(outcome).toMatchObject({ kind: "response", status: 200 });
+    expect(Object.keys(outcome.timings)).toEqual(["dnsMs", "connectMs", "tlsMs", "firstByteMs", "totalMs"]);
+  });
+
+  test("to a certificate that nobody trusts fails", async () => {
+    const outcome = await sendOver(partner, byName);
+    expect(outcome).toMatchObject({ ...failure("tls"), detail: "partner.test: DEPTH_ZERO_SELF_SIGNED_CERT" });
+  });
+
+  test("to the certificate of another name fails", async () => {
+    const outcome = await sendOver(partner, (port) => `https://other.test:${port}/`, { ca: partner.cert });
+    expect(outcome).toMatchObject({ ...failure("tls"), detail: "other.test: ERR_TLS_CERT_ALTNAME_INVALID" });
+  });
+
+  test("to a certificate that has expired fails", async () => {
+    const old = selfSignedCertificate(["partner.test"], Date.now() - 10 * 86_400_000);
+    const outcome = await sendOver(old, byName, { ca: old.cert });
+    expect(outcome).toMatchObject({ ...failure("tls"), detail: "partner.test: CERT_HAS_EXPIRED" });
+  });
+
+  test("to a name with a trailing dot asks for the name without it (RFC 6066 §3)", async () => {
+    const asked: unknown[] = [];
+    const server = createHttpsServer(partner, ok).on("secureConnection", (socket) => asked.push(socket.servername));
+    const { port } = await start(server);
+    const outcome = await newSender().send(requestTo(`https://partner.test.:${port}/`, { tls: { ca: partner.cert } }));
+    expect(outcome).toMatchObject({ kind: "response", status: 200 });
+    expect(asked).toEqual(["partner.test"]);
+  });
+
+  test("to an address checks the address", async () => {
+    const outcome = await sendOver(partner, (port) => `https://127.0.0.1:${port}/`, { ca: partner.cert });
+    expect(outcome).toMatchObject({ kind: "response", status: 200 });
+    expect(outcome.timings).not.toHaveProperty("dnsMs");
+  });
+
+  test("shows the client certificate that the partner asks for (Webhook Event Delivery §5)", async () => {
+    const client = selfSignedCertificate(["heliograph.test"]);
+    const options = { ...partner, ca: client.cert, requestCert: true, rejectUnauthorized: true };
+    const outcome = await sendOver(options, byName, { ca: partner.cert, ...client });
+    expect(outcome).toMatchObject({ kind: "response", status: 200 });
+  });
+
+  test("without the client certificate that the partner asks for fails", async () => {
+    const client = selfSignedCertificate(["heliograph.test"]);
+    const options = { ...partner, ca: client.cert, requestCert: true, rejectUnauthorized: true };
+    const outcome = await sendOver(options, byName, { ca: partner.cert });
+    expect(outcome).toMatchObject({
+      ...failure("client_certificate"),
+      detail: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    });
+  });
+
+  test("with a client certificate that cannot be read fails", async () => {
+    const outcome = await sendOver(partner, byName, { ca: partner.cert, cert: "no certificate", key: partner.key });
+    expect(outcome).toMatchObject(failure("tls"));
+  });
+
+  test("to a server that speaks plain text fails", async () => {
+    const server = await serve(ok);
+    const outcome = await newSender().send(requestTo(byName(server.port)));
+    expect(outcome).toMatchObject(failure("tls"));
+  });
+});
+
+describe("names", () => {
+  test("that do not resolve are a dns failure", async () => {
+    const resolve = (): Promise<readonly string[]> =>
+      Promise.reject(Object.assign(new Error("queryA ENOTFOUND"), { code: "ENOTFOUND" }));
+    const outcome = await newSender({ resolve }).send(requestTo("http://partner.test/"));
+    expect(outcome).toMatchObject({ ...failure("dns"), detail: "partner.test: ENOTFOUND" });
+  });
+
+  test("without an address are a dns failure", async () => {
+    const outcome = await newSender({ resolve: async () => [] }).send(requestTo("http://partner.test/"));
+    expect(outcome).toMatchObject({ ...failure("dns"), detail: "partner.test: no address" });
+  });
+
+  test("that are looked up for too long are a dns failure", async () => {
+    const resolve = (): Promise<readonly string[]> => new Promise(() => {});
+    const outcome = await newSender({ resolve, connectTimeoutMs: 50 }).send(requestTo("http://partner.test/"));
+    expect(outcome).toMatchObject({ ...failure("dns"), detail: "partner.test: no answer in 50 ms" });
+  });
+
+  test("go to the next address when the first one does not take connections", async () => {
+    const server = await serve(ok);
+    const sender = newSender({ resolve: async () => ["127.0.0.9", "127.0.0.1"] });
+    expect(await sender.send(requestTo(at(server)))).toMatchObject({ status: 200 });
+  });
+});
+
+describe("the guard", () => {
+  const onlyFirst = { allowCidrs: ["127.0.0.1/32"], allowPlaintext: true };
+
+  test("refuses a name when any of its addresses is not allowed", async () => {
+    const server = await serve(ok);
+    const sender = newSender({ resolve: async () => ["127.0.0.1", "10.0.0.1"] });
+    const outcome = await sender.send(requestTo(at(server), { networks: onlyFirst }));
+    const detail = "partner.test: 10.0.0.1 is private use (10.0.0.0/8), which is not allowed";
+    expect(outcome).toMatchObject({ ...failure("guard"), detail });
+    expect(server.connections()).toBe(0);
+  });
+
+  test("connects to the address it judged though the name changes its mind (DNS rebinding)", async () => {
+    const answers = ["127.0.0.1", "127.0.0.2"];
+    const asked: string[] = [];
+    const sender = newSender({
+      resolve: async (host) => {
+        asked.push(host);
+        return [answers[asked.length - 1] ?? "127.0.0.2"];
+      },
+    });
+    const server = await serve((_, response) => void response.writeHead(200, { Connection: "close" }).end("outside"));
+    const first = await sender.send(requestTo(at(server), { networks: onlyFirst }));
+    expect(first).toMatchObject({ status: 200, body: "outside" });
+    expect(asked).toEqual(["partner.test"]);
+    const second = await sender.send(requestTo(at(server), { networks: onlyFirst }));
+    expect(second).toMatchObject(failure("guard"));
+    expect(asked).toHaveLength(2);
+    expect(server.connections()).toBe(1);
+  });
+
+  test.each([
+    ["an address in the URL", "http://127.0.0.2/"],
+    ["an IPv6 address in the URL", "http://[::1]/"],
+    ["another spelling of an address", "http://0x7f000002/"],
+    ["another protocol", "ftp://127.0.0.1/"],
+  ])("refuses %s without a connection", async (_, url) => {
+    const outcome = await newSender().send(requestTo(url, { networks: onlyFirst }));
+    expect(outcome).toMatchObject({ ...failure("guard"), timings: { totalMs: 0 } });
+  });
+
+  test("refuses plain http where the partner does not allow it", async () => {
+    const server = await serve(ok);
+    const outcome = await newSender().send(requestTo(at(server), { networks: { ...networks, allowPlaintext: false } }));
+    expect(outcome).toMatchObject({ ...failure("guard"), detail: "plain http is not allowed" });
+    expect(server.connections()).toBe(0);
+  });
+
+  test("refuses a metadata address whatever is allowed", async () => {
+    const everything = { allowCidrs: ["0.0.0.0/0", "::/0"], allowPlaintext: true };
+    const sender = newSender({ resolve: async () => ["169.254.169.254"] });
+    expect(await sender.send(requestTo("http://partner.test/", { networks: everything }))).toMatchObject(
+      failure("guard"),
+    );
+  });
+});

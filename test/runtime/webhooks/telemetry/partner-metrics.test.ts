@@ -1,0 +1,201 @@
+import { Registry } from "prom-client";
+import { describe, expect, test } from "vitest";
+import type { DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { createDueBacklog } from "../../../../runtime/webhooks/maintenance/due-backlog.ts";
+import { createOldestDue } from "../../../../runtime/webhooks/maintenance/oldest-due.ts";
+import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import { boundedLabels, createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
+import { configOf, partnerConfig } from "../engine-fixture.ts";
+
+const partners = compilePartners(
+  configOf(partnerConfig("one", "https://one.example/v1"), partnerConfig("two", "https://two.example/v1")),
+  [],
+);
+const [partner] = partners;
+if (partner === undefined) throw new Error("no partner");
+const item: DeliveryItem = {
+  did: "d",
+  generation: 0,
+  attempt: 4,
+  hop: 0,
+  partner: partner.token,
+  tenant: "t",
+  eventId: "e",
+  type: "a.b",
+  acceptedAtMs: 1_000,
+  attemptsBefore: 0,
+};
+const response = (status: number): Outcome => ({
+  kind: "response",
+  status,
+  headers: {},
+  body: "",
+  bodyTruncated: false,
+  timings: { totalMs: 1 },
+});
+
+/** `name{labels} value` of every figure without buckets. */
+async function figures(registry: Registry): Promise<readonly string[]> {
+  const lines = (await registry.metrics())
+    .split("\n")
+    .filter((line) => line.startsWith("heliograph_webhook_") && !line.includes("_bucket"));
+  return lines.map((line) => line.slice("heliograph_webhook_".length));
+}
+
+describe("the sender's figures by partner (Webhook Event Delivery §6)", () => {
+  test("are the shares of answers, the ends of deliveries, their times and attempts", async () => {
+    const registry = new Registry();
+    const metrics = createPartnerMetrics(registry);
+    for (const status of [204, 503, 429]) metrics.answered("default/one", response(status));
+    metrics.answered("default/one", { kind: "failure", reason: "dns", detail: "", timings: { totalMs: 1 } });
+    metrics.ended("default/one", item, { kind: "retry", atMs: 0, reason: "dns" }, 9_000);
+    metrics.ended("default/one", item, { kind: "delivered" }, 3_500);
+    metrics.ended("default/one", item, { kind: "disabled", reason: "status_410" }, 9_000);
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining([
+        'partner_responses_total{partner="default/one",class="2xx"} 1',
+        'partner_responses_total{partner="default/one",class="5xx"} 1',
+        'partner_responses_total{partner="default/one",class="4xx"} 1',
+        'partner_responses_total{partner="default/one",class="none"} 1',
+        'partner_deliveries_total{partner="default/one",state="delivered"} 1',
+        'partner_deliveries_total{partner="default/one",state="rejected"} 1',
+        'partner_delivery_duration_seconds_sum{partner="default/one"} 2.5',
+        "delivery_attempts_sum 8",
+        "delivery_attempts_count 2",
+      ]),
+    );
+  });
+
+  test("have a bounded number of labels", () => {
+    const label = boundedLabels(2);
+    expect(["a", "b", "c", "a", "d", "b"].map(label)).toEqual(["a", "b", "other", "a", "other", "b"]);
+  });
+});
+
+describe("the age of what has been due for longest", () => {
+  const stored = (storedAtMs: number) => ({ subject: "", seq: 1, storedAtMs, headers: {}, data: new Uint8Array() });
+
+  test("is that of the oldest first attempt or retry, of all and of each partner", async () => {
+    const registry = new Registry();
+    const times: Readonly<Record<string, number>> = {
+      "first *": 8_000,
+      "retry *": 4_000,
+      [`retry ${partner.token}`]: 4_000,
+      [`first ${partners[1]?.token ?? ""}`]: 8_000,
+    };
+    const oldest = async (queue: string, token: string) => {
+      const at = times[`${queue} ${token}`];
+      return at === undefined ? undefined : stored(at);
+    };
+    await createOldestDue({
+      deliveries: { oldest, size: async () => ({ messages: 3, bytes: 0 }) },
+      own: () => partners,
+      metrics: createPartnerMetrics(registry),
+      now: () => 10_000,
+    })();
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining([
+        "oldest_due_seconds 6",
+        'partner_oldest_due_seconds{partner="default/one"} 6',
+        'partner_oldest_due_seconds{partner="default/two"} 2',
+      ]),
+    );
+  });
+
+  test.each([
+    ["the stream is empty", 0, []],
+    ["nothing of it is due", 5, ["first *", "retry *"]],
+  ])("is nothing while %s, and then no partner is looked at", async (_, messages, looks) => {
+    const registry = new Registry();
+    const asked: string[] = [];
+    const size = async () => ({ messages, bytes: 0 });
+    const oldest = async (queue: string, token: string) => void asked.push(`${queue} ${token}`);
+    const look = createOldestDue({
+      deliveries: { oldest, size },
+      own: () => partners,
+      metrics: createPartnerMetrics(registry),
+      now: () => 10_000,
+    });
+    await look();
+    await look();
+    expect(asked).toEqual(looks);
+    expect(await figures(registry)).toContain("oldest_due_seconds 0");
+  });
+});
+
+describe("what is due or in flight", () => {
+  const [one = "", two = ""] = partners.map(({ token }) => token);
+  const dueByPartner = async (lane: string) => new Map(lane === "shared" ? [[two, 2]] : []);
+  const lookOf = (
+    registry: Registry,
+    messages: number,
+    due: Readonly<Record<string, number>>,
+    homes: readonly string[],
+  ) =>
+    createDueBacklog({
+      deliveries: {
+        size: async () => ({ messages, bytes: 0 }),
+        dueByLane: async () => new Map(Object.entries(due)),
+        dueByPartner,
+      },
+      partners: () => partners,
+      isHome: (lane) => homes.includes(lane),
+      metrics: createPartnerMetrics(registry),
+    });
+
+  test("is told for the lanes whose home the pod is, by partner", async () => {
+    const registry = new Registry();
+    await lookOf(registry, 9, { [one]: 3, [two]: 5, shared: 2, [`${one}x`]: 7 }, [one, "shared"])();
+    expect(await figures(registry)).toEqual(
+      expect.arrayContaining([
+        "backlog 5",
+        'partner_backlog{partner="default/one"} 3',
+        'partner_backlog{partner="default/two"} 2',
+      ]),
+    );
+    expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toHaveLength(2);
+  });
+
+  test("is told of a shared lane only in all while too much is in it", async () => {
+    const registry = new Registry();
+    await lookOf(registry, 20_000, { shared: 10_001 }, ["shared"])();
+    const lines = await figures(registry);
+    expect(lines).toContain("backlog 10001");
+    expect(lines.filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
+  });
+
+  test("is nothing when nothing waits, without a look at consumers", async () => {
+    const registry = new Registry();
+    const metrics = createPartnerMetrics(registry);
+    metrics.backlog(4, [["default/one", 4]]);
+    const dueByLane = () => Promise.reject(new Error("a look"));
+    const size = async () => ({ messages: 0, bytes: 0 });
+    await createDueBacklog({
+      deliveries: { size, dueByLane, dueByPartner },
+      partners: () => partners,
+      isHome: () => true,
+      metrics,
+    })();
+    expect(await figures(registry)).toContain("backlog 0");
+    expect((await figures(registry)).filter((line) => line.startsWith("partner_backlog"))).toEqual([]);
+  });
+});
+
+test("partners that rest are told once each, and those beyond the labels by their number", async () => {
+  const registry = new Registry();
+  const metrics = createPartnerMetrics(registry);
+  metrics.resting("default/one", true);
+  metrics.resting("default/one", true);
+  metrics.resting("default/two", false);
+  expect(await figures(registry)).toContain('partner_breaker_open{partner="default/one"} 1');
+  metrics.resting("default/one", false);
+  Array.from({ length: 203 }, (_, n) => `default/p${n}`).forEach((name) => metrics.resting(name, true));
+  const lines = await figures(registry);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'partner_breaker_open{partner="default/one"} 0',
+      'partner_breaker_open{partner="other"} 4',
+    ]),
+  );
+});

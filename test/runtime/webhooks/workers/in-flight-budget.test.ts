@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { createBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
+
+test("a budget gives a quarter of what is free, and never nothing", () => {
+  const budget = createBudget(100);
+  expect(budget.share()).toBe(25);
+  Array.from({ length: 60 }, () => budget.enter());
+  expect([budget.held, budget.share()]).toEqual([60, 10]);
+  Array.from({ length: 50 }, () => budget.enter());
+  expect([budget.held, budget.share()]).toEqual([110, 1]);
+  budget.leave();
+  expect(budget.held).toBe(109);
+});
+
+test("partners that hang leave room for one that comes new", () => {
+  const budget = createBudget(4_096);
+  for (let partner = 0; partner < 16; partner += 1) {
+    Array.from({ length: Math.min(256, budget.share()) }, () => budget.enter());
+  }
+  expect(budget.share()).toBeGreaterThan(16);
+});

@@ -1,0 +1,67 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { homeOf } from "../../../../runtime/pods/owner-of.ts";
+import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
+import { createHomes, livePods, podKey, type HomesDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
+import { memoryLog } from "../engine-fixture.ts";
+
+const pods = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/u), { minLength: 1, maxLength: 8 });
+const lanes = fc.uniqueArray(fc.stringMatching(/^[\w-]{16}$/u), { minLength: 1, maxLength: 50 });
+
+describe("the home of a lane", () => {
+  test("is the same for every order in which the pods are known", () => {
+    fc.assert(
+      fc.property(pods, lanes, (known, given) => {
+        expect(given.map((lane) => homeOf(lane, known))).toEqual(given.map((lane) => homeOf(lane, known.toReversed())));
+      }),
+    );
+  });
+
+  test("changes only for lanes of the pod that goes", () => {
+    fc.assert(
+      fc.property(pods, lanes, (known, given) => {
+        const [gone, ...rest] = known;
+        const moved = given.filter((lane) => homeOf(lane, known) !== homeOf(lane, rest));
+        expect(moved.every((lane) => homeOf(lane, known) === gone)).toBe(true);
+      }),
+    );
+  });
+
+  test("is spread about evenly over the pods", () => {
+    const known = ["pod-1", "pod-2", "pod-3"];
+    const given = Array.from({ length: 3_000 }, (_, index) => `lane-${index}`);
+    const shares = known.map((pod) => given.filter((lane) => homeOf(lane, known) === pod).length);
+    expect(shares.every((share) => share > 900 && share < 1_100)).toBe(true);
+  });
+});
+
+describe("live pods", () => {
+  test.each([
+    ["one whose heartbeat is young is alive", [{ key: "b", storedAtMs: 8_500 }], ["a", "b"]],
+    ["one whose heartbeat is two seconds old is gone", [{ key: "b", storedAtMs: 8_000 }], ["a"]],
+    ["one whose heartbeat seems to come from the future is alive", [{ key: "b", storedAtMs: 11_000 }], ["a", "b"]],
+    ["the asking pod always counts", [{ key: "a", storedAtMs: 0 }], ["a"]],
+  ])("%s", (_sentence, entries, expected) => {
+    expect(livePods(entries, "a", 10_000)).toEqual(expected);
+  });
+
+  test("have keys that are one subject token", () => {
+    expect(podKey("node.example.com:8080/pod 1")).toBe("node_example_com_8080_pod_1");
+  });
+});
+
+test("a pod starts although its first heartbeat is not answered at once, and knows the others", async () => {
+  let silent = 2;
+  const put = async (): Promise<void> => {
+    silent -= 1;
+    if (silent >= 0) throw new Unanswered("$KV.pods", "timeout");
+  };
+  const bucket = { put, list: async () => [{ key: "other", storedAtMs: 8_500 }], remove: async () => undefined };
+  const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
+  const { log } = memoryLog();
+  const deps = { bucket, clock, podId: "own", localNow: () => 10_000, log, onChange: () => undefined };
+  const homes = createHomes(deps as unknown as HomesDeps);
+  await homes.start();
+  expect([silent, homes.livePods()]).toEqual([-1, ["other", "own"]]);
+  await homes.leave();
+});

@@ -1,0 +1,237 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { LaneRules } from "../../../../runtime/webhooks/partners/assign-lanes.ts";
+import { itemMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { createLanes, type Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
+import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import { compilePartners, defaultLaneRules, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
+import { configOf, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
+import {
+  advance,
+  answered,
+  firstAttempt,
+  memoryContext,
+  pulled,
+  quiet,
+  storedAs,
+  type MemoryContext,
+} from "../memory-context.ts";
+
+const allShare: LaneRules = { ownLanesMax: 0, sharedLanes: 1 };
+const shared = "shared-0";
+
+interface Case extends MemoryContext {
+  readonly keeper: Lanes;
+  /** Lanes whose home is another pod. */
+  readonly foreign: Set<string>;
+  /** Tokens that got a lane of their own, as long as there are any. */
+  readonly promotions: { readonly tokens: string[]; areLeft: boolean };
+}
+
+function caseOf(): Case {
+  const memory = memoryContext();
+  const foreign = new Set<string>();
+  const promotions: Case["promotions"] = { tokens: [], areLeft: false };
+  const promote = async (token: string): Promise<boolean> => {
+    if (promotions.areLeft) promotions.tokens.push(token);
+    return promotions.areLeft;
+  };
+  const keeper = createLanes({
+    context: memory.context,
+    homes: { isHome: (lane) => !foreign.has(lane) },
+    promotions: { promote },
+  });
+  onTestFinished(() => keeper.stop(0));
+  return { ...memory, keeper, foreign, promotions };
+}
+
+function partnersOf(
+  names: readonly string[],
+  rules = defaultLaneRules,
+  overrides: PartnerOverrides = {},
+): readonly Partner[] {
+  const configs = names.map((name) => partnerConfig(name, "https://partner.test/hooks", overrides));
+  return compilePartners(configOf(...configs), [], new Set(), rules);
+}
+
+/** Running pulls, by the name of their partner or by their shared lane. */
+function pullsOf({ running }: MemoryContext, partners: readonly Partner[]): readonly string[] {
+  const nameOf = (lane: string): string => partners.find(({ token }) => token === lane)?.config.name ?? lane;
+  const names = running().map((name) => {
+    const [queue = "", ...lane] = name.split("-");
+    return `${queue} ${nameOf(lane.join("-"))}`;
+  });
+  return names.toSorted((one, other) => one.localeCompare(other));
+}
+
+async function hand(it: Case, { token }: Partner, lane: string, seq = 5): Promise<void> {
+  const item = firstAttempt(token, `did-${seq}`);
+  const pull = it.pulls.findLast(({ name }) => name === `first-${lane}`);
+  pull?.onMessage(pulled(it.done, storedAs(itemMessage(item, lane, Buffer.from(""))), 1, seq));
+  await quiet();
+}
+
+describe("lanes of a pod", () => {
+  test("are pulled from the start on, not before", async () => {
+    const it = caseOf();
+    const partners = partnersOf(["a", "b"]);
+    it.keeper.apply(partners);
+    await quiet();
+    expect(pullsOf(it, partners)).toEqual([]);
+    it.keeper.start();
+    await quiet();
+    expect(pullsOf(it, partners)).toEqual(["first a", "first b"]);
+  });
+
+  test.each<[string, PartnerOverrides]>([
+    ["of a paused partner", { state: "Paused" }],
+    ["of one that is held", { held: "unresolved" }],
+  ])("%s are not pulled", async (_sentence, overrides) => {
+    const it = caseOf();
+    it.keeper.apply(partnersOf(["a"], defaultLaneRules, overrides));
+    it.keeper.start();
+    await quiet();
+    expect(it.running()).toEqual([]);
+  });
+
+  test("go to another pod and come back as homes change", async () => {
+    const it = caseOf();
+    const partners = partnersOf(["a", "b"]);
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    for (const [gone, expected] of [
+      [["a"], ["first b"]],
+      [["a", "b"], []],
+      [["b"], ["first a"]],
+    ] as const) {
+      it.foreign.clear();
+      partners
+        .filter(({ config }) => (gone as readonly string[]).includes(config.name))
+        .forEach(({ lane }) => it.foreign.add(lane));
+      it.keeper.reconcile();
+      await quiet();
+      expect(pullsOf(it, partners)).toEqual(expected);
+    }
+  });
+
+  test("of a partner that is removed are pulled no more; an attempt under way ends, and is told of until then", async () => {
+    const it = caseOf();
+    const partners = partnersOf(["a", "b"]);
+    const [a, b] = partners as readonly [Partner, Partner];
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    it.partner.answer = () => promise;
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    await hand(it, a, a.lane);
+    it.keeper.apply([b]);
+    await advance(it.clock, 251);
+    it.keeper.keepAlive();
+    expect([pullsOf(it, partners), it.keeper.isBusyWith(a.token), it.keeper.isBusyWith(b.token)]).toEqual([
+      ["first b"],
+      true,
+      false,
+    ]);
+    expect(it.done).toContain("working 5");
+    resolve(answered(200));
+    await quiet();
+    expect([it.done.includes("ack 5"), it.keeper.isBusyWith(a.token)]).toEqual([true, false]);
+  });
+
+  test("that nobody publishes to any more are emptied, unless they are of a partner that is gone", async () => {
+    const it = caseOf();
+    const partners = partnersOf(["a"]);
+    it.keeper.apply(partners);
+    it.keeper.start();
+    it.lanes.set("shared-3", ["first", "retry"]);
+    it.lanes.set("the token of one that is gone", ["first"]);
+    await it.keeper.lookForLeftovers();
+    await quiet();
+    expect(pullsOf(it, partners)).toEqual(["first a", "first shared-3", "retry shared-3"]);
+    expect(it.done.filter((line) => line.startsWith("remove"))).toEqual(["remove shared-3"]);
+    it.lanes.delete("shared-3");
+    await it.keeper.lookForLeftovers();
+    await quiet();
+    expect(pullsOf(it, partners)).toEqual(["first a"]);
+  });
+
+  test("whose consumer is gone, though nobody said so, are pulled anew", async () => {
+    const it = caseOf();
+    const partners = [...partnersOf(["a", "b"]), ...partnersOf(["c"], allShare)];
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    const [a, b] = partners;
+    if (a === undefined || b === undefined) throw new Error("no partners");
+    it.lanes.set(a.lane, ["first"]);
+    it.lanes.set(shared, ["first"]);
+    await it.keeper.lookForLeftovers();
+    const anew = it.pulls.filter(({ startsOver }) => startsOver > 0).map(({ name }) => name);
+    expect(new Set(anew)).toEqual(new Set([`first-${b.lane}`, `retry-${shared}`]));
+  });
+
+  test("end with the pod", async () => {
+    const it = caseOf();
+    it.keeper.apply([...partnersOf(["a"]), ...partnersOf(["b", "c"], allShare)]);
+    it.keeper.start();
+    await quiet();
+    expect(it.running()).toHaveLength(3);
+    await it.keeper.stop(0);
+    expect(it.running()).toEqual([]);
+  });
+});
+
+describe("a lane that partners share", () => {
+  async function sharing(overrides: PartnerOverrides = {}): Promise<[Case, Partner]> {
+    const it = caseOf();
+    const partners = partnersOf(["a", "b"], allShare, overrides);
+    it.keeper.apply(partners);
+    it.keeper.start();
+    await quiet();
+    it.done.length = 0;
+    return [it, partners[0] as Partner];
+  }
+
+  test("is pulled once for all of them, retries too", async () => {
+    const [it] = await sharing();
+    expect(pullsOf(it, [])).toEqual([`first ${shared}`, `retry ${shared}`]);
+  });
+
+  test("delivers what may be sent", async () => {
+    const [it, partner] = await sharing();
+    await hand(it, partner, shared);
+    expect(it.done).toEqual(["POST", "record delivered", "ack 5"]);
+  });
+
+  const rate = { maxInFlight: 64, rate: { perSecond: 2, burst: 1 } };
+  test.each<[string, PartnerOverrides, number]>([
+    ["of a paused partner is put aside for half a minute", { state: "Paused" }, 30_000],
+    ["of a partner without tokens is put aside until there is one, and a second", { delivery: rate }, 1_500],
+  ])("%s", async (_sentence, overrides, waitMs) => {
+    const [it, partner] = await sharing(overrides);
+    if (overrides.delivery !== undefined) await hand(it, partner, shared, 4);
+    it.done.length = 0;
+    await hand(it, partner, shared);
+    expect(it.done).toEqual([`schedule did-5:0:1:1 after 5 in ${waitMs}: stored`, "ack 5"]);
+  });
+
+  test("gives one that holds up others a lane of its own, and what waits goes there", async () => {
+    const [it, partner] = await sharing({ state: "Paused" });
+    it.promotions.areLeft = true;
+    await hand(it, partner, shared);
+    expect(it.promotions.tokens).toEqual([partner.token]);
+    expect(it.done.slice(-2)).toEqual([`forward did-5:0:1:1 to ${partner.token}: stored`, "ack 5"]);
+  });
+
+  test("is looked at again a second after its consumers could not be made", async () => {
+    const it = caseOf();
+    it.consumerErrors.push(new Error("no"));
+    it.keeper.apply(partnersOf(["a"], allShare));
+    it.keeper.start();
+    await quiet();
+    await advance(it.clock, 999);
+    expect(it.running()).toEqual([]);
+    await advance(it.clock, 1);
+    expect(it.running()).toHaveLength(2);
+  });
+});

@@ -1,0 +1,250 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
+import { createBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
+import { itemMessage, type DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
+import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
+import { createPartnerWorker, type PartnerWorker } from "../../../../runtime/webhooks/workers/own-lane-worker.ts";
+import { Slots } from "../../../../runtime/webhooks/workers/semaphore.ts";
+import type { PartnerOverrides } from "../engine-fixture.ts";
+import {
+  advance,
+  answered,
+  compiled,
+  firstAttempt,
+  memoryContext,
+  pulled,
+  quiet,
+  storedAs,
+  type MemoryContext,
+} from "../memory-context.ts";
+
+interface Case extends MemoryContext {
+  readonly one: Partner;
+  readonly worker: PartnerWorker;
+  /** Hands a first attempt out. */
+  hand(seq: number, queue?: LaneQueue): Promise<void>;
+  /** What was done since it was last asked. */
+  news(): readonly string[];
+}
+
+async function caseOf(
+  overrides: PartnerOverrides = {},
+  prepare: (memory: MemoryContext, lane: string) => void = () => undefined,
+): Promise<Case> {
+  const memory = memoryContext();
+  const partner = compiled("one", overrides);
+  prepare(memory, partner.lane);
+  const shared = { turns: new Slots(16), budget: createBudget(4_096), inWork: new Map() };
+  const worker = createPartnerWorker(memory.context, partner, shared);
+  worker.set(partner, true);
+  await quiet();
+  onTestFinished(() => worker.stop(0));
+  const hand = async (seq: number, queue: LaneQueue = "first"): Promise<void> => {
+    const pull = memory.pulls.findLast(({ name }) => name === `${queue}-${partner.lane}`);
+    pull?.onMessage(
+      pulled(memory.done, storedAs(itemMessage(itemOf(partner, seq), partner.lane, Buffer.from(""))), 1, seq),
+    );
+    await quiet();
+  };
+  return { ...memory, one: partner, worker, hand, news: () => memory.done.splice(0) };
+}
+
+const itemOf = ({ token }: Partner, seq: number): DeliveryItem => ({
+  ...firstAttempt(token, `did-${seq}`),
+  eventId: `e-${seq}`,
+});
+
+const queuesOf = ({ running }: Case): readonly string[] => running().map((name) => name.split("-")[0] ?? "");
+const hanging = (): { answer: () => Promise<Outcome>; resolve: (outcome: Outcome) => void } => {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  return { answer: () => promise, resolve };
+};
+
+describe("a worker", () => {
+  test.each<[string, PartnerOverrides, readonly string[]]>([
+    ["pulls first attempts with all places", { delivery: { maxInFlight: 8 } }, ["consumer first 8"]],
+    ["pulls nothing of a paused partner", { state: "Paused" }, []],
+    ["pulls nothing of one that is held", { held: "unresolved" }, []],
+    ["pulls nothing of one without a key", { signing: { scheme: "HmacV1", keys: [] } }, []],
+  ])("%s", async (_sentence, overrides, expected) => {
+    const it = await caseOf(overrides);
+    expect([it.news(), queuesOf(it)]).toEqual([expected, expected.map(() => "first")]);
+  });
+
+  test("records and acknowledges what it sends", async () => {
+    const it = await caseOf();
+    it.news();
+    await it.hand(5);
+    expect(it.news()).toEqual(["POST", "record delivered", "ack 5"]);
+  });
+
+  test("gives retries a quarter of the places once there are any", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 8 } });
+    it.partner.answer = () => answered(500);
+    it.news();
+    await it.hand(5);
+    const next = "schedule did-5:0:2:0 after 5 in 1000: stored";
+    expect(it.news()).toEqual([
+      "POST",
+      "record retry",
+      "consumer retry 2",
+      next,
+      "ack 5",
+      "consumer first 6",
+      "consumer retry 2",
+    ]);
+    expect(queuesOf(it)).toEqual(["first", "retry"]);
+  });
+
+  test("tries a second later when its consumer cannot be made", async () => {
+    const it = await caseOf({}, ({ consumerErrors }) => consumerErrors.push(new Error("no"), new Error("no")));
+    for (const expected of [[], []]) {
+      expect(queuesOf(it)).toEqual(expected);
+      await advance(it.clock, 999);
+      expect(queuesOf(it)).toEqual([]);
+      await advance(it.clock, 1);
+    }
+    expect([it.news(), queuesOf(it)]).toEqual([["consumer first 64"], ["first"]]);
+  });
+
+  test("never has more attempts under way than there are places, and asks for no more messages than that", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 2 } });
+    const { answer, resolve } = hanging();
+    it.partner.answer = answer;
+    expect(it.pulls[0]?.credit()).toBe(2);
+    for (const seq of [5, 6, 7]) await it.hand(seq);
+    expect(it.done.filter((line) => line === "POST")).toHaveLength(2);
+    resolve(answered(200));
+    await quiet();
+    expect(it.done.filter((line) => line.startsWith("ack"))).toEqual(["ack 5", "ack 6", "ack 7"]);
+  });
+
+  test("gives back what it was handed and may not send any more", async () => {
+    const it = await caseOf();
+    it.worker.set(compiled("one", { state: "Paused" }), false);
+    it.news();
+    await it.hand(5);
+    expect([it.news(), queuesOf(it)]).toEqual([["release 5"], []]);
+  });
+
+  test("pulls no more of a partner that answered 410, until its specification is another", async () => {
+    const it = await caseOf();
+    it.partner.answer = () => answered(410);
+    await it.hand(5);
+    expect(queuesOf(it)).toEqual([]);
+    it.worker.set(compiled("one", { timeoutMs: 2_001 }), true);
+    await quiet();
+    expect(queuesOf(it)).toEqual(["first"]);
+  });
+
+  test("keeps what is no delivery as a dead letter", async () => {
+    const it = await caseOf();
+    it.news();
+    it.pulls[0]?.onMessage(pulled(it.done, { subject: "t.dlv.x.y.z", headers: {} }));
+    await quiet();
+    expect(it.news()).toEqual(["letter: stored", "ack 5"]);
+  });
+});
+
+describe("a worker of a partner with a rate", () => {
+  test("asks for messages as there are tokens, and again when some came back", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 64, rate: { perSecond: 100, burst: 3 } } });
+    const [pull] = it.pulls;
+    expect(pull?.credit()).toBe(3);
+    for (const seq of [5, 6, 7]) await it.hand(seq);
+    expect([pull?.credit(), pull?.topUps]).toEqual([0, 0]);
+    await advance(it.clock, 29);
+    expect(pull?.topUps).toBe(0);
+    await advance(it.clock, 1);
+    expect([pull?.topUps, pull?.credit()]).toEqual([1, 3]);
+  });
+
+  test("asks again after fifty milliseconds at most, however slow the rate is", async () => {
+    const it = await caseOf({ delivery: { maxInFlight: 64, rate: { perSecond: 1, burst: 1 } } });
+    await it.hand(5);
+    expect(it.pulls[0]?.credit()).toBe(0);
+    await advance(it.clock, 50);
+    expect([it.pulls[0]?.topUps, it.clock.waiting]).toEqual([1, 0]);
+  });
+});
+
+describe("a worker of a partner that fails", () => {
+  const circuitBreaker = { failures: 2, openMs: 10_000, maxOpenMs: 40_000 };
+  const retry = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
+
+  async function failing(): Promise<Case> {
+    const it = await caseOf({ circuitBreaker, retry, delivery: { maxInFlight: 8 } });
+    it.partner.answer = () => answered(500);
+    await it.hand(5);
+    await it.hand(6);
+    return it;
+  }
+
+  test("rests at the last failure in a row: no pull, and consumers that hand nothing out until the rest is over", async () => {
+    const it = await failing();
+    expect(queuesOf(it)).toEqual([]);
+    expect(it.news()).toEqual(expect.arrayContaining(["pause first 10000", "pause retry 10000"]));
+    await advance(it.clock, 9_999);
+    expect([it.news(), queuesOf(it)]).toEqual([[], []]);
+    await advance(it.clock, 1);
+    expect(it.news()).toEqual(["pause first 0", "pause retry 0", "consumer first 1", "consumer retry 1"]);
+    expect(queuesOf(it)).toEqual(["first"]);
+    expect(it.pulls.at(-1)?.credit()).toBe(1);
+  });
+
+  test("rests twice as long after a probe that fails", async () => {
+    const it = await failing();
+    await advance(it.clock, 10_000);
+    it.news();
+    await it.hand(7);
+    expect(it.news()).toEqual(expect.arrayContaining(["POST", "pause first 20000", "pause retry 20000"]));
+    expect(queuesOf(it)).toEqual([]);
+  });
+
+  test("goes on with all places after a probe that succeeds", async () => {
+    const it = await failing();
+    it.partner.answer = () => answered(200);
+    await advance(it.clock, 10_000);
+    it.news();
+    await it.hand(7);
+    expect(it.news()).toEqual(["POST", "record delivered", "ack 7", "consumer first 6", "consumer retry 2"]);
+    expect(queuesOf(it)).toEqual(["first", "retry"]);
+  });
+
+  test("probes with a retry as soon as one waits, looking every two seconds", async () => {
+    const it = await failing();
+    await advance(it.clock, 10_000);
+    it.retries.set(it.one.lane, { messages: 1, settledSeq: 0, pausedMs: 0 });
+    await advance(it.clock, 1_999);
+    expect(queuesOf(it)).toEqual(["first"]);
+    await advance(it.clock, 1);
+    expect(queuesOf(it)).toEqual(["retry"]);
+  });
+
+  test("rests on where the pod before it paused the consumers", async () => {
+    const it = await caseOf({ circuitBreaker }, ({ retries }, lane) =>
+      retries.set(lane, { messages: 0, settledSeq: 0, pausedMs: 3_000 }),
+    );
+    expect([it.news(), queuesOf(it)]).toEqual([
+      ["consumer first 1", "consumer retry 1", "pause first 3000", "pause retry 3000"],
+      [],
+    ]);
+    await advance(it.clock, 3_000);
+    expect(queuesOf(it)).toEqual(["first"]);
+  });
+});
+
+test("a worker that stops waits for its attempts", async () => {
+  const it = await caseOf();
+  const { answer, resolve } = hanging();
+  it.partner.answer = answer;
+  await it.hand(5);
+  let isOver = false;
+  void it.worker.stop(60_000).then(() => (isOver = true));
+  await quiet();
+  expect([isOver, it.worker.inFlight, queuesOf(it)]).toEqual([false, 1, []]);
+  resolve(answered(200));
+  await quiet();
+  expect([isOver, it.worker.inFlight]).toEqual([true, 0]);
+});

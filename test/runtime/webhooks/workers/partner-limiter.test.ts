@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import type { BreakerState } from "../../../../runtime/webhooks/settlement/circuit-breaker.ts";
+import { PartnerGate } from "../../../../runtime/webhooks/workers/partner-limiter.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+import type { PartnerOverrides } from "../engine-fixture.ts";
+import { advance, compiled, quiet } from "../memory-context.ts";
+
+function gateOf(overrides: PartnerOverrides) {
+  const clock = new ManualClock();
+  const states: BreakerState["kind"][] = [];
+  const now = (): number => clock.wallMs();
+  const gate = new PartnerGate(compiled("one", overrides), { now, clock, onBreaker: ({ kind }) => states.push(kind) });
+  return { clock, gate, states };
+}
+
+/** At which millisecond each of some attempts that ask at once may begin, within a time. */
+async function beginsOf(
+  overrides: PartnerOverrides,
+  count: number,
+  inMs: number,
+  perMinute?: number,
+): Promise<readonly number[]> {
+  const { clock, gate } = gateOf(overrides);
+  const startMs = clock.nowMs();
+  const begins: number[] = [];
+  for (let attempt = 0; attempt < count; attempt += 1) {
+    const begun = perMinute === undefined ? gate.enter() : gate.pace(perMinute);
+    void begun.then(() => begins.push(clock.nowMs() - startMs));
+  }
+  await quiet();
+  for (
+    let nextMs = clock.nextInMs;
+    nextMs !== undefined && clock.nowMs() + nextMs <= startMs + inMs;
+    nextMs = clock.nextInMs
+  ) {
+    await advance(clock, nextMs);
+  }
+  return begins;
+}
+
+describe("attempts that ask at once", () => {
+  const rate = (perSecond: number, burst: number): PartnerOverrides => ({
+    delivery: { maxInFlight: 64, rate: { perSecond, burst } },
+  });
+  test.each<[string, PartnerOverrides, number | undefined, readonly number[]]>([
+    ["all begin without a limit", {}, undefined, [0, 0, 0, 0, 0]],
+    ["begin by the burst, then by the rate", rate(10, 2), undefined, [0, 0, 100, 200, 300]],
+    ["begin one by one with a burst of one", rate(4, 1), undefined, [0, 250, 500, 750, 1_000]],
+    ["begin as far as there are places", { delivery: { maxInFlight: 3 } }, undefined, [0, 0, 0]],
+    ["begin by the rate that the endpoint consented to", {}, 120, [0, 0, 500, 1_000, 1_500]],
+    ["begin one by one at less than one a second", {}, 30, [0, 2_000, 4_000]],
+  ])("%s", async (_sentence, overrides, perMinute, expected) => {
+    expect(await beginsOf(overrides, 5, 4_500, perMinute)).toEqual(expected);
+  });
+
+  test("take the place that another leaves, in the order in which they came", async () => {
+    const { gate } = gateOf({ delivery: { maxInFlight: 1 } });
+    const begun: number[] = [];
+    for (const attempt of [1, 2, 3]) void gate.enter().then(() => begun.push(attempt));
+    await quiet();
+    expect(begun).toEqual([1]);
+    gate.leave();
+    await quiet();
+    expect(begun).toEqual([1, 2]);
+  });
+
+  test("know to the millisecond when tokens are there", async () => {
+    const { clock, gate } = gateOf(rate(10, 2));
+    await Promise.all([gate.enter(), gate.enter()]);
+    expect([gate.allowance(), gate.tokensInMs(1), gate.tokensInMs(16)]).toEqual([0, 100, 200]);
+    await advance(clock, 99);
+    expect(gate.allowance()).toBe(0);
+    await advance(clock, 1);
+    expect([gate.allowance(), gate.tokensInMs(1)]).toEqual([1, 0]);
+  });
+});
+
+describe("a breaker", () => {
+  const circuitBreaker = { failures: 2, openMs: 1_000, maxOpenMs: 3_000 };
+
+  /** One attempt: whether it may begin, and what it says of the partner. */
+  async function attempt(gate: PartnerGate, health: "well" | "sick"): Promise<boolean> {
+    const isIn = await gate.enter();
+    if (isIn) {
+      gate.observe(health);
+      gate.leave();
+    }
+    return isIn;
+  }
+
+  test("opens at the last failure in a row, lets one probe in when its time is over, and rests longer each time", async () => {
+    const { clock, gate, states } = gateOf({ circuitBreaker });
+    await attempt(gate, "sick");
+    await attempt(gate, "well");
+    await attempt(gate, "sick");
+    expect(states).toEqual([]);
+    await attempt(gate, "sick");
+    for (const restMs of [1_000, 2_000, 3_000, 3_000]) {
+      await advance(clock, restMs - 1);
+      expect([gate.allowance(), await gate.enter()]).toEqual([0, false]);
+      await advance(clock, 1);
+      expect([gate.allowance(), await attempt(gate, "sick")]).toEqual([1, true]);
+    }
+    await advance(clock, 3_000);
+    expect(await attempt(gate, "well")).toBe(true);
+    expect([gate.breaker.kind, gate.allowance()]).toEqual(["closed", undefined]);
+    expect(states).toEqual(["open", "open", "open", "open", "open", "closed"]);
+  });
+
+  test("makes all others wait for the outcome of the probe", async () => {
+    const { clock, gate } = gateOf({ circuitBreaker });
+    gate.rest(clock.wallMs() + 500);
+    await advance(clock, 500);
+    expect(await gate.enter()).toBe(true);
+    const others = [gate.enter(), gate.enter()];
+    const answers: boolean[] = [];
+    others.forEach((other) => void other.then((isIn) => answers.push(isIn)));
+    await quiet();
+    expect([answers, gate.allowance()]).toEqual([[], 0]);
+    gate.observe("well");
+    await quiet();
+    expect(answers).toEqual([true, true]);
+  });
+
+  test("lets the next probe in at once when one ended without a word about the partner", async () => {
+    const { clock, gate } = gateOf({ circuitBreaker });
+    gate.rest(clock.wallMs());
+    expect(await gate.enter()).toBe(true);
+    gate.leave();
+    expect([gate.breaker.kind, await gate.enter()]).toEqual(["open", true]);
+  });
+
+  test("closes when the specification changes, and keeps resting when only the same one is used again", async () => {
+    const { clock, gate } = gateOf({ circuitBreaker });
+    gate.rest(clock.wallMs() + 60_000);
+    gate.use(compiled("one", { circuitBreaker }));
+    expect(await gate.enter()).toBe(false);
+    gate.use(compiled("one", { circuitBreaker, timeoutMs: 2_001 }));
+    expect(await gate.enter()).toBe(true);
+  });
+});

@@ -1,0 +1,32 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import type { DeliveryContext } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
+import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
+import { PartnerDesk } from "../../../../runtime/webhooks/workers/partner-session.ts";
+import { createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
+import { ManualClock } from "../../../support/manual-clock.ts";
+import { configOf, partnerConfig } from "../engine-fixture.ts";
+
+test("a partner that rests in a shared lane is told of by the lane's home, also when the lane comes back", async () => {
+  const registry = new Registry();
+  const circuitBreaker = { failures: 1, openMs: 60_000, maxOpenMs: 60_000 };
+  const [partner] = compilePartners(
+    configOf(partnerConfig("one", "https://partner.test/webhooks/v1/x", { circuitBreaker })),
+    [],
+  );
+  if (partner === undefined) throw new Error("no partner");
+  const context = {
+    now: () => 1_000,
+    clock: new ManualClock(),
+    partnerMetrics: createPartnerMetrics(registry),
+  } as unknown as DeliveryContext;
+  const open = async (): Promise<number | undefined> =>
+    (await registry.getSingleMetric("heliograph_webhook_partner_breaker_open")?.get())?.values[0]?.value;
+  const desk = new PartnerDesk(context, partner);
+  desk.observe("sick");
+  expect(await open()).toBe(1);
+  desk.leave();
+  expect(await open()).toBe(0);
+  desk.comeBack();
+  expect(await open()).toBe(1);
+});

@@ -1,0 +1,67 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { shareInFlight } from "../../../../runtime/webhooks/delivery/partner-consumer.ts";
+import { Slots } from "../../../../runtime/webhooks/workers/semaphore.ts";
+
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("slots", () => {
+  test("let in as many as there are places, and the others in their order as places come free", async () => {
+    const slots = new Slots(2);
+    const entered: number[] = [];
+    [1, 2, 3, 4].forEach((who) => void slots.acquire().then(() => entered.push(who)));
+    await turn();
+    expect(entered).toEqual([1, 2]);
+    slots.release();
+    await turn();
+    expect(entered).toEqual([1, 2, 3]);
+    slots.release();
+    await turn();
+    expect(entered).toEqual([1, 2, 3, 4]);
+  });
+
+  test("let in more at once when there are more places, and fewer only as places come free", async () => {
+    const slots = new Slots(1);
+    const entered: number[] = [];
+    [1, 2, 3, 4].forEach((who) => void slots.acquire().then(() => entered.push(who)));
+    slots.resize(3);
+    await turn();
+    expect(entered).toEqual([1, 2, 3]);
+    slots.resize(1);
+    slots.release();
+    slots.release();
+    await turn();
+    expect(entered).toEqual([1, 2, 3]);
+    slots.release();
+    await turn();
+    expect(entered).toEqual([1, 2, 3, 4]);
+  });
+});
+
+describe("the share of retries", () => {
+  test.each([
+    [64, { first: 48, retry: 16 }],
+    [5, { first: 4, retry: 1 }],
+    [2, { first: 1, retry: 1 }],
+    [1, { first: 1, retry: 1 }],
+  ])("of %i attempts", (maxInFlight, expected) => {
+    expect(shareInFlight(maxInFlight, true)).toEqual(expected);
+  });
+
+  test("is at most a quarter, at least one, and with first attempts never more than the partner allows", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 1_024 }), (maxInFlight) => {
+        const { first, retry } = shareInFlight(maxInFlight, true);
+        expect(retry).toBeGreaterThanOrEqual(1);
+        expect(retry).toBeLessThanOrEqual(Math.max(1, maxInFlight / 4));
+        expect(first + retry).toBeLessThanOrEqual(maxInFlight);
+      }),
+    );
+  });
+
+  test("is nothing before the first failure", () => {
+    expect(shareInFlight(64, false).first).toBe(64);
+  });
+});
