@@ -1,4 +1,4 @@
-import type { ConfigReport, ConfigView } from "./http/configz.ts";
+import type { ConfigReport, ConfigView } from "./http/server/configz.ts";
 import { reportOf, type ProgramStatus } from "./program-status.ts";
 import type { WebhookEngine } from "./webhooks/engine.ts";
 

@@ -4,8 +4,8 @@ import { FolderSource, type FolderState } from "./config/folder/folder-source.ts
 import { retentionFaults } from "./config/settings/retention.ts";
 import type { Settings } from "./config/settings/settings.ts";
 import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
-import type { TrustedIssuer } from "./http/authenticate.ts";
-import { devIssuerName, openDevIssuer } from "./http/dev-issuer.ts";
+import type { TrustedIssuer } from "./http/authentication/authenticate.ts";
+import { devIssuerName, openDevIssuer } from "./http/authentication/dev-issuer.ts";
 import { natsAccessOf } from "./nats/connection/nats-url.ts";
 import { startProgram, type Prepared, type Program, type ProgramOptions } from "./program.ts";
 import { StartError, startStep } from "./start-error.ts";

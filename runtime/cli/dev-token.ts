@@ -1,4 +1,4 @@
-import { openDevIssuer } from "../http/dev-issuer.ts";
+import { openDevIssuer } from "../http/authentication/dev-issuer.ts";
 import { startStep } from "../start-error.ts";
 import type { TokenArguments } from "./arguments.ts";
 import type { ExitName } from "./exit-codes.ts";

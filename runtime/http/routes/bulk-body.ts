@@ -1,5 +1,5 @@
 import type { BulkAnswer, BulkResult } from "../../metrics/metrics-api.ts";
-import { problemHeaders, problemOf } from "../problem.ts";
+import { problemHeaders, problemOf } from "../server/problem.ts";
 
 /** The body of a bulk: every query with the status, headers and body that it would have alone. Source: wire, "Bulk". */
 export function bulkBody({ results, meta }: BulkAnswer, correlationId: string): object {

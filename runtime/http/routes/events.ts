@@ -2,10 +2,10 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { Ingest, IngestAnswer } from "../../webhooks/ingest/ingest.ts";
 import { ingestBatch, isBatch, splitBatch, type BatchVerdict } from "../../webhooks/ingest/ingest-batch.ts";
-import { idempotent } from "../idempotent.ts";
+import { idempotent } from "./idempotent.ts";
 import { ingestOperation } from "../openapi/event-operations.ts";
-import { problemOf } from "../problem.ts";
-import type { ApiAnswer, Route } from "../route.ts";
+import { problemOf } from "../server/problem.ts";
+import type { ApiAnswer, Route } from "../server/route.ts";
 
 /** What the route needs of the webhook engine. */
 export interface EventIntake {

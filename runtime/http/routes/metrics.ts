@@ -2,9 +2,9 @@ import { refuseField } from "../../errors/refusal.ts";
 import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsAnswer, MetricsApi } from "../../metrics/metrics-api.ts";
-import { csvMediaType, csvOf } from "../formats/csv.ts";
-import { ndjsonMediaType, ndjsonOf } from "../formats/ndjson.ts";
-import type { QueryBody } from "../formats/query-body.ts";
+import { csvMediaType, csvOf } from "../representation/csv.ts";
+import { ndjsonMediaType, ndjsonOf } from "../representation/ndjson.ts";
+import type { QueryBody } from "../representation/query-body.ts";
 import {
   bulkOperation,
   catalogOperation,
@@ -14,11 +14,11 @@ import {
   sloOperation,
 } from "../openapi/metrics-operations.ts";
 import type { Operation } from "../openapi/operation.ts";
-import { chooseCoding } from "../content-coding.ts";
-import { chooseMediaType } from "../media-type.ts";
-import { nextPageLink } from "../next-page.ts";
-import { type Representations, createRepresentations } from "../representations.ts";
-import type { ApiAnswer, ApiRequest, Route } from "../route.ts";
+import { chooseCoding } from "../representation/content-coding.ts";
+import { chooseMediaType } from "../representation/media-type.ts";
+import { nextPageLink } from "../representation/next-page.ts";
+import { type Representations, createRepresentations } from "../representation/representations.ts";
+import type { ApiAnswer, ApiRequest, Route } from "../server/route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
 
 /** The metrics read API, without what starts and stops it. */

@@ -3,7 +3,7 @@ import { peerScope } from "../../metrics/authorization/caller.ts";
 import type { MetricsApi } from "../../metrics/metrics-api.ts";
 import { questionBytesMax } from "../../metrics/federation/parse-question.ts";
 import { partialsOperation } from "../openapi/peer-operations.ts";
-import type { Route } from "../route.ts";
+import type { Route } from "../server/route.ts";
 
 /**
  * Runtimes of other regions: `POST /v1/metrics/partials`, for tokens that are bound to a certificate, and to nobody

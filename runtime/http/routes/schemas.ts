@@ -1,10 +1,10 @@
 import { Refusal } from "../../errors/refusal.ts";
 import { refuseUnknown, readOne } from "../../metrics/request/parameters.ts";
 import type { Parameters } from "../../metrics/metrics-api.ts";
-import { chooseMediaType } from "../media-type.ts";
+import { chooseMediaType } from "../representation/media-type.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
 import { bundled, type JsonSchema } from "../openapi/json-schema.ts";
-import { openApiOf } from "../openapi/openapi.ts";
+import { openApiOf } from "./openapi-document.ts";
 import type { Operation } from "../openapi/operation.ts";
 import {
   changelogOperation,
@@ -13,7 +13,7 @@ import {
   schemasOperation,
 } from "../openapi/schema-operations.ts";
 import { schemas } from "../openapi/schemas.ts";
-import type { ApiRequest, Route } from "../route.ts";
+import type { ApiRequest, Route } from "../server/route.ts";
 
 const openApiPath = "/v1/openapi.json";
 const changelogPath = "/v1/changelog";

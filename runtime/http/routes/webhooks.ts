@@ -11,8 +11,8 @@ import type { Replays } from "../../webhooks/replay/replays.ts";
 import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
 import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
-import { idempotent } from "../idempotent.ts";
-import type { Route } from "../route.ts";
+import { idempotent } from "./idempotent.ts";
+import type { Route } from "../server/route.ts";
 import { readEventQuery, readLetterQuery } from "./event-query.ts";
 
 /** What the routes need of the webhook engine. */

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { request } from "undici";
-import { openDevIssuer } from "../../../runtime/http/dev-issuer.ts";
+import { openDevIssuer } from "../../../runtime/http/authentication/dev-issuer.ts";
 import { commandLineOf, endProcess } from "../../../runtime/nats/child/running-process.ts";
 import { plainObject, type Changes } from "../../crds/valid-objects.ts";
 import { startProgram, type Program, type ReadyLine } from "../../support/heliograph-process.ts";

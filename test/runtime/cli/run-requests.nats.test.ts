@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { devAudience, devIssuerName } from "../../../runtime/http/dev-issuer.ts";
+import { devAudience, devIssuerName } from "../../../runtime/http/authentication/dev-issuer.ts";
 import { runProgram } from "../../support/heliograph-process.ts";
 import { eventText, get, makeInstallation, postEvent, type Installation, type Running } from "./installation.ts";
 

@@ -11,10 +11,10 @@ import {
   type Authenticate,
   type AuthenticateOptions,
   type Possession,
-} from "../../../runtime/http/authenticate.ts";
-import { createCertificateReader } from "../../../runtime/http/client-certificate.ts";
-import { KeySource } from "../../../runtime/http/key-source.ts";
-import { createPublicServer } from "../../../runtime/http/public-server.ts";
+} from "../../../runtime/http/authentication/authenticate.ts";
+import { createCertificateReader } from "../../../runtime/http/authentication/client-certificate.ts";
+import { KeySource } from "../../../runtime/http/authentication/key-source.ts";
+import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 
 const nowMs = Date.UTC(2026, 0, 1);

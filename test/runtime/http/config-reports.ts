@@ -1,4 +1,4 @@
-import type { ConfigReport } from "../../../runtime/http/configz.ts";
+import type { ConfigReport } from "../../../runtime/http/server/configz.ts";
 
 /** The report of a program that obeys nothing yet. */
 export const emptyReport: ConfigReport = {

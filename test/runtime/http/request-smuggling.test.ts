@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createPublicServer } from "../../../runtime/http/public-server.ts";
-import { stopServer } from "../../../runtime/http/stop-server.ts";
+import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
+import { stopServer } from "../../../runtime/http/server/stop-server.ts";
 import { waitFor } from "../../support/wait.ts";
 
 /**

@@ -4,11 +4,11 @@ import { Readable } from "node:stream";
 import { pino } from "pino";
 import { request } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createPublicServer } from "../../../runtime/http/public-server.ts";
-import { stopServer } from "../../../runtime/http/stop-server.ts";
-import type { HttpLimits } from "../../../runtime/http/limits.ts";
-import type { Route } from "../../../runtime/http/route.ts";
-import type { RequestOutcome } from "../../../runtime/http/request-metrics.ts";
+import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
+import { stopServer } from "../../../runtime/http/server/stop-server.ts";
+import type { HttpLimits } from "../../../runtime/http/server/limits.ts";
+import type { Route } from "../../../runtime/http/server/route.ts";
+import type { RequestOutcome } from "../../../runtime/http/server/request-metrics.ts";
 import { waitFor } from "../../support/wait.ts";
 
 const caller = { client: "c", tenants: [], regions: [], environments: [], metrics: [], roles: [], scopes: ["s"] };

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
-import { createAuthenticate } from "../../../runtime/http/authenticate.ts";
-import { KeySource, keySourceTimes } from "../../../runtime/http/key-source.ts";
+import { createAuthenticate } from "../../../runtime/http/authentication/authenticate.ts";
+import { KeySource, keySourceTimes } from "../../../runtime/http/authentication/key-source.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 
 const { refreshMs, cooldownMs } = keySourceTimes;

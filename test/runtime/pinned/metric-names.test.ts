@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
 import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
-import { createRequestMetrics } from "../../../runtime/http/request-metrics.ts";
+import { createRequestMetrics } from "../../../runtime/http/server/request-metrics.ts";
 import { createInstruments } from "../../../runtime/metrics/telemetry/instruments.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "../../../runtime/webhooks/telemetry/partner-metrics.ts";

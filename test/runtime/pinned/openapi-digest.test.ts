@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { expect, test } from "vitest";
-import { openApiOf } from "../../../runtime/http/openapi/openapi.ts";
+import { openApiOf } from "../../../runtime/http/routes/openapi-document.ts";
 import { schemas } from "../../../runtime/http/openapi/schemas.ts";
 import { eventRoutes } from "../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../runtime/http/routes/metrics.ts";

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
-import { createPublicServer } from "../../../runtime/http/public-server.ts";
-import { anonymous } from "../../../runtime/http/route.ts";
+import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
+import { anonymous } from "../../../runtime/http/server/route.ts";
 import { eventRoutes } from "../../../runtime/http/routes/events.ts";
 import { webhookRoutes } from "../../../runtime/http/routes/webhooks.ts";
 import { jsonParsers, missingParser, type ParsedValues } from "../../support/json-parsers.ts";

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig } from "../../../crds/config.ts";
-import { createPublicServer } from "../../../runtime/http/public-server.ts";
-import { anonymous } from "../../../runtime/http/route.ts";
+import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
+import { anonymous } from "../../../runtime/http/server/route.ts";
 import { eventRoutes } from "../../../runtime/http/routes/events.ts";
 import { webhookRoutes } from "../../../runtime/http/routes/webhooks.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";

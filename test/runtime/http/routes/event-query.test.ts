@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { queryParameters } from "../../../../runtime/http/query-string.ts";
+import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
 import { readEventQuery, readLetterQuery } from "../../../../runtime/http/routes/event-query.ts";
 
 const nowMs = Date.UTC(2026, 0, 31, 12);

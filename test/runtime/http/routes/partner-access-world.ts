@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import type { PartnerConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import {

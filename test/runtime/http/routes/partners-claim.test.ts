@@ -2,8 +2,8 @@ import { pino } from "pino";
 import { afterAll, describe, expect, test } from "vitest";
 import { parseSettings } from "../../../../runtime/config/settings/parse-settings.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createPublicServer } from "../../../../runtime/http/public-server.ts";
-import type { Route } from "../../../../runtime/http/route.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import type { Route } from "../../../../runtime/http/server/route.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 
 /** Nothing is behind the routes: whoever is let through is told so. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { interfaceVersion } from "../../../../runtime/http/openapi/changelog.ts";
-import { openApiOf } from "../../../../runtime/http/openapi/openapi.ts";
+import { openApiOf } from "../../../../runtime/http/routes/openapi-document.ts";
 import { schemas } from "../../../../runtime/http/openapi/schemas.ts";
 import { simulated, startMetricsServer, type MetricsServer } from "./metrics-server.ts";
 

@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { afterAll, describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createPublicServer } from "../../../../runtime/http/public-server.ts";
-import type { Route } from "../../../../runtime/http/route.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
+import type { Route } from "../../../../runtime/http/server/route.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
-import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { eventRoutes } from "../../../../runtime/http/routes/events.ts";
 import { schemaRoutes } from "../../../../runtime/http/routes/schemas.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";

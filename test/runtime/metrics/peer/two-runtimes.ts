@@ -11,15 +11,15 @@ import type {
   StoreConfig,
 } from "../../../../crds/config.ts";
 import { defaultSettings } from "../../../../runtime/config/settings/settings-schema.ts";
-import { createAuthenticate } from "../../../../runtime/http/authenticate.ts";
-import { createCertificateReader } from "../../../../runtime/http/client-certificate.ts";
-import { KeySource } from "../../../../runtime/http/key-source.ts";
-import { listenServer } from "../../../../runtime/http/listen-server.ts";
-import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import { createAuthenticate } from "../../../../runtime/http/authentication/authenticate.ts";
+import { createCertificateReader } from "../../../../runtime/http/authentication/client-certificate.ts";
+import { KeySource } from "../../../../runtime/http/authentication/key-source.ts";
+import { listenServer } from "../../../../runtime/http/server/listen-server.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { metricsRoutes } from "../../../../runtime/http/routes/metrics.ts";
 import { peerRoutes } from "../../../../runtime/http/routes/peers.ts";
-import { stopServer } from "../../../../runtime/http/stop-server.ts";
-import { openTlsFiles } from "../../../../runtime/http/tls-files.ts";
+import { stopServer } from "../../../../runtime/http/server/stop-server.ts";
+import { openTlsFiles } from "../../../../runtime/http/server/tls-files.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import { createCertificateAuthority } from "../../../support/certificate-authority.ts";

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { createPublicServer } from "../../../../runtime/http/public-server.ts";
+import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import { publicKeysOf } from "../../../../runtime/webhooks/signing/jwk.ts";
 import { verifyRequest } from "../../../../runtime/webhooks/signing/verify-request.ts";

@@ -1,0 +1,231 @@
+import { hash } from "node:crypto";
+import { decodeJwt, errors, jwtVerify } from "jose";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
+import type { ClaimSettings, IssuerSettings, TokenBinding } from "../../config/settings/settings.ts";
+import { Refusal } from "../../errors/refusal.ts";
+import type { Caller } from "../../metrics/authorization/caller.ts";
+import { callerOf, withGrant, type Claims } from "./caller-claims.ts";
+import type { Thumbprint } from "./client-certificate.ts";
+import { proofLifetimeMs, requireProof } from "./dpop-proof.ts";
+import type { KeySource } from "./key-source.ts";
+import { createSeenProofs } from "./seen-proofs.ts";
+import { bindingOf, certificateFault, requireBound, requireCertificate, type Binding } from "./token-binding.ts";
+import { requireType } from "./token-type.ts";
+
+/** One issuer with its keys. */
+export interface TrustedIssuer {
+  readonly settings: IssuerSettings;
+  readonly keys: KeySource;
+}
+
+/** What a request shows besides its token, to prove that it is its sender's. */
+export interface Possession {
+  /** The client certificate, when one is shown that counts. */
+  readonly certificate: () => Thumbprint | undefined;
+  /** The `DPoP` header. */
+  readonly proof: string | undefined;
+  readonly method: string;
+  /** Path of the request target, as sent. */
+  readonly path: string;
+  /** The `Host` header. */
+  readonly host: string | undefined;
+  /** What the token has to be bound to here. @default what its issuer's settings say */
+  readonly binding?: TokenBinding;
+}
+
+/** A request with nothing but its token. */
+export const nothingShown: Possession = {
+  certificate: () => undefined,
+  proof: undefined,
+  method: "GET",
+  path: "/",
+  host: undefined,
+};
+
+/**
+ * Who sent a request.
+ * @param shown default {@link nothingShown}
+ * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`, `too_many_requests` when no more proofs can be
+ * remembered,
+ *   or `not_ready` when keys cannot be had
+ */
+export interface Authenticate {
+  (authorization: string | undefined, shown?: Possession): Promise<Caller>;
+  /**
+   * Whether the text that proved this caller still does, together with a certificate. Never, where each request needs a
+   * proof of its own.
+   * @default never
+   */
+  readonly isStill?: (caller: Caller, certificate: Possession["certificate"]) => boolean;
+}
+
+/** What callers have to prove besides that their tokens are signed. */
+export interface AuthenticateOptions {
+  /** For issuers that say nothing else. @default "None" */
+  readonly tokenBinding?: TokenBinding;
+  /** Origins that proofs may name. @default what `Host` says, by http or https */
+  readonly publicUrls?: readonly string[];
+}
+
+const tokenLengthMax = 8192;
+/** Difference between clocks that `exp` and `nbf` forgive. */
+const clockLeewaySeconds = 30;
+const verifiedEntriesMax = 8192;
+
+/** A token whose signature and claims were looked at. What it is bound to has to be shown with each request anew. */
+interface Verified {
+  readonly caller: Caller;
+  readonly binding: Binding;
+  readonly issuer: TrustedIssuer;
+  /** Of the issuer's keys. */
+  readonly keysVersion: number | undefined;
+  readonly untilMs: number;
+}
+
+/**
+ * Verifies OAuth 2.0 access tokens: signature by the issuer's own keys and algorithms, `iss`, `aud`, `exp`, `nbf`, and
+ * that the sender holds the certificate or key that a token is bound to. A verified token is believed until it expires
+ * or the keys of its issuer are read again. Source: seed "Operational Metrics API" §5, RFC 6750, RFC 8705 §3, RFC 8725,
+ * RFC 9449.
+ */
+export function createAuthenticate(
+  issuers: readonly TrustedIssuer[],
+  claimNames: ClaimSettings,
+  now: () => number,
+  { tokenBinding = "None", publicUrls = [] }: AuthenticateOptions = {},
+): Authenticate {
+  const byName = new Map(issuers.map((issuer) => [issuer.settings.issuer, issuer]));
+  const verify = rememberVerified(now, (token) => verifiedToken(token, byName, claimNames, now()));
+  const seenProofs = createSeenProofs(proofLifetimeMs);
+  const believed = new WeakMap<Caller, Verified>();
+  const isStill: Authenticate["isStill"] = (caller, certificate) => {
+    const verified = believed.get(caller);
+    if (verified === undefined || verified.binding.key !== undefined || !isInForce(verified, now())) return false;
+    return certificateFault(verified.binding, certificate) === undefined;
+  };
+  const authenticate: Authenticate = async (authorization, shown = nothingShown) => {
+    const { scheme, token } = credentialsOf(authorization);
+    const verified = await verify(token);
+    const { caller, binding, issuer } = verified;
+    requireBound(binding, shown.binding ?? issuer.settings.tokenBinding ?? tokenBinding);
+    requireCertificate(binding, shown.certificate);
+    requireScheme(scheme, binding);
+    if (binding.key !== undefined) {
+      const origins = publicUrls.length > 0 ? publicUrls : [`http://${shown.host}`, `https://${shown.host}`];
+      await requireProof({ ...shown, origins, token, key: binding.key }, seenProofs, now());
+    }
+    believed.set(caller, verified);
+    return caller;
+  };
+  return Object.assign(authenticate, { isStill });
+}
+
+/** Keeps digests, not tokens: all of one size, and nothing to steal. */
+function rememberVerified(
+  now: () => number,
+  verify: (token: string) => Promise<Verified>,
+): (token: string) => Promise<Verified> {
+  const entries = new BoundedMap<string, Verified>(verifiedEntriesMax);
+  return async (token) => {
+    const digest = hash("sha256", token, "base64");
+    const known = entries.get(digest);
+    if (known !== undefined && isInForce(known, now())) return known;
+    const verified = await verify(token);
+    if (isInForce(verified, now())) entries.set(digest, verified);
+    return verified;
+  };
+}
+
+function isInForce({ untilMs, keysVersion, issuer }: Verified, nowMs: number): boolean {
+  return untilMs > nowMs && keysVersion !== undefined && keysVersion === issuer.keys.version();
+}
+
+type Scheme = "bearer" | "dpop";
+
+function credentialsOf(authorization: string | undefined): { readonly scheme: Scheme; readonly token: string } {
+  const [, scheme, token] = /^(Bearer|DPoP) +([^ ]+) *$/iu.exec(authorization ?? "") ?? [];
+  if (scheme === undefined || token === undefined) {
+    throw new Refusal("token_missing", "Send a token as `Authorization: Bearer <token>`.");
+  }
+  if (token.length > tokenLengthMax) {
+    throw new Refusal("token_invalid", `The token is longer than ${tokenLengthMax} characters.`);
+  }
+  return { scheme: scheme.toLowerCase() as Scheme, token };
+}
+
+/** Taken as a bearer token, one that is bound to a key would prove nothing. Source: RFC 9449 §7.1, §7.2. */
+function requireScheme(scheme: Scheme, { key }: Binding): void {
+  if (key !== undefined && scheme === "bearer") {
+    throw new Refusal(
+      "proof_invalid",
+      "The token is bound to a key: send it as `Authorization: DPoP <token>` with a proof.",
+    );
+  }
+  if (key === undefined && scheme === "dpop") {
+    throw new Refusal("token_invalid", "The token is not bound to a key: send it as `Authorization: Bearer <token>`.");
+  }
+}
+
+async function verifiedToken(
+  token: string,
+  issuers: ReadonlyMap<string, TrustedIssuer>,
+  claimNames: ClaimSettings,
+  nowMs: number,
+): Promise<Verified> {
+  const issuer = issuerOf(token, issuers);
+  const keysVersion = issuer.keys.version();
+  const claims = await verifiedClaims(token, issuer, nowMs);
+  const grants = issuer.settings.grants ?? [];
+  return {
+    caller: withGrant(
+      callerOf(claims, claimNames),
+      grants.find(({ subject }) => subject === claims["sub"]),
+    ),
+    binding: bindingOf(claims),
+    issuer,
+    keysVersion,
+    untilMs: Number(claims["exp"]) * 1000,
+  };
+}
+
+function issuerOf(token: string, issuers: ReadonlyMap<string, TrustedIssuer>): TrustedIssuer {
+  const issuer = issuers.get(claimedIssuer(token) ?? "");
+  if (issuer === undefined) throw new Refusal("token_invalid", "The issuer of the token is not trusted here.");
+  return issuer;
+}
+
+function claimedIssuer(token: string): string | undefined {
+  try {
+    return decodeJwt(token).iss;
+  } catch (cause) {
+    throw new Refusal("token_invalid", "The token is not a valid signed JWT.", { cause });
+  }
+}
+
+async function verifiedClaims(token: string, issuer: TrustedIssuer, nowMs: number): Promise<Claims> {
+  try {
+    const { payload, protectedHeader } = await jwtVerify(token, issuer.keys.getKey, {
+      issuer: issuer.settings.issuer,
+      audience: [...issuer.settings.audiences],
+      algorithms: [...issuer.settings.algorithms],
+      requiredClaims: ["exp"],
+      clockTolerance: clockLeewaySeconds,
+      currentDate: new Date(nowMs),
+    });
+    requireType(protectedHeader.typ, issuer.settings.tokenType);
+    return payload;
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw new Refusal("token_invalid", faultOf(error), { cause: error });
+  }
+}
+
+/** What the caller may know: enough to mend the token, nothing of our keys. */
+function faultOf(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return "The token has expired.";
+  if (error instanceof errors.JWTClaimValidationFailed) return `The claim ${error.claim} of the token is not accepted.`;
+  if (error instanceof errors.JOSEAlgNotAllowed) return "The algorithm of the token is not accepted.";
+  if (error instanceof errors.JWKSNoMatchingKey) return "No key of the issuer fits the token.";
+  if (error instanceof errors.JWSSignatureVerificationFailed) return "The signature of the token is not valid.";
+  return "The token is not a valid signed JWT.";
+}

@@ -1,0 +1,115 @@
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import { addressMatcher } from "./client-address.ts";
+import type { CertificateForm, Settings, TrustedProxySettings } from "../../config/settings/settings.ts";
+
+/** SHA-256 of a certificate's DER, 32 bytes: what `x5t#S256` is in base64url. Source: RFC 8705 §3.1. */
+export type Thumbprint = Uint8Array;
+
+/** The certificate that a request's client has proven to hold; undefined when there is none, or it does not count. */
+export type ReadCertificate = (socket: Socket, headers: IncomingHttpHeaders) => Thumbprint | undefined;
+
+/** A form in which proxies write a certificate into a header. */
+interface HeaderForm {
+  readonly header: string;
+  /** Undefined for what is not of the form. */
+  readonly read: (value: string) => Thumbprint | undefined;
+}
+
+const forms: Readonly<Record<CertificateForm, HeaderForm>> = {
+  Xfcc: { header: "x-forwarded-client-cert", read: ofXfcc },
+  EscapedPem: { header: "x-ssl-client-cert", read: ofEscapedPem },
+  ClientCert: { header: "client-cert", read: ofClientCert },
+};
+
+/**
+ * Where clients' certificates are read. From a trusted proxy only its header counts, since a certificate on that
+ * connection would be the proxy's own; from everybody else only the connection does, whatever its headers say.
+ */
+export function createCertificateReader({
+  tls,
+  trustedProxies,
+}: Pick<Settings, "tls" | "trustedProxies">): ReadCertificate {
+  const readHeader = trustedProxies === undefined ? undefined : headerReader(trustedProxies);
+  const isAuthorityAsked = tls?.clientCaFile !== undefined;
+  return (socket, headers) =>
+    readHeader?.isTrusted(socket.remoteAddress) === true
+      ? readHeader.read(headers)
+      : connectionCertificate(socket, isAuthorityAsked);
+}
+
+function headerReader({ addresses, certificateForm, certificateHeader }: TrustedProxySettings) {
+  const form = forms[certificateForm];
+  const name = (certificateHeader ?? form.header).toLowerCase();
+  return {
+    isTrusted: addressMatcher(addresses),
+    read: (headers: IncomingHttpHeaders): Thumbprint | undefined => {
+      const value = headers[name];
+      return typeof value === "string" ? form.read(value) : undefined;
+    },
+  };
+}
+
+/**
+ * The handshake has proven that the client holds the key. It is computed once per connection, none of which changes
+ * keys.
+ */
+const ofConnections = new WeakMap<Socket, Thumbprint>();
+
+function connectionCertificate(socket: Socket, isAuthorityAsked: boolean): Thumbprint | undefined {
+  if (!(socket instanceof TLSSocket) || (isAuthorityAsked && !socket.authorized)) return undefined;
+  const known = ofConnections.get(socket);
+  if (known !== undefined) return known;
+  const certificate = socket.getPeerX509Certificate();
+  if (certificate === undefined) return undefined;
+  const thumbprint = thumbprintOf(certificate.raw);
+  ofConnections.set(socket, thumbprint);
+  return thumbprint;
+}
+
+function thumbprintOf(der: Uint8Array): Thumbprint {
+  return createHash("sha256").update(der).digest();
+}
+
+/**
+ * `Hash=…;Subject="…",Hash=…`: each proxy appends an element of its own client, so the last one is the trusted proxy's
+ * word.
+ */
+function ofXfcc(value: string): Thumbprint | undefined {
+  const pair = /\s*(?<key>[A-Za-z]+)=(?<text>"(?:[^"\\]|\\.)*"|[^;,"]*)(?<end>[;,]|$)/uy;
+  let hash: string | undefined;
+  while (pair.lastIndex < value.length) {
+    const groups = pair.exec(value)?.groups;
+    if (groups === undefined) return undefined;
+    if (groups["key"]?.toLowerCase() === "hash") hash = groups["text"];
+    if (groups["end"] === "," && pair.lastIndex < value.length) hash = undefined;
+  }
+  return hash !== undefined && /^[0-9a-f]{64}$/iu.test(hash) ? Buffer.from(hash, "hex") : undefined;
+}
+
+function ofEscapedPem(value: string): Thumbprint | undefined {
+  const lines = unescaped(value)?.match(
+    /^-----BEGIN CERTIFICATE-----(?<body>[A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/u,
+  );
+  return lines?.groups?.["body"] === undefined ? undefined : ofBase64(lines.groups["body"].replaceAll(/\s/gu, ""));
+}
+
+function unescaped(value: string): string | undefined {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A byte sequence of structured fields. Source: RFC 9440 §2.1, RFC 8941 §3.3.5. */
+function ofClientCert(value: string): Thumbprint | undefined {
+  const text = /^:(?<text>[^:]+):$/u.exec(value)?.groups?.["text"];
+  return text === undefined ? undefined : ofBase64(text);
+}
+
+function ofBase64(text: string): Thumbprint | undefined {
+  return /^[A-Za-z0-9+/]+={0,2}$/u.test(text) ? thumbprintOf(Buffer.from(text, "base64")) : undefined;
+}

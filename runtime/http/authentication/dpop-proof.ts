@@ -1,0 +1,93 @@
+import { hash } from "node:crypto";
+import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify, type JWTVerifyResult } from "jose";
+import { Refusal } from "../../errors/refusal.ts";
+import type { SeenProofs } from "./seen-proofs.ts";
+
+/** What a proof has to fit. */
+export interface ProofOccasion {
+  /** Value of the `DPoP` header; several of them are joined with commas, which no JWT has. */
+  readonly proof: string | undefined;
+  readonly method: string;
+  /** Path of the request target, as sent. */
+  readonly path: string;
+  /** Origins under which this very request may have been addressed. */
+  readonly origins: readonly string[];
+  readonly token: string;
+  /** Thumbprint of the key that the token is bound to, base64url. */
+  readonly key: string;
+}
+
+/** Signature algorithms of proofs, as the challenge names them. */
+export const proofAlgorithms: readonly string[] = ["ES256", "ES384", "ES512", "EdDSA", "Ed25519", "PS256", "RS256"];
+
+const proofLengthMax = 4096;
+const proofIdLengthMax = 512;
+/** How old a proof may be when it arrives. */
+const proofAgeSecondsMax = 60;
+/** How far its maker's clock may be ahead. */
+const clockLeewaySeconds = 30;
+/** For so long after its first use a proof could be shown again. */
+export const proofLifetimeMs = (proofAgeSecondsMax + clockLeewaySeconds) * 1000;
+
+/**
+ * Checks that the sender of a request holds the key that its token is bound to. Source: RFC 9449 §4.3 and §7.1.
+ * @throws Refusal `proof_invalid`; `too_many_requests` when no more proofs can be remembered
+ */
+export async function requireProof(occasion: ProofOccasion, seen: SeenProofs, nowMs: number): Promise<void> {
+  const { payload, protectedHeader } = await verifiedProof(occasion.proof, nowMs);
+  const jwk = protectedHeader.jwk ?? {};
+  if ((await calculateJwkThumbprint(jwk)) !== occasion.key)
+    throw invalid("is made with another key than the token is bound to");
+  if (payload["htm"] !== occasion.method) throw invalid("is for another method (htm)");
+  if (!isAddressed(payload["htu"], occasion)) throw invalid("is for another address (htu)");
+  if (payload["ath"] !== hash("sha256", occasion.token, "base64url")) throw invalid("is for another token (ath)");
+  requireFresh(payload.iat, nowMs);
+  requireNew(`${occasion.key} ${String(payload.jti)}`, seen, nowMs);
+}
+
+async function verifiedProof(proof: string | undefined, nowMs: number): Promise<JWTVerifyResult> {
+  if (proof === undefined) throw invalid("is missing: send it as `DPoP: <proof>`");
+  if (proof.length > proofLengthMax) throw invalid(`is longer than ${proofLengthMax} characters`);
+  try {
+    const verified = await jwtVerify(proof, EmbeddedJWK, {
+      typ: "dpop+jwt",
+      algorithms: [...proofAlgorithms],
+      requiredClaims: ["jti", "htm", "htu", "iat", "ath"],
+      clockTolerance: clockLeewaySeconds,
+      currentDate: new Date(nowMs),
+    });
+    if (typeof verified.payload.jti === "string" && verified.payload.jti.length <= proofIdLengthMax) return verified;
+  } catch (error) {
+    throw new Refusal("proof_invalid", "The DPoP proof is not a valid signed JWT with its own public key.", {
+      cause: error,
+    });
+  }
+  throw invalid("has no usable jti");
+}
+
+function isAddressed(htu: unknown, { path, origins }: ProofOccasion): boolean {
+  const url = typeof htu === "string" ? URL.parse(htu) : null;
+  if (url === null) return false;
+  return origins.some((origin) => {
+    const own = URL.parse(origin + path);
+    return own !== null && own.origin === url.origin && own.pathname === url.pathname;
+  });
+}
+
+function requireFresh(iat: unknown, nowMs: number): void {
+  const ageSeconds = nowMs / 1000 - Number(iat);
+  // Also false for what is no number.
+  if (ageSeconds <= proofAgeSecondsMax && ageSeconds >= -clockLeewaySeconds) return;
+  throw invalid("is too old, or of the future (iat)");
+}
+
+function requireNew(id: string, seen: SeenProofs, nowMs: number): void {
+  const found = seen.add(id, nowMs);
+  if (found === "seen") throw invalid("was used before (jti)");
+  if (found === "full")
+    throw new Refusal("too_many_requests", "No more proofs can be remembered now.", { retryAfterSeconds: 1 });
+}
+
+function invalid(what: string): Refusal {
+  return new Refusal("proof_invalid", `The DPoP proof ${what}.`);
+}

@@ -1,0 +1,114 @@
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import { Refusal } from "../../errors/refusal.ts";
+
+/** When keys are read again. */
+export interface KeySourceTimes {
+  /** Age at which keys are read again, in the background; a cooldown later they are waited for. */
+  readonly refreshMs: number;
+  /** Least time between two reads, also after a failed one and for unknown key ids: bounds what a caller can cause. */
+  readonly cooldownMs: number;
+  /** Age up to which keys are still trusted while they cannot be read. */
+  readonly staleMs: number;
+}
+
+/** @default of {@link KeySourceTimes} */
+export const keySourceTimes: KeySourceTimes = {
+  refreshMs: 10 * 60_000,
+  cooldownMs: 10_000,
+  staleMs: 24 * 3_600_000,
+};
+
+interface KeySet {
+  readonly getKey: JWTVerifyGetKey;
+  readonly loadedAtMs: number;
+}
+
+/**
+ * Public keys of one issuer, read on first use, refreshed by age and when a token names an unknown key id. One read at
+ * a time, however many tokens wait. Source: RFC 7517; rotation as in OpenID Connect Core §10.1.1.
+ */
+export class KeySource {
+  private readonly load: () => Promise<JSONWebKeySet>;
+  private readonly now: () => number;
+  private readonly times: KeySourceTimes;
+  private current: KeySet | undefined;
+  private reading: Promise<void> | undefined;
+  private lastReadMs = Number.NEGATIVE_INFINITY;
+  private lastError: unknown;
+  private reads = 0;
+
+  constructor(load: () => Promise<JSONWebKeySet>, now: () => number, times: KeySourceTimes = keySourceTimes) {
+    this.load = load;
+    this.now = now;
+    this.times = times;
+  }
+
+  /**
+   * The key that verifies a token. @throws Refusal `not_ready` when there are no keys; jose's `JWKSNoMatchingKey`
+   */
+  readonly getKey: JWTVerifyGetKey = async (header, token) => {
+    const keys = await this.keys();
+    try {
+      return await keys.getKey(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      await this.read();
+      return (this.current ?? keys).getKey(header, token);
+    }
+  };
+
+  /**
+   * Changes with every reading of the keys, so that what was verified before is verified again; undefined while none
+   * are trusted, or they have to be read first. Starts a reading in the background when the keys are old.
+   */
+  readonly version = (): number | undefined => {
+    const ageMs = this.ageMs();
+    if (ageMs >= this.times.refreshMs) void this.read();
+    return ageMs < this.times.staleMs && !this.mustRead(ageMs) ? this.reads : undefined;
+  };
+
+  private ageMs(): number {
+    return this.current === undefined ? Number.POSITIVE_INFINITY : this.now() - this.current.loadedAtMs;
+  }
+
+  /** Nobody waits for an issuer that did not answer the last time: then the keys are trusted until they are stale. */
+  private mustRead(ageMs: number): boolean {
+    return (
+      ageMs >= this.times.staleMs ||
+      (ageMs >= this.times.refreshMs + this.times.cooldownMs && this.lastError === undefined)
+    );
+  }
+
+  private async keys(): Promise<KeySet> {
+    const ageMs = this.ageMs();
+    if (this.mustRead(ageMs)) await this.read();
+    else if (ageMs >= this.times.refreshMs) void this.read();
+    if (this.current !== undefined && this.ageMs() < this.times.staleMs) return this.current;
+    throw new Refusal("not_ready", "The keys of the token's issuer cannot be had now.", {
+      retryAfterSeconds: this.times.cooldownMs / 1000,
+      cause: this.lastError,
+    });
+  }
+
+  /** Never rejects: what is known stays in force while it cannot be read again. */
+  private async read(): Promise<void> {
+    if (this.reading === undefined) {
+      if (this.now() - this.lastReadMs < this.times.cooldownMs) return;
+      this.lastReadMs = this.now();
+      this.reading = this.replace().finally(() => {
+        this.reading = undefined;
+      });
+    }
+    await this.reading;
+  }
+
+  private async replace(): Promise<void> {
+    try {
+      this.current = { getKey: createLocalJWKSet(await this.load()), loadedAtMs: this.now() };
+      this.reads += 1;
+      this.lastError = undefined;
+    } catch (error) {
+      this.lastError = error;
+    }
+  }
+}

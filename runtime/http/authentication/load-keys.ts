@@ -1,0 +1,52 @@
+import { readFile } from "node:fs/promises";
+import type { JSONWebKeySet } from "jose";
+import { Agent, request } from "undici";
+import type { IssuerSettings } from "../../config/settings/settings.ts";
+
+const keySetBytesMax = 1024 * 1024;
+const fetchTimeoutMs = 5000;
+
+/** Reads an issuer's JWK set from where its settings say. @throws Error that says what went wrong */
+export async function loadKeys(settings: IssuerSettings): Promise<JSONWebKeySet> {
+  const { issuer, jwksUrl, jwksFile } = settings;
+  const text = jwksUrl === undefined ? await readFile(jwksFile ?? "", "utf8") : await fetchText(jwksUrl, settings);
+  const keySet: unknown = JSON.parse(text);
+  if (!isKeySet(keySet)) throw new Error(`the keys of ${issuer} are not a JWK set`);
+  return keySet;
+}
+
+function isKeySet(value: unknown): value is JSONWebKeySet {
+  return typeof value === "object" && value !== null && "keys" in value && Array.isArray(value.keys);
+}
+
+/** Redirects are not followed: the settings name the place that is trusted. */
+async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSettings): Promise<string> {
+  // Both files change while the program runs: a pod's token lives for an hour.
+  const agent =
+    jwksCaFile === undefined ? undefined : new Agent({ connect: { ca: await readFile(jwksCaFile, "utf8") } });
+  try {
+    const headers =
+      jwksTokenFile === undefined ? {} : { authorization: `Bearer ${(await readFile(jwksTokenFile, "utf8")).trim()}` };
+    const signal = AbortSignal.timeout(fetchTimeoutMs);
+    const { statusCode, body } = await request(url, {
+      signal,
+      headers,
+      ...(agent === undefined ? {} : { dispatcher: agent }),
+    });
+    if (statusCode !== 200) throw new Error(`${url} answers ${statusCode}`);
+    return await boundedText(url, body);
+  } finally {
+    await agent?.destroy();
+  }
+}
+
+async function boundedText(url: string, body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > keySetBytesMax) throw new Error(`${url} answers more than ${keySetBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}

@@ -1,0 +1,74 @@
+import { Refusal, refuseField } from "../../errors/refusal.ts";
+import type { Caller } from "../../metrics/authorization/caller.ts";
+import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
+import { isNarrowed } from "../../webhooks/history/partner-access.ts";
+import type { ApiAnswer, ApiRequest, Route } from "../server/route.ts";
+
+const keyForm = /^[\x21-\x7e]{1,255}$/u;
+const retryAfterSeconds = 1;
+const partlyDone = 207;
+
+/**
+ * The route, with an `Idempotency-Key` honoured: the same key and body of one caller have the same outcome for a day,
+ * and are carried out once. A request that was refused has done nothing, so its key may be used again. Source: wire,
+ * "Both APIs".
+ *
+ * @throws Refusal `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
+ */
+export function idempotent(keys: IdempotencyKeys, route: Route): Route {
+  return { ...route, answer: (request) => answerOnce(keys, route, request) };
+}
+
+async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiRequest): Promise<ApiAnswer> {
+  const { idempotencyKey, caller, body } = request;
+  if (idempotencyKey === undefined) return route.answer(request);
+  if (!keyForm.test(idempotencyKey)) {
+    throw refuseField("invalid_request", "Idempotency-Key", "Idempotency-Key is 1 to 255 visible ASCII characters");
+  }
+  const key = [caller.client, route.method, route.path, idempotencyKey, ...narrowingOf(caller)].join("\n");
+  const claim = await answered(() => keys.claim(key, body));
+  switch (claim.kind) {
+    case "first":
+      return await firstAnswer(keys, key, route, request);
+    case "known":
+      return { ...claim.answer, headers: { "idempotency-replayed": "true" } };
+    case "running":
+      throw new Refusal("idempotency_key_in_use", "The first request with this key is still running.", {
+        retryAfterSeconds,
+      });
+    case "other":
+      throw new Refusal("idempotency_key_reused", "The key was used with another body.");
+  }
+}
+
+/** What another token of the client was answered may speak of partners that this one may not see. */
+function narrowingOf(caller: Caller): readonly string[] {
+  return isNarrowed(caller) ? [caller.partners.toSorted().join(" ")] : [];
+}
+
+async function firstAnswer(keys: IdempotencyKeys, key: string, route: Route, request: ApiRequest): Promise<ApiAnswer> {
+  let answer: ApiAnswer;
+  try {
+    answer = await route.answer(request);
+  } catch (error) {
+    // What is left of the claim when even this fails ends by itself.
+    await keys.release(key).catch(() => undefined);
+    throw error;
+  }
+  const { status, body } = answer;
+  // Part of a batch may succeed the next time, and what was stored is a duplicate then.
+  if (status === partlyDone) await keys.release(key).catch(() => undefined);
+  else await answered(() => keys.keep(key, request.body, { status, body }));
+  return answer;
+}
+
+async function answered<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (cause) {
+    throw new Refusal("events_unavailable", "The outcome of the request cannot be kept now", {
+      cause,
+      retryAfterSeconds,
+    });
+  }
+}

@@ -1,0 +1,187 @@
+import { errorTable } from "../../errors/table.ts";
+import { problemMediaType } from "../server/problem.ts";
+import type { Route } from "../server/route.ts";
+import { interfaceVersion } from "../openapi/changelog.ts";
+import { schemaDialect, withRefs, type JsonSchema, type SchemaSet } from "../openapi/json-schema.ts";
+import type { Operation, OperationAnswer, OperationParameter } from "../openapi/operation.ts";
+
+const tokenDescription = [
+  "OAuth 2.0 access token; any one of the scopes of an operation is enough.",
+  "An installation may ask for tokens that are bound to the client's certificate (RFC 8705);",
+  "one that is bound to a key is sent as `Authorization: DPoP` with a proof (RFC 9449).",
+].join(" ");
+
+type Described = Pick<
+  Route,
+  "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "operation"
+>;
+
+/**
+ * The OpenAPI 3.1 document of some routes. Source: OpenAPI Specification 3.1.1, seed "Operational Metrics API" §4.6.
+ */
+export function openApiOf(routes: readonly Described[], schemas: SchemaSet): JsonSchema {
+  const paths = Map.groupBy(routes, ({ path }) => path);
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Heliograph",
+      version: interfaceVersion,
+      description:
+        "Signed webhooks and one governed metrics read API. Later versions only add; what changes in meaning has " +
+        "another path.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    jsonSchemaDialect: schemaDialect,
+    servers: [{ url: "/" }],
+    tags: [{ name: "metrics" }, { name: "webhooks" }, { name: "schemas" }],
+    paths: Object.fromEntries([...paths].map(([path, same]) => [templateOf(path), pathItem(same)])),
+    components: {
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: tokenDescription },
+      },
+      responses: { Problem: problemResponse },
+      headers: commonHeaders,
+      schemas: Object.fromEntries(
+        Object.entries(schemas).map(([name, schema]) => [name, withRefs(schema, componentHref)]),
+      ),
+    },
+  };
+}
+
+const componentHref = (name: string): string => `#/components/schemas/${name}`;
+
+const commonHeaders = {
+  "X-Correlation-Id": {
+    description: "Finds this request in the log",
+    required: true,
+    schema: { type: "string", minLength: 1, maxLength: 128 },
+  },
+  "Retry-After": {
+    description: "Seconds after which the same request may succeed",
+    required: false,
+    schema: { type: "integer", minimum: 0 },
+  },
+  "X-Suggested-Step": { description: "A step that would cost less", required: false, schema: { type: "string" } },
+  "X-Suggested-Downsample": {
+    description: "A downsample that would cost less",
+    required: false,
+    schema: { type: "string" },
+  },
+} as const;
+const hintNames = ["Retry-After", "X-Suggested-Step", "X-Suggested-Downsample"] as const;
+
+const headerRef = (name: keyof typeof commonHeaders): readonly [string, JsonSchema] => [
+  name,
+  { $ref: `#/components/headers/${name}` },
+];
+
+const problemResponse: JsonSchema = {
+  description: "A problem document; its code says what is wrong, and of which field",
+  headers: Object.fromEntries(["X-Correlation-Id" as const, ...hintNames].map(headerRef)),
+  content: { [problemMediaType]: { schema: { $ref: componentHref("Problem") } } },
+};
+
+/** `/things/:id` is `/things/{id}`. */
+function templateOf(path: string): string {
+  return path.replaceAll(/:(\w+)/gu, "{$1}");
+}
+
+function pathItem(routes: readonly Described[]): JsonSchema {
+  return Object.fromEntries(routes.map((route) => [route.method.toLowerCase(), operationObject(route)]));
+}
+
+function operationObject(route: Described): JsonSchema {
+  const operation = route.operation ?? plainOperation(route);
+  const { parameters = [], bodySchema, bodyExample } = operation;
+  const body = bodySchema === undefined ? { type: "object" } : { $ref: componentHref(bodySchema) };
+  const example = bodyExample === undefined ? {} : { example: bodyExample };
+  return {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    security: securityOf(route),
+    parameters: parameters.map(parameterObject),
+    ...(route.bodyBytesMax === undefined
+      ? {}
+      : { requestBody: { required: true, content: { "application/json": { schema: body, ...example } } } }),
+    responses: responsesOf(operation, route),
+  };
+}
+
+/** What can be told of a route that tells nothing of itself. */
+function plainOperation({ method, path }: Described): Operation {
+  const names = [...path.matchAll(/:(\w+)/gu)].map(([, name = ""]) => name);
+  const words = path.replaceAll(
+    /[^A-Za-z]+(.)?/gu,
+    (_match, letter: string | undefined) => letter?.toUpperCase() ?? "",
+  );
+  return {
+    id: `${method.toLowerCase()}${words}`,
+    tag: path.startsWith("/v1/metrics") ? "metrics" : "webhooks",
+    summary: `${method} ${templateOf(path)}`,
+    parameters: names.map((name) => ({ name, in: "path", description: name, schema: { type: "string" } })),
+    answers: { "2XX": { description: "Done", schema: "AnyObject" } },
+  };
+}
+
+function securityOf({ scopes, allowsAnonymous, isOpen }: Described): readonly JsonSchema[] {
+  if (isOpen === true) return [];
+  const either = scopes.map((scope) => ({ token: [scope] }));
+  return allowsAnonymous === true ? [...either, {}] : either;
+}
+
+function parameterObject({
+  name,
+  in: place,
+  description,
+  schema,
+  required,
+  isJoined,
+  example,
+}: OperationParameter): JsonSchema {
+  const inner = withRefs(schema, componentHref);
+  return {
+    name,
+    in: place,
+    description,
+    required: required ?? place === "path",
+    schema: inner,
+    ...(schema["type"] === "array" ? { style: "form", explode: isJoined !== true } : {}),
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+function responsesOf({ answers }: Operation, route: Described): JsonSchema {
+  const problem = { $ref: "#/components/responses/Problem" };
+  return {
+    ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseObject(answer)])),
+    ...Object.fromEntries(problemStatuses(route).map((status) => [String(status), problem])),
+    default: problem,
+  };
+}
+
+/** Statuses of the error table that every route of a kind may answer; the rest is `default`. */
+function problemStatuses({ isOpen, bodyBytesMax, scopes }: Described): readonly number[] {
+  const statuses = [
+    400,
+    406,
+    503,
+    ...(isOpen === true ? [] : [401, 403]),
+    ...(bodyBytesMax === undefined ? [] : [413, 415]),
+  ];
+  const metrics = scopes.some((scope) => scope.startsWith("metrics:")) ? [409, 410, 429, 502, 504] : [];
+  const known = new Set(Object.values(errorTable).map(({ status }) => status));
+  return [...statuses, ...metrics].filter((status) => known.has(status)).sort((a, b) => a - b);
+}
+
+function responseObject({ description, schema, alsoAs = [], headers = {} }: OperationAnswer): JsonSchema {
+  const own = Object.entries(headers).map(([name, { description: said, schema: inner, required = true }]) => {
+    return [name, { description: said, required, schema: withRefs(inner, componentHref) }] as const;
+  });
+  const text = alsoAs.map((type) => [type, { schema: { type: "string" } }] as const);
+  return {
+    description,
+    headers: Object.fromEntries([headerRef("X-Correlation-Id"), ...own]),
+    content: { "application/json": { schema: { $ref: componentHref(schema) } }, ...Object.fromEntries(text) },
+  };
+}

@@ -1,0 +1,248 @@
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { Socket } from "node:net";
+import { TLSSocket, type SecureContextOptions } from "node:tls";
+import {
+  fastify,
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
+import type { Logger } from "pino";
+import { Refusal } from "../../errors/refusal.ts";
+import { createAudit, isAudited, type Audit } from "./audit.ts";
+import { correlationHeader, correlationId } from "./correlation.ts";
+import { hungUpStatus, noteEnd } from "./request-log.ts";
+import { httpLimits, type HttpLimits } from "./limits.ts";
+import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
+import { refusalOfError } from "./refusal-of-error.ts";
+import type { RequestOutcome } from "./request-metrics.ts";
+import type { ApiAnswer } from "./route.ts";
+import { hasSeveralHosts } from "./several-hosts.ts";
+
+export interface ServerOptions {
+  readonly log: Logger;
+  /** Told of every answered request. */
+  readonly observe: (outcome: RequestOutcome) => void;
+  /** @default {@link httpLimits} */
+  readonly limits?: Partial<HttpLimits>;
+  /** Whether each connection is to end with its next answer, because the server soon will. @default never */
+  readonly isEnding?: () => boolean;
+  /** Serves https with these; clients are asked for a certificate and need none. @default plain HTTP */
+  readonly tls?: SecureContextOptions;
+  /**
+   * Whether the routes bound the time of their answers themselves. Else Fastify does, which costs an abort signal and
+   * an exception with its stack for each request that is answered well. @default false
+   */
+  readonly areAnswersBounded?: boolean;
+  /** Asked before any route is looked for. @default none */
+  readonly shortcut?: Shortcut;
+}
+
+/** Answers a request in full, or leaves it as it is and says so by `false`. */
+export type Shortcut = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Of which the caller needs one. */
+    readonly scopes?: readonly string[];
+  }
+  interface FastifyRequest {
+    /** The refusal that was answered, for the log. */
+    refusal: Refusal | undefined;
+    /** Refusals of parts of a request that was answered, for the audit. */
+    refusedItems: ApiAnswer["refused"];
+    /** Client key of the caller, for the log. */
+    client: string | undefined;
+    /** Id that the answer tells, where that is not the request's; for the log. */
+    answerId: string | undefined;
+    /** Monotonic time at which the request came. */
+    startedAtMs: number;
+  }
+}
+
+/** Sent with every answer: none of them is a page, and none may be kept unless its route says so. */
+const securityHeaders: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** Sent besides over TLS. Source: RFC 6797. */
+const tlsHeaders: Readonly<Record<string, string>> = { "strict-transport-security": "max-age=31536000" };
+
+/**
+ * A server without routes that bounds what it takes, answers every error as a problem document, puts a correlation id
+ * on every answer and writes one log line per request.
+ */
+export function createHttpServer(options: ServerOptions): FastifyInstance {
+  const { log, isEnding = () => false, tls, areAnswersBounded = false } = options;
+  const limits = { ...httpLimits, ...options.limits };
+  // With the narrower type, Fastify would infer an instance that fits nothing else.
+  const loggerInstance: FastifyBaseLogger = log;
+  const app = fastify({
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: (logger) => logger,
+    genReqId: (request) => correlationId(request.headers[correlationHeader]),
+    bodyLimit: 1,
+    ...(areAnswersBounded ? {} : { handlerTimeout: limits.answerTimeoutMs }),
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: limits.segmentLengthMax, querystringParser: () => ({}) },
+    frameworkErrors: (error, request, reply) => {
+      void sendError(error, request, reply);
+    },
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket),
+    serverFactory: (handler) => boundedServer(shortened(handler, options.shortcut), limits, tls),
+  });
+  app.removeAllContentTypeParsers();
+  app.decorateRequest("refusal", undefined);
+  app.decorateRequest("refusedItems", undefined);
+  app.decorateRequest("client", undefined);
+  app.decorateRequest("answerId", undefined);
+  app.decorateRequest("startedAtMs", 0);
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler(() => {
+    throw new Refusal("not_found", "No endpoint has this path.");
+  });
+  addHooks(app, limits, options);
+  // Else a kept connection is closed while its caller sends the next request on it, who then cannot know what became of
+  // that.
+  app.addHook("onSend", (_request, reply, payload, done) => {
+    if (isEnding()) reply.header("connection", "close");
+    done(null, payload);
+  });
+  return app;
+}
+
+function shortened(handler: RequestListener, shortcut: Shortcut | undefined): RequestListener {
+  if (shortcut === undefined) return handler;
+  return (request, response) => {
+    if (!shortcut(request, response)) handler(request, response);
+  };
+}
+
+function boundedServer(handler: RequestListener, limits: HttpLimits, tls: SecureContextOptions | undefined): Server {
+  const bounds = {
+    maxHeaderSize: limits.headerBytesMax,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    connectionsCheckingInterval: limits.timeoutCheckMs,
+  };
+  // Certificates are looked at where a token is bound to one: any is let in here, and none. Source: RFC 8705 §3.
+  const asked = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
+  const server =
+    tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...asked }, handler);
+  server.timeout = limits.silenceMs;
+  server.maxConnections = limits.connectionsMax;
+  return server;
+}
+
+function addHooks(app: FastifyInstance, limits: HttpLimits, { observe, log, tls }: ServerOptions): void {
+  const headers = { ...securityHeaders, ...(tls === undefined ? {} : tlsHeaders) };
+  const audit = createAudit(log, Date.now);
+  const problem = `The request target is longer than ${limits.targetLengthMax} characters.`;
+  app.addHook("onRequest", (request, reply, done) => {
+    request.startedAtMs = performance.now();
+    reply.headers(headers).header(correlationHeader, request.id);
+    done(
+      request.url.length > limits.targetLengthMax
+        ? new Refusal("uri_too_long", problem)
+        : severalHosts(request.raw.rawHeaders),
+    );
+  });
+  const settle = (request: FastifyRequest, status: number): void => {
+    const { id, answerId, client, refusal, method } = request;
+    const outcome = {
+      method,
+      route: request.routeOptions.url ?? "unknown",
+      status,
+      durationMs: performance.now() - request.startedAtMs,
+    };
+    noteEnd({ log, observe }, { ...outcome, correlationId: id, answerId, client, refusal });
+    auditRefusals(audit, request, outcome);
+  };
+  app.addHook("onResponse", (request, reply, done) => {
+    settle(request, reply.statusCode);
+    done();
+  });
+  app.addHook("onRequestAbort", async (request) => settle(request, hungUpStatus));
+}
+
+function severalHosts(rawHeaders: readonly string[]): Refusal | undefined {
+  return hasSeveralHosts(rawHeaders)
+    ? new Refusal("invalid_request", "The request has several Host headers.")
+    : undefined;
+}
+
+function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }: RequestOutcome): void {
+  const { refusal, refusedItems = [], client, id, ip: address } = request;
+  const told = (own: Refusal, item?: string): void => {
+    if (!isAudited(own.status)) return;
+    const { code, message: detail } = own;
+    audit({ code, detail, correlationId: id, method, route, address, client, ...(item === undefined ? {} : { item }) });
+  };
+  if (refusal !== undefined) told(refusal);
+  for (const { item, refusal: own } of refusedItems) told(own, item);
+}
+
+/** The one place that turns an error into an answer. */
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = refusalOfError(error);
+  request.refusal = refusal;
+  // Fastify closes the connection under a client that still sends a refused body; the client would then see a reset
+  // instead of the answer. The rest of the body is discarded within the bound on receiving a request.
+  reply.removeHeader("connection");
+  return (
+    reply
+      .code(refusal.status)
+      .headers({ ...securityHeaders, [correlationHeader]: request.id })
+      .headers(problemHeaders(refusal, request.routeOptions.config.scopes))
+      .header("content-type", problemMediaType)
+      // As bytes: to a text Fastify adds a charset, which this media type does not have.
+      .send(Buffer.from(JSON.stringify(problemOf(refusal, request.id))))
+  );
+}
+
+/** There is no way yet to tell the other end anything. */
+function isFailedHandshake(error: Error, socket: Socket): boolean {
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  return socket instanceof TLSSocket && !code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT";
+}
+
+/** A request that never became one: there is neither route nor reply, only the socket. */
+function answerBrokenRequest(error: Error, socket: Socket): void {
+  if (
+    (error as NodeJS.ErrnoException).code === "ECONNRESET" ||
+    socket.destroyed ||
+    !socket.writable ||
+    isFailedHandshake(error, socket)
+  ) {
+    socket.destroy();
+    return;
+  }
+  const refusal = refusalOfError(Object.assign(error, { statusCode: 400 }));
+  const id = correlationId(undefined);
+  const body = JSON.stringify(problemOf(refusal, id));
+  const headers = {
+    ...securityHeaders,
+    [correlationHeader]: id,
+    "content-type": problemMediaType,
+    "content-length": String(Buffer.byteLength(body)),
+    connection: "close",
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ""}\r\n${lines.join("")}\r\n${body}`);
+}

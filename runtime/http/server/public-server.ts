@@ -1,0 +1,207 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
+import { Refusal } from "../../errors/refusal.ts";
+import type { Caller } from "../../metrics/authorization/caller.ts";
+import { answerInTime } from "./abort-on-close.ts";
+import type { Authenticate, Possession } from "../authentication/authenticate.ts";
+import { createAddressReader, type ReadAddress } from "../authentication/client-address.ts";
+import { createCertificateReader, type ReadCertificate } from "../authentication/client-certificate.ts";
+import { correlationHeader, correlationId } from "./correlation.ts";
+import { httpLimits } from "./limits.ts";
+import { queryParameters } from "./query-string.ts";
+import { createRepeats, type Repeats } from "./repeat-requests.ts";
+import { hasBytes } from "../representation/representations.ts";
+import { anonymous, type ApiAnswer, type ApiRequest, type Route } from "./route.ts";
+import { createHttpServer, type ServerOptions } from "./http-server.ts";
+
+export interface PublicServerOptions extends ServerOptions {
+  readonly authenticate: Authenticate;
+  /** @default that of the connection, if it is TLS */
+  readonly readCertificate?: ReadCertificate;
+  /** @default that of the connection */
+  readonly readAddress?: ReadAddress;
+  readonly routes: readonly Route[];
+  readonly now: () => number;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set by authentication, before the body is read. */
+    caller: Caller | undefined;
+  }
+}
+
+const methodsKnown = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"] as const;
+const noBody = new Uint8Array();
+
+/** The server of both APIs: no route without a scope unless it is open to all, no body before its sender is known. */
+export function createPublicServer(options: PublicServerOptions): FastifyInstance {
+  const {
+    log,
+    observe,
+    authenticate,
+    readCertificate = createCertificateReader({}),
+    now,
+    isEnding = () => false,
+  } = options;
+  const repeats = createRepeats({ log, observe, isStill: authenticate.isStill, readCertificate, now, isEnding });
+  const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeats.answer });
+  app.addHook("preClose", async () => repeats.end());
+  app.decorateRequest("caller", undefined);
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  for (const route of options.routes) addRoute(app, route, { ...options, readCertificate, repeats });
+  refuseOtherMethods(app, options.routes);
+  return app;
+}
+
+type Authentication = Required<Pick<PublicServerOptions, "authenticate" | "readCertificate">>;
+
+interface Serving extends PublicServerOptions {
+  readonly readCertificate: ReadCertificate;
+  readonly repeats: Repeats;
+}
+
+function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
+  const { authenticate, readCertificate, readAddress = createAddressReader({}), repeats, now, limits } = options;
+  const { answerTimeoutMs = httpLimits.answerTimeoutMs } = limits ?? {};
+  const settings: RouteShorthandOptions = {
+    config: { scopes: route.scopes },
+    exposeHeadRoute: route.method === "GET",
+    ...(route.bodyBytesMax === undefined ? {} : { bodyLimit: route.bodyBytesMax }),
+    onRequest: async (request) => {
+      request.caller = await callerOf(request, route, { authenticate, readCertificate });
+      request.client = request.caller.client;
+      refuseEncodedBody(request.headers["content-encoding"]);
+    },
+  };
+  app.route({
+    ...settings,
+    method: route.method,
+    url: route.path,
+    handler: async (request, reply) => {
+      const ownId = request.caller === anonymous ? correlationId(undefined) : request.id;
+      const work = (signal: AbortSignal): Promise<ApiAnswer> =>
+        route.answer(
+          apiRequest(request, {
+            correlationId: ownId,
+            signal,
+            nowMs: now(),
+            address: readAddress(request.raw.socket, request.headers),
+          }),
+        );
+      const answer = await answerInTime(reply, answerTimeoutMs, work);
+      if (answer.refused !== undefined) request.refusedItems = answer.refused;
+      reply.code(answer.status).headers(answer.headers ?? {});
+      if (isForAll(reply)) tellOwnId(request, reply, ownId);
+      keepRepeatable(repeats, route, request, { answer, headers: reply.getHeaders() });
+      return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);
+    },
+  });
+}
+
+/** Whether others than the caller may be given the answer. */
+function isForAll(reply: FastifyReply): boolean {
+  return String(reply.getHeader("cache-control")).startsWith("public");
+}
+
+/** A name that one caller chose is nothing for all others: they are told the answer's own. */
+function tellOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string): void {
+  request.answerId = ownId;
+  reply.header(correlationHeader, ownId);
+}
+
+interface Answered {
+  readonly answer: ApiAnswer;
+  /** All headers that it is sent with. */
+  readonly headers: ReturnType<FastifyReply["getHeaders"]>;
+}
+
+function keepRepeatable(
+  repeats: Repeats,
+  { path }: Route,
+  { raw, caller }: FastifyRequest,
+  { answer, headers }: Answered,
+): void {
+  const { again, body, status } = answer;
+  if (again === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
+  const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+  repeats.keep(raw, { caller, route: path, again, headers: texts, bytes: body });
+}
+
+/** Whether the caller has the very bytes of an answer. Source: RFC 9110 §13.1.2. */
+function isKnown({ headers }: FastifyRequest, reply: FastifyReply): boolean {
+  const etag = reply.getHeader("etag");
+  return reply.statusCode === 200 && typeof etag === "string" && hasBytes(headers["if-none-match"], etag);
+}
+
+/**
+ * Without what speaks of bytes that are not sent, which a cache would take for news of those it has. Source: RFC 9110
+ * §15.4.5.
+ */
+function notModified(reply: FastifyReply): FastifyReply {
+  for (const name of ["content-type", "content-encoding"]) reply.removeHeader(name);
+  return reply.code(304).send();
+}
+
+async function callerOf(
+  { headers, raw }: FastifyRequest,
+  route: Route,
+  { authenticate, readCertificate }: Authentication,
+): Promise<Caller> {
+  const { authorization } = headers;
+  if (route.isOpen === true || (authorization === undefined && route.allowsAnonymous === true)) return anonymous;
+  const { method = "", url = "" } = raw;
+  const shown: Possession = {
+    certificate: () => readCertificate(raw.socket, headers),
+    proof: headerOf(headers["dpop"]),
+    method,
+    path: url.split("?", 1)[0] ?? "",
+    host: headers.host,
+    ...(route.isCertificateRequired === true ? { binding: "Certificate" as const } : {}),
+  };
+  const caller = await authenticate(authorization, shown);
+  if (route.scopes.some((scope) => caller.scopes.includes(scope))) return caller;
+  throw new Refusal("scope_missing", `The token needs the scope ${route.scopes.join(" or ")}.`);
+}
+
+function refuseEncodedBody(encoding: string | undefined): void {
+  if (encoding === undefined || encoding.toLowerCase() === "identity") return;
+  throw new Refusal("unsupported_media_type", "Send the body without a content encoding.");
+}
+
+function apiRequest(
+  request: FastifyRequest,
+  moment: Pick<ApiRequest, "correlationId" | "signal" | "nowMs" | "address">,
+): ApiRequest {
+  if (request.caller === undefined) throw new Error("a route ran without authentication");
+  return {
+    caller: request.caller,
+    ...moment,
+    path: request.params as Readonly<Record<string, string>>,
+    query: queryParameters(request.url),
+    accept: request.headers.accept,
+    acceptEncoding: headerOf(request.headers["accept-encoding"]),
+    idempotencyKey: headerOf(request.headers["idempotency-key"]),
+    remainingMs: headerOf(request.headers["x-remaining-ms"]),
+    body: request.body instanceof Uint8Array ? request.body : noBody,
+  };
+}
+
+function headerOf(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === "object" ? value.join(",") : value;
+}
+
+/** A path that exists answers 405 with `Allow` to every other method. Source: RFC 9110 §15.5.6. */
+function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
+  for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
+    const allowed = same.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+    app.route({
+      method: methodsKnown.filter((method) => !allowed.includes(method)),
+      url: path,
+      onRequest: async (_request, reply) => {
+        reply.header("allow", allowed.join(", "));
+        throw new Refusal("method_not_allowed", `This path takes ${allowed.join(", ")}.`);
+      },
+      handler: () => undefined,
+    });
+  }
+}

@@ -1,0 +1,151 @@
+import { hash } from "node:crypto";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
+import type { Caller } from "../../metrics/authorization/caller.ts";
+import type { Again } from "../../metrics/metrics-api.ts";
+import type { Authenticate } from "../authentication/authenticate.ts";
+import type { ReadCertificate } from "../authentication/client-certificate.ts";
+import { correlationHeader, correlationId } from "./correlation.ts";
+import { hungUpStatus, noteEnd, type EndNotes } from "./request-log.ts";
+import { hasBytes } from "../representation/representations.ts";
+import type { Shortcut } from "./http-server.ts";
+import { hasSeveralHosts } from "./several-hosts.ts";
+
+/** A request that was answered, and how it is answered when it comes again. */
+export interface Repeatable {
+  readonly caller: Caller;
+  /** The route's pattern. */
+  readonly route: string;
+  readonly again: Again;
+  /** All headers of the whole answer, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Uint8Array;
+}
+
+/** Answers requests that are byte for byte like an earlier one, without the work whose outcome is known. */
+export interface Repeats {
+  readonly answer: Shortcut;
+  /** Remembers how a request was answered. */
+  keep(request: IncomingMessage, repeatable: Repeatable): void;
+  /** From now on every request takes its ordinary way. */
+  end(): void;
+}
+
+export interface RepeatsOptions extends EndNotes {
+  /** @default nobody is, so that nothing is remembered */
+  readonly isStill: Authenticate["isStill"];
+  readonly readCertificate: ReadCertificate;
+  readonly now: () => number;
+  /** Whether connections are to end with their next answer. */
+  readonly isEnding: () => boolean;
+}
+
+/** All that is remembered at once: the bytes of answers, and {@link entryBytes} for each besides. */
+const keptBytesMax = 32 * 1024 * 1024;
+/** What a request takes in memory besides the bytes of its answer, roughly. */
+const entryBytes = 4_096;
+
+/** Of a request that has one of these, more would have to be looked at. */
+const unusual = ["content-length", "transfer-encoding", "content-encoding", "dpop", "expect", "upgrade"] as const;
+/** Of the bytes, which a 304 does not send. */
+const representationHeaders: readonly string[] = ["content-type", "content-encoding", "content-length"];
+
+interface Entry extends Repeatable {
+  /** What all its answers have in common, names and values in turn; known with the first of them. */
+  common: Common | undefined;
+}
+
+interface Common {
+  readonly whole: readonly string[];
+  readonly notModified: readonly string[];
+}
+
+/** Nothing yet. */
+export function createRepeats(options: RepeatsOptions): Repeats {
+  const { isStill, readCertificate, now, isEnding } = options;
+  const kept = new BoundedMap<string, Entry>(keptBytesMax, ({ bytes }) => bytes.length + entryBytes);
+  let isOver = isStill === undefined;
+  const again = (
+    request: IncomingMessage,
+  ): { readonly entry: Entry; readonly headers: Readonly<Record<string, string>> } | undefined => {
+    const key = keyOf(request);
+    const entry = key === undefined ? undefined : kept.use(key);
+    if (entry === undefined || isStill?.(entry.caller, () => readCertificate(request.socket, request.headers)) !== true)
+      return undefined;
+    const headers = entry.again(now());
+    return headers && { entry, headers };
+  };
+  return {
+    answer(request, response) {
+      const startMs = performance.now();
+      const found = isOver || isEnding() ? undefined : again(request);
+      if (found === undefined) return false;
+      send(request, response, { ...found, startMs, notes: options });
+      return true;
+    },
+    keep(request, repeatable) {
+      const key = isOver ? undefined : keyOf(request);
+      if (key !== undefined) kept.set(key, { ...repeatable, common: undefined });
+    },
+    end() {
+      isOver = true;
+    },
+  };
+}
+
+/**
+ * A digest, as tokens are kept nowhere: of everything in a request that its answer depends on, but for what is looked
+ * at each time (`If-None-Match`, the certificate, the correlation id). Undefined for a request that is none of the
+ * usual.
+ */
+function keyOf({ method, url = "", headers, rawHeaders }: IncomingMessage): string | undefined {
+  if (method !== "GET" || headers.authorization === undefined) return undefined;
+  if (unusual.some((name) => headers[name] !== undefined) || hasSeveralHosts(rawHeaders)) return undefined;
+  return hash(
+    "sha256",
+    `${url}\n${headers.authorization}\n${wordOf(headers, "accept")}\n${wordOf(headers, "accept-encoding")}`,
+    "base64",
+  );
+}
+
+/** An absent header is another thing than an empty one. Neither a target nor a header holds a line feed. */
+function wordOf(headers: IncomingHttpHeaders, name: "accept" | "accept-encoding"): string {
+  const value = headers[name];
+  return value === undefined ? "" : `=${value}`;
+}
+
+interface Sending {
+  readonly entry: Entry;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly startMs: number;
+  readonly notes: EndNotes;
+}
+
+function send(request: IncomingMessage, response: ServerResponse, { entry, headers, startMs, notes }: Sending): void {
+  entry.common ??= commonOf(entry, headers);
+  const isKnown = hasBytes(request.headers["if-none-match"], entry.headers["etag"] ?? "");
+  const status = isKnown ? 304 : 200;
+  const id = correlationId(request.headers[correlationHeader]);
+  const lines = [...(isKnown ? entry.common.notModified : entry.common.whole), correlationHeader, id];
+  for (const name in headers) lines.push(name.toLowerCase(), headers[name] ?? "");
+  response.once("close", () => {
+    const { route, caller } = entry;
+    const outcome = {
+      method: "GET",
+      route,
+      status: response.writableFinished ? status : hungUpStatus,
+      durationMs: performance.now() - startMs,
+    };
+    noteEnd(notes, { ...outcome, correlationId: id, answerId: undefined, client: caller.client, refusal: undefined });
+  });
+  response.writeHead(status, lines);
+  response.end(isKnown ? undefined : entry.bytes);
+}
+
+function commonOf({ headers, bytes }: Entry, changing: Readonly<Record<string, string>>): Common {
+  const others = new Set([correlationHeader, ...Object.keys(changing).map((name) => name.toLowerCase())]);
+  const same = Object.entries({ ...headers, "content-length": String(bytes.length) }).filter(
+    ([name]) => !others.has(name),
+  );
+  return { whole: same.flat(), notModified: same.filter(([name]) => !representationHeaders.includes(name)).flat() };
+}

@@ -1,0 +1,42 @@
+import type { Logger } from "pino";
+import type { Refusal } from "../../errors/refusal.ts";
+import type { RequestOutcome } from "./request-metrics.ts";
+
+/** Stands in the log and the metrics for a caller that hung up before the answer; never sent. */
+export const hungUpStatus = 499;
+
+/** One request that came to its end. */
+export interface EndedRequest extends RequestOutcome {
+  readonly correlationId: string;
+  /** The id that the answer told, where that is another. */
+  readonly answerId: string | undefined;
+  /** Client key of the caller. */
+  readonly client: string | undefined;
+  /** The refusal that was answered. */
+  readonly refusal: Refusal | undefined;
+}
+
+/** Where ends of requests are noted. */
+export interface EndNotes {
+  readonly log: Pick<Logger, "info" | "error">;
+  /** Told of every answered request. */
+  readonly observe: (outcome: RequestOutcome) => void;
+}
+
+/** Counts a request and writes its one line. */
+export function noteEnd({ log, observe }: EndNotes, ended: EndedRequest): void {
+  const { correlationId, answerId, method, route, status, durationMs, client, refusal } = ended;
+  observe(ended);
+  const line = {
+    correlationId,
+    method,
+    route,
+    status,
+    durationMs: Math.round(durationMs * 1000) / 1000,
+    ...(answerId === undefined ? {} : { answerId }),
+    ...(client === undefined ? {} : { client }),
+    ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.message, err: refusal.cause }),
+  };
+  if (status >= 500) log.error(line, "request");
+  else log.info(line, "request");
+}

@@ -1,0 +1,56 @@
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { createAdminServer, type PartHealth } from "../../../../runtime/http/server/admin-server.ts";
+import { createRequestMetrics } from "../../../../runtime/http/server/request-metrics.ts";
+import { emptyReport } from "../config-reports.ts";
+
+const registry = new Registry();
+let parts: readonly PartHealth[] = [];
+
+const app = createAdminServer({
+  log: pino({ level: "silent" }),
+  observe: createRequestMetrics(registry),
+  registry,
+  health: () => parts,
+  config: { report: () => emptyReport, next: async () => emptyReport, token: () => undefined },
+});
+
+const sick: PartHealth = { name: "nats", ok: false, detail: "not connected" };
+
+beforeEach(() => {
+  parts = [{ name: "config", ok: true }];
+});
+
+afterAll(async () => app.close());
+
+describe("the admin server", () => {
+  test("is healthy and ready when every part is well", async () => {
+    expect((await app.inject("/healthz")).json()).toEqual({ status: "ok", parts });
+    const ready = await app.inject("/readyz");
+    expect([ready.statusCode, ready.json()]).toEqual([200, { ready: true, parts }]);
+  });
+
+  test("is alive, degraded and not ready when a part is not, and says which and why", async () => {
+    parts = [{ name: "config", ok: true }, sick];
+    const healthy = await app.inject("/healthz");
+    expect([healthy.statusCode, healthy.json()]).toEqual([200, { status: "degraded", parts }]);
+    const ready = await app.inject("/readyz");
+    expect([ready.statusCode, ready.json()]).toEqual([503, { ready: false, parts }]);
+  });
+
+  test("shows which configuration is obeyed", async () => {
+    expect((await app.inject("/configz")).json()).toEqual(emptyReport);
+  });
+
+  test("counts its own requests in the Prometheus text it serves", async () => {
+    await app.inject("/healthz");
+    const response = await app.inject("/metrics");
+    expect(response.headers["content-type"]).toBe(registry.contentType);
+    expect(response.body).toMatch(/heliograph_http_requests_total\{method="GET",route="\/healthz",status="200"\} \d/u);
+  });
+
+  test("answers an unknown path as a problem", async () => {
+    expect((await app.inject("/debug")).json()).toMatchObject({ status: 404, code: "not_found" });
+  });
+});
