@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
 import type { ShardCounts } from "../crds/shards/shards.ts";
-import type { Closing } from "./closing.ts";
+import type { Closing } from "./program/shutdown.ts";
 import { CompiledFileSource } from "./config/compiled-file.ts";
 import type { ConfigState } from "./config/config-source.ts";
 import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
@@ -9,11 +9,11 @@ import { openKubernetesAccess } from "./config/kubernetes/api-access.ts";
 import { KubernetesSource } from "./config/kubernetes/kubernetes-source.ts";
 import { ShardCopies } from "./config/kubernetes/shard-copies.ts";
 import type { Settings } from "./config/settings/settings.ts";
-import { holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
+import { holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { NatsAccess } from "./nats/connection/connect.ts";
-import { startProgram, type Prepared, type Program, type ProgramOptions, type ProgramPlan } from "./program.ts";
-import { StartError, startStep } from "./start-error.ts";
-import { folderLog, shardLog } from "./state-logs.ts";
+import { startProgram, type Prepared, type Program, type ProgramOptions, type ProgramPlan } from "./program/program.ts";
+import { StartError, startStep } from "./program/start-error.ts";
+import { folderLog, shardLog } from "./program/config-log.ts";
 import { version } from "./version.ts";
 
 export interface RuntimeOptions extends ProgramOptions {

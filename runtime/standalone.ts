@@ -1,15 +1,15 @@
 import { allowAll } from "../crds/policy.ts";
-import type { Closing } from "./closing.ts";
+import type { Closing } from "./program/shutdown.ts";
 import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
 import { retentionFaults } from "./config/settings/retention.ts";
 import type { Settings } from "./config/settings/settings.ts";
-import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./data-folder.ts";
+import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./program/data-folder.ts";
 import type { TrustedIssuer } from "./http/authentication/authenticate.ts";
 import { devIssuerName, openDevIssuer } from "./http/authentication/dev-issuer.ts";
 import { natsAccessOf } from "./nats/connection/nats-url.ts";
-import { startProgram, type Prepared, type Program, type ProgramOptions } from "./program.ts";
-import { StartError, startStep } from "./start-error.ts";
-import { folderLog } from "./state-logs.ts";
+import { startProgram, type Prepared, type Program, type ProgramOptions } from "./program/program.ts";
+import { StartError, startStep } from "./program/start-error.ts";
+import { folderLog } from "./program/config-log.ts";
 
 export interface StandaloneOptions extends ProgramOptions {
   /** Folder of the configuration. */

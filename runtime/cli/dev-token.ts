@@ -1,5 +1,5 @@
 import { openDevIssuer } from "../http/authentication/dev-issuer.ts";
-import { startStep } from "../start-error.ts";
+import { startStep } from "../program/start-error.ts";
 import type { TokenArguments } from "./arguments.ts";
 import type { ExitName } from "./exit-codes.ts";
 

@@ -1,4 +1,4 @@
-import type { StartFault } from "../start-error.ts";
+import type { StartFault } from "../program/start-error.ts";
 
 interface ExitRow {
   readonly code: number;

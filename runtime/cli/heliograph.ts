@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { enableCompileCache } from "node:module";
-import { StartError } from "../start-error.ts";
+import { StartError } from "../program/start-error.ts";
 import { version } from "../version.ts";
 import { readArguments, type Invocation } from "./arguments.ts";
 import { devToken } from "./dev-token.ts";

@@ -1,5 +1,5 @@
 import { pino, type Logger } from "pino";
-import type { Program } from "../program.ts";
+import type { Program } from "../program/program.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
 import { createLogDestination, type LogDestination } from "./log-destination.ts";
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { allowAll } from "../../crds/policy.ts";
 import { readFolder, type FolderState } from "../config/folder/folder-source.ts";
 import type { SourceProblem } from "../config/yaml/yaml-documents.ts";
-import { startStep } from "../start-error.ts";
+import { startStep } from "../program/start-error.ts";
 import type { ExitName } from "./exit-codes.ts";
 
 /**

@@ -1,13 +1,13 @@
-import type { ConfigzMark, ConfigzShard } from "../crds/configz.ts";
-import { digestOf } from "../crds/compile/canonical-json.ts";
+import type { ConfigzMark, ConfigzShard } from "../../crds/configz.ts";
+import { digestOf } from "../../crds/compile/canonical-json.ts";
 import { ContentHash } from "./content-hash.ts";
-import type { ConfigState } from "./config/config-source.ts";
-import type { PartHealth } from "./http/server/admin-server.ts";
-import type { ConfigReport } from "./http/server/configz.ts";
-import type { NatsConnectionHandle } from "./nats/connection/connect.ts";
-import type { DisabledMark } from "./webhooks/partners/disabled-partners.ts";
-import type { WebhookEngine } from "./webhooks/engine.ts";
-import type { FailureOutcome } from "./webhooks/settlement/outcome.ts";
+import type { ConfigState } from "../config/config-source.ts";
+import type { PartHealth } from "../http/server/admin-server.ts";
+import type { ConfigReport } from "../http/server/configz.ts";
+import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
+import type { DisabledMark } from "../webhooks/partners/disabled-partners.ts";
+import type { WebhookEngine } from "../webhooks/engine.ts";
+import type { FailureOutcome } from "../webhooks/settlement/outcome.ts";
 
 /** A configuration of any source; a folder tells its problems too. */
 export type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
-import type { Closing } from "./closing.ts";
+import type { Closing } from "./shutdown.ts";
 import { lockDataFolder } from "./data-lock.ts";
-import { startChildServer } from "./nats/child/child-server.ts";
-import type { NatsAccess } from "./nats/connection/connect.ts";
+import { startChildServer } from "../nats/child/child-server.ts";
+import type { NatsAccess } from "../nats/connection/connect.ts";
 import { StartError, startStep } from "./start-error.ts";
 
 /** Makes the data folder this program's own. @throws StartError `data`, `locked` */

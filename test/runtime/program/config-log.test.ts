@@ -1,9 +1,9 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { ConfigState } from "../../runtime/config/config-source.ts";
-import { defaultSettings } from "../../runtime/config/settings/settings-schema.ts";
-import { shardLog } from "../../runtime/state-logs.ts";
-import { configOf } from "./config/shard-secrets.ts";
+import type { ConfigState } from "../../../runtime/config/config-source.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
+import { shardLog } from "../../../runtime/program/config-log.ts";
+import { configOf } from "../config/shard-secrets.ts";
 
 let lines: Record<string, unknown>[] = [];
 const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) });

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { parseSettings } from "./config/settings/parse-settings.ts";
-import type { Settings } from "./config/settings/settings.ts";
-import { defaultSettings } from "./config/settings/settings-schema.ts";
+import { parseSettings } from "../config/settings/parse-settings.ts";
+import type { Settings } from "../config/settings/settings.ts";
+import { defaultSettings } from "../config/settings/settings-schema.ts";
 import { startStep } from "./start-error.ts";
 
 /**

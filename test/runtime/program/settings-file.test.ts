@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { defaultSettings } from "../../runtime/config/settings/settings-schema.ts";
-import { readSettingsFile } from "../../runtime/settings-file.ts";
-import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
+import { readSettingsFile } from "../../../runtime/program/settings-file.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 
 let folder: TemporaryFolder;
 

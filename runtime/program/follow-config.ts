@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ConfigSource, ConfigState } from "./config/config-source.ts";
+import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 
 /** Logs what became of the configuration: at first, with nothing before, and after each change. */
 export type StateLog<State> = (before: State | undefined, after: State) => void;

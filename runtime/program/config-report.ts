@@ -1,6 +1,6 @@
-import type { ConfigReport, ConfigView } from "./http/server/configz.ts";
-import { reportOf, type ProgramStatus } from "./program-status.ts";
-import type { WebhookEngine } from "./webhooks/engine.ts";
+import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
+import { reportOf, type ProgramStatus } from "./status.ts";
+import type { WebhookEngine } from "../webhooks/engine.ts";
 
 /** How often what tells of no change by itself is looked at while somebody waits for a report: connections, health. */
 const lookMs = 250;

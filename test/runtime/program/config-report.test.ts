@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { ConfigBoard } from "../../runtime/config-board.ts";
-import { healthOf, reportOf, startingStatus, type ProgramStatus } from "../../runtime/program-status.ts";
-import type { DisabledMark } from "../../runtime/webhooks/partners/disabled-partners.ts";
-import { waitFor } from "../support/wait.ts";
-import { configOf, fewShards, shardSecrets } from "./config/shard-secrets.ts";
-import { ShardSet, type ShardedState } from "../../runtime/config/kubernetes/shard-set.ts";
+import { ConfigBoard } from "../../../runtime/program/config-report.ts";
+import { healthOf, reportOf, startingStatus, type ProgramStatus } from "../../../runtime/program/status.ts";
+import type { DisabledMark } from "../../../runtime/webhooks/partners/disabled-partners.ts";
+import { waitFor } from "../../support/wait.ts";
+import { configOf, fewShards, shardSecrets } from "../config/shard-secrets.ts";
+import { ShardSet, type ShardedState } from "../../../runtime/config/kubernetes/shard-set.ts";
 
 let status: ProgramStatus;
 

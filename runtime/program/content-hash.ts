@@ -1,5 +1,5 @@
-import { digestOf } from "../crds/compile/canonical-json.ts";
-import type { RuntimeConfig } from "../crds/config.ts";
+import { digestOf } from "../../crds/compile/canonical-json.ts";
+import type { RuntimeConfig } from "../../crds/config.ts";
 
 type Resource = RuntimeConfig["partners" | "catalogs" | "quotas"][number];
 

@@ -1,10 +1,10 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import type { FolderState } from "../../runtime/config/folder/folder-source.ts";
-import { defaultSettings } from "../../runtime/config/settings/settings-schema.ts";
-import { followConfig } from "../../runtime/follow-config.ts";
-import { folderLog } from "../../runtime/state-logs.ts";
-import { stateOf } from "./config/folder-states.ts";
+import type { FolderState } from "../../../runtime/config/folder/folder-source.ts";
+import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
+import { followConfig } from "../../../runtime/program/follow-config.ts";
+import { folderLog } from "../../../runtime/program/config-log.ts";
+import { stateOf } from "../config/folder-states.ts";
 
 let lines: Record<string, unknown>[] = [];
 let applied: FolderState[] = [];

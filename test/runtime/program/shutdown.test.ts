@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { Closing } from "../../runtime/closing.ts";
+import { Closing } from "../../../runtime/program/shutdown.ts";
 
 const silent = pino({ level: "silent" });
 
