@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
-import type { InformerHealth } from "./kube/informer.ts";
+import type { InformerHealth } from "../kube/informer/informer.ts";
 
 /** What the server tells of. */
 export interface HealthServerOptions {

@@ -2,9 +2,9 @@ import type { Logger } from "pino";
 import type { ShardCounts } from "../crds/shards/shards.ts";
 import type { StatusTimes } from "./controllers/status-decision.ts";
 import type { WatchedNamespaces } from "./inventory/watched-set.ts";
-import type { KubeClient } from "./kube/client.ts";
-import type { Clock } from "./kube/clock.ts";
-import type { ClusterAccess } from "./kube/cluster-access.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { Clock } from "../kube/clock.ts";
+import type { ClusterAccess } from "../kube/client/cluster-access.ts";
 import type { RolloutTimes } from "./observe/rollout.ts";
 
 /** Where the pods of the runtime are found. */

@@ -1,6 +1,6 @@
 import type { ConditionStatus } from "../crds/reasons.ts";
 import type { Kind, Resource } from "../crds/resource.ts";
-import type { KubeMeta, KubeObject, ResourceType } from "./kube/resource.ts";
+import type { KubeMeta, KubeObject, ResourceType } from "../kube/client/resource.ts";
 
 /** The three kinds as the API server addresses them. */
 export const resourceTypes: Readonly<Record<Kind, ResourceType>> = {

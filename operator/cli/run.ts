@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
-import { namespaceOf, openClusterAccess } from "../kube/cluster-access.ts";
-import { describeError } from "../kube/kube-error.ts";
+import { namespaceOf, openClusterAccess } from "../../kube/client/cluster-access.ts";
+import { describeError } from "../../kube/client/kube-error.ts";
 import { startOperator } from "../main.ts";
 import { startStep } from "../start-error.ts";
 import type { Arguments } from "./arguments.ts";

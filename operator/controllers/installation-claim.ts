@@ -1,4 +1,4 @@
-import { capBytes } from "../kube/mask.ts";
+import { capBytes } from "../../kube/client/mask.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 
 /** The condition by which two installations that obey one object find each other; `Ready` does not depend on it. */

@@ -1,6 +1,6 @@
 import { apiVersion, type Kind, type Resource } from "../../crds/resource.ts";
 import { resourceKey } from "../../crds/shards/shards.ts";
-import type { Change } from "../kube/object-store.ts";
+import type { Change } from "../../kube/informer/object-store.ts";
 import { isPaused, kindsInOrder, pausedAnnotation, type ResourceObject } from "../resource-types.ts";
 import type { WatchedSet } from "./watched-set.ts";
 

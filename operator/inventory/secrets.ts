@@ -1,12 +1,12 @@
 import type { Logger } from "pino";
 import type { Secrets } from "../../crds/checks/secret-entry.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../kube/clock.ts";
-import { describeError, isKubeError } from "../kube/kube-error.ts";
-import type { Outage } from "../kube/outage.ts";
-import { type KubeObject, refOf } from "../kube/resource.ts";
-import { isLater } from "../kube/resource-version.ts";
-import { type RetryPolicy, retryPolicyDefault } from "../kube/retry.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { Clock } from "../../kube/clock.ts";
+import { describeError, isKubeError } from "../../kube/client/kube-error.ts";
+import type { Outage } from "../../kube/outage.ts";
+import { type KubeObject, refOf } from "../../kube/client/resource.ts";
+import { isLater } from "../../kube/informer/resource-version.ts";
+import { type RetryPolicy, retryPolicyDefault } from "../../kube/client/retry.ts";
 import { secretType, type SecretObject } from "../resource-types.ts";
 import type { WatchedSet } from "./watched-set.ts";
 

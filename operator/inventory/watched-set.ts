@@ -1,6 +1,6 @@
-import type { ChangeHandler } from "../kube/change-handlers.ts";
-import { Informer, type InformerHealth, type InformerOptions } from "../kube/informer.ts";
-import type { KubeObject } from "../kube/resource.ts";
+import type { ChangeHandler } from "../../kube/informer/change-handlers.ts";
+import { Informer, type InformerHealth, type InformerOptions } from "../../kube/informer/informer.ts";
+import type { KubeObject } from "../../kube/client/resource.ts";
 
 /** Which namespaces are watched: these, or all of them. */
 export type WatchedNamespaces = readonly string[] | "all";

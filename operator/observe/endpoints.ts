@@ -1,5 +1,5 @@
 import { byText } from "../../crds/compile/canonical-json.ts";
-import type { KubeObject } from "../kube/resource.ts";
+import type { KubeObject } from "../../kube/client/resource.ts";
 
 /** Where one pod answers `/configz`. */
 export interface PodAddress {

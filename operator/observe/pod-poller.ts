@@ -1,8 +1,8 @@
 import { type Agent, request } from "undici";
 import { configzWaitSecondsMax } from "../../crds/configz.ts";
-import { type BackoffOptions, backoffMs } from "../kube/backoff.ts";
-import { type Clock, pause } from "../kube/clock.ts";
-import { describeError } from "../kube/kube-error.ts";
+import { type BackoffOptions, backoffMs } from "../../kube/backoff.ts";
+import { type Clock, pause } from "../../kube/clock.ts";
+import { describeError } from "../../kube/client/kube-error.ts";
 import type { PodAddress } from "./endpoints.ts";
 import { parseReport, type ParsedReport } from "./parse-report.ts";
 import type { PodReport } from "./rollout.ts";

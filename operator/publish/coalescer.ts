@@ -1,4 +1,4 @@
-import type { Clock } from "../kube/clock.ts";
+import type { Clock } from "../../kube/clock.ts";
 
 export interface CoalescerOptions {
   /** From the first change to the run that takes all of them in, in milliseconds; later changes do not put it off. */

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import type { EncodedShard } from "../../crds/shards/split-shards.ts";
 import type { ShardCounts } from "../../crds/shards/shards.ts";
-import { type BackoffOptions, backoffMs } from "../kube/backoff.ts";
-import { type Clock, pause } from "../kube/clock.ts";
-import { describeError } from "../kube/kube-error.ts";
-import type { Outage } from "../kube/outage.ts";
+import { type BackoffOptions, backoffMs } from "../../kube/backoff.ts";
+import { type Clock, pause } from "../../kube/clock.ts";
+import { describeError } from "../../kube/client/kube-error.ts";
+import type { Outage } from "../../kube/outage.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import { planPublish, type PublishPlan } from "./plan.ts";
 import type { ShardSecrets } from "./shard-secrets.ts";

@@ -10,10 +10,10 @@ import {
   type Shard,
   type ShardCounts,
 } from "../../crds/shards/shards.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { isKubeError } from "../kube/kube-error.ts";
-import type { Change } from "../kube/object-store.ts";
-import { isLater } from "../kube/resource-version.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isKubeError } from "../../kube/client/kube-error.ts";
+import type { Change } from "../../kube/informer/object-store.ts";
+import { isLater } from "../../kube/informer/resource-version.ts";
 import { secretType, type SecretObject } from "../resource-types.ts";
 import type { WatchedSet } from "../inventory/watched-set.ts";
 import type { PublishedState } from "./plan.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Kind } from "../../crds/resource.ts";
-import { isKubeError } from "../../operator/kube/kube-error.ts";
+import { isKubeError } from "../../kube/client/kube-error.ts";
 import { resourceTypes, secretType } from "../../operator/resource-types.ts";
 import { isSoak, runsOf } from "../support/soak.ts";
 import { waitFor } from "../support/wait.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type KubeConfig, loadKubeConfig } from "../../operator/kube/kube-config.ts";
+import { type KubeConfig, loadKubeConfig } from "../../kube/client/kube-config.ts";
 import { isSoak, runsOf } from "../support/soak.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { waitFor } from "../support/wait.ts";

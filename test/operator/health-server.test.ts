@@ -1,7 +1,7 @@
 import { Gauge, Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startHealthServer, type HealthServer } from "../../operator/health-server.ts";
-import type { InformerHealth } from "../../operator/kube/informer.ts";
+import type { InformerHealth } from "../../kube/informer/informer.ts";
 
 const well: InformerHealth = { synced: true, lastEventAgeMs: 5, live: true, failures: 0, lastError: undefined };
 let watches: Map<string, InformerHealth>;

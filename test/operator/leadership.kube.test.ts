@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { leaseType, type Lease } from "../../operator/kube/lease-record.ts";
+import { leaseType, type Lease } from "../../kube/lease/lease-record.ts";
 import { waitFor } from "../support/wait.ts";
 import { OperatorCluster, type Replica } from "./operator-cluster.ts";
 import type { TestPod } from "./test-pod.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { leaseType } from "../../operator/kube/lease-record.ts";
-import type { KubeClient } from "../../operator/kube/client.ts";
+import { leaseType } from "../../kube/lease/lease-record.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { waitFor } from "../support/wait.ts";
 import { OperatorCluster, prefix } from "./operator-cluster.ts";
 

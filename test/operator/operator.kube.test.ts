@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { byText } from "../../crds/compile/canonical-json.ts";
-import { KubeError } from "../../operator/kube/kube-error.ts";
+import { KubeError } from "../../kube/client/kube-error.ts";
 import { resourceTypes, secretType, type ResourceObject } from "../../operator/resource-types.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";

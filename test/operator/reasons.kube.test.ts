@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Kind } from "../../crds/resource.ts";
 import { reasons } from "../../crds/reasons.ts";
-import { KubeError } from "../../operator/kube/kube-error.ts";
+import { KubeError } from "../../kube/client/kube-error.ts";
 import { secretType } from "../../operator/resource-types.ts";
 import { temporaryFolder } from "../support/temp-folder.ts";
 import { waitFor } from "../support/wait.ts";

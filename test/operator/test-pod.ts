@@ -13,10 +13,10 @@ import {
   type Shard,
   type ShardCounts,
 } from "../../crds/shards/shards.ts";
-import type { KubeClient } from "../../operator/kube/client.ts";
-import { Informer } from "../../operator/kube/informer.ts";
-import type { Outage } from "../../operator/kube/outage.ts";
-import { createKubeMetrics } from "../../operator/kube/metrics.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { Informer } from "../../kube/informer/informer.ts";
+import type { Outage } from "../../kube/outage.ts";
+import { createKubeMetrics } from "../../kube/metrics.ts";
 import { secretType, type SecretObject } from "../../operator/resource-types.ts";
 import { shardSelector } from "../../operator/publish/shard-secrets.ts";
 

@@ -1,7 +1,7 @@
-import type { KubeClient } from "../../operator/kube/client.ts";
-import { KubeError } from "../../operator/kube/kube-error.ts";
-import type { KubeObject, ResourceType } from "../../operator/kube/resource.ts";
-import type { WatchEvent } from "../../operator/kube/watch-frames.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { KubeError } from "../../kube/client/kube-error.ts";
+import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
+import type { WatchEvent } from "../../kube/client/watch-frames.ts";
 
 /** One call as RBAC sees it. */
 export interface SeenCall {

@@ -1,4 +1,4 @@
-import { isKubeError } from "../../operator/kube/kube-error.ts";
+import { isKubeError } from "../../kube/client/kube-error.ts";
 import { secretType, type ResourceObject } from "../../operator/resource-types.ts";
 import { partnerToken } from "../../runtime/webhooks/ids.ts";
 import type { OperatorCluster } from "../operator/operator-cluster.ts";

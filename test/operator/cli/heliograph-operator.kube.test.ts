@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { leaseType, type Lease } from "../../../operator/kube/lease-record.ts";
+import { leaseType, type Lease } from "../../../kube/lease/lease-record.ts";
 import { exitCodes } from "../../../operator/cli/exit-codes.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startServerProcess, type ServerProcess } from "../../support/server-process.ts";

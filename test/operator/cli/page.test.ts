@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { exitCodes } from "../../../operator/cli/exit-codes.ts";
 import { type Flag, flags, variableOf } from "../../../operator/cli/flags.ts";
 import { programHelp, usageOf } from "../../../operator/cli/help.ts";
-import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
+import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
 
 const page = readFileSync(new URL("../../../docs/operator.md", import.meta.url), "utf8");

@@ -1,10 +1,10 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
 import { SecretInventory } from "../../../operator/inventory/secrets.ts";
-import type { KubeClient } from "../../../operator/kube/client.ts";
-import { Outage } from "../../../operator/kube/outage.ts";
-import { KubeError } from "../../../operator/kube/kube-error.ts";
-import { type KubeObject, keyOf } from "../../../operator/kube/resource.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { Outage } from "../../../kube/outage.ts";
+import { KubeError } from "../../../kube/client/kube-error.ts";
+import { type KubeObject, keyOf } from "../../../kube/client/resource.ts";
 import type { SecretObject } from "../../../operator/resource-types.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { ToldSet } from "./told-set.ts";

@@ -1,6 +1,6 @@
-import type { ChangeHandler } from "../../../operator/kube/change-handlers.ts";
-import { type Change, ObjectStore } from "../../../operator/kube/object-store.ts";
-import type { KubeObject } from "../../../operator/kube/resource.ts";
+import type { ChangeHandler } from "../../../kube/informer/change-handlers.ts";
+import { type Change, ObjectStore } from "../../../kube/informer/object-store.ts";
+import type { KubeObject } from "../../../kube/client/resource.ts";
 
 /** A set of objects whose changes a test tells, as an informer would. */
 export class ToldSet<T extends KubeObject> {

@@ -11,7 +11,7 @@ import type { HistogramSeries } from "../../../runtime/stores/prometheus/histogr
 import type { StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
 import type { StoreSet } from "../../../runtime/stores/store-set.ts";
 import { waitFor } from "../../support/wait.ts";
-import { podsOfATest } from "../metrics/quota/pods-of-a-test.ts";
+import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
 import { readPinned } from "./pinned-text.ts";
 import { nowMs } from "./recording-nats.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
-import { createKubeMetrics } from "../../../operator/kube/metrics.ts";
+import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { createOperatorMetrics, registerConditionMetrics } from "../../../operator/metrics.ts";
 import { createKubernetesMetrics } from "../../../runtime/config/kubernetes/kubernetes-metrics.ts";
 import { createRequestMetrics } from "../../../runtime/http/server/request-metrics.ts";
@@ -53,7 +53,9 @@ test("metrics and their labels have these names", () => {
 });
 
 test("every metric that is made anywhere is among them", () => {
-  const made = sourceFiles(root, ["operator", "runtime"]).map((file) => readFileSync(`${root}/${file}`, "utf8"));
+  const made = sourceFiles(root, ["kube", "operator", "runtime"]).map((file) =>
+    readFileSync(`${root}/${file}`, "utf8"),
+  );
   const count = made.flatMap((text) => text.match(/new (?:Counter|Gauge|Histogram|Summary)\(/gu) ?? []).length;
   expect(lines).toHaveLength(count);
 });

@@ -9,7 +9,7 @@ import { createPurses } from "../../../runtime/metrics/admission/buckets/shared-
 import { claimsOf, ownerOf } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { StoreError } from "../../../runtime/stores/store-error.ts";
 import { createRunningPartners } from "../../../runtime/webhooks/maintenance/running-partners.ts";
-import { podsOfATest } from "../metrics/quota/pods-of-a-test.ts";
+import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
 import { wideLimits } from "../metrics/oracle/universe.ts";
 import { memoryLog } from "../webhooks/engine-fixture.ts";
 import { readPinned } from "./pinned-text.ts";

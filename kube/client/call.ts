@@ -1,0 +1,145 @@
+import type { Clock } from "../clock.ts";
+import type { PoolName } from "./connection-pools.ts";
+import { Deadline } from "./deadline.ts";
+import { KubeError, errorOfAnswer, isKubeError } from "./kube-error.ts";
+import type { KubeMetrics } from "../metrics.ts";
+import type { Outage } from "../outage.ts";
+import { type RetryPolicy, retryWaitMs } from "./retry.ts";
+import { type Transport, type TransportAnswer, type TransportRequest, brokenTransport } from "./transport.ts";
+
+/** One request, whatever its verb. */
+export interface Call {
+  readonly method: TransportRequest["method"];
+  readonly path: string;
+  /** Absent and empty parameters are left out. */
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** @default "calls" */
+  readonly pool?: PoolName;
+  /** Whether doing it twice is the same as doing it once. */
+  readonly repeatable: boolean;
+}
+
+export interface CallerParts {
+  readonly transport: Transport;
+  readonly metrics: KubeMetrics;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Told of every call, and what ends the waits between tries. */
+  readonly outage: Outage;
+  /** Host and port of the API server, for the metrics. */
+  readonly host: string;
+}
+
+/** One page of 500 large objects; more than that is to be read in smaller pages. */
+const answerBytesMax = 128 * 1024 * 1024;
+const errorBytesMax = 64 * 1024;
+
+/** Carries calls out: deadline, tries, errors, counts. */
+export class Caller {
+  readonly #parts: CallerParts;
+
+  constructor(parts: CallerParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The JSON of a successful answer, after as many tries as the policy allows.
+   *
+   * @throws KubeError
+   */
+  async json(call: Call, policy: RetryPolicy, signal?: AbortSignal): Promise<unknown> {
+    const { clock, random, outage } = this.#parts;
+    const startedMs = clock.nowMs();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#try(call, policy.tryTimeoutMs, signal);
+      } catch (error) {
+        const tried = { repeatable: call.repeatable, tries, elapsedMs: clock.nowMs() - startedMs };
+        const waitMs = retryWaitMs(error, tried, policy, random);
+        if (waitMs === undefined) throw error;
+        await outage.pause(waitMs, signal, isKubeError(error) ? (error.retryAfterMs ?? 0) : 0);
+      }
+    }
+  }
+
+  /**
+   * A successful answer whose body is still to come; one try.
+   *
+   * @throws KubeError
+   */
+  async open(call: Call, signal: AbortSignal): Promise<TransportAnswer> {
+    const what = `${call.method} ${call.path}`;
+    const answer = await this.#send(call, signal);
+    if (answer.status >= 200 && answer.status <= 299) {
+      this.#parts.outage.succeeded();
+      return answer;
+    }
+    throw errorOfAnswer(what, answer.status, await readText(what, answer, errorBytesMax), answer.retryAfter);
+  }
+
+  async #try(call: Call, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
+    const what = `${call.method} ${call.path}`;
+    const deadline = new Deadline(this.#parts.clock, what, signal);
+    try {
+      deadline.limit(timeoutMs);
+      const answer = await this.open(call, deadline.signal);
+      return parseAnswer(what, await readText(what, answer, answerBytesMax));
+    } catch (error) {
+      throw brokenTransport(what, error, deadline.signal);
+    } finally {
+      deadline.end();
+    }
+  }
+
+  async #send(call: Call, signal: AbortSignal): Promise<TransportAnswer> {
+    const { method, headers = {}, pool = "calls" } = call;
+    const body = call.body === undefined ? {} : { body: call.body };
+    const labels = { method, host: this.#parts.host };
+    try {
+      const answer = await this.#parts.transport.send({
+        method,
+        path: call.path + queryText(call.query),
+        headers,
+        ...body,
+        pool,
+        signal,
+      });
+      this.#parts.metrics.requests.inc({ ...labels, code: String(answer.status) });
+      return answer;
+    } catch (error) {
+      this.#parts.metrics.requests.inc({ ...labels, code: "<error>" });
+      if (isKubeError(error, "transient")) this.#parts.outage.failed();
+      throw error;
+    }
+  }
+}
+
+function queryText(query: Readonly<Record<string, string | undefined>> = {}): string {
+  const entries = Object.entries(query).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "",
+  );
+  return entries.length === 0 ? "" : `?${new URLSearchParams(entries).toString()}`;
+}
+
+async function readText(what: string, answer: TransportAnswer, bytesMax: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body) {
+    const part = chunk as Uint8Array;
+    parts.push(part);
+    bytes += part.length;
+    if (bytes > bytesMax)
+      throw new KubeError("invalid", `${what}: the answer exceeds ${bytesMax} bytes`, { status: answer.status });
+  }
+  return Buffer.concat(parts, bytes).toString("utf8");
+}
+
+function parseAnswer(what: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new KubeError("transient", `${what}: the answer is not JSON`, { reason: "BadAnswer", cause: error });
+  }
+}

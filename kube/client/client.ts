@@ -1,0 +1,268 @@
+import { type ApplyOptions, applyRequest } from "./apply.ts";
+import { type Call, Caller } from "./call.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { type ClusterAccess, serverOf } from "./cluster-access.ts";
+import type { PoolName } from "./connection-pools.ts";
+import type { KubeMetrics } from "../metrics.ts";
+import { Outage } from "../outage.ts";
+import {
+  type KubeList,
+  type KubeObject,
+  type ObjectRef,
+  type ResourceType,
+  apiVersionOf,
+  collectionPath,
+  objectPath,
+} from "./resource.ts";
+import { type RetryPolicy, retryPolicyDefault } from "./retry.ts";
+import { type Transport, createTransport } from "./transport.ts";
+import { watchEvents } from "./watch.ts";
+import type { WatchEvent } from "./watch-frames.ts";
+
+/** Options of every call. */
+export interface CallOptions {
+  /** Ends the call, its waits included, with an `aborted` error. */
+  readonly signal?: AbortSignal;
+  /** @default {@link retryPolicyDefault} */
+  readonly retry?: RetryPolicy;
+  /** Whose connections it uses. @default "calls" */
+  readonly pool?: Exclude<PoolName, "watches">;
+}
+
+export interface ReadOptions extends CallOptions {
+  /**
+   * Ask for `metadata` only (`PartialObjectMetadata`): the rest, such as the data of a Secret, never leaves the server.
+   *
+   * @default false
+   */
+  readonly metadataOnly?: boolean;
+}
+
+/** Which objects a list or a watch is about. */
+export interface Selection {
+  /** @default every namespace */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+export interface ListOptions extends ReadOptions, Selection {
+  /** Objects per page. @default everything in one page */
+  readonly limit?: number;
+  /** Token of the page before. */
+  readonly continue?: string;
+}
+
+export interface WatchOptions extends Selection {
+  readonly metadataOnly?: boolean;
+  /** Only what came after this state is sent. */
+  readonly resourceVersion: string;
+  /** The server ends the watch after so long. */
+  readonly timeoutSeconds: number;
+  /** The watch fails when not one byte came for so long; bookmarks come about once a minute. */
+  readonly silenceMs: number;
+  /** Called for every piece of bytes, whatever it holds. */
+  readonly onBytes?: () => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface WriteOptions extends CallOptions {
+  readonly fieldManager?: string;
+}
+
+/** What must still be true for a delete to happen; else `conflict`. */
+export interface DeleteOptions extends CallOptions {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+/**
+ * The API server, for any kind of resource. Every call has a deadline and is tried again within a bound where that does
+ * no harm; there is no other limit on how often it may be called. All methods throw `KubeError`.
+ */
+export interface KubeClient {
+  get<T extends KubeObject>(type: ResourceType, ref: ObjectRef, options?: ReadOptions): Promise<T>;
+  /** One page, as new as the server can make it. */
+  list<T extends KubeObject>(type: ResourceType, options?: ListOptions): Promise<KubeList<T>>;
+  /** Ends when the server ends the watch between two events; throws for every other end. */
+  watch<T extends KubeObject>(type: ResourceType, options: WatchOptions): AsyncGenerator<WatchEvent<T>, void>;
+  create<T extends KubeObject>(type: ResourceType, object: T, options?: WriteOptions): Promise<T>;
+  /** Writes the whole object; its resource version says which state it replaces. */
+  replace<T extends KubeObject>(type: ResourceType, object: T, options?: WriteOptions): Promise<T>;
+  /** Server-side apply. */
+  apply<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T>;
+  /** Server-side apply of the status subresource; the object must be there already. */
+  applyStatus<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T>;
+  delete(type: ResourceType, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
+  /** Ends every connection at once. */
+  close(): Promise<void>;
+}
+
+export interface KubeClientOptions {
+  readonly kubeConfig: ClusterAccess;
+  /** Who we are to the server's logs, for example `heliograph-operator/0.1.0`. */
+  readonly userAgent: string;
+  readonly metrics: KubeMetrics;
+  /** @default the machine's */
+  readonly clock?: Clock;
+  /** @default Math.random */
+  readonly random?: () => number;
+  /** The policy of calls that state none. @default {@link retryPolicyDefault} */
+  readonly retry?: RetryPolicy;
+  /** Told of every call. @default one of its own */
+  readonly outage?: Outage;
+  /** @see TransportOptions.credentialsAgeMsMax */
+  readonly credentialsAgeMsMax?: number;
+}
+
+const json = "application/json";
+const partialObject = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const partialList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/** A client over connections of its own; nothing is sent before the first call. */
+export function createKubeClient(options: KubeClientOptions): KubeClient {
+  return new HttpKubeClient(options);
+}
+
+class HttpKubeClient implements KubeClient {
+  readonly #clock: Clock;
+  readonly #retry: RetryPolicy;
+  readonly #transport: Transport;
+  readonly #caller: Caller;
+
+  constructor(options: KubeClientOptions) {
+    const { kubeConfig, userAgent, metrics, credentialsAgeMsMax, random = Math.random } = options;
+    const age = credentialsAgeMsMax === undefined ? {} : { credentialsAgeMsMax };
+    const host = new URL(serverOf(kubeConfig)).host;
+    this.#clock = options.clock ?? systemClock;
+    this.#retry = options.retry ?? retryPolicyDefault;
+    this.#transport = createTransport(kubeConfig, { clock: this.#clock, userAgent, ...age });
+    const outage = options.outage ?? new Outage(this.#clock, random);
+    this.#caller = new Caller({ transport: this.#transport, metrics, clock: this.#clock, random, outage, host });
+  }
+
+  async get<T extends KubeObject>(type: ResourceType, ref: ObjectRef, options: ReadOptions = {}): Promise<T> {
+    const headers = { accept: options.metadataOnly === true ? partialObject : json };
+    return await this.#json<T>({ method: "GET", path: objectPath(type, ref), headers, repeatable: true }, options);
+  }
+
+  async list<T extends KubeObject>(type: ResourceType, options: ListOptions = {}): Promise<KubeList<T>> {
+    const list = await this.#json<WireList<T>>(
+      {
+        method: "GET",
+        path: collectionPath(type, options.namespace),
+        query: { ...selectionQuery(options), limit: options.limit?.toString(), continue: options.continue },
+        headers: { accept: options.metadataOnly === true ? partialList : json },
+        repeatable: true,
+      },
+      options,
+    );
+    return pageOf(list, type, options.metadataOnly === true);
+  }
+
+  watch<T extends KubeObject>(type: ResourceType, options: WatchOptions): AsyncGenerator<WatchEvent<T>, void> {
+    const call: Call = {
+      method: "GET",
+      path: collectionPath(type, options.namespace),
+      query: {
+        ...selectionQuery(options),
+        watch: "true",
+        allowWatchBookmarks: "true",
+        resourceVersion: options.resourceVersion,
+        timeoutSeconds: options.timeoutSeconds.toString(),
+      },
+      headers: { accept: options.metadataOnly === true ? partialObject : json },
+      pool: "watches",
+      repeatable: true,
+    };
+    const { silenceMs, onBytes, signal } = options;
+    return watchEvents<T>(this.#caller, this.#clock, call, {
+      answerMs: this.#retry.tryTimeoutMs,
+      silenceMs,
+      onBytes,
+      signal,
+    });
+  }
+
+  async create<T extends KubeObject>(type: ResourceType, object: T, options: WriteOptions = {}): Promise<T> {
+    const path = collectionPath(type, object.metadata.namespace);
+    return await this.#json<T>(
+      { method: "POST", path, ...writeParts(type, object, options), repeatable: false },
+      options,
+    );
+  }
+
+  async replace<T extends KubeObject>(type: ResourceType, object: T, options: WriteOptions = {}): Promise<T> {
+    const path = objectPath(type, refOfObject(object));
+    return await this.#json<T>(
+      { method: "PUT", path, ...writeParts(type, object, options), repeatable: false },
+      options,
+    );
+  }
+
+  async apply<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T> {
+    const request = applyRequest(type, object, options);
+    const path = objectPath(type, refOfObject(object));
+    return await this.#json<T>({ method: "PATCH", path, ...request, repeatable: true }, options);
+  }
+
+  async applyStatus<T extends KubeObject>(
+    type: ResourceType,
+    object: T,
+    options: ApplyOptions & CallOptions,
+  ): Promise<T> {
+    const request = applyRequest(type, object, options);
+    const path = objectPath(type, refOfObject(object), "status");
+    return await this.#json<T>({ method: "PATCH", path, ...request, repeatable: true }, options);
+  }
+
+  async delete(type: ResourceType, ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
+    const { uid, resourceVersion } = options;
+    const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid, resourceVersion } });
+    const headers = { "content-type": json };
+    await this.#json({ method: "DELETE", path: objectPath(type, ref), headers, body, repeatable: true }, options);
+  }
+
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+
+  async #json<T>(call: Call, options: CallOptions): Promise<T> {
+    // The server's schema decides what an object of this type is; callers that need more parse it into a type of
+    // theirs.
+    const pooled = options.pool === undefined ? call : { ...call, pool: options.pool };
+    return (await this.#caller.json(pooled, options.retry ?? this.#retry, options.signal)) as T;
+  }
+}
+
+interface WireList<T> {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[] | null;
+}
+
+function selectionQuery(selection: Selection): Record<string, string | undefined> {
+  return { labelSelector: selection.labelSelector, fieldSelector: selection.fieldSelector };
+}
+
+function writeParts(type: ResourceType, object: KubeObject, options: WriteOptions) {
+  return {
+    query: { fieldManager: options.fieldManager },
+    headers: { "content-type": json },
+    body: JSON.stringify({ ...object, apiVersion: apiVersionOf(type), kind: type.kind }),
+  };
+}
+
+function refOfObject(object: KubeObject): ObjectRef {
+  return { namespace: object.metadata.namespace, name: object.metadata.name ?? "" };
+}
+
+/** The items of a list of a built-in kind carry neither `apiVersion` nor `kind`; here they always do. */
+function pageOf<T extends KubeObject>(list: WireList<T>, type: ResourceType, metadataOnly: boolean): KubeList<T> {
+  const identity = metadataOnly ? {} : { apiVersion: apiVersionOf(type), kind: type.kind };
+  const next = list.metadata?.continue;
+  return {
+    items: (list.items ?? []).map((item) => ({ ...item, ...identity })),
+    resourceVersion: list.metadata?.resourceVersion ?? "",
+    ...(next === undefined || next === "" ? {} : { continue: next }),
+  };
+}

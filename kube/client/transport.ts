@@ -1,0 +1,159 @@
+import { type Dispatcher, request } from "undici";
+import type { Clock } from "../clock.ts";
+import { type ClusterAccess, currentCredentials } from "./cluster-access.ts";
+import { closePools, type ConnectionPools, destroyPools, openPools, type PoolName } from "./connection-pools.ts";
+import type { Credentials } from "./credentials.ts";
+import { KubeError } from "./kube-error.ts";
+
+/** One request to the API server, before anything about connections and credentials is known. */
+export interface TransportRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Whose connections it uses. */
+  readonly pool: PoolName;
+  /** Ends the request, its body and its wait for a connection included. */
+  readonly signal: AbortSignal;
+}
+
+/** An answer whose body is still to be read. */
+export interface TransportAnswer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: Dispatcher.ResponseData["body"];
+}
+
+/** Sends requests over connections that are kept. */
+export interface Transport {
+  /** @throws KubeError `transient` when there is no answer, `aborted` when the signal ended it */
+  send(request: TransportRequest): Promise<TransportAnswer>;
+  /** Ends every connection at once, watches included. */
+  close(): Promise<void>;
+}
+
+/** How connections are made and kept. */
+export interface TransportOptions {
+  readonly clock: Clock;
+  readonly userAgent: string;
+  /** Bound on one connection's TCP and TLS handshakes. @default 10 s */
+  readonly connectTimeoutMs?: number;
+  /** The files of the credentials are read again when they are older than this. @default 10 s */
+  readonly credentialsAgeMsMax?: number;
+}
+
+const connectTimeoutMsDefault = 10_000;
+const credentialsAgeMsMaxDefault = 10_000;
+
+interface Kept {
+  readonly credentials: Credentials;
+  readonly pools: ConnectionPools;
+  readonly readAtMs: number;
+}
+
+/**
+ * Keeps connections per kubeconfig: the library would make one, and so a TLS handshake, for every call. When the CA or
+ * the client certificate changes, new requests get new connections and the old ones end with their last request; a new
+ * token is simply the next request's header. After a 401 the files are read again before the next request.
+ */
+export function createTransport(access: ClusterAccess, options: TransportOptions): Transport {
+  return new KeepingTransport(access, options);
+}
+
+class KeepingTransport implements Transport {
+  readonly #access: ClusterAccess;
+  readonly #options: TransportOptions;
+  #kept: Kept | undefined;
+  #reading: Promise<Kept> | undefined;
+  #mustRead = true;
+  /** Connections of earlier credentials whose last requests are still under way. */
+  readonly #retiring = new Set<ConnectionPools>();
+
+  constructor(access: ClusterAccess, options: TransportOptions) {
+    this.#access = access;
+    this.#options = options;
+  }
+
+  async send(wanted: TransportRequest): Promise<TransportAnswer> {
+    try {
+      const { credentials, pools } = await endingWith(wanted.signal, this.#current());
+      const asked = request(credentials.server + wanted.path, {
+        dispatcher: pools[wanted.pool],
+        method: wanted.method,
+        headers: { "user-agent": this.#options.userAgent, ...credentials.headers, ...wanted.headers },
+        body: wanted.body ?? null,
+        signal: wanted.signal,
+      });
+      const { statusCode, headers, body } = await endingWith(wanted.signal, asked);
+      if (statusCode === 401) this.#mustRead = true;
+      const retryAfter = headers["retry-after"];
+      return { status: statusCode, retryAfter: typeof retryAfter === "string" ? retryAfter : undefined, body };
+    } catch (error) {
+      // A changed CA shows itself as a handshake that fails.
+      if (!wanted.signal.aborted) this.#mustRead = true;
+      throw brokenTransport(`${wanted.method} ${wanted.path}`, error, wanted.signal);
+    }
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#retiring, ...(this.#kept === undefined ? [] : [this.#kept.pools])];
+    this.#kept = undefined;
+    this.#mustRead = true;
+    await Promise.all(all.map(destroyPools));
+  }
+
+  async #current(): Promise<Kept> {
+    const ageMsMax = this.#options.credentialsAgeMsMax ?? credentialsAgeMsMaxDefault;
+    const kept = this.#kept;
+    if (kept !== undefined && !this.#mustRead && this.#options.clock.nowMs() - kept.readAtMs < ageMsMax) return kept;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return await this.#reading;
+  }
+
+  async #read(): Promise<Kept> {
+    const credentials = await currentCredentials(this.#access);
+    this.#mustRead = false;
+    const before = this.#kept;
+    const same = before !== undefined && before.credentials.fingerprint === credentials.fingerprint;
+    const connectTimeoutMs = this.#options.connectTimeoutMs ?? connectTimeoutMsDefault;
+    const pools = same ? before.pools : openPools(credentials, connectTimeoutMs);
+    this.#kept = { credentials, pools, readAtMs: this.#options.clock.nowMs() };
+    if (before !== undefined && !same) this.#retire(before.pools);
+    return this.#kept;
+  }
+
+  #retire(pools: ConnectionPools): void {
+    this.#retiring.add(pools);
+    const gone = (): void => {
+      this.#retiring.delete(pools);
+    };
+    closePools(pools).then(gone, gone);
+  }
+}
+
+/** The client looks at a signal only from when a request has a connection: what waits for one ends here. */
+async function endingWith<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  const end = (): void => reject(signal.reason);
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([work, ended]);
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+}
+
+/** The error that a broken connection, or the end of the signal, means. */
+export function brokenTransport(what: string, cause: unknown, signal: AbortSignal): KubeError {
+  if (cause instanceof KubeError) return cause;
+  if (signal.aborted && signal.reason instanceof KubeError) return signal.reason;
+  if (signal.aborted) return new KubeError("aborted", `${what}: ended by the caller`, { cause });
+  const code = (cause as { code?: unknown } | null)?.code;
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const reason = typeof code === "string" ? code : "Broken";
+  return new KubeError("transient", `${what}: ${reason} ${message}`, { reason, cause });
+}

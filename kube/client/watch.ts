@@ -1,0 +1,56 @@
+import type { Call, Caller } from "./call.ts";
+import type { Clock } from "../clock.ts";
+import { Deadline } from "./deadline.ts";
+import type { KubeObject } from "./resource.ts";
+import { brokenTransport } from "./transport.ts";
+import { FrameSplitter, type WatchEvent, parseFrame } from "./watch-frames.ts";
+
+/** Bounds and ends of one watch. */
+export interface WatchLimits {
+  /** Bound on the wait for the answer's head, in milliseconds. */
+  readonly answerMs: number;
+  /** The watch fails when not one byte came for so long, in milliseconds. */
+  readonly silenceMs: number;
+  /** Called for every piece of bytes, whatever it holds. */
+  readonly onBytes?: (() => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The events of one watch request. It ends when the server ends it between two frames.
+ *
+ * @throws KubeError for every other end: what an `ERROR` frame or the status says, `transient` for silence, a broken
+ * connection and half a frame, `aborted` for the caller's signal
+ */
+export async function* watchEvents<T extends KubeObject>(
+  caller: Caller,
+  clock: Clock,
+  call: Call,
+  limits: WatchLimits,
+): AsyncGenerator<WatchEvent<T>, void> {
+  const what = `watch ${call.path}`;
+  const deadline = new Deadline(clock, what, limits.signal);
+  try {
+    deadline.limit(limits.answerMs);
+    const { body } = await caller.open(call, deadline.signal);
+    deadline.limit(limits.silenceMs);
+    const frames = new FrameSplitter(what);
+    for await (const chunk of body) {
+      deadline.touch();
+      limits.onBytes?.();
+      yield* eventsOf<T>(what, frames.push(chunk as Uint8Array));
+    }
+    frames.end();
+  } catch (error) {
+    throw brokenTransport(what, error, deadline.signal);
+  } finally {
+    deadline.end();
+  }
+}
+
+function* eventsOf<T extends KubeObject>(what: string, frames: readonly string[]): Generator<WatchEvent<T>, void> {
+  for (const frame of frames) {
+    const event = parseFrame<T>(what, frame);
+    if (event !== undefined) yield event;
+  }
+}

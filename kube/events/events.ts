@@ -1,0 +1,119 @@
+import type { Logger } from "pino";
+import type { KubeClient } from "../client/client.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { EventSeries, type Occurrence, type Reporter, eventType } from "./event-series.ts";
+import { describeError, isKubeError } from "../client/kube-error.ts";
+import type { KubeMetrics } from "../metrics.ts";
+import { singleTry } from "../client/retry.ts";
+
+export interface EventRecorderOptions {
+  readonly client: KubeClient;
+  readonly reporter: Reporter;
+  readonly log: Logger;
+  readonly metrics: KubeMetrics;
+  /** @default the machine's */
+  readonly clock?: Clock;
+}
+
+const fieldManager = "heliograph-operator-events";
+const writeTimeoutMs = 5_000;
+/** So many in one go: a warning that comes meanwhile waits for no more. */
+const writesInARow = 20;
+/** Dropping events is logged once, and again only after it had stopped for so long. */
+const quietMs = 6 * 60_000;
+
+/**
+ * Reports events in the background: {@link record} neither waits nor fails. Equal ones become a series, and no object
+ * can flood the server ({@link EventSeries}). The same apply writes the first occurrence and the count of a series.
+ */
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #clock: Clock;
+  readonly #series: EventSeries;
+  readonly #stopping = new AbortController();
+  #cancelTimer: (() => void) | undefined;
+  #writing: Promise<void> | undefined;
+  #isDraining = false;
+  #droppedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#series = new EventSeries(options.reporter);
+  }
+
+  /** Reports an occurrence. Never throws; what cannot be reported is counted. */
+  record(occurrence: Occurrence): void {
+    if (this.#isDraining) return;
+    try {
+      const { result, evicted } = this.#series.add(occurrence, {
+        nowMs: this.#clock.nowMs(),
+        wallMs: this.#clock.wallMs(),
+      });
+      this.#options.metrics.events.inc({ result });
+      if (evicted > 0) this.#options.metrics.events.inc({ result: "dropped" }, evicted);
+      if (result === "dropped" || evicted > 0) this.#reportDrop();
+      this.#schedule();
+    } catch (error) {
+      this.#count("failed", error);
+    }
+  }
+
+  /** Writes what is still to be written, within the time given, and ends. */
+  async stop(drainMs: number): Promise<void> {
+    this.#isDraining = true;
+    this.#cancelTimer?.();
+    const cancel = this.#clock.after(drainMs, () => this.#stopping.abort());
+    await this.#writing;
+    await this.#write(this.#series.due(Number.POSITIVE_INFINITY));
+    this.#stopping.abort();
+    cancel();
+  }
+
+  #schedule(): void {
+    if (this.#writing !== undefined || this.#isDraining) return;
+    this.#cancelTimer?.();
+    const dueMs = this.#series.nextDueMs();
+    if (dueMs === undefined) return;
+    this.#cancelTimer = this.#clock.after(dueMs - this.#clock.nowMs(), () => {
+      const keys = this.#series.due(this.#clock.nowMs()).slice(0, writesInARow);
+      this.#writing = this.#write(keys).finally(() => {
+        this.#writing = undefined;
+        this.#schedule();
+      });
+    });
+  }
+
+  /** One after the other: events are never what the server should be busy with. */
+  async #write(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      if (this.#stopping.signal.aborted) return;
+      await this.#writeOne(key);
+    }
+  }
+
+  async #writeOne(key: string): Promise<void> {
+    const write = this.#series.event(key);
+    if (write === undefined) return;
+    try {
+      const options = { fieldManager, force: true, retry: singleTry(writeTimeoutMs), signal: this.#stopping.signal };
+      await this.#options.client.apply(eventType, write.event, options);
+      this.#series.written(key, write.count, this.#clock.nowMs());
+      this.#options.metrics.events.inc({ result: "written" });
+    } catch (error) {
+      const again = this.#series.failed(key, isKubeError(error, "transient"), this.#clock.nowMs());
+      if (!again) this.#count("failed", error);
+    }
+  }
+
+  #reportDrop(): void {
+    const nowMs = this.#clock.nowMs();
+    if (nowMs - this.#droppedAtMs >= quietMs) this.#options.log.warn("events dropped: too many wait to be written");
+    this.#droppedAtMs = nowMs;
+  }
+
+  #count(result: "failed", error: unknown): void {
+    this.#options.metrics.events.inc({ result });
+    this.#options.log.warn({ error: describeError(error) }, "an event was not reported");
+  }
+}

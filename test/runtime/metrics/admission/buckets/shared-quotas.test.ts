@@ -1,0 +1,222 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { classDefaults } from "../../../../../crds/compile/class-defaults.ts";
+import type { ClassLimits } from "../../../../../crds/config.ts";
+import { Refusal } from "../../../../../runtime/errors/refusal.ts";
+import { readLoanMessage } from "../../../../../runtime/metrics/admission/buckets/allocation-protocol.ts";
+import { createQuotas, type Admission, type Quotas } from "../../../../../runtime/metrics/admission/quotas.ts";
+import type { Spender } from "../../../../../runtime/metrics/admission/buckets/quota-client.ts";
+import { homeOf } from "../../../../../runtime/pods/owner-of.ts";
+import { podsOfATest, type PodsOfATest } from "./pods-of-a-test.ts";
+
+const names = ["pod-a", "pod-b", "pod-c"];
+const spender = (client: string, limits: Partial<ClassLimits> = {}): Spender => ({
+  client,
+  queryClass: "A",
+  limits: { ...classDefaults.A, requestsPerSecond: 10, burst: 20, maxConcurrent: 1_000, ...limits },
+  perMetric: [],
+});
+
+interface Cluster {
+  readonly pods: PodsOfATest;
+  readonly quotas: readonly Quotas[];
+  /** Of a client whose home is the pod of this place. */
+  readonly clientOf: (place: number) => string;
+  nowMs: number;
+}
+
+function startCluster(): Cluster {
+  const pods = podsOfATest();
+  const peers = names.map((name) => pods.join(name));
+  const clients = Array.from({ length: 64 }, (_, index) => `client-${index}`);
+  const clientOf = (place: number): string =>
+    clients.find((client) => homeOf(JSON.stringify([client, "A"]), names) === names[place]) ?? "";
+  const cluster: Cluster = { pods, quotas: [], clientOf, nowMs: 1_000_000 };
+  return Object.assign(cluster, { quotas: peers.map((own) => createQuotas(() => cluster.nowMs, own)) });
+}
+
+const quotasOf = ({ quotas }: Cluster, place: number): Quotas => {
+  const own = quotas[place];
+  if (own === undefined) throw new Error("no such pod");
+  return own;
+};
+
+async function admit(cluster: Cluster, place: number, own: Spender, cost = 0): Promise<Admission | Refusal> {
+  try {
+    const [quotas, wish] = [quotasOf(cluster, place), { requests: 1, costs: new Map([["cpu_util", cost]]) }];
+    const admission = quotas.admitNow(own, wish) ?? (await quotas.admit(own, wish, () => undefined));
+    admission.end();
+    return admission;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+/** Requests that are let in of so many in each millisecond step, spread over the pods as `place` says. */
+async function hammer(
+  cluster: Cluster,
+  own: Spender,
+  { seconds, perSecond, place }: { seconds: number; perSecond: number; place: (index: number) => number },
+): Promise<number> {
+  let admitted = 0;
+  for (let index = 0; index < seconds * perSecond; index += 1) {
+    cluster.nowMs += 1_000 / perSecond;
+    if (!((await admit(cluster, place(index), own)) instanceof Refusal)) admitted += 1;
+  }
+  return admitted;
+}
+
+const patterns: readonly (readonly [string, (index: number) => number])[] = [
+  ["one pod after another", (index) => index % 3],
+  ["one pod alone, which is its home", () => 0],
+  ["one pod alone, which is not its home", () => 1],
+  ["another pod every second", (index) => Math.floor(index / 100) % 3],
+  ["mostly one pod", (index) => (index % 10 < 8 ? 1 : index % 3)],
+];
+
+describe("one client of 10 requests a second and a burst of 20, who hammers three pods", () => {
+  test.each(patterns)("is let in within a tenth of its quota over 10 s and over 60 s: %s", async (_, place) => {
+    for (const seconds of [10, 60]) {
+      const cluster = startCluster();
+      // Begun long ago, so that no bucket is that of a pod which has just come.
+      cluster.nowMs += 60_000;
+      const admitted = await hammer(cluster, spender(cluster.clientOf(0)), { seconds, perSecond: 100, place });
+      const quota = 20 + 10 * seconds;
+      expect(admitted).toBeGreaterThanOrEqual(quota * 0.9);
+      expect(admitted).toBeLessThanOrEqual(quota * 1.1);
+    }
+  });
+
+  test("is never let in above its quota, whatever it spends where and when", async () => {
+    const step = fc.record({ place: fc.nat({ max: 2 }), cost: fc.nat({ max: 40 }), waitMs: fc.nat({ max: 300 }) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 120 }), async (steps) => {
+        const cluster = startCluster();
+        cluster.nowMs += 120_000;
+        const startMs = cluster.nowMs;
+        const own = spender(cluster.clientOf(0), { costUnitsPerMinute: 600, burstCostUnits: 100 });
+        let [requests, cost] = [0, 0];
+        for (const one of steps) {
+          cluster.nowMs += one.waitMs;
+          if ((await admit(cluster, one.place, own, one.cost)) instanceof Refusal) continue;
+          requests += 1;
+          cost += one.cost;
+        }
+        const seconds = (cluster.nowMs - startMs) / 1_000;
+        // Tokens that were lent ahead come on top of a home that fills up meanwhile: a part of a pod's share for each
+        // pod.
+        expect(requests).toBeLessThanOrEqual(20 + 10 * seconds + 2 * (20 / 6));
+        expect(cost).toBeLessThanOrEqual(100 + 10 * seconds + 2 * (100 / 6));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("asks another pod far less often than it is let in or refused", async () => {
+    const cluster = startCluster();
+    cluster.nowMs += 60_000;
+    await hammer(cluster, spender(cluster.clientOf(0)), { seconds: 10, perSecond: 200, place: () => 1 });
+    expect(cluster.pods.sent()).toBeLessThan(300);
+  });
+});
+
+describe("a pod that is not the home of a client", () => {
+  test("says what is left in the whole quota", async () => {
+    const cluster = startCluster();
+    cluster.nowMs += 60_000;
+    const own = spender(cluster.clientOf(0));
+    for (let index = 0; index < 5; index += 1) await admit(cluster, 0, own);
+    const admission = await admit(cluster, 1, own);
+    if (admission instanceof Refusal) throw admission;
+    expect(admission.headers()["X-RateLimit-Remaining"]).toBe("14");
+  });
+
+  test("gives back what it holds for nobody when it stops", async () => {
+    const cluster = startCluster();
+    cluster.nowMs += 60_000;
+    const own = spender(cluster.clientOf(0));
+    await admit(cluster, 1, own);
+    quotasOf(cluster, 1).stop();
+    const left = await Promise.all(Array.from({ length: 25 }, () => admit(cluster, 0, own)));
+    expect(left.filter((one) => !(one instanceof Refusal))).toHaveLength(19);
+  });
+
+  test("charges the whole quota with what a query really cost, more or less than was expected", async () => {
+    const cluster = startCluster();
+    cluster.nowMs += 600_000;
+    const own = spender(cluster.clientOf(0), { costUnitsPerMinute: 60, burstCostUnits: 100 });
+    const dear = await admit(cluster, 1, own, 10);
+    if (dear instanceof Refusal) throw dear;
+    dear.settle(new Map([["cpu_util", 90]]));
+    expect(await admit(cluster, 1, own, 20)).toMatchObject({ code: "cost_exceeded" });
+    quotasOf(cluster, 1).stop();
+    expect(await admit(cluster, 0, own, 11)).toMatchObject({ code: "cost_exceeded" });
+    expect(await admit(cluster, 0, own, 10)).not.toBeInstanceOf(Refusal);
+  });
+});
+
+describe("pods that do not hear each other", () => {
+  test.each([
+    ["its home", 0],
+    ["another", 1],
+  ])("let a client in with one pod's share each: %s", async (_, place) => {
+    const cluster = startCluster();
+    cluster.nowMs += 60_000;
+    cluster.pods.isCut = true;
+    const own = spender(cluster.clientOf(0));
+    const admitted = await hammer(cluster, own, { seconds: 30, perSecond: 100, place: () => place });
+    expect(admitted).toBeGreaterThanOrEqual((20 + 10 * 30) / 3 - 2);
+    expect(admitted).toBeLessThanOrEqual((20 + 10 * 30) / 3 + 2);
+  });
+
+  test("are of one mind again when they do", async () => {
+    const cluster = startCluster();
+    cluster.nowMs += 60_000;
+    const own = spender(cluster.clientOf(0));
+    cluster.pods.isCut = true;
+    await hammer(cluster, own, { seconds: 5, perSecond: 100, place: (index) => index % 3 });
+    cluster.pods.isCut = false;
+    cluster.nowMs += 10_000;
+    const admitted = await hammer(cluster, own, { seconds: 10, perSecond: 100, place: (index) => index % 3 });
+    expect(admitted).toBeGreaterThanOrEqual(108);
+    expect(admitted).toBeLessThanOrEqual(132);
+  });
+
+  test("let a window that costs a whole burst wait for one pod's share of it, and no longer", async () => {
+    const cluster = startCluster();
+    cluster.pods.isCut = true;
+    const own = spender(cluster.clientOf(0));
+    const admission = await quotasOf(cluster, 1).admit(own, { requests: 20, costs: new Map() }, () => undefined);
+    expect(admission.headers()["X-RateLimit-Remaining"]).toBe("0");
+    await expect(
+      quotasOf(cluster, 1).admit(own, { requests: 1, costs: new Map() }, () => undefined),
+    ).rejects.toMatchObject({ code: "rate_exceeded" });
+  });
+});
+
+test("a client whose home goes begins anew with one pod's share at the time of the change, not with all of it", async () => {
+  const cluster = startCluster();
+  cluster.nowMs += 60_000;
+  const own = spender(cluster.clientOf(0));
+  await hammer(cluster, own, { seconds: 5, perSecond: 100, place: (index) => index % 3 });
+  cluster.pods.lose("pod-a");
+  const admitted = await hammer(cluster, own, { seconds: 10, perSecond: 100, place: (index) => 1 + (index % 2) });
+  expect(admitted).toBeGreaterThanOrEqual(90);
+  expect(admitted).toBeLessThanOrEqual(100 + 20 / 3 + 12);
+});
+
+describe("what another pod says about quotas", () => {
+  const loan = { key: "k", count: 1, perSecond: 1, burst: 1 };
+  test.each([
+    ["nothing", undefined],
+    ["a word", "borrow"],
+    ["no list", { borrow: 1, back: [], pods: 1 }],
+    ["a loan without a key", { borrow: [{ ...loan, key: 1 }], back: [], pods: 1 }],
+    ["a loan of less than nothing", { borrow: [{ ...loan, count: -1 }], back: [], pods: 1 }],
+    ["a rate that is no number", { borrow: [{ ...loan, perSecond: null }], back: [], pods: 1 }],
+    ["more loans than one message has", { borrow: Array.from({ length: 257 }, () => loan), back: [], pods: 1 }],
+  ])("is not obeyed when it is %s", (_, message) => {
+    expect(readLoanMessage(message)).toBeUndefined();
+  });
+});
