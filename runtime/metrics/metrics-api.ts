@@ -1,9 +1,7 @@
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { Refusal } from "../errors/refusal.ts";
 import type { Caller } from "./authorization/caller.ts";
-
-/** Decoded query parameters: every name with its values in the order of the URL. */
-export type Parameters = ReadonlyMap<string, readonly string[]>;
+import type { Parameters } from "./request/parameters.ts";
 
 /** What one request brings besides its parameters. */
 export interface RequestContext {

@@ -20,7 +20,8 @@ import { createConsents, type EndpointVerdict } from "./authorization/endpoint-v
 import { createTokens } from "./authorization/access-tokens.ts";
 import { createBacklogs, type Backlogs, type BacklogsDeps } from "./delivery/backlog-limit.ts";
 import { startBackground, type Duty } from "./maintenance/background-loops.ts";
-import type { Log, Stage } from "./delivery/delivery-context.ts";
+import type { Stage } from "./delivery/delivery-context.ts";
+import type { Log } from "./log.ts";
 import { createDeliveryMetrics } from "./telemetry/delivery-metrics.ts";
 import { createDisabledPartners, type DisabledMark } from "./partners/disabled-partners.ts";
 import { createDuties } from "./maintenance/maintenance-jobs.ts";

@@ -6,7 +6,7 @@ import {
   ratePerSecondMax,
   requestForms,
 } from "../../webhooks/replay/replay-request.ts";
-import { ownDomain } from "../../webhooks/delivery/operational-events.ts";
+import { ownDomain } from "../../webhooks/events/reserved-types.ts";
 import { askedTime } from "./common-schemas.ts";
 import {
   closedObject,

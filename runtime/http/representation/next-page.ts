@@ -1,4 +1,4 @@
-import type { Parameters } from "../../metrics/metrics-api.ts";
+import type { Parameters } from "../../metrics/request/parameters.ts";
 
 /** What a body says of its page. */
 interface PagedBody {

@@ -1,7 +1,13 @@
 import { refuseField } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
-import type { Parameters } from "../../metrics/metrics-api.ts";
-import { readCount, readOne, readTime, readWord, refuseUnknown } from "../../metrics/request/parameters.ts";
+import {
+  type Parameters,
+  readCount,
+  readOne,
+  readTime,
+  readWord,
+  refuseUnknown,
+} from "../../metrics/request/parameters.ts";
 import type { EventQuery } from "../../webhooks/history/event-list.ts";
 import { deliveryStates } from "../../webhooks/history/history.ts";
 import { partnersOf } from "../../webhooks/history/partner-access.ts";

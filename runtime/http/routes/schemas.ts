@@ -1,6 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { refuseUnknown, readOne } from "../../metrics/request/parameters.ts";
-import type { Parameters } from "../../metrics/metrics-api.ts";
+import { refuseUnknown, readOne, type Parameters } from "../../metrics/request/parameters.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import { changelog, interfaceVersion } from "../openapi/changelog.ts";
 import { bundled, type JsonSchema } from "../openapi/json-schema.ts";

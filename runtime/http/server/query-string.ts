@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import type { Parameters } from "../../metrics/metrics-api.ts";
+import type { Parameters } from "../../metrics/request/parameters.ts";
 
 const parametersMax = 256;
 

@@ -1,6 +1,7 @@
 import type { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
-import type { Again, Parameters } from "../../metrics/metrics-api.ts";
+import type { Again } from "../../metrics/metrics-api.ts";
+import type { Parameters } from "../../metrics/request/parameters.ts";
 import type { Operation } from "../openapi/operation.ts";
 
 /** Who sends no token: nobody, who may do nothing that a route does not let everybody do. */

@@ -1,7 +1,6 @@
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { parseJson } from "../../json/json-body.ts";
-import type { Parameters } from "../metrics-api.ts";
-import { shown } from "../request/parameters.ts";
+import { type Parameters, shown } from "../request/parameters.ts";
 
 /** Source: seed "Operational Metrics API" §8. */
 export const bulkQueriesMax = 50;

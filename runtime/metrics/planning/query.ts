@@ -6,8 +6,7 @@ import { isPublic, type Caller } from "../authorization/caller.ts";
 import type { CatalogIndex, MetricEntry } from "../catalog/catalog-index.ts";
 import type { Recipe } from "../promql/kinds/recipe.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
-import type { Parameters } from "../metrics-api.ts";
-import { readInstant, readQuery, seriesMax, shown, type Selection } from "../request/parameters.ts";
+import { type Parameters, readInstant, readQuery, seriesMax, shown, type Selection } from "../request/parameters.ts";
 import { grant, type Grant, type GrantedMetric } from "../authorization/policy.ts";
 import {
   publicStepSecondsMin,

@@ -3,8 +3,11 @@ import type { ErrorCode } from "../../errors/table.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { parseDuration } from "./duration.ts";
 import { forbiddenValue, isForbiddenLabel } from "./forbidden-labels.ts";
-import type { Parameters } from "../metrics-api.ts";
+
 import { parseTime } from "./time.ts";
+
+/** Decoded query parameters: every name with its values in the order of the URL. */
+export type Parameters = ReadonlyMap<string, readonly string[]>;
 
 /** Source: seed "Operational Metrics API" §8. */
 export const seriesMax = 50;

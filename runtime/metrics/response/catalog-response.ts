@@ -7,8 +7,9 @@ import { meaningsOf } from "../promql/kinds/meaning.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
 import { isPastSunset } from "../catalog/deprecation.ts";
 import { formatDuration } from "../request/duration.ts";
-import type { MetricsAnswer, Parameters, RequestContext } from "../metrics-api.ts";
+import type { MetricsAnswer, RequestContext } from "../metrics-api.ts";
 import {
+  type Parameters,
   metricsMax,
   readFilters,
   readLabel,

@@ -1,33 +1,15 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { aroundReads, type AroundRead, type StoreRead } from "../../stores/read-middleware.ts";
-import { StoreError } from "../../stores/store-error.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import { extentVerdicts, type Origin, type Stretch } from "../cache/cache-status.ts";
+import type { RecordedRead, RecordedStores } from "../execution/record-reads.ts";
 import { explainScope, type Caller } from "../authorization/caller.ts";
-import type { Parameters } from "../metrics-api.ts";
-import { readWord } from "../request/parameters.ts";
+import { type Parameters, readWord } from "../request/parameters.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
 
 /** Where the data of an answer came from. */
 export type DataSource = "store" | "snapshot";
-
-/** A read that was sent, and what became of it. */
-export interface RecordedRead extends StoreRead {
-  readonly durationMs: number;
-  /** `ok`, or why the store gave no answer. */
-  readonly outcome: string;
-  readonly series: number;
-  /** What the store said of a query that it refused. */
-  readonly error?: string;
-}
-
-/** Stores whose reads are written down. */
-export interface RecordedStores {
-  readonly stores: StoreSet;
-  readonly reads: readonly RecordedRead[];
-}
 
 /**
  * Takes `explain` out of the parameters: it changes what is said of an answer, never the answer.
@@ -43,32 +25,6 @@ export function takeExplain(
     throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}`);
   }
   return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
-}
-
-/** Writes down every read in the order in which they end. */
-export function recordReads(stores: StoreSet): RecordedStores {
-  const reads: RecordedRead[] = [];
-  const around: AroundRead = async (read, send) => {
-    const startMs = performance.now();
-    const note = (outcome: string, series: number, error?: string): void => {
-      reads.push({
-        ...read,
-        durationMs: performance.now() - startMs,
-        outcome,
-        series,
-        ...(error === undefined ? {} : { error }),
-      });
-    };
-    try {
-      const answer = await send();
-      note("ok", seriesIn(answer));
-      return answer;
-    } catch (error) {
-      note(error instanceof StoreError ? error.kind : "left", 0, isRefused(error) ? error.message : undefined);
-      throw error;
-    }
-  };
-  return { stores: aroundReads(stores, around), reads };
 }
 
 /** Everything that explains an answer: the plan, what each store was asked in its own words, and why. */
@@ -165,11 +121,6 @@ function explainExtents(
   });
 }
 
-/** The store could not take the query itself. */
-function isRefused(error: unknown): error is StoreError {
-  return error instanceof StoreError && error.kind === "refused";
-}
-
 function explainRead({ api, promql, durationMs, outcome, series, error }: RecordedRead): object {
   return {
     api,
@@ -179,9 +130,4 @@ function explainRead({ api, promql, durationMs, outcome, series, error }: Record
     series,
     ...(error === undefined ? {} : { error }),
   };
-}
-
-function seriesIn(answer: unknown): number {
-  const series: unknown = (answer as { readonly series?: unknown } | undefined)?.series;
-  return Array.isArray(series) ? series.length : 0;
 }

@@ -1,6 +1,6 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
-import type { Log } from "./delivery-context.ts";
+import type { Log } from "../log.ts";
 import type { Partner } from "../partners/partner.ts";
 
 /** What waits, over all partners or for one. */

@@ -1,4 +1,3 @@
-import type { BaseLogger } from "pino";
 import type { Clock } from "../../bounds/clock.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.ts";
@@ -8,6 +7,7 @@ import type { Health } from "../settlement/circuit-breaker.ts";
 import type { Consents } from "../authorization/endpoint-validation.ts";
 import type { Tokens } from "../authorization/access-tokens.ts";
 import type { DeliveryItem } from "../records/delivery-record.ts";
+import type { Log } from "../log.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
@@ -15,9 +15,6 @@ import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 import type { Sender } from "../sending/send.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import type { Suspicion } from "./redelivery-check.ts";
-
-/** What the engine logs to. */
-export type Log = Pick<BaseLogger, "info" | "warn" | "error">;
 
 /**
  * Points in the life of a message at which a process can die. Routing: `routing`, then `routed_one` after each delivery

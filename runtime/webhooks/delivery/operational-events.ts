@@ -1,19 +1,14 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import type { Log, SettledDelivery } from "./delivery-context.ts";
+import type { SettledDelivery } from "./delivery-context.ts";
+import type { Log } from "../log.ts";
 import { attemptNumber } from "../records/delivery-record.ts";
 import { noTenant, type Envelope } from "../events/envelope.ts";
+import { isOwnType, ownDomain, ownIdPrefix } from "../events/reserved-types.ts";
 import { eventHash } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { eventHeaders } from "../records/event-record.ts";
-
-/** First segment of the types of events that this program makes itself; producers may not use it. */
-export const ownDomain = "heliograph";
-/**
- * First characters of the ids of those events; producers may not use them, since an id is unique in the installation.
- */
-export const ownIdPrefix = `${ownDomain}:`;
 
 /**
  * What happens to deliveries and partners, as events that partners may subscribe to.
@@ -90,11 +85,6 @@ export function eventsOfSettlement({ item, partner, settlement }: SettledDeliver
     default:
       throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
   }
-}
-
-/** Whether a type is one that this program keeps for itself. */
-export function isOwnType(type: string): boolean {
-  return type.startsWith(`${ownDomain}.`);
 }
 
 export interface OperationalDeps {

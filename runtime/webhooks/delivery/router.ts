@@ -13,7 +13,7 @@ import type { ListPartner } from "../partners/register-partner.ts";
 import type { Partner } from "../partners/partner.ts";
 import { overflow } from "./dead-letter-overflow.ts";
 import { readPast } from "./stored-state.ts";
-import { keepRouted, readRouted, type Route } from "../records/routed-note.ts";
+import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { createSuspicion, type Suspicion } from "./redelivery-check.ts";

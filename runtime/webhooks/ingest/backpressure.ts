@@ -1,5 +1,5 @@
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 
 /** Whether the events stream has little room left for producers. */
 export interface Fullness {

@@ -1,7 +1,7 @@
 import type { EventIdForm } from "../../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import type { Envelope } from "../events/envelope.ts";
-import { ownIdPrefix } from "../delivery/operational-events.ts";
+import { ownIdPrefix } from "../events/reserved-types.ts";
 
 /** None of them may stand in the name of a tenant, so that no tenant's prefix begins another one's. */
 const prefixEnds = [".", ":", "/"] as const;

@@ -2,7 +2,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import { serveSubject, type AskedMessage } from "../../nats/messages/serve-subject.ts";
 import type { Layout } from "../../nats/layout.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 import type { Ingest, IngestAnswer } from "./ingest.ts";
 import { ingestBatch, isBatch, splitBatch } from "./ingest-batch.ts";
 

@@ -9,7 +9,7 @@ import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { Envelope, ValidEnvelope } from "../events/envelope.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { eventHash } from "../ids.ts";
-import { isOwnType, ownDomain } from "../delivery/operational-events.ts";
+import { isOwnType, ownDomain } from "../events/reserved-types.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 
 /** Who brings an event. */

@@ -2,7 +2,7 @@ import { createLineLimit } from "../../bounds/line-limit.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 import type { EventIdTaken } from "./event-ids.ts";
 import { eventHash } from "../ids.ts";
 import { readEvent } from "../records/event-record.ts";

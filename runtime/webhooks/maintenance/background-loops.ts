@@ -1,7 +1,7 @@
 import type { Homes } from "../workers/lane-ownership.ts";
 import { keepAliveMs } from "../delivery/in-flight.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import { inTurns } from "../../bounds/periodic.ts";
 

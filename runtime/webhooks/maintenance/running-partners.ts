@@ -1,5 +1,5 @@
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 
 /** Which partners a pod still has in its configuration, or sends something to. */
 export interface RunningPartners {

@@ -1,5 +1,5 @@
 import type { EventsSize, EventsStream } from "../../nats/streams/events-stream.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 
 /** Part of the size above which the oldest events go. */
 const fullShare = 0.8;

@@ -1,7 +1,7 @@
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import type { Layout } from "../../nats/layout.ts";
 import { lossOf, readIdentities, tellIdentities, type StreamIdentities } from "../../nats/streams/stream-identities.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 
 /** Whether the streams are still the ones that this pod started with. */
 export interface StreamWatch {

@@ -1,5 +1,5 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 import type { Partner } from "./partner.ts";
 
 /** A partner for whom something may be stored, as long as that is so. */

@@ -1,6 +1,7 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
-import type { Log, SettledDelivery } from "../delivery/delivery-context.ts";
+import type { SettledDelivery } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 
 const patienceMs = 5_000;
 

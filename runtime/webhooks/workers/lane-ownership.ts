@@ -2,7 +2,7 @@ import type { Bucket } from "../../nats/streams/buckets.ts";
 import { homeOf } from "../../pods/owner-of.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
-import type { Log } from "../delivery/delivery-context.ts";
+import type { Log } from "../log.ts";
 import { msToTurn } from "../../bounds/periodic.ts";
 
 /** Which pod is the home of which lane: it alone pulls the lane's messages. */

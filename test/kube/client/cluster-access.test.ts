@@ -116,7 +116,7 @@ test("the program does not load the library with every type of the API in a pod"
     await import(${JSON.stringify(run.href)});
     const { openClusterAccess } = await import(${JSON.stringify(access.href)});
     await openClusterAccess({}, ${JSON.stringify({ environment, home: folder.path, serviceAccountFolder })});
-    process.stdout.write(JSON.stringify(loaded.filter((url) => /node_modules|operator/u.test(url))));`;
+    process.stdout.write(JSON.stringify(loaded.filter((url) => /node_modules|operator|kube/u.test(url))));`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script]);
   const loaded = JSON.parse(stdout) as readonly string[];
   expect(loaded.some((url) => url.endsWith("/kube/client/client.ts"))).toBe(true);

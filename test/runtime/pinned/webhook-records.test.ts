@@ -28,7 +28,7 @@ import {
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createDeadLetterBox, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
-import { keepRouted } from "../../../runtime/webhooks/records/routed-note.ts";
+import { keepRouted } from "../../../runtime/webhooks/delivery/keep-routed.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
 import { createTakenIds, readEventIdUse } from "../../../runtime/webhooks/ingest/taken-ids.ts";

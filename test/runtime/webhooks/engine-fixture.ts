@@ -4,7 +4,7 @@ import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { defaultSettings } from "../../../runtime/config/settings/settings-schema.ts";
 import type { Settings } from "../../../runtime/config/settings/settings.ts";
 import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
-import type { Log } from "../../../runtime/webhooks/delivery/delivery-context.ts";
+import type { Log } from "../../../runtime/webhooks/log.ts";
 import { createWebhookEngine, type WebhookEngine, type WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 
 /** Key that every partner of a test signs with. */

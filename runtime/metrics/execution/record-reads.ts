@@ -1,0 +1,55 @@
+import { aroundReads, type AroundRead, type StoreRead } from "../../stores/read-middleware.ts";
+import { StoreError } from "../../stores/store-error.ts";
+import type { StoreSet } from "../../stores/store-set.ts";
+
+/** A read that was sent, and what became of it. */
+export interface RecordedRead extends StoreRead {
+  readonly durationMs: number;
+  /** `ok`, or why the store gave no answer. */
+  readonly outcome: string;
+  readonly series: number;
+  /** What the store said of a query that it refused. */
+  readonly error?: string;
+}
+
+/** Stores whose reads are written down. */
+export interface RecordedStores {
+  readonly stores: StoreSet;
+  readonly reads: readonly RecordedRead[];
+}
+
+/** Writes down every read in the order in which they end. */
+export function recordReads(stores: StoreSet): RecordedStores {
+  const reads: RecordedRead[] = [];
+  const around: AroundRead = async (read, send) => {
+    const startMs = performance.now();
+    const note = (outcome: string, series: number, error?: string): void => {
+      reads.push({
+        ...read,
+        durationMs: performance.now() - startMs,
+        outcome,
+        series,
+        ...(error === undefined ? {} : { error }),
+      });
+    };
+    try {
+      const answer = await send();
+      note("ok", seriesIn(answer));
+      return answer;
+    } catch (error) {
+      note(error instanceof StoreError ? error.kind : "left", 0, isRefused(error) ? error.message : undefined);
+      throw error;
+    }
+  };
+  return { stores: aroundReads(stores, around), reads };
+}
+
+/** The store could not take the query itself. */
+function isRefused(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === "refused";
+}
+
+function seriesIn(answer: unknown): number {
+  const series: unknown = (answer as { readonly series?: unknown } | undefined)?.series;
+  return Array.isArray(series) ? series.length : 0;
+}
