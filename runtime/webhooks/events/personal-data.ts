@@ -2,7 +2,7 @@ import type { PersonalDataSettings } from "../../config/settings/settings.ts";
 import type { FieldError } from "../../errors/refusal.ts";
 import { hasCardNumber } from "./card-numbers.ts";
 import type { JsonPath, JsonVisitor, PathOf } from "../../json/json-walk.ts";
-import { compilePattern } from "../partners/subscriptions.ts";
+import { compilePattern } from "./subscriptions.ts";
 
 /** {@link PersonalDataSettings}, compiled. */
 export interface PersonalDataRules {

@@ -3,7 +3,7 @@ import { standingsOf, visibleSeq, waitingPartners, type DeliveryState, type Hist
 import { eventHash } from "../ids.ts";
 import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
-import { compilePattern } from "../partners/subscriptions.ts";
+import { compilePattern } from "../events/subscriptions.ts";
 
 /** Which events to list. Source: wire, "Webhooks". */
 export interface EventQuery extends PartnerAccess {

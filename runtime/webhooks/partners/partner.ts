@@ -5,7 +5,7 @@ import { assignLanes, type LanePlace, type LaneRules } from "./assign-lanes.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import { partnerToken } from "../ids.ts";
 import { readSigners, signersAt, type Signer } from "../signing/signers.ts";
-import { compileSubscriptions, type Matcher } from "./subscriptions.ts";
+import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 
 /** A partner, ready to be matched, signed for and sent to. */
 export interface Partner {

@@ -1,5 +1,5 @@
 import type { Partner } from "./partner.ts";
-import type { EventFacts } from "./subscriptions.ts";
+import type { EventFacts } from "../events/subscriptions.ts";
 
 /** Who wants which events. */
 export interface RoutingTable {

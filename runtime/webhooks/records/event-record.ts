@@ -1,6 +1,6 @@
 import type { HeaderFields } from "../../nats/messages/headers.ts";
 import type { Envelope } from "../events/envelope.ts";
-import type { EventFacts } from "../partners/subscriptions.ts";
+import type { EventFacts } from "../events/subscriptions.ts";
 
 /** An event as the events stream holds it; its body is never parsed again on the way to partners. */
 export interface StoredEvent extends EventFacts {

@@ -5,7 +5,7 @@ import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RouterDeps } from "../delivery/router.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
-import { compileSubscriptions, type Matcher } from "../partners/subscriptions.ts";
+import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
 
 /** One delivery that a replay may concern. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { SubscriptionConfig } from "../../../../crds/config.ts";
-import { compilePattern, compileSubscriptions } from "../../../../runtime/webhooks/partners/subscriptions.ts";
+import { compilePattern, compileSubscriptions } from "../../../../runtime/webhooks/events/subscriptions.ts";
 
 describe("a pattern", () => {
   test.each([
