@@ -1,54 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { rooms, roomOf } from "./rooms.ts";
 import { findRing, importsOf, readImports, sourceFiles } from "./source-imports.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const folders = ["crds", "kube", "operator", "runtime"];
 const imports = readImports(root, folders);
-
-/** What each folder may import of ours, besides itself. The longest matching folder decides. */
-const mayImport: Readonly<Record<string, readonly string[]>> = {
-  "crds/": [],
-  "kube/": [],
-  "operator/": ["crds/", "kube/"],
-  "runtime/bounds/": [],
-  "runtime/pods/": [],
-  "runtime/errors/": [],
-  "runtime/json/": ["runtime/errors/"],
-  "runtime/config/": ["crds/", "runtime/errors/"],
-  "runtime/nats/": ["crds/", "runtime/bounds/", "runtime/pods/", "runtime/errors/", "runtime/config/"],
-  "runtime/stores/": ["crds/", "runtime/bounds/", "runtime/errors/"],
-  "runtime/webhooks/": [
-    "crds/",
-    "runtime/bounds/",
-    "runtime/pods/",
-    "runtime/errors/",
-    "runtime/json/",
-    "runtime/config/",
-    "runtime/nats/",
-  ],
-  "runtime/metrics/": [
-    "crds/",
-    "runtime/bounds/",
-    "runtime/pods/",
-    "runtime/errors/",
-    "runtime/json/",
-    "runtime/config/",
-    "runtime/nats/",
-    "runtime/stores/",
-  ],
-  "runtime/webhooks/signing/": ["crds/signing-key.ts"],
-  "runtime/recipient/": ["crds/signing-key.ts", "runtime/webhooks/signing/"],
-  "runtime/http/": [
-    "crds/",
-    "runtime/bounds/",
-    "runtime/errors/",
-    "runtime/config/",
-    "runtime/webhooks/",
-    "runtime/metrics/",
-  ],
-  "runtime/": ["crds/", "runtime/"],
-};
 
 /** The only folders that may import each outside technology. */
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
@@ -61,18 +18,49 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   jose: ["runtime/http/", "runtime/cli/", "runtime/webhooks/"],
 };
 
-function folderRule(file: string): string {
-  const rules = Object.keys(mayImport).filter((folder) => file.startsWith(folder));
-  return rules.sort((a, b) => b.length - a.length)[0] ?? "";
-}
+/** Imports that leave a room, once each. */
+const between = imports
+  .filter(({ isPackage }) => !isPackage)
+  .map(({ from, to }) => ({ from, to, room: roomOf(from), other: roomOf(to) }))
+  .filter(({ room, other }) => room !== other);
+
+const allows = (room: string | undefined, other: string | undefined): boolean => {
+  const allowed = rooms.get(room ?? "") ?? [];
+  return other !== undefined && allowed.some((name) => name === other || (isWhole(name) && other.startsWith(name)));
+};
+
+/** Names that stand for all rooms of a folder. */
+const isWhole = (name: string): boolean => name === "crds/" || name === "kube/";
 
 describe("imports", () => {
-  test("stay inside what each folder may import", () => {
-    const breaches = imports.filter(({ from, to, isPackage }) => {
-      const rule = folderRule(from);
-      return !isPackage && !to.startsWith(rule) && !(mayImport[rule] ?? []).some((allowed) => to.startsWith(allowed));
-    });
+  test("leave a room only for those that it may import", () => {
+    const breaches = between.filter(({ room, other }) => !allows(room, other));
     expect(breaches.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  test("lead from later rooms to earlier ones, so that rooms form no circle", () => {
+    const order = [...rooms.keys()];
+    const breaches = between.filter(({ room, other }) => order.indexOf(room ?? "") <= order.indexOf(other ?? ""));
+    expect(breaches.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  test("use every permission that a room has", () => {
+    const unused = [...rooms].flatMap(([room, allowed]) =>
+      allowed
+        .filter(
+          (name) =>
+            !between.some(
+              ({ room: from, other }) =>
+                from === room && (other === name || (isWhole(name) && other?.startsWith(name))),
+            ),
+        )
+        .map((name) => `${room} may import ${name}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  test("of every file have a room to come from", () => {
+    expect(sourceFiles(root, folders).filter((file) => roomOf(file) === undefined)).toEqual([]);
   });
 
   test("leave each outside technology to the folder that owns it", () => {

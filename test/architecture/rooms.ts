@@ -1,0 +1,220 @@
+/**
+ * The rooms of the product, in the order in which they build on each other: `room < other rooms that it may import`. A
+ * room is a folder with everything below it, or a file that stands beside folders; a file belongs to the room with the
+ * longest name. Names after `<` stand in `runtime/` unless they begin with `crds/`, `kube/` or `operator/`; `crds/` and
+ * `kube/` by themselves are all rooms in them.
+ */
+const table = `
+  crds/signing-key.ts
+  crds/config.ts < crds/signing-key.ts
+  crds/special-networks.ts
+  crds/networks.ts < crds/special-networks.ts
+  crds/material.ts < crds/config.ts
+  crds/part.ts < crds/config.ts crds/material.ts
+  crds/policy.ts
+  crds/problem.ts
+  crds/reasons.ts
+  crds/schema.ts
+  crds/types/ < crds/schema.ts
+  crds/resource.ts < crds/types/
+  crds/checks/ <
+      crds/signing-key.ts crds/config.ts crds/networks.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts
+      crds/schema.ts crds/types/ crds/resource.ts
+  crds/validate.ts < crds/problem.ts crds/types/ crds/resource.ts crds/checks/
+  crds/compile/ <
+      crds/config.ts crds/networks.ts crds/material.ts crds/part.ts crds/policy.ts crds/problem.ts crds/reasons.ts
+      crds/types/ crds/resource.ts crds/checks/ crds/validate.ts
+  crds/configz.ts < crds/reasons.ts crds/resource.ts
+  crds/shards/ < crds/config.ts crds/material.ts crds/resource.ts crds/compile/
+  kube/backoff.ts
+  kube/clock.ts
+  kube/metrics.ts
+  kube/outage.ts < kube/clock.ts
+  kube/client/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts
+  kube/micro-time.ts
+  kube/events/ < kube/clock.ts kube/metrics.ts kube/client/ kube/micro-time.ts
+  kube/queue/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/
+  kube/informer/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/ kube/queue/
+  kube/lease/ < kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/ kube/micro-time.ts
+  operator/resource-types.ts < crds/ kube/
+  operator/inventory/ < crds/ kube/ operator/resource-types.ts
+  operator/observe/ < crds/ kube/
+  operator/conditions.ts < crds/ kube/ operator/resource-types.ts operator/observe/
+  operator/version.ts
+  operator/metrics.ts < crds/ operator/resource-types.ts operator/conditions.ts operator/version.ts
+  operator/publish/ < crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/metrics.ts
+  operator/controllers/ <
+      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/conditions.ts
+      operator/metrics.ts operator/publish/
+  operator/health-server.ts < kube/
+  operator/options.ts < crds/ kube/ operator/inventory/ operator/observe/ operator/controllers/
+  operator/leader-term.ts <
+      operator/inventory/ operator/observe/ operator/metrics.ts operator/publish/ operator/controllers/
+      operator/options.ts
+  operator/policy/ < crds/ kube/ operator/metrics.ts
+  operator/start-error.ts
+  operator/watches.ts <
+      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/observe/ operator/publish/
+      operator/options.ts
+  operator/main.ts <
+      crds/ kube/ operator/resource-types.ts operator/inventory/ operator/version.ts operator/metrics.ts
+      operator/publish/ operator/controllers/ operator/health-server.ts operator/options.ts operator/leader-term.ts
+      operator/policy/ operator/start-error.ts operator/watches.ts
+  operator/cli/ <
+      kube/ operator/inventory/ operator/version.ts operator/options.ts operator/start-error.ts operator/main.ts
+  runtime/bounds/
+  runtime/pods/
+  runtime/errors/
+  runtime/json/ < errors/
+  runtime/version.ts
+  runtime/config/yaml/
+  runtime/config/settings/ < crds/ config/yaml/
+  runtime/config/config-source.ts < crds/
+  runtime/config/supported-config.ts < crds/
+  runtime/config/compiled-file.ts < crds/ config/config-source.ts config/supported-config.ts
+  runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts
+  runtime/config/kubernetes/ < crds/ config/config-source.ts config/supported-config.ts
+  runtime/nats/layout.ts
+  runtime/nats/connection/
+  runtime/nats/messages/ < nats/layout.ts nats/connection/
+  runtime/nats/streams/ < bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/
+  runtime/nats/child/ < nats/connection/
+  runtime/stores/store-error.ts
+  runtime/stores/limits/ < stores/store-error.ts
+  runtime/stores/store-secrets.ts < crds/
+  runtime/stores/prometheus/ < crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
+  runtime/stores/peer/ < crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
+  runtime/stores/store.ts <
+      crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
+  runtime/stores/store-set.ts < crds/ stores/store-secrets.ts stores/peer/ stores/store.ts
+  runtime/stores/read-middleware.ts < stores/limits/ stores/prometheus/ stores/store-set.ts
+  runtime/webhooks/ids.ts
+  runtime/webhooks/log.ts
+  runtime/webhooks/events/ < crds/ errors/ json/ config/settings/
+  runtime/webhooks/signing/ < crds/
+  runtime/recipient/ < crds/ webhooks/signing/
+  runtime/webhooks/settlement/ < crds/
+  runtime/webhooks/sending/ < crds/ bounds/ webhooks/settlement/
+  runtime/webhooks/partners/ <
+      crds/ nats/connection/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/ webhooks/signing/
+      webhooks/sending/
+  runtime/webhooks/authorization/ <
+      crds/ bounds/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
+  runtime/webhooks/records/ <
+      crds/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/
+  runtime/webhooks/telemetry/ < crds/ webhooks/settlement/ webhooks/records/
+  runtime/webhooks/ingest/ <
+      bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts
+      webhooks/log.ts webhooks/events/ webhooks/records/ webhooks/telemetry/
+  runtime/webhooks/delivery/ <
+      bounds/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts
+      webhooks/events/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
+      webhooks/authorization/ webhooks/records/ webhooks/telemetry/
+  runtime/webhooks/workers/ <
+      bounds/ pods/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts webhooks/settlement/
+      webhooks/partners/ webhooks/records/ webhooks/delivery/
+  runtime/webhooks/history/ <
+      crds/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/
+      webhooks/records/
+  runtime/webhooks/replay/ <
+      errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
+      webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
+      webhooks/delivery/ webhooks/history/
+  runtime/webhooks/maintenance/ <
+      bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
+      webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
+      webhooks/workers/
+  runtime/webhooks/engine.ts <
+      crds/ bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
+      webhooks/log.ts webhooks/events/ webhooks/signing/ webhooks/sending/ webhooks/partners/ webhooks/authorization/
+      webhooks/telemetry/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/ webhooks/history/ webhooks/replay/
+      webhooks/maintenance/
+  runtime/metrics/request/ < crds/ errors/
+  runtime/metrics/catalog/ < crds/ errors/ metrics/request/
+  runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog/
+  runtime/metrics/metrics-api.ts < crds/ errors/ metrics/request/ metrics/authorization/
+  runtime/metrics/promql/ < crds/ errors/ stores/prometheus/
+  runtime/metrics/planning/ <
+      crds/ errors/ stores/prometheus/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/promql/
+  runtime/metrics/aggregation/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
+  runtime/metrics/execution/ <
+      crds/ bounds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
+      stores/store-set.ts stores/read-middleware.ts metrics/request/ metrics/promql/ metrics/planning/
+      metrics/aggregation/
+  runtime/metrics/cache/ <
+      bounds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
+      metrics/request/ metrics/metrics-api.ts metrics/planning/ metrics/execution/
+  runtime/metrics/admission/ <
+      crds/ bounds/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
+  runtime/metrics/response/ <
+      crds/ bounds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/
+  runtime/metrics/repeat-query.ts <
+      metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
+      metrics/admission/
+  runtime/metrics/handle-query.ts <
+      bounds/ errors/ stores/limits/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
+      metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/
+      metrics/repeat-query.ts
+  runtime/metrics/bulk/ <
+      errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
+      metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/handle-query.ts
+  runtime/metrics/slo/ <
+      crds/ bounds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
+      metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
+      metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/admission/ metrics/response/
+  runtime/metrics/federation/ <
+      crds/ errors/ json/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/peer/ stores/store-set.ts
+      metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
+      metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/ metrics/slo/
+  runtime/metrics/telemetry/ <
+      crds/ errors/ stores/store.ts metrics/catalog/ metrics/metrics-api.ts metrics/promql/ metrics/planning/
+      metrics/execution/ metrics/cache/
+  runtime/metrics/create-metrics-api.ts <
+      crds/ bounds/ pods/ stores/store-set.ts metrics/catalog/ metrics/metrics-api.ts metrics/planning/
+      metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
+      metrics/handle-query.ts metrics/bulk/ metrics/slo/ metrics/federation/ metrics/telemetry/
+  runtime/http/authentication/ < bounds/ errors/ config/settings/ metrics/authorization/
+  runtime/http/representation/ < errors/ metrics/request/
+  runtime/http/openapi/ <
+      crds/ webhooks/events/ webhooks/history/ webhooks/replay/ metrics/request/ metrics/promql/ metrics/bulk/
+  runtime/http/server/ <
+      crds/ bounds/ errors/ config/settings/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts
+      http/authentication/ http/representation/ http/openapi/
+  runtime/http/routes/ <
+      errors/ config/settings/ webhooks/signing/ webhooks/ingest/ webhooks/history/ webhooks/replay/ metrics/request/
+      metrics/authorization/ metrics/metrics-api.ts metrics/bulk/ metrics/federation/ http/representation/
+      http/openapi/ http/server/
+  runtime/program/ <
+      crds/ version.ts config/settings/ config/config-source.ts config/folder/ nats/layout.ts nats/connection/
+      nats/messages/ nats/streams/ nats/child/ webhooks/settlement/ webhooks/partners/ webhooks/workers/
+      webhooks/engine.ts metrics/metrics-api.ts metrics/create-metrics-api.ts http/authentication/ http/server/
+      http/routes/
+  runtime/main.ts <
+      crds/ version.ts config/settings/ config/config-source.ts config/compiled-file.ts config/folder/
+      config/kubernetes/ nats/connection/ program/
+  runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
+  runtime/cli/ <
+      crds/ version.ts config/yaml/ config/folder/ nats/connection/ metrics/request/ http/authentication/ program/
+      main.ts standalone.ts
+`;
+
+const isOutside = /^(?:crds|kube|operator)\//u;
+
+/** Each room with those that it may import, in the order of the table. */
+export const rooms: ReadonlyMap<string, readonly string[]> = new Map(
+  table
+    .trim()
+    .split(/\n(?= {2}\S)/u)
+    .map((row) => {
+      const [room = "", allowed = ""] = row.split("<");
+      const names = allowed.split(/\s+/u).filter((name) => name !== "");
+      return [room.trim(), names.map((name) => (isOutside.test(name) ? name : `runtime/${name}`))];
+    }),
+);
+
+/** The room that a file belongs to, or undefined when it has none. */
+export function roomOf(file: string): string | undefined {
+  const found = [...rooms.keys()].filter((room) => file === room || (room.endsWith("/") && file.startsWith(room)));
+  return found.sort((a, b) => b.length - a.length)[0];
+}
