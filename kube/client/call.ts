@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 import type { PoolName } from "./connection-pools.ts";
 import { Deadline } from "./deadline.ts";
-import { KubeError, errorOfAnswer, isKubeError } from "./kube-error.ts";
+import { KubeError, errorOfResponse, isKubeError } from "./kube-error.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import type { Outage } from "../outage.ts";
 import { type RetryPolicy, retryWaitMs } from "./retry.ts";
-import { type Transport, type TransportAnswer, type TransportRequest, brokenTransport } from "./transport.ts";
+import { type Transport, type TransportResponse, type TransportRequest, brokenTransport } from "./transport.ts";
 
 /** One request, whatever its verb. */
 export interface Call {
@@ -33,7 +33,7 @@ export interface CallerParts {
 }
 
 /** One page of 500 large objects; more than that is to be read in smaller pages. */
-const answerBytesMax = 128 * 1024 * 1024;
+const responseBytesMax = 128 * 1024 * 1024;
 const errorBytesMax = 64 * 1024;
 
 /** Carries calls out: deadline, tries, errors, counts. */
@@ -69,14 +69,14 @@ export class Caller {
    *
    * @throws KubeError
    */
-  async open(call: Call, signal: AbortSignal): Promise<TransportAnswer> {
+  async open(call: Call, signal: AbortSignal): Promise<TransportResponse> {
     const what = `${call.method} ${call.path}`;
     const answer = await this.#send(call, signal);
     if (answer.status >= 200 && answer.status <= 299) {
       this.#parts.outage.succeeded();
       return answer;
     }
-    throw errorOfAnswer(what, answer.status, await readText(what, answer, errorBytesMax), answer.retryAfter);
+    throw errorOfResponse(what, answer.status, await readText(what, answer, errorBytesMax), answer.retryAfter);
   }
 
   async #try(call: Call, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
@@ -85,7 +85,7 @@ export class Caller {
     try {
       deadline.limit(timeoutMs);
       const answer = await this.open(call, deadline.signal);
-      return parseAnswer(what, await readText(what, answer, answerBytesMax));
+      return parseResponse(what, await readText(what, answer, responseBytesMax));
     } catch (error) {
       throw brokenTransport(what, error, deadline.signal);
     } finally {
@@ -93,7 +93,7 @@ export class Caller {
     }
   }
 
-  async #send(call: Call, signal: AbortSignal): Promise<TransportAnswer> {
+  async #send(call: Call, signal: AbortSignal): Promise<TransportResponse> {
     const { method, headers = {}, pool = "calls" } = call;
     const body = call.body === undefined ? {} : { body: call.body };
     const labels = { method, host: this.#parts.host };
@@ -123,7 +123,7 @@ function queryText(query: Readonly<Record<string, string | undefined>> = {}): st
   return entries.length === 0 ? "" : `?${new URLSearchParams(entries).toString()}`;
 }
 
-async function readText(what: string, answer: TransportAnswer, bytesMax: number): Promise<string> {
+async function readText(what: string, answer: TransportResponse, bytesMax: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of answer.body) {
@@ -136,7 +136,7 @@ async function readText(what: string, answer: TransportAnswer, bytesMax: number)
   return Buffer.concat(parts, bytes).toString("utf8");
 }
 
-function parseAnswer(what: string, text: string): unknown {
+function parseResponse(what: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

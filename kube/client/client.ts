@@ -177,7 +177,7 @@ class HttpKubeClient implements KubeClient {
     };
     const { silenceMs, onBytes, signal } = options;
     return watchEvents<T>(this.#caller, this.#clock, call, {
-      answerMs: this.#retry.tryTimeoutMs,
+      responseMs: this.#retry.tryTimeoutMs,
       silenceMs,
       onBytes,
       signal,

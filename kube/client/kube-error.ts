@@ -87,7 +87,7 @@ const kindByStatus: Readonly<Record<number, KubeErrorKind>> = {
  * @param body text of the answer: a Status object, or the words of whatever stood between us and the server
  * @param retryAfter the `Retry-After` header; the API server sends whole seconds
  */
-export function errorOfAnswer(request: string, status: number, body: string, retryAfter?: string): KubeError {
+export function errorOfResponse(request: string, status: number, body: string, retryAfter?: string): KubeError {
   const said = readStatus(parseJson(body));
   const retryAfterSeconds = seconds(retryAfter) ?? said.retryAfterSeconds;
   return errorOfStatus(request, { ...said, code: status, message: said.message ?? body, retryAfterSeconds });

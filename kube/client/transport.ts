@@ -19,7 +19,7 @@ export interface TransportRequest {
 }
 
 /** An answer whose body is still to be read. */
-export interface TransportAnswer {
+export interface TransportResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly body: Dispatcher.ResponseData["body"];
@@ -28,7 +28,7 @@ export interface TransportAnswer {
 /** Sends requests over connections that are kept. */
 export interface Transport {
   /** @throws KubeError `transient` when there is no answer, `aborted` when the signal ended it */
-  send(request: TransportRequest): Promise<TransportAnswer>;
+  send(request: TransportRequest): Promise<TransportResponse>;
   /** Ends every connection at once, watches included. */
   close(): Promise<void>;
 }
@@ -75,7 +75,7 @@ class KeepingTransport implements Transport {
     this.#options = options;
   }
 
-  async send(wanted: TransportRequest): Promise<TransportAnswer> {
+  async send(wanted: TransportRequest): Promise<TransportResponse> {
     try {
       const { credentials, pools } = await endingWith(wanted.signal, this.#current());
       const asked = request(credentials.server + wanted.path, {

@@ -8,7 +8,7 @@ import { FrameSplitter, type WatchEvent, parseFrame } from "./watch-frames.ts";
 /** Bounds and ends of one watch. */
 export interface WatchLimits {
   /** Bound on the wait for the answer's head, in milliseconds. */
-  readonly answerMs: number;
+  readonly responseMs: number;
   /** The watch fails when not one byte came for so long, in milliseconds. */
   readonly silenceMs: number;
   /** Called for every piece of bytes, whatever it holds. */
@@ -31,7 +31,7 @@ export async function* watchEvents<T extends KubeObject>(
   const what = `watch ${call.path}`;
   const deadline = new Deadline(clock, what, limits.signal);
   try {
-    deadline.limit(limits.answerMs);
+    deadline.limit(limits.responseMs);
     const { body } = await caller.open(call, deadline.signal);
     deadline.limit(limits.silenceMs);
     const frames = new FrameSplitter(what);

@@ -10,7 +10,7 @@ export type ClaimDecision =
   | { readonly kind: "theirs"; readonly conflict?: Condition; readonly againMs: number };
 
 /** An installation that does not answer for so long runs no more: the one that asked writes the status from now on. */
-const answerMsMax = 60_000;
+const responseMsMax = 60_000;
 /** The other one is asked again so often, so that an installation that was removed is noticed. */
 const askEveryMs = 10 * 60_000;
 /** Nobody has asked for so long: the other installation is gone. */
@@ -40,16 +40,18 @@ export function decideClaim(self: string, status: ResourceStatus | undefined, wa
     wallMs,
   );
   return conflict === undefined
-    ? { kind: "theirs", conflict: ask, againMs: answerMsMax }
+    ? { kind: "theirs", conflict: ask, againMs: responseMsMax }
     : theirs(conflict, ask, ageMs);
 }
 
 function theirs({ status }: Condition, ask: Condition, ageMs: number): ClaimDecision {
   if (status === "Unknown") {
-    return ageMs >= answerMsMax ? { kind: "ours", conflict: "none" } : { kind: "theirs", againMs: answerMsMax - ageMs };
+    return ageMs >= responseMsMax
+      ? { kind: "ours", conflict: "none" }
+      : { kind: "theirs", againMs: responseMsMax - ageMs };
   }
   return ageMs >= askEveryMs
-    ? { kind: "theirs", conflict: ask, againMs: answerMsMax }
+    ? { kind: "theirs", conflict: ask, againMs: responseMsMax }
     : { kind: "theirs", againMs: askEveryMs - ageMs };
 }
 

@@ -23,9 +23,9 @@ export interface PodPollerOptions {
 /** Well below the bound, so that a pod which died is noticed. */
 const waitSeconds = Math.min(20, configzWaitSecondsMax);
 /** What an answer may take beyond the wait that was asked for. */
-const answerMsMax = 5_000;
+const responseMsMax = 5_000;
 /** Every resource of a large installation in error, with long messages. */
-const answerBytesMax = 16 * 1024 * 1024;
+const responseBytesMax = 16 * 1024 * 1024;
 const backoff: BackoffOptions = { baseMs: 100, maxMs: 5_000, jitter: 0.3 };
 /** A pod whose report changes all the time is not asked more often. */
 const pauseMs = 20;
@@ -71,7 +71,7 @@ export class PodPoller {
     const { address, agent, token, clock } = this.#options;
     const query = version === undefined ? "" : `?wait=${waitSeconds}&after=${encodeURIComponent(version)}`;
     const limit = new AbortController();
-    const cancel = clock.after((version === undefined ? 0 : waitSeconds * 1000) + answerMsMax, () =>
+    const cancel = clock.after((version === undefined ? 0 : waitSeconds * 1000) + responseMsMax, () =>
       limit.abort(new Error("no answer in time")),
     );
     try {
@@ -96,7 +96,7 @@ async function readText(body: AsyncIterable<unknown>): Promise<string> {
     const part = chunk as Uint8Array;
     parts.push(part);
     bytes += part.length;
-    if (bytes > answerBytesMax) throw new Error(`the answer exceeds ${answerBytesMax} bytes`);
+    if (bytes > responseBytesMax) throw new Error(`the answer exceeds ${responseBytesMax} bytes`);
   }
   return Buffer.concat(parts, bytes).toString("utf8");
 }

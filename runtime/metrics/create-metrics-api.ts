@@ -6,28 +6,28 @@ import { createDoorkeeper, type AdmitQuery, type Doorkeeper } from "./admission/
 import { createAnonymousLimit } from "./admission/anonymous-limit.ts";
 import { createClassLanes } from "./execution/class-bulkheads.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
-import { askedAgain, createAskedBefore, type AnsweredQuery } from "./repeat-query.ts";
-import { answerQuery, type QueryRoute, type QuerySources } from "./handle-query.ts";
-import { answerBulk } from "./bulk/handle-bulk.ts";
-import { createAnswers } from "./cache/response-cache.ts";
+import { repeatQuery, createRepeatQueries, type CachedQuery } from "./repeat-query.ts";
+import { handleQuery, type QueryRoute, type QuerySources } from "./handle-query.ts";
+import { handleBulk } from "./bulk/handle-bulk.ts";
+import { createResponseCache } from "./cache/response-cache.ts";
 import { createHitLog, type HitLog } from "./cache/hit-ratio.ts";
 import { createReadCache, type ReadCache } from "./cache/read-cache.ts";
-import { createRenewals } from "./cache/background-refresh.ts";
-import { createSharedPieces, type SharedBytes } from "./cache/shared-extents.ts";
-import { catalogAnswer } from "./response/catalog-response.ts";
+import { createBackgroundRefreshes } from "./cache/background-refresh.ts";
+import { createSharedExtents, type SharedBytes } from "./cache/shared-extents.ts";
+import { catalogResponse } from "./response/catalog-response.ts";
 import { indexCatalogs, storeKey } from "./catalog/catalog-index.ts";
-import { healthAnswer, limitsInForce, type CacheFigures } from "./telemetry/health-response.ts";
+import { healthResponse, limitsInForce, type CacheFigures } from "./telemetry/health-response.ts";
 import { createGate } from "./admission/concurrency-limit.ts";
 import { createInstruments, type Instruments } from "./telemetry/instruments.ts";
 import { measured, measuredAgain, type Measure, type MeasuredWork } from "./telemetry/measure-request.ts";
 import type { Again, MetricsApi, RequestContext } from "./metrics-api.ts";
-import { answerPartials } from "./federation/handle-partials.ts";
+import { handlePartials } from "./federation/handle-partials.ts";
 import { createPeerClient } from "./federation/peer-client.ts";
 import { noPeers, type Peers } from "../pods/pods.ts";
 import type { World } from "./planning/query.ts";
 import type { PartOutcome } from "./execution/read-stores.ts";
 import { createRequestLog } from "./telemetry/recent-requests.ts";
-import { answerSlo } from "./slo/handle-slo.ts";
+import { handleSlo } from "./slo/handle-slo.ts";
 import { createKnownEnvironments } from "./slo/known-environments.ts";
 import { createSloCache } from "./slo/slo-cache.ts";
 import { indexSlos, type SloEntry } from "./slo/slo-index.ts";
@@ -93,7 +93,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     (route: QueryRoute): MetricsApi["query"] =>
     (params, caller, signal, context) =>
       measure(route, signal, () =>
-        answerQuery(
+        handleQuery(
           route,
           { params, caller, signal, context },
           { ...sourcesFor(context), remember: before.remember(route) },
@@ -106,7 +106,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     instant: answer("instant"),
     bulk: (body, caller, signal, context) =>
       measure("bulk-query", signal, () =>
-        answerBulk(
+        handleBulk(
           { body, caller, signal, context },
           { ...sourcesFor(context), log: options.log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) },
         ),
@@ -123,22 +123,22 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
           deadlineMs,
           observe: observer(context),
         };
-        const work = () => answerSlo({ params, caller, signal, context }, views);
+        const work = () => handleSlo({ params, caller, signal, context }, views);
         return caller.scopes.length === 0 ? gate(work) : work();
       }),
     partials: (request) =>
       measure("partials", request.signal, () =>
         partials(request, { ...obeyed, stores, deadlineMs, observe: observer(request.context) }),
       ),
-    catalog: (params, caller, context) => catalogAnswer(params, caller, obeyed.world, context),
+    catalog: (params, caller, context) => catalogResponse(params, caller, obeyed.world, context),
     health() {
       probeAll(stores);
       const { catalog } = obeyed.world;
       const caches = cacheFigures(hits, options, obeyed);
-      return healthAnswer({ figures: requests.figures(), stores: stores.list(), catalog, caches });
+      return healthResponse({ figures: requests.figures(), stores: stores.list(), catalog, caches });
     },
     apply,
-    stop: () => stopAll([doorkeeper, reads.renewals], stores),
+    stop: () => stopAll([doorkeeper, reads.refreshes], stores),
   };
 }
 
@@ -179,7 +179,7 @@ function createParts(options: MetricsApiOptions) {
     fairness: { lanes: createClassLanes(), pace: createPace() },
     snapshots: createSnapshots(),
     cache: reads,
-    answers: createAnswers(),
+    answers: createResponseCache(),
     looked,
     deadlineMs,
     admit: counted(doorkeeper.query),
@@ -202,9 +202,9 @@ function createParts(options: MetricsApiOptions) {
   };
 }
 
-function createPartials(): typeof answerPartials {
+function createPartials(): typeof handlePartials {
   const gate = createGate(questionsMax, "peers ask too much at once");
-  return (request, sources) => gate(() => answerPartials(request, sources));
+  return (request, sources) => gate(() => handlePartials(request, sources));
 }
 
 /** Hits of both caches together, of memory, and of what pods share. */
@@ -258,11 +258,11 @@ function createReads(
   { log, deadlineMs, peers, sharedBytes, residency }: ReadOptions,
   { renewed, unshared }: Instruments,
 ): ReadCache {
-  const renewals = createRenewals({ deadlineMs, ended: noted("a renewal", { log, count: renewed }) });
+  const refreshes = createBackgroundRefreshes({ deadlineMs, ended: noted("a renewal", { log, count: renewed }) });
   const failed = noted("sharing what was read", { log, count: unshared });
   return createReadCache(readCacheBytesMax, {
-    shared: sharedBytes && createSharedPieces(sharedBytes, peers, { residency, failed }),
-    renewals,
+    shared: sharedBytes && createSharedExtents(sharedBytes, peers, { residency, failed }),
+    refreshes,
   });
 }
 
@@ -279,7 +279,7 @@ type Counting = Pick<QuerySources, "looked"> &
 
 /** Queries that are asked again are counted and timed as the others are. */
 function createMeasuredBefore({ doorkeeper, requests, instruments, looked }: Counting) {
-  const before = createAskedBefore();
+  const before = createRepeatQueries();
   const admitNow: Doorkeeper["queryNow"] = (plan, caller) => {
     const admitted = doorkeeper.queryNow(plan, caller);
     if (admitted !== undefined) instruments.planned(plan, admitted.estimate);
@@ -288,8 +288,8 @@ function createMeasuredBefore({ doorkeeper, requests, instruments, looked }: Cou
   return {
     remember:
       (route: QueryRoute) =>
-      (answered: AnsweredQuery): Again =>
-        before.remember(measuredAgain({ route, requests, instruments }, askedAgain(answered, { admitNow, looked }))),
+      (answered: CachedQuery): Again =>
+        before.remember(measuredAgain({ route, requests, instruments }, repeatQuery(answered, { admitNow, looked }))),
     forget: () => before.forget(),
   };
 }

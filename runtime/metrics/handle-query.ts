@@ -3,11 +3,11 @@ import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
 import type { AdmitQuery, AdmittedQuery } from "./admission/admission.ts";
-import { describePlan, instantAnswer, queryAnswer } from "./response/query-response.ts";
-import { pointsOf, type AnsweredQuery } from "./repeat-query.ts";
-import type { Answers } from "./cache/response-cache.ts";
+import { describePlan, instantResponse, queryResponse } from "./response/query-response.ts";
+import { pointsOf, type CachedQuery } from "./repeat-query.ts";
+import type { ResponseCache } from "./cache/response-cache.ts";
 import { cachedStores, type CachedStores } from "./cache/cached-stores.ts";
-import { extentVerdicts, tellExtents } from "./cache/cache-status.ts";
+import { extentStatuses, tellExtents } from "./cache/cache-status.ts";
 import type { PointCounts } from "./cache/hit-ratio.ts";
 import type { ReadCache } from "./cache/read-cache.ts";
 import { explainScope, type Caller } from "./authorization/caller.ts";
@@ -16,8 +16,8 @@ import { refuseSunset } from "./catalog/deprecation.ts";
 import { explanationOf, takeExplain } from "./response/explain.ts";
 import { recordReads, type RecordedStores } from "./execution/record-reads.ts";
 import { later } from "./execution/freshness.ts";
-import { findAnswer, keepAnswer, lifetimesOf, newAnswerHeaders, notKept } from "./cache/cached-response.ts";
-import type { Again, MetricsAnswer, RequestContext } from "./metrics-api.ts";
+import { findResponse, storeResponse, lifetimesOf, newResponseHeaders, notKept } from "./cache/cached-response.ts";
+import type { Again, MetricsResponse, RequestContext } from "./metrics-api.ts";
 import type { Parameters } from "./request/parameters.ts";
 import { makePlan, type Plan } from "./planning/plan.ts";
 import { makeInstant, makeQuery, type Query, type World } from "./planning/query.ts";
@@ -28,8 +28,8 @@ import { requireSnapshot, snapshotOf } from "./response/snapshot-id.ts";
 import type { Snapshots } from "./response/snapshot-store.ts";
 
 const routes = {
-  query: { make: makeQuery, answer: queryAnswer },
-  instant: { make: makeInstant, answer: instantAnswer },
+  query: { make: makeQuery, answer: queryResponse },
+  instant: { make: makeInstant, answer: instantResponse },
 } as const;
 
 /** What a query is answered by. */
@@ -61,7 +61,7 @@ export interface QuerySources {
   readonly fairness: Fairness;
   readonly snapshots: Snapshots;
   readonly cache: ReadCache;
-  readonly answers: Answers;
+  readonly answers: ResponseCache;
   /** Told how much of what was wanted was known. */
   readonly looked: (counts: PointCounts) => void;
   /** Bound on all stores together. */
@@ -71,7 +71,7 @@ export interface QuerySources {
   /** Told how each store ended. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
   /** How a query that was answered from what is kept is answered again. @default as if it were new */
-  readonly remember?: (answered: AnsweredQuery) => Again;
+  readonly remember?: (answered: CachedQuery) => Again;
 }
 
 /** The data of an answer and where it is from. */
@@ -89,11 +89,11 @@ interface Found {
  *
  * @throws Refusal for what the caller did wrong and for stores that all failed; the signal's reason
  */
-export async function answerQuery(
+export async function handleQuery(
   route: QueryRoute,
   request: QueryRequest,
   sources: QuerySources,
-): Promise<MetricsAnswer> {
+): Promise<MetricsResponse> {
   const { caller, context } = request;
   const timing = createServerTiming();
   timing.step("query");
@@ -109,7 +109,7 @@ export async function answerQuery(
   const answering = { route, plan, admitted, explain, timing };
   try {
     const { headers, ...answer } =
-      known(answering, request, sources) ?? (await answerAnew(answering, request, sources));
+      known(answering, request, sources) ?? (await handleUncached(answering, request, sources));
     return { ...answer, headers: { ...headers, ...admitted.headers() } };
   } catch (error) {
     throw error instanceof Refusal ? error.with(admitted.headers()) : error;
@@ -131,8 +131,8 @@ function known(
   { route, plan, admitted, explain }: Answering,
   { caller, context }: QueryRequest,
   sources: QuerySources,
-): MetricsAnswer | undefined {
-  const found = explain ? undefined : findAnswer(sources.answers, route, plan, context.nowMs);
+): MetricsResponse | undefined {
+  const found = explain ? undefined : findResponse(sources.answers, route, plan, context.nowMs);
   if (found === undefined) return undefined;
   admitted.charge([], 0);
   sources.looked(pointsOf(plan));
@@ -142,7 +142,11 @@ function known(
   return { ...found.answer, headers, ...(again === undefined ? {} : { again }) };
 }
 
-async function answerAnew(answering: Answering, request: QueryRequest, sources: QuerySources): Promise<MetricsAnswer> {
+async function handleUncached(
+  answering: Answering,
+  request: QueryRequest,
+  sources: QuerySources,
+): Promise<MetricsResponse> {
   const { route, plan, admitted, explain, timing } = answering;
   const { nowMs } = request.context;
   timing.step("stores");
@@ -168,8 +172,8 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
   const { headers, ...others } = made.answer;
   const isStale = cached.counts().stale > 0;
   const own = {
-    ...(isStale ? notKept : newAnswerHeaders(plan, made)),
-    "X-Query-Cache": cacheVerdict(found, cached, plan),
+    ...(isStale ? notKept : newResponseHeaders(plan, made)),
+    "X-Query-Cache": cacheStatus(found, cached, plan),
     "Server-Timing": timing.header(),
   };
   const answer = { ...others, headers: { ...headers, ...own } };
@@ -182,11 +186,11 @@ async function answerAnew(answering: Answering, request: QueryRequest, sources: 
         explain: explanationOf(plan, recorded, {
           ...found,
           costEstimate: admitted.estimate,
-          stretches: cached.counts().stretches,
+          sourcedRanges: cached.counts().sourcedRanges,
         }),
       },
     };
-  if (found.source === "store" && !isStale) keepAnswer(sources.answers, route, plan, { ...made, answer });
+  if (found.source === "store" && !isStale) storeResponse(sources.answers, route, plan, { ...made, answer });
   return answer;
 }
 
@@ -246,11 +250,11 @@ function keptPage(query: Query, nowMs: number, snapshots: Snapshots): Found | un
  * that were merged from narrower points, that another pod read and that were stale, and for the points of the answer in
  * their order where each extent came from. Source: seed "Operational Metrics API" §6.
  */
-function cacheVerdict({ source }: Found, cached: CachedStores, { grid }: Plan): string {
+function cacheStatus({ source }: Found, cached: CachedStores, { grid }: Plan): string {
   if (source === "snapshot") return "snapshot";
-  const { hit, finer, shared, stale, miss, isOn, stretches } = cached.counts();
+  const { hit, finer, shared, stale, miss, isOn, sourcedRanges } = cached.counts();
   const some = (name: string, count: number): string => (count === 0 ? "" : `;${name}=${count}`);
   if (!isOn) return "off";
   const hits = `hit=${hit}${some("finer", finer)}${some("shared", shared)}${some("stale", stale)}`;
-  return `memory;${hits};miss=${miss};extents="${tellExtents(extentVerdicts(stretches, grid))}"`;
+  return `memory;${hits};miss=${miss};extents="${tellExtents(extentStatuses(sourcedRanges, grid))}"`;
 }

@@ -13,7 +13,7 @@ export interface RequestContext {
 }
 
 /** One answer, ready to be encoded. */
-export interface MetricsAnswer {
+export interface MetricsResponse {
   /** 206: some store is missing from the data. Source: seed "Operational Metrics API" §7. */
   readonly status: 200 | 206;
   /** Response headers of seed "Operational Metrics API" §6, names as the seed writes them. */
@@ -37,12 +37,12 @@ export type Again = (nowMs: number) => Readonly<Record<string, string>> | undefi
 
 /** What became of one query of a bulk. `cost` is undefined when it was refused before it had a plan. */
 export type BulkResult = { readonly id: string; readonly cost: number | undefined } & (
-  | { readonly answer: MetricsAnswer }
+  | { readonly answer: MetricsResponse }
   | { readonly refusal: Refusal }
 );
 
 /** The answer of a bulk. Source: wire, "Bulk". */
-export interface BulkAnswer {
+export interface BulkResponse {
   /** 206: a query is partial or failed because of a store. */
   readonly status: 200 | 206;
   readonly headers: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export interface PartialsRequest {
 }
 
 /** Partials as bytes, or, of what is small, as JSON. */
-export interface PartialsAnswer {
+export interface PartialsResponse {
   readonly status: 200;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: object;
@@ -75,19 +75,19 @@ export interface PartialsAnswer {
  */
 export interface MetricsApi {
   /** `GET /v1/metrics/query` */
-  query(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
+  query(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
   /** `GET /v1/metrics/instant` */
-  instant(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
+  instant(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
   /** `POST /v1/metrics/bulk-query`: `body` as it was received. */
-  bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkAnswer>;
+  bulk(body: Uint8Array, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<BulkResponse>;
   /** `GET /v1/metrics/slo`; a caller without any scope sees what is public. */
-  slo(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsAnswer>;
+  slo(params: Parameters, caller: Caller, signal: AbortSignal, context: RequestContext): Promise<MetricsResponse>;
   /** `POST /v1/metrics/partials`: what a runtime in another region wants of this one's own stores. */
-  partials(request: PartialsRequest): Promise<PartialsAnswer>;
+  partials(request: PartialsRequest): Promise<PartialsResponse>;
   /** `GET /v1/metrics/catalog`: only what the caller may read. */
-  catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsAnswer;
+  catalog(params: Parameters, caller: Caller, context: RequestContext): MetricsResponse;
   /** `GET /v1/metrics/health` */
-  health(): MetricsAnswer;
+  health(): MetricsResponse;
   /** Obeys another configuration from the next request on. */
   apply(config: RuntimeConfig): void;
   /** Closes the connections to the stores. Requests under way fail. */

@@ -2,17 +2,17 @@ import type { AdmitQueryNow } from "./admission/admission.ts";
 import type { PointCounts } from "./cache/hit-ratio.ts";
 import type { Caller } from "./authorization/caller.ts";
 import { isPastSunset } from "./catalog/deprecation.ts";
-import type { FoundAnswer } from "./cache/cached-response.ts";
+import type { FoundResponse } from "./cache/cached-response.ts";
 import type { Again } from "./metrics-api.ts";
 import type { Plan } from "./planning/plan.ts";
 import type { Query } from "./planning/query.ts";
 import { keepsWindow } from "./planning/keeps-window.ts";
 
 /** A query that was answered from what is kept. */
-export interface AnsweredQuery {
+export interface CachedQuery {
   readonly plan: Plan;
   readonly caller: Caller;
-  readonly found: FoundAnswer;
+  readonly found: FoundResponse;
 }
 
 /** What happens for each query besides its answer. */
@@ -25,11 +25,11 @@ export interface AgainSources {
  * The same query again, under the same configuration. Of all that it was made of, only its window and the sunset of its
  * metrics move with the time; what it may cost and what is left of its quota are worked out each time.
  */
-export function askedAgain({ plan, caller, found }: AnsweredQuery, { admitNow, looked }: AgainSources): Again {
+export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, looked }: AgainSources): Again {
   const { query } = plan;
   const counts = pointsOf(plan);
   return (nowMs) => {
-    const aged = isStillAsked(query, nowMs) ? found.again(nowMs) : undefined;
+    const aged = isStillCurrent(query, nowMs) ? found.again(nowMs) : undefined;
     const admitted = aged && admitNow(plan, caller);
     if (admitted === undefined) return undefined;
     admitted.charge([], 0);
@@ -44,12 +44,12 @@ export function pointsOf({ grid, parts }: Plan): PointCounts {
   return { hit: grid.count * parts.reduce((sum, { ranges }) => sum + ranges.length, 0), miss: 0 };
 }
 
-function isStillAsked({ metrics, window, windowAt }: Query, nowMs: number): boolean {
+function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: number): boolean {
   return !metrics.some(({ entry }) => isPastSunset(entry.metric, nowMs)) && keepsWindow({ window, windowAt }, nowMs);
 }
 
 /** What was asked before, until the next configuration. */
-export interface AskedBefore {
+export interface RepeatQueries {
   /** The same, until {@link forget}. */
   remember(again: Again): Again;
   /** Lets go of everything: all of it has to be looked at as if it were new. */
@@ -57,7 +57,7 @@ export interface AskedBefore {
 }
 
 /** Nothing yet. Whoever holds what was remembered holds nothing of the configuration. */
-export function createAskedBefore(): AskedBefore {
+export function createRepeatQueries(): RepeatQueries {
   let known = new WeakMap<object, Again>();
   return {
     remember(again) {

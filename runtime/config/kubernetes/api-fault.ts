@@ -37,7 +37,7 @@ const retryAfterMsMax = 10 * 60_000;
  * @param body a Status object, or the words of whatever stood in between
  * @param retryAfter the `Retry-After` header, in seconds
  */
-export function faultOfAnswer(what: string, status: number, body: string, retryAfter?: string): KubernetesFault {
+export function faultOfResponse(what: string, status: number, body: string, retryAfter?: string): KubernetesFault {
   const said = statusOf(parsed(body));
   return faultOfStatus(what, { ...said, code: status, message: said.message ?? body }, retryAfter);
 }

@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 import { Agent, request, type Dispatcher } from "undici";
 import type { KubernetesAccess, KubernetesCredentials } from "./api-access.ts";
-import { faultOfAnswer, faultOfBreak, KubernetesFault } from "./api-fault.ts";
+import { faultOfResponse, faultOfBreak, KubernetesFault } from "./api-fault.ts";
 
 /** Bounds of the requests to the API server. */
 export interface RequestLimits {
   /** On one connection's TCP and TLS handshakes, in milliseconds. */
   readonly connectMs: number;
   /** On the wait for the head of an answer, in milliseconds. */
-  readonly answerMs: number;
+  readonly responseMs: number;
   /** Credentials older than this are read again before the next request, in milliseconds. */
   readonly credentialsAgeMs: number;
 }
 
 /** @default of {@link RequestLimits} */
-export const requestLimits: RequestLimits = { connectMs: 10_000, answerMs: 30_000, credentialsAgeMs: 10_000 };
+export const requestLimits: RequestLimits = { connectMs: 10_000, responseMs: 30_000, credentialsAgeMs: 10_000 };
 
 export interface RequestsOptions {
   readonly userAgent: string;
@@ -78,7 +78,7 @@ export class KubernetesRequests {
       const { statusCode, headers, body } = await request(credentials.server + path, {
         dispatcher: agent,
         headers: { accept: "application/json", "user-agent": this.options.userAgent, ...credentials.headers },
-        headersTimeout: this.limits.answerMs,
+        headersTimeout: this.limits.responseMs,
         bodyTimeout: silenceMs,
         signal,
       });
@@ -86,7 +86,7 @@ export class KubernetesRequests {
       if (statusCode >= 200 && statusCode <= 299) return body as AsyncIterable<Uint8Array>;
       if (statusCode === 401) this.mustRead = true;
       const text = await readText(what, body, errorBytesMax);
-      throw faultOfAnswer(what, statusCode, text, String(headers["retry-after"] ?? ""));
+      throw faultOfResponse(what, statusCode, text, String(headers["retry-after"] ?? ""));
     } catch (error) {
       throw this.faultOf(what, error);
     } finally {
@@ -97,7 +97,7 @@ export class KubernetesRequests {
   /** The JSON of a successful answer of at most so many bytes. @throws KubernetesFault */
   async json(path: string, bytesMax: number, signal: AbortSignal): Promise<unknown> {
     const what = `GET ${path}`;
-    const body = await this.open(path, { silenceMs: this.limits.answerMs, signal });
+    const body = await this.open(path, { silenceMs: this.limits.responseMs, signal });
     try {
       return JSON.parse(await readText(what, body, bytesMax));
     } catch (error) {

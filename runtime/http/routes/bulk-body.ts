@@ -1,13 +1,13 @@
-import type { BulkAnswer, BulkResult } from "../../metrics/metrics-api.ts";
+import type { BulkResponse, BulkResult } from "../../metrics/metrics-api.ts";
 import { problemHeaders, problemOf } from "../server/problem.ts";
 
 /** The body of a bulk: every query with the status, headers and body that it would have alone. Source: wire, "Bulk". */
-export function bulkBody({ results, meta }: BulkAnswer, correlationId: string): object {
+export function bulkBody({ results, meta }: BulkResponse, correlationId: string): object {
   return { results: results.map((result) => resultBody(result, correlationId)), meta };
 }
 
 /** What `JSON.stringify` makes of that. */
-export async function bulkJson({ results, meta }: BulkAnswer, correlationId: string): Promise<Uint8Array> {
+export async function bulkJson({ results, meta }: BulkResponse, correlationId: string): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for (const result of results)
     parts.push(Buffer.from(parts.length === 0 ? "" : ","), ...(await resultJson(result, correlationId)));

@@ -1,11 +1,11 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
-import type { Ingest, IngestAnswer } from "../../webhooks/ingest/ingest.ts";
+import type { Ingest, IngestResponse } from "../../webhooks/ingest/ingest.ts";
 import { ingestBatch, isBatch, splitBatch, type BatchVerdict } from "../../webhooks/ingest/ingest-batch.ts";
 import { idempotent } from "./idempotent.ts";
 import { ingestOperation } from "../openapi/event-operations.ts";
 import { problemOf } from "../server/problem.ts";
-import type { ApiAnswer, Route } from "../server/route.ts";
+import type { ApiResponse, Route } from "../server/route.ts";
 
 /** What the route needs of the webhook engine. */
 export interface EventIntake {
@@ -27,14 +27,14 @@ export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly 
       bodyBytesMax: batchBytesMax,
       answer: async ({ body, caller: { tenants }, correlationId }) => {
         if (!isBatch(body)) return { status: 202, body: acceptedBody(await ingest(body, { tenants })) };
-        return batchAnswer(await ingestBatch(ingest, splitBatch(body), { tenants }), correlationId);
+        return batchResponse(await ingestBatch(ingest, splitBatch(body), { tenants }), correlationId);
       },
     }),
   ];
 }
 
 /** 202 when every event is stored, 207 when some are; when none is for want of a store, that is the answer. */
-function batchAnswer(verdicts: readonly BatchVerdict[], correlationId: string): ApiAnswer {
+function batchResponse(verdicts: readonly BatchVerdict[], correlationId: string): ApiResponse {
   const refusals = verdicts.flatMap((verdict) => ("refusal" in verdict ? [verdict.refusal] : []));
   const [first] = refusals;
   if (
@@ -54,6 +54,6 @@ function batchAnswer(verdicts: readonly BatchVerdict[], correlationId: string): 
   return { status: refusals.length === 0 ? 202 : 207, body: { results } };
 }
 
-function acceptedBody({ eventId, tenant, duplicate }: IngestAnswer): object {
+function acceptedBody({ eventId, tenant, duplicate }: IngestResponse): object {
   return { event_id: eventId, tenant, duplicate };
 }

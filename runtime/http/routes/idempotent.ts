@@ -2,7 +2,7 @@ import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { isNarrowed } from "../../webhooks/history/partner-access.ts";
-import type { ApiAnswer, ApiRequest, Route } from "../server/route.ts";
+import type { ApiResponse, ApiRequest, Route } from "../server/route.ts";
 
 const keyForm = /^[\x21-\x7e]{1,255}$/u;
 const retryAfterSeconds = 1;
@@ -19,7 +19,7 @@ export function idempotent(keys: IdempotencyKeys, route: Route): Route {
   return { ...route, answer: (request) => answerOnce(keys, route, request) };
 }
 
-async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiRequest): Promise<ApiAnswer> {
+async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiRequest): Promise<ApiResponse> {
   const { idempotencyKey, caller, body } = request;
   if (idempotencyKey === undefined) return route.answer(request);
   if (!keyForm.test(idempotencyKey)) {
@@ -46,8 +46,13 @@ function narrowingOf(caller: Caller): readonly string[] {
   return isNarrowed(caller) ? [caller.partners.toSorted().join(" ")] : [];
 }
 
-async function firstAnswer(keys: IdempotencyKeys, key: string, route: Route, request: ApiRequest): Promise<ApiAnswer> {
-  let answer: ApiAnswer;
+async function firstAnswer(
+  keys: IdempotencyKeys,
+  key: string,
+  route: Route,
+  request: ApiRequest,
+): Promise<ApiResponse> {
+  let answer: ApiResponse;
   try {
     answer = await route.answer(request);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { refuseField } from "../../errors/refusal.ts";
 import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
-import type { MetricsAnswer, MetricsApi } from "../../metrics/metrics-api.ts";
+import type { MetricsResponse, MetricsApi } from "../../metrics/metrics-api.ts";
 import { csvMediaType, csvOf } from "../representation/csv.ts";
 import { ndjsonMediaType, ndjsonOf } from "../representation/ndjson.ts";
 import type { QueryBody } from "../representation/query-body.ts";
@@ -18,7 +18,7 @@ import { chooseCoding } from "../representation/content-coding.ts";
 import { chooseMediaType } from "../representation/media-type.ts";
 import { nextPageLink } from "../representation/next-page.ts";
 import { type Representations, createRepresentations } from "../representation/representations.ts";
-import type { ApiAnswer, ApiRequest, Route } from "../server/route.ts";
+import type { ApiResponse, ApiRequest, Route } from "../server/route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
 
 /** The metrics read API, without what starts and stops it. */
@@ -59,7 +59,7 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
 }
 
 /** A route that answers JSON only. */
-function read(name: string, operation: Operation, answer: (request: ApiRequest) => Promise<ApiAnswer>): Route {
+function read(name: string, operation: Operation, answer: (request: ApiRequest) => Promise<ApiResponse>): Route {
   return {
     method: "GET",
     path: `/v1/metrics/${name}`,
@@ -72,7 +72,7 @@ function read(name: string, operation: Operation, answer: (request: ApiRequest) 
   };
 }
 
-type Answering = (request: ApiRequest) => Promise<MetricsAnswer>;
+type Answering = (request: ApiRequest) => Promise<MetricsResponse>;
 
 interface SeriesRoute {
   readonly name: string;
@@ -129,7 +129,7 @@ function saidBeside(format: string, { meta, errors }: QueryBody): Readonly<Recor
 function written(
   format: (typeof seriesFormats)[number],
   body: QueryBody,
-  bytesOf: MetricsAnswer["json"],
+  bytesOf: MetricsResponse["json"],
 ): Uint8Array | Promise<Uint8Array> {
   switch (format) {
     case json:

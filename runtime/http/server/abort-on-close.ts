@@ -8,7 +8,7 @@ import { Refusal } from "../../errors/refusal.ts";
  *
  * @throws Refusal `answer_timeout`; what the work throws
  */
-export async function answerInTime<Answer>(
+export async function abortOnClose<Answer>(
   reply: FastifyReply,
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<Answer>,

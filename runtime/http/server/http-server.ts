@@ -26,7 +26,7 @@ import { httpLimits, type HttpLimits } from "./limits.ts";
 import { problemHeaders, problemMediaType, problemOf } from "./problem.ts";
 import { refusalOfError } from "./refusal-of-error.ts";
 import type { RequestOutcome } from "./request-metrics.ts";
-import type { ApiAnswer } from "./route.ts";
+import type { ApiResponse } from "./route.ts";
 import { hasSeveralHosts } from "./several-hosts.ts";
 
 export interface ServerOptions {
@@ -60,7 +60,7 @@ declare module "fastify" {
     /** The refusal that was answered, for the log. */
     refusal: Refusal | undefined;
     /** Refusals of parts of a request that was answered, for the audit. */
-    refusedItems: ApiAnswer["refused"];
+    refusedItems: ApiResponse["refused"];
     /** Client key of the caller, for the log. */
     client: string | undefined;
     /** Id that the answer tells, where that is not the request's; for the log. */
@@ -96,7 +96,7 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     childLoggerFactory: (logger) => logger,
     genReqId: (request) => correlationId(request.headers[correlationHeader]),
     bodyLimit: 1,
-    ...(areAnswersBounded ? {} : { handlerTimeout: limits.answerTimeoutMs }),
+    ...(areAnswersBounded ? {} : { handlerTimeout: limits.responseTimeoutMs }),
     forceCloseConnections: "idle",
     return503OnClosing: false,
     routerOptions: { maxParamLength: limits.segmentLengthMax, querystringParser: () => ({}) },

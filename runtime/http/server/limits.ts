@@ -13,7 +13,7 @@ export interface HttpLimits {
   /** How often connections are looked at for the two above. */
   readonly timeoutCheckMs: number;
   /** Time from a request to its answer. */
-  readonly answerTimeoutMs: number;
+  readonly responseTimeoutMs: number;
   /** How long an idle connection is kept; longer than the usual load balancer's 60 s, so that it closes first. */
   readonly keepAliveMs: number;
   /**
@@ -32,7 +32,7 @@ export const httpLimits: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   timeoutCheckMs: 1000,
-  answerTimeoutMs: 30_000,
+  responseTimeoutMs: 30_000,
   keepAliveMs: 65_000,
   silenceMs: 60_000,
   connectionsMax: 10_000,

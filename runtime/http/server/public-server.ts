@@ -1,16 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from "fastify";
 import { Refusal } from "../../errors/refusal.ts";
 import type { Caller } from "../../metrics/authorization/caller.ts";
-import { answerInTime } from "./abort-on-close.ts";
+import { abortOnClose } from "./abort-on-close.ts";
 import type { Authenticate, Possession } from "../authentication/authenticate.ts";
 import { createAddressReader, type ReadAddress } from "../authentication/client-address.ts";
 import { createCertificateReader, type ReadCertificate } from "../authentication/client-certificate.ts";
 import { correlationHeader, correlationId } from "./correlation.ts";
 import { httpLimits } from "./limits.ts";
 import { queryParameters } from "./query-string.ts";
-import { createRepeats, type Repeats } from "./repeat-requests.ts";
+import { createRepeatRequests, type RepeatRequests } from "./repeat-requests.ts";
 import { hasBytes } from "../representation/representations.ts";
-import { anonymous, type ApiAnswer, type ApiRequest, type Route } from "./route.ts";
+import { anonymous, type ApiResponse, type ApiRequest, type Route } from "./route.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 
 export interface PublicServerOptions extends ServerOptions {
@@ -43,12 +43,19 @@ export function createPublicServer(options: PublicServerOptions): FastifyInstanc
     now,
     isEnding = () => false,
   } = options;
-  const repeats = createRepeats({ log, observe, isStill: authenticate.isStill, readCertificate, now, isEnding });
-  const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeats.answer });
-  app.addHook("preClose", async () => repeats.end());
+  const repeatRequests = createRepeatRequests({
+    log,
+    observe,
+    isStill: authenticate.isStill,
+    readCertificate,
+    now,
+    isEnding,
+  });
+  const app = createHttpServer({ ...options, areAnswersBounded: true, shortcut: repeatRequests.answer });
+  app.addHook("preClose", async () => repeatRequests.end());
   app.decorateRequest("caller", undefined);
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-  for (const route of options.routes) addRoute(app, route, { ...options, readCertificate, repeats });
+  for (const route of options.routes) addRoute(app, route, { ...options, readCertificate, repeatRequests });
   refuseOtherMethods(app, options.routes);
   return app;
 }
@@ -57,12 +64,12 @@ type Authentication = Required<Pick<PublicServerOptions, "authenticate" | "readC
 
 interface Serving extends PublicServerOptions {
   readonly readCertificate: ReadCertificate;
-  readonly repeats: Repeats;
+  readonly repeatRequests: RepeatRequests;
 }
 
 function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
-  const { authenticate, readCertificate, readAddress = createAddressReader({}), repeats, now, limits } = options;
-  const { answerTimeoutMs = httpLimits.answerTimeoutMs } = limits ?? {};
+  const { authenticate, readCertificate, readAddress = createAddressReader({}), repeatRequests, now, limits } = options;
+  const { responseTimeoutMs = httpLimits.responseTimeoutMs } = limits ?? {};
   const settings: RouteShorthandOptions = {
     config: { scopes: route.scopes },
     exposeHeadRoute: route.method === "GET",
@@ -79,7 +86,7 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
     url: route.path,
     handler: async (request, reply) => {
       const ownId = request.caller === anonymous ? correlationId(undefined) : request.id;
-      const work = (signal: AbortSignal): Promise<ApiAnswer> =>
+      const work = (signal: AbortSignal): Promise<ApiResponse> =>
         route.answer(
           apiRequest(request, {
             correlationId: ownId,
@@ -88,11 +95,11 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
             address: readAddress(request.raw.socket, request.headers),
           }),
         );
-      const answer = await answerInTime(reply, answerTimeoutMs, work);
+      const answer = await abortOnClose(reply, responseTimeoutMs, work);
       if (answer.refused !== undefined) request.refusedItems = answer.refused;
       reply.code(answer.status).headers(answer.headers ?? {});
       if (isForAll(reply)) tellOwnId(request, reply, ownId);
-      keepRepeatable(repeats, route, request, { answer, headers: reply.getHeaders() });
+      keepRepeatable(repeatRequests, route, request, { answer, headers: reply.getHeaders() });
       return isKnown(request, reply) ? notModified(reply) : reply.send(answer.body);
     },
   });
@@ -110,13 +117,13 @@ function tellOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string):
 }
 
 interface Answered {
-  readonly answer: ApiAnswer;
+  readonly answer: ApiResponse;
   /** All headers that it is sent with. */
   readonly headers: ReturnType<FastifyReply["getHeaders"]>;
 }
 
 function keepRepeatable(
-  repeats: Repeats,
+  repeatRequests: RepeatRequests,
   { path }: Route,
   { raw, caller }: FastifyRequest,
   { answer, headers }: Answered,
@@ -124,7 +131,7 @@ function keepRepeatable(
   const { again, body, status } = answer;
   if (again === undefined || caller === undefined || status !== 200 || !(body instanceof Uint8Array)) return;
   const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-  repeats.keep(raw, { caller, route: path, again, headers: texts, bytes: body });
+  repeatRequests.keep(raw, { caller, route: path, again, headers: texts, bytes: body });
 }
 
 /** Whether the caller has the very bytes of an answer. Source: RFC 9110 §13.1.2. */

@@ -23,7 +23,7 @@ export interface Repeatable {
 }
 
 /** Answers requests that are byte for byte like an earlier one, without the work whose outcome is known. */
-export interface Repeats {
+export interface RepeatRequests {
   readonly answer: Shortcut;
   /** Remembers how a request was answered. */
   keep(request: IncomingMessage, repeatable: Repeatable): void;
@@ -31,7 +31,7 @@ export interface Repeats {
   end(): void;
 }
 
-export interface RepeatsOptions extends EndNotes {
+export interface RepeatRequestsOptions extends EndNotes {
   /** @default nobody is, so that nothing is remembered */
   readonly isStill: Authenticate["isStill"];
   readonly readCertificate: ReadCertificate;
@@ -61,7 +61,7 @@ interface Common {
 }
 
 /** Nothing yet. */
-export function createRepeats(options: RepeatsOptions): Repeats {
+export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequests {
   const { isStill, readCertificate, now, isEnding } = options;
   const kept = new BoundedMap<string, Entry>(keptBytesMax, ({ bytes }) => bytes.length + entryBytes);
   let isOver = isStill === undefined;

@@ -41,7 +41,7 @@ export interface ApiRequest {
   readonly body: Uint8Array;
 }
 
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON; bytes are sent as they are, under the `content-type` of {@link headers}. */
@@ -72,5 +72,5 @@ export interface Route {
   readonly operation?: Operation;
   /** Bound on the body, in bytes. @default no body is taken */
   readonly bodyBytesMax?: number;
-  readonly answer: (request: ApiRequest) => Promise<ApiAnswer>;
+  readonly answer: (request: ApiRequest) => Promise<ApiResponse>;
 }

@@ -1,6 +1,6 @@
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
-import type { StoreAnswer } from "../execution/read-part.ts";
+import type { PartResult } from "../execution/read-part.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 
 /** Buckets that a histogram is taken to have before any store was asked. */
@@ -47,7 +47,7 @@ export function assumedSeries({ metric, ranges }: PlannedPart, query: Query): nu
 }
 
 /** Series of one store's answer. */
-export function seriesOf({ ranges, histograms }: StoreAnswer): number {
+export function seriesOf({ ranges, histograms }: PartResult): number {
   return ranges.reduce((sum, series) => sum + series.length, histograms.length);
 }
 

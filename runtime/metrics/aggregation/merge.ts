@@ -14,7 +14,7 @@ import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantiles.t
 export const mergedSeriesMax = 5_000;
 
 /** What one store answered for one metric. */
-export interface PartAnswer {
+export interface PartSeries {
   readonly part: PlannedPart;
   /** For each statistic its series. */
   readonly ranges: readonly (readonly StoreSeries[])[];
@@ -34,7 +34,7 @@ export interface MergedSeries {
 
 /** One series of one store. */
 interface Row {
-  readonly answer: PartAnswer;
+  readonly answer: PartSeries;
   /** Index of the statistic. */
   readonly statistic: number;
   readonly series: StoreSeries | HistogramSeries;
@@ -53,7 +53,7 @@ type Finished = Pick<MergedSeries, "values" | "bounds">;
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
-export function* mergeMetric(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): Generator<MergedSeries> {
+export function* mergeMetric(recipe: Recipe, answers: readonly PartSeries[], plan: Plan): Generator<MergedSeries> {
   const finish = finisherOf(recipe, answers, plan);
   for (const { labels, rows } of groupRows(answers, plan)) {
     const finished = finish(rows);
@@ -62,7 +62,7 @@ export function* mergeMetric(recipe: Recipe, answers: readonly PartAnswer[], pla
   }
 }
 
-function finisherOf(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan): (rows: readonly Row[]) => Finished {
+function finisherOf(recipe: Recipe, answers: readonly PartSeries[], plan: Plan): (rows: readonly Row[]) => Finished {
   const { count } = plan.grid;
   if (recipe.kind === "scalar") {
     const weights = weightsOf(answers);
@@ -73,7 +73,7 @@ function finisherOf(recipe: Recipe, answers: readonly PartAnswer[], plan: Plan):
   return (rows) => finishNative(recipe, rows, { count, isExponential });
 }
 
-type Weights = ReadonlyMap<PartAnswer, number>;
+type Weights = ReadonlyMap<PartSeries, number>;
 
 function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weights, plan: Plan): Float64Array {
   const { count } = plan.grid;
@@ -138,7 +138,7 @@ function finishNative(
   });
 }
 
-function groupRows(answers: readonly PartAnswer[], plan: Plan): readonly Group[] {
+function groupRows(answers: readonly PartSeries[], plan: Plan): readonly Group[] {
   const groups = new Map<string, Group>();
   for (const answer of answers) {
     for (const [statistic, all] of [...answer.ranges, answer.histograms].entries()) {
@@ -166,7 +166,7 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
 }
 
 /** Relative to the most often sampled store, so that equal stores are added as they are. Source: design §5 rule 3. */
-function weightsOf(answers: readonly PartAnswer[]): Weights {
+function weightsOf(answers: readonly PartSeries[]): Weights {
   const shortest = Math.min(...answers.map(({ part }) => part.held.intervalSeconds));
   return new Map(answers.map((answer) => [answer, answer.part.held.intervalSeconds / shortest]));
 }

@@ -6,10 +6,10 @@ import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { lateAfter, type Lateness } from "../../stores/limits/read-deadline.ts";
 import { classOf } from "../authorization/access.ts";
 import type { AdmitQuery, Doorkeeper } from "../admission/admission.ts";
-import { answerQuery, type QuerySources } from "../handle-query.ts";
+import { handleQuery, type QuerySources } from "../handle-query.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { freshnessHeader, freshnessOf } from "../execution/freshness.ts";
-import type { BulkAnswer, BulkResult, RequestContext } from "../metrics-api.ts";
+import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { Admission } from "../admission/quotas.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
@@ -63,7 +63,7 @@ interface Run {
  *
  * @throws Refusal for a body that is no bulk; the signal's reason when the caller leaves
  */
-export async function answerBulk(request: BulkRequest, sources: BulkSources): Promise<BulkAnswer> {
+export async function handleBulk(request: BulkRequest, sources: BulkSources): Promise<BulkResponse> {
   const items = readBulk(request.body);
   const admission = await admitBulk(items, request.caller, sources);
   const startMs = performance.now();
@@ -76,8 +76,8 @@ export async function answerBulk(request: BulkRequest, sources: BulkSources): Pr
   const shards: Shards = { asked: 0, answered: 0 };
   const run: Run = { request, sources, reads, lateness, shards, schemaVersions: new Set(), points: bulkPointsMax };
   try {
-    const results = await runBounded(items, bulkConcurrency, (item) => answerItem(item, run));
-    const answer = bulkAnswer(results, run, performance.now() - startMs);
+    const results = await runBounded(items, bulkConcurrency, (item) => handleItem(item, run));
+    const answer = bulkResponse(results, run, performance.now() - startMs);
     return { ...answer, headers: { ...answer.headers, ...admission.headers() } };
   } finally {
     lateness.end();
@@ -92,7 +92,7 @@ function admitBulk(items: readonly BulkItem[], caller: Caller, { world, doorkeep
   return doorkeeper.request(caller, classOf(caller, metrics, world.quotas), new Map());
 }
 
-async function answerItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {
+async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {
   const { request, sources, reads, shards } = run;
   if (params instanceof Refusal) return { id, cost: undefined, refusal: params };
   const deadlineMs = run.lateness.leftMs();
@@ -112,7 +112,7 @@ async function answerItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
   };
   try {
     const own = { ...sources, stores: reads.stores, deadlineMs, admit, observe };
-    const answer = await answerQuery("query", { ...request, params }, own);
+    const answer = await handleQuery("query", { ...request, params }, own);
     return { id, cost, answer };
   } catch (error) {
     if (request.signal.aborted) throw error;
@@ -142,7 +142,7 @@ function refusalOf(error: unknown, id: string, { request, sources }: Run): Refus
   });
 }
 
-function bulkAnswer(results: readonly BulkResult[], run: Run, durationMs: number): BulkAnswer {
+function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: number): BulkResponse {
   const { request, reads, shards } = run;
   const answers = results.flatMap((result) => ("answer" in result ? [result.answer] : []));
   const partial = results.some(isIncomplete);

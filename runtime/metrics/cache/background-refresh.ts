@@ -1,5 +1,5 @@
 /** Reads that nobody waits for: what was served although its lifetime was just over is read again. */
-export interface Renewals {
+export interface BackgroundRefreshes {
   /**
    * Begins work unless work of this name, or as much as may run at once, is under way. What becomes of it is told to
    * nobody who asked.
@@ -11,7 +11,7 @@ export interface Renewals {
   stop(): void;
 }
 
-export interface RenewalOptions {
+export interface RefreshOptions {
   /** Bound on each, in milliseconds. @default 1800 */
   readonly deadlineMs?: number;
   /** Told when one has ended before the stop, with what it failed with. @default nobody */
@@ -19,19 +19,19 @@ export interface RenewalOptions {
 }
 
 /** Renewals at once: few, since requests that somebody waits for need the same connections. */
-export const renewalsMax = 8;
+export const refreshesMax = 8;
 const deadlineMsDefault = 1_800;
 
 /** None under way. */
-export function createRenewals({
+export function createBackgroundRefreshes({
   deadlineMs = deadlineMsDefault,
   ended = () => undefined,
-}: RenewalOptions = {}): Renewals {
+}: RefreshOptions = {}): BackgroundRefreshes {
   const underWay = new Set<string>();
   const stopping = new AbortController();
   return {
     begin(name, work) {
-      if (stopping.signal.aborted || underWay.size >= renewalsMax || underWay.has(name)) return false;
+      if (stopping.signal.aborted || underWay.size >= refreshesMax || underWay.has(name)) return false;
       underWay.add(name);
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(new Error(`not renewed in ${deadlineMs} ms`)), deadlineMs);

@@ -1,15 +1,15 @@
-import { leftMs, type Answers, type KeptAnswer } from "./response-cache.ts";
+import { leftMs, type ResponseCache, type CachedResponse } from "./response-cache.ts";
 import type { Lifetimes, OldestReads } from "./extents.ts";
 import { freshnessHeader, freshnessOf, later } from "../execution/freshness.ts";
 import { keepsWindow } from "../planning/keeps-window.ts";
-import type { MetricsAnswer } from "../metrics-api.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { identityOf } from "../planning/query-identity.ts";
 import { pointCount } from "../request/window.ts";
 
 /** What an answer takes in memory with its representations, roughly. */
-const answerBytes = 4_096;
+const responseBytes = 4_096;
 const seriesBytes = 1_024;
 const pointBytes = 256;
 
@@ -24,17 +24,22 @@ export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
 }
 
 /** An answer to an equal query of late. */
-export interface FoundAnswer {
+export interface FoundResponse {
   /** Its body is the very same object each time. */
-  readonly answer: MetricsAnswer;
+  readonly answer: MetricsResponse;
   /** Those of its headers that depend on the time. */
   readonly aged: Readonly<Record<string, string>>;
   /** Whether that is still what is found at another time, with these headers; undefined when it is not. */
-  readonly again: (nowMs: number) => FoundAnswer["aged"] | undefined;
+  readonly again: (nowMs: number) => FoundResponse["aged"] | undefined;
 }
 
 /** The answer to an equal query of late, as old as it is now. */
-export function findAnswer(answers: Answers, route: string, { query }: Plan, nowMs: number): FoundAnswer | undefined {
+export function findResponse(
+  answers: ResponseCache,
+  route: string,
+  { query }: Plan,
+  nowMs: number,
+): FoundResponse | undefined {
   if (query.snapshot !== undefined) return undefined;
   const key = keyOf(route, query);
   const lifetimes = lifetimesOf(query);
@@ -49,7 +54,7 @@ export function findAnswer(answers: Answers, route: string, { query }: Plan, now
   };
 }
 
-function agedHeaders(kept: KeptAnswer, query: Query, nowMs: number): FoundAnswer["aged"] {
+function agedHeaders(kept: CachedResponse, query: Query, nowMs: number): FoundResponse["aged"] {
   const ageMs = nowMs - kept.madeAtMs;
   return {
     ...cacheControl(keptForMs(kept, query, nowMs)),
@@ -59,8 +64,8 @@ function agedHeaders(kept: KeptAnswer, query: Query, nowMs: number): FoundAnswer
 }
 
 /** An answer and when its points were read. */
-export interface NewAnswer {
-  readonly answer: MetricsAnswer;
+export interface NewResponse {
+  readonly answer: MetricsResponse;
   readonly nowMs: number;
   readonly oldest: OldestReads;
 }
@@ -68,20 +73,25 @@ export interface NewAnswer {
 /**
  * Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has.
  */
-export function keepAnswer(answers: Answers, route: string, plan: Plan, { answer, nowMs, oldest }: NewAnswer): void {
+export function storeResponse(
+  answers: ResponseCache,
+  route: string,
+  plan: Plan,
+  { answer, nowMs, oldest }: NewResponse,
+): void {
   const { query } = plan;
   if (answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0) return;
   const { data } = answer.body as { readonly data: readonly object[] };
-  const bytes = answerBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
+  const bytes = responseBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
   answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
 }
 
 /**
  * How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all.
  */
-export function newAnswerHeaders(
+export function newResponseHeaders(
   plan: Plan,
-  { answer: { status }, nowMs, oldest }: NewAnswer,
+  { answer: { status }, nowMs, oldest }: NewResponse,
 ): Readonly<Record<string, string>> {
   const lifetimeMs = keptForMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
   return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : notKept;

@@ -3,12 +3,12 @@ import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import type { Store } from "../../stores/store.ts";
-import { coarserFromFiner } from "./rollup.ts";
-import type { Origin, Stretch } from "./cache-status.ts";
+import { rollUp } from "./rollup.ts";
+import type { PointSource, SourcedRange } from "./cache-status.ts";
 import type { PointCounts } from "./hit-ratio.ts";
 import { noReads, olderReads, type Lifetimes, type OldestReads } from "./extents.ts";
 import type { ReadCache } from "./read-cache.ts";
-import { readMoment } from "./read-instant.ts";
+import { readInstantValue } from "./read-instant.ts";
 import { readThrough, type Reading, type Source } from "./read-through.ts";
 import { nativeHistograms, numbers } from "./series-kind.ts";
 import { answerAt, askTogether, queryTogether } from "./together.ts";
@@ -28,7 +28,7 @@ export interface CacheCounts extends PointCounts {
   /** Whether what was missing was looked for among what pods share. */
   readonly isSharing: boolean;
   /** Every range query's, in no order. */
-  readonly stretches: readonly Stretch[];
+  readonly sourcedRanges: readonly SourcedRange[];
 }
 
 /** One query's view of the cache. */
@@ -57,7 +57,7 @@ export function cachedStores(
   cache: ReadCache,
   { lifetimes, nowMs, lasting = stores }: CachedStoresOptions,
 ): CachedStores {
-  const stretches: Stretch[] = [];
+  const sourcedRanges: SourcedRange[] = [];
   let oldest = noReads;
   let renewed = 0;
   const isSharing = cache.shared !== undefined && (lifetimes.sharedMs ?? 0) > 0;
@@ -67,7 +67,7 @@ export function cachedStores(
       get(key) {
         const store = stores.get(key);
         const note: Reading["note"] = (own, reads, points) => {
-          stretches.push(...own.map((stretch) => ({ ...stretch, store: key })));
+          sourcedRanges.push(...own.map((range) => ({ ...range, store: key })));
           oldest = olderReads(oldest, reads);
           renewed += points;
         };
@@ -75,8 +75,8 @@ export function cachedStores(
       },
     },
     counts() {
-      const of = (...wanted: readonly Origin[]): number =>
-        stretches.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
+      const of = (...wanted: readonly PointSource[]): number =>
+        sourcedRanges.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
       const hit = of("memory", "finer", "shared", "stale");
       return {
         hit,
@@ -88,7 +88,7 @@ export function cachedStores(
         oldest,
         isOn: lifetimes.settledMs > 0,
         isSharing,
-        stretches,
+        sourcedRanges,
       };
     },
   };
@@ -103,7 +103,7 @@ function cachedClient(store: Store, lasting: Store, reading: Reading): Prometheu
     name: `numbers of ${identity}`,
     ask: (...asked) => client.range(...asked),
     askLater: (...asked) => lasting.run(() => lasting.client.range(...asked)),
-    coarser: coarserFromFiner,
+    coarser: rollUp,
   };
   const asHistograms: Source<HistogramSeries> = {
     kind: nativeHistograms,
@@ -122,9 +122,9 @@ function cachedClient(store: Store, lasting: Store, reading: Reading): Prometheu
     async ranges(asks, call) {
       const wanted = queryTogether(asks);
       if (wanted === undefined) return [];
-      const note: Reading["note"] = (stretches, reads, renewed) =>
+      const note: Reading["note"] = (sourcedRanges, reads, renewed) =>
         reading.note(
-          asks.flatMap(() => stretches),
+          asks.flatMap(() => sourcedRanges),
           reads,
           renewed * asks.length,
         );
@@ -134,6 +134,6 @@ function cachedClient(store: Store, lasting: Store, reading: Reading): Prometheu
     range: (query, grid, call) => readThrough(asNumbers, { query, grid, call, ...own }, reading),
     histograms: (query, grid, call) => readThrough(asHistograms, { query, grid, call, ...own }, reading),
     single: (query, timeMs, call) =>
-      readMoment({ identity, query, timeMs, call }, { now: client, later: lasting }, reading),
+      readInstantValue({ identity, query, timeMs, call }, { now: client, later: lasting }, reading),
   };
 }

@@ -1,7 +1,7 @@
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 
 /** Neighbouring points that one answer of a store held. */
-export interface Piece<Series> extends PointGrid {
+export interface CachedExtent<Series> extends PointGrid {
   readonly series: readonly Series[];
   /** Unix milliseconds at which the store was asked. */
   readonly readAtMs: number;
@@ -54,95 +54,98 @@ export function oldestReads<Series>(runs: readonly Run<Series>[], grid: PointGri
   return runs.map((run) => readsOf(run, grid)).reduce(olderReads, noReads);
 }
 
-function readsOf<Series>({ piece, offset, count }: Run<Series>, grid: PointGrid): OldestReads {
+function readsOf<Series>({ extent, offset, count }: Run<Series>, grid: PointGrid): OldestReads {
   const firstMs = grid.startMs + offset * grid.stepMs;
   const lastMs = firstMs + (count - 1) * grid.stepMs;
   return {
-    settledMs: firstMs <= piece.settledUntilMs ? piece.readAtMs : noReads.settledMs,
-    tailMs: lastMs > piece.settledUntilMs ? piece.readAtMs : noReads.tailMs,
+    settledMs: firstMs <= extent.settledUntilMs ? extent.readAtMs : noReads.settledMs,
+    tailMs: lastMs > extent.settledUntilMs ? extent.readAtMs : noReads.tailMs,
   };
 }
 
-/** Points of a grid that come from one piece. */
+/** Points of a grid that come from one extent. */
 export interface Run<Series> {
-  readonly piece: Piece<Series>;
+  readonly extent: CachedExtent<Series>;
   /** Place of the first one in the grid. */
   readonly offset: number;
   readonly count: number;
 }
 
-/** What pieces know of a grid. */
+/** What extents know of a grid. */
 export interface Coverage<Series> {
   readonly runs: readonly Run<Series>[];
   /**
    * The one stretch that has to be read; undefined: nothing has to. What lies between two gaps is read again with them.
    */
-  readonly hole: PointGrid | undefined;
+  readonly gap: PointGrid | undefined;
 }
 
 /**
- * Takes each point of a grid from the newest piece that still may be served for it. All pieces are of the same query
+ * Takes each point of a grid from the newest extent that still may be served for it. All extents are of the same query
  * and step, so that their points are those of the grid.
  *
  * @param nowMs Unix milliseconds
  */
 export function cover<Series>(
-  pieces: readonly Piece<Series>[],
+  extents: readonly CachedExtent<Series>[],
   grid: PointGrid,
   lifetimes: Lifetimes,
   nowMs: number,
 ): Coverage<Series> {
-  if (pieces.length === 0) return { runs: [], hole: { startMs: grid.startMs, stepMs: grid.stepMs, count: grid.count } };
-  const newestFirst = pieces.toSorted((one, other) => other.readAtMs - one.readAtMs);
-  const ends = newestFirst.map((piece) => piece.startMs + servedCount(piece, lifetimes, nowMs) * piece.stepMs);
+  if (extents.length === 0) return { runs: [], gap: { startMs: grid.startMs, stepMs: grid.stepMs, count: grid.count } };
+  const newestFirst = extents.toSorted((one, other) => other.readAtMs - one.readAtMs);
+  const ends = newestFirst.map((extent) => extent.startMs + servedCount(extent, lifetimes, nowMs) * extent.stepMs);
   const taken = Array.from({ length: grid.count }, (_, index) => {
     const timeMs = grid.startMs + index * grid.stepMs;
-    return newestFirst.find((piece, place) => piece.startMs <= timeMs && timeMs < (ends[place] ?? 0));
+    return newestFirst.find((extent, place) => extent.startMs <= timeMs && timeMs < (ends[place] ?? 0));
   });
   const first = taken.indexOf(undefined);
-  if (first === -1) return { runs: runsOf(taken), hole: undefined };
+  if (first === -1) return { runs: runsOf(taken), gap: undefined };
   const last = taken.lastIndexOf(undefined);
-  const whole = taken.map((piece, index) => (index >= first && index <= last ? undefined : piece));
-  const hole = { startMs: grid.startMs + first * grid.stepMs, stepMs: grid.stepMs, count: last - first + 1 };
-  return { runs: runsOf(whole), hole };
+  const whole = taken.map((extent, index) => (index >= first && index <= last ? undefined : extent));
+  const gap = { startMs: grid.startMs + first * grid.stepMs, stepMs: grid.stepMs, count: last - first + 1 };
+  return { runs: runsOf(whole), gap };
 }
 
-/** Whether a piece has nothing left to give that a newer one would not. */
-export function isShadowed<Series>(piece: Piece<Series>, newer: PointGrid): boolean {
-  return newer.startMs <= piece.startMs && endOf(piece) <= endOf(newer);
+/** Whether an extent has nothing left to give that a newer one would not. */
+export function isShadowed<Series>(extent: CachedExtent<Series>, newer: PointGrid): boolean {
+  return newer.startMs <= extent.startMs && endOf(extent) <= endOf(newer);
 }
 
-/** Pieces that were read after a time, without those that newer ones hide, at most {@link sharedPiecesMax} of them. */
-export function newestPieces<Series>(pieces: readonly Piece<Series>[], afterMs: number): readonly Piece<Series>[] {
-  const newestFirst = pieces
+/** Extents that were read after a time, without those that newer ones hide, at most {@link sharedExtentsMax} of them. */
+export function newestExtents<Series>(
+  extents: readonly CachedExtent<Series>[],
+  afterMs: number,
+): readonly CachedExtent<Series>[] {
+  const newestFirst = extents
     .filter(({ readAtMs }) => readAtMs > afterMs)
     .sort((one, other) => other.readAtMs - one.readAtMs);
-  const shown: Piece<Series>[] = [];
-  for (const piece of newestFirst) {
-    if (!shown.some((newer) => isShadowed(piece, newer))) shown.push(piece);
+  const shown: CachedExtent<Series>[] = [];
+  for (const extent of newestFirst) {
+    if (!shown.some((newer) => isShadowed(extent, newer))) shown.push(extent);
   }
-  return shown.slice(0, sharedPiecesMax);
+  return shown.slice(0, sharedExtentsMax);
 }
 
 /** As many as a window that slides by 15 s makes in five minutes. */
-const sharedPiecesMax = 24;
+const sharedExtentsMax = 24;
 
 /** Points from the first one on that may be served: all of them, those that are settled, or none. */
-function servedCount<Series>(piece: Piece<Series>, { settledMs, tailMs }: Lifetimes, nowMs: number): number {
-  const ageMs = nowMs - piece.readAtMs;
+function servedCount<Series>(extent: CachedExtent<Series>, { settledMs, tailMs }: Lifetimes, nowMs: number): number {
+  const ageMs = nowMs - extent.readAtMs;
   if (ageMs < 0 || ageMs >= settledMs) return 0;
-  if (ageMs < tailMs) return piece.count;
-  const settled = Math.floor((piece.settledUntilMs - piece.startMs) / piece.stepMs) + 1;
-  return Math.max(0, Math.min(piece.count, settled));
+  if (ageMs < tailMs) return extent.count;
+  const settled = Math.floor((extent.settledUntilMs - extent.startMs) / extent.stepMs) + 1;
+  return Math.max(0, Math.min(extent.count, settled));
 }
 
-function runsOf<Series>(taken: readonly (Piece<Series> | undefined)[]): readonly Run<Series>[] {
+function runsOf<Series>(taken: readonly (CachedExtent<Series> | undefined)[]): readonly Run<Series>[] {
   const runs: Run<Series>[] = [];
   for (let offset = 0; offset < taken.length;) {
-    const piece = taken[offset];
-    const end = taken.findIndex((other, index) => index > offset && other !== piece);
+    const extent = taken[offset];
+    const end = taken.findIndex((other, index) => index > offset && other !== extent);
     const count = (end === -1 ? taken.length : end) - offset;
-    if (piece !== undefined) runs.push({ piece, offset, count });
+    if (extent !== undefined) runs.push({ extent, offset, count });
     offset += count;
   }
   return runs;

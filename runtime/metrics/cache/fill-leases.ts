@@ -11,7 +11,7 @@ export type Lease =
   | { readonly state: "done" | "unknown" };
 
 /** One flight over all pods: the home of a name knows who does its work. Source: design §5 "Extents". */
-export interface Leases {
+export interface FillLeases {
   /** Waits while another pod does the work. @throws StoreError what that failed with */
   take(name: string): Promise<Lease>;
 }
@@ -35,7 +35,7 @@ interface Verdict {
 }
 
 /** Leases among the pods. */
-export function createLeases(peers: Peers): Leases {
+export function createFillLeases(peers: Peers): FillLeases {
   const table = createTable();
   peers.serve(topic, (message) => {
     const { take, wait, end, failure } = (message ?? {}) as Readonly<Record<"take" | "wait" | "end", unknown>> & {

@@ -1,58 +1,64 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createFlights, type Flights } from "./single-flight.ts";
+import { createSingleFlight, type SingleFlight } from "./single-flight.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
-import { createRenewals, type Renewals } from "./background-refresh.ts";
-import type { SharedPieces } from "./shared-extents.ts";
+import { createBackgroundRefreshes, type BackgroundRefreshes } from "./background-refresh.ts";
+import type { SharedExtents } from "./shared-extents.ts";
 
 /** One number that a store answered. */
-export interface Moment {
+export interface InstantValue {
   readonly value: number | undefined;
   /** Unix milliseconds at which the store was asked. */
   readonly readAtMs: number;
 }
 
 /** Numbers of the last seconds; the oldest make way. */
-export interface Moments {
+export interface InstantValues {
   /** What was read after a time, if anything was. */
-  find(key: string, afterMs: number): Moment | undefined;
-  keep(key: string, moment: Moment): void;
+  find(key: string, afterMs: number): InstantValue | undefined;
+  keep(key: string, instantValue: InstantValue): void;
 }
 
 /** What all queries of a pod share of what they read. */
 export interface ReadCache {
   readonly ranges: RangeCache;
-  readonly moments: Moments;
-  readonly flights: Flights;
+  readonly instantValues: InstantValues;
+  readonly flights: SingleFlight;
   /** What other pods know; undefined: there is nothing to share with them. */
-  readonly shared: SharedPieces | undefined;
-  readonly renewals: Renewals;
+  readonly shared: SharedExtents | undefined;
+  readonly refreshes: BackgroundRefreshes;
 }
 
 export interface ReadCacheOptions {
   /** What other pods know. @default nothing */
-  readonly shared?: SharedPieces | undefined;
+  readonly shared?: SharedExtents | undefined;
   /** @default nobody is told how they end */
-  readonly renewals?: Renewals;
+  readonly refreshes?: BackgroundRefreshes;
 }
 
 /** About 300 bytes each. */
-const momentsMax = 20_000;
+const instantValuesMax = 20_000;
 
 /** An empty cache. */
 export function createReadCache(
   bytesMax: number,
-  { shared, renewals = createRenewals() }: ReadCacheOptions = {},
+  { shared, refreshes = createBackgroundRefreshes() }: ReadCacheOptions = {},
 ): ReadCache {
-  return { ranges: createRangeCache(bytesMax), moments: createMoments(), flights: createFlights(), shared, renewals };
+  return {
+    ranges: createRangeCache(bytesMax),
+    instantValues: createInstantValues(),
+    flights: createSingleFlight(),
+    shared,
+    refreshes,
+  };
 }
 
-function createMoments(): Moments {
-  const kept = new BoundedMap<string, Moment>(momentsMax);
+function createInstantValues(): InstantValues {
+  const kept = new BoundedMap<string, InstantValue>(instantValuesMax);
   return {
     find(key, afterMs) {
-      const moment = kept.get(key);
-      return moment !== undefined && moment.readAtMs > afterMs ? moment : undefined;
+      const instantValue = kept.get(key);
+      return instantValue !== undefined && instantValue.readAtMs > afterMs ? instantValue : undefined;
     },
-    keep: (key, moment) => kept.set(key, moment),
+    keep: (key, instantValue) => kept.set(key, instantValue),
   };
 }

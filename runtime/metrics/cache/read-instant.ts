@@ -6,7 +6,7 @@ import { staleLifetimes } from "./extents.ts";
 import type { Reading } from "./read-through.ts";
 
 /** One number that is wanted. */
-export interface WantedMoment {
+export interface WantedInstant {
   /** Of the store as it is configured now. */
   readonly identity: string;
   readonly query: string;
@@ -15,30 +15,30 @@ export interface WantedMoment {
 }
 
 /** Whom a moment is asked of. */
-export interface MomentSource {
+export interface InstantSource {
   readonly now: PrometheusClient;
   /** For reads that go on when the query is answered. */
   readonly later: Store;
 }
 
 /** One number at one time, which may change as the tail of a window may. */
-export async function readMoment(
-  wanted: WantedMoment,
-  { now, later }: MomentSource,
+export async function readInstantValue(
+  wanted: WantedInstant,
+  { now, later }: InstantSource,
   reading: Reading,
 ): Promise<number | undefined> {
   const { identity, query, timeMs, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;
   const key = JSON.stringify([identity, call.tenant ?? null, query, timeMs]);
-  const known = cache.moments.find(key, nowMs - staleLifetimes(lifetimes).tailMs);
+  const known = cache.instantValues.find(key, nowMs - staleLifetimes(lifetimes).tailMs);
   const read = (client: PrometheusClient, signal: AbortSignal): Promise<number | undefined> =>
     cache.flights(`moment ${key}`, signal, async (ending) => {
       const value = await client.single(query, timeMs, { ...call, signal: ending, bytes: createByteBudget() });
-      cache.moments.keep(key, { value, readAtMs: nowMs });
+      cache.instantValues.keep(key, { value, readAtMs: nowMs });
       return value;
     });
   if (known === undefined) return read(now, call.signal);
   if (nowMs - known.readAtMs >= lifetimes.tailMs)
-    cache.renewals.begin(`moment ${key}`, (signal) => later.run(() => read(later.client, signal)));
+    cache.refreshes.begin(`moment ${key}`, (signal) => later.run(() => read(later.client, signal)));
   return known.value;
 }

@@ -1,25 +1,25 @@
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
-import type { RangeAnswer, RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
+import type { RangeResult, RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import type { ExtentAnswer } from "../planning/split-interval.ts";
-import type { Coarsened, CoarseWish } from "./rollup.ts";
-import type { Origin, Stretch } from "./cache-status.ts";
+import type { SplitResponse } from "../planning/split-interval.ts";
+import type { Coarsened, RollupRequest } from "./rollup.ts";
+import type { PointSource, SourcedRange } from "./cache-status.ts";
 import {
   cover,
-  newestPieces,
+  newestExtents,
   noReads,
   olderReads,
   oldestReads,
   staleLifetimes,
   type Lifetimes,
   type OldestReads,
-  type Piece,
+  type CachedExtent,
   type Run,
 } from "./extents.ts";
 import type { ReadCache } from "./read-cache.ts";
 import type { SeriesKind } from "./series-kind.ts";
-import type { Done, SharedPieces } from "./shared-extents.ts";
+import type { Done, SharedExtents } from "./shared-extents.ts";
 
 /** What one query reads with. */
 export interface Reading {
@@ -30,12 +30,12 @@ export interface Reading {
   /**
    * Set for a read in the background that replaces stale points: what other pods know must be young enough for memory.
    */
-  readonly isRenewal?: true;
+  readonly isRefresh?: true;
   /** Told where the points of each range query came from, and how many of them are read again because of it. */
-  readonly note: (stretches: readonly Omit<Stretch, "store">[], reads: OldestReads, renewed: number) => void;
+  readonly note: (sourcedRanges: readonly Omit<SourcedRange, "store">[], reads: OldestReads, renewed: number) => void;
 }
 
-type Ask<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeAnswer<Series>>;
+type Ask<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeResult<Series>>;
 
 /** One kind of series of one store. */
 export interface Source<Series> {
@@ -44,7 +44,7 @@ export interface Source<Series> {
   /** For reads that go on when the query is answered. */
   readonly askLater: Ask<Series>;
   /** Wide points of narrower ones; undefined for a kind whose points do not merge. */
-  readonly coarser?: (wish: CoarseWish<Series>) => Coarsened<Series> | undefined;
+  readonly coarser?: (wish: RollupRequest<Series>) => Coarsened<Series> | undefined;
   /** Of the kind of series and the store as it is configured now. */
   readonly name: string;
 }
@@ -59,9 +59,9 @@ export interface Wanted {
   readonly mayShare: boolean;
 }
 
-/** A run and where its piece is from. */
+/** A run and where its extent is from. */
 interface OriginRun<Series> extends Run<Series> {
-  readonly origin: Origin;
+  readonly origin: PointSource;
   /** When its points were read, if that was not all at once. */
   readonly reads?: OldestReads;
 }
@@ -74,25 +74,25 @@ export async function readThrough<Series>(
   source: Source<Series>,
   wanted: Wanted,
   reading: Reading,
-): Promise<RangeAnswer<Series>> {
+): Promise<RangeResult<Series>> {
   const { query, grid, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;
   const key = keyOf(source, query, grid, call);
-  const { runs, hole } = cover(cache.ranges.pieces<Series>(key), grid, lifetimes, nowMs);
+  const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, lifetimes, nowMs);
   const known = from("memory", runs);
-  if (hole === undefined) return finish(source, known, wanted, { reading, warning: "none", renewed: 0 });
-  const finer = readFiner(source, { ...wanted, grid: { ...grid, ...hole } }, reading);
+  if (gap === undefined) return finish(source, known, wanted, { reading, warning: "none", renewed: 0 });
+  const finer = readFiner(source, { ...wanted, grid: { ...grid, ...gap } }, reading);
   if (finer !== undefined)
-    return finish(source, [...known, ...moved([finer], hole, grid)], wanted, { reading, warning: "none", renewed: 0 });
-  const stale = readStale(source, { ...wanted, grid: { ...hole, rangeMs: grid.rangeMs } }, key, reading);
+    return finish(source, [...known, ...moved([finer], gap, grid)], wanted, { reading, warning: "none", renewed: 0 });
+  const stale = readStale(source, { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } }, key, reading);
   if (stale !== undefined)
-    return finish(source, [...known, ...moved(stale.runs, hole, grid)], wanted, {
+    return finish(source, [...known, ...moved(stale.runs, gap, grid)], wanted, {
       reading,
       warning: "none",
       renewed: stale.renewed,
     });
-  const read = await readHole(source, { ...wanted, grid: { ...hole, rangeMs: grid.rangeMs } }, key, reading);
-  return finish(source, [...known, ...moved(read.runs, hole, grid)], wanted, {
+  const read = await readGap(source, { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } }, key, reading);
+  return finish(source, [...known, ...moved(read.runs, gap, grid)], wanted, {
     reading,
     warning: read.warning,
     renewed: 0,
@@ -113,16 +113,16 @@ function readStale<Series>(
   const { cache, lifetimes, nowMs } = reading;
   const { grid } = wanted;
   if ((lifetimes.staleMs ?? 0) === 0) return undefined;
-  const { runs, hole } = cover(cache.ranges.pieces<Series>(key), grid, staleLifetimes(lifetimes), nowMs);
-  if (hole !== undefined) return undefined;
-  const hasBegun = cache.renewals.begin(flightOf(key, grid), (signal) => {
+  const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, staleLifetimes(lifetimes), nowMs);
+  if (gap !== undefined) return undefined;
+  const hasBegun = cache.refreshes.begin(flightOf(key, grid), (signal) => {
     const call = { ...wanted.call, signal, bytes: createByteBudget() };
-    return readHole({ ...source, ask: source.askLater }, { ...wanted, call }, key, { ...reading, isRenewal: true });
+    return readGap({ ...source, ask: source.askLater }, { ...wanted, call }, key, { ...reading, isRefresh: true });
   });
   return { runs: from("stale", runs), renewed: hasBegun ? grid.count : 0 };
 }
 
-interface Finishing<Series> extends Pick<RangeAnswer<Series>, "warning"> {
+interface Finishing<Series> extends Pick<RangeResult<Series>, "warning"> {
   readonly reading: Reading;
   /** Points that are read again because of it. */
   readonly renewed: number;
@@ -134,7 +134,7 @@ function finish<Series>(
   runs: readonly OriginRun<Series>[],
   { grid }: Wanted,
   { reading, warning, renewed }: Finishing<Series>,
-): RangeAnswer<Series> {
+): RangeResult<Series> {
   const { startMs, stepMs } = grid;
   reading.note(
     runs.map(({ offset, count, origin }) => ({ startMs: startMs + offset * stepMs, stepMs, count, origin })),
@@ -144,7 +144,7 @@ function finish<Series>(
   return { series: assemble(kind, runs, grid), warning };
 }
 
-function from<Series>(origin: Origin, runs: readonly Run<Series>[]): readonly OriginRun<Series>[] {
+function from<Series>(origin: PointSource, runs: readonly Run<Series>[]): readonly OriginRun<Series>[] {
   return runs.map((run) => ({ ...run, origin }));
 }
 
@@ -158,8 +158,8 @@ function moved<Series>(
   return runs.map((run) => ({ ...run, offset: run.offset + offset }));
 }
 
-interface HoleRead<Series> extends Pick<RangeAnswer<Series>, "warning"> {
-  /** Together the hole, by their places in it. */
+interface GapRead<Series> extends Pick<RangeResult<Series>, "warning"> {
+  /** Together the gap, by their places in it. */
   readonly runs: readonly OriginRun<Series>[];
   /** Bytes that the store sent. */
   readonly bytes: number;
@@ -169,18 +169,18 @@ interface HoleRead<Series> extends Pick<RangeAnswer<Series>, "warning"> {
  * Reads what is missing once for all who want it now. A caller whose lifetimes do not accept what another caller's read
  * found in a cache reads again, with those of equal lifetimes.
  */
-async function readHole<Series>(
+async function readGap<Series>(
   source: Source<Series>,
   wanted: Wanted,
   key: string,
   reading: Reading,
-): Promise<HoleRead<Series>> {
+): Promise<GapRead<Series>> {
   const { grid, call } = wanted;
   const { cache } = reading;
   const limits = sharedLifetimes(reading);
   const shared = wanted.mayShare && (reading.lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
   const flight = flightOf(key, grid);
-  const fly = (name: string): Promise<HoleRead<Series>> =>
+  const fly = (name: string): Promise<GapRead<Series>> =>
     cache.flights(name, call.signal, (signal) => {
       const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
       return shared === undefined
@@ -194,20 +194,20 @@ async function readHole<Series>(
 }
 
 /** How old the points of other pods may be for one reader. */
-function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRenewal }: Reading): Lifetimes {
-  return { settledMs: isRenewal ? settledMs : Math.max(settledMs, sharedMs), tailMs };
+function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRefresh }: Reading): Lifetimes {
+  return { settledMs: isRefresh ? settledMs : Math.max(settledMs, sharedMs), tailMs };
 }
 
 /** Whether each point is the store's answer of now, or young enough for these lifetimes. */
 function isAccepted<Series>(
-  { runs }: HoleRead<Series>,
+  { runs }: GapRead<Series>,
   { startMs, stepMs }: PointGrid,
   limits: Lifetimes,
   nowMs: number,
 ): boolean {
-  return runs.every(({ origin, piece, offset, count }) => {
+  return runs.every(({ origin, extent, offset, count }) => {
     const grid = { startMs: startMs + offset * stepMs, stepMs, count };
-    return origin === "store" || cover([piece], grid, limits, Math.max(nowMs, piece.readAtMs)).hole === undefined;
+    return origin === "store" || cover([extent], grid, limits, Math.max(nowMs, extent.readAtMs)).gap === undefined;
   });
 }
 
@@ -223,10 +223,10 @@ function readFiner<Series>(
 ): OriginRun<Series> | undefined {
   const { startMs, stepMs, count, narrower } = grid;
   if (narrower === undefined) return undefined;
-  const pieces = (query: string, widthMs: number): readonly Piece<Series>[] =>
-    cache.ranges.pieces(keyOf(source, query, { stepMs: widthMs, rangeMs: widthMs }, call));
-  const made = source.coarser?.({ grid: { startMs, stepMs, count }, narrower, pieces, lifetimes, nowMs });
-  return made && { piece: made.piece, offset: 0, count, origin: "finer", reads: made.reads };
+  const extents = (query: string, widthMs: number): readonly CachedExtent<Series>[] =>
+    cache.ranges.extents(keyOf(source, query, { stepMs: widthMs, rangeMs: widthMs }, call));
+  const made = source.coarser?.({ grid: { startMs, stepMs, count }, narrower, extents, lifetimes, nowMs });
+  return made && { extent: made.extent, offset: 0, count, origin: "finer", reads: made.reads };
 }
 
 /** Everything that points depend on, but for their times. */
@@ -247,7 +247,7 @@ function flightOf(key: string, { startMs, count }: PointGrid): string {
 interface Sharing {
   readonly key: string;
   readonly flight: string;
-  readonly shared: SharedPieces;
+  readonly shared: SharedExtents;
 }
 
 /** Looks first for what other pods read; what then is missing is read by one pod, which shares all that it knows. */
@@ -256,24 +256,24 @@ function readShared<Series>(
   wanted: Wanted,
   { key, flight, shared }: Sharing,
   reading: Reading,
-): Promise<HoleRead<Series>> {
+): Promise<GapRead<Series>> {
   const { kind } = source;
   const { cache, lifetimes, nowMs } = reading;
   const { settledMs, sharedMs = 0 } = lifetimes;
-  return shared.once(flight, async (): Promise<Done<HoleRead<Series>, Series>> => {
-    const young = cache.ranges.pieces<Series>(key).filter(({ readAtMs }) => nowMs - readAtMs < settledMs);
+  return shared.once(flight, async (): Promise<Done<GapRead<Series>, Series>> => {
+    const young = cache.ranges.extents<Series>(key).filter(({ readAtMs }) => nowMs - readAtMs < settledMs);
     const found = await shared.find(kind, key);
-    const { runs, hole } = cover([...young, ...found], wanted.grid, sharedLifetimes(reading), nowMs);
-    if (reading.isRenewal) keepFound(source, runs, young, cache, key);
+    const { runs, gap } = cover([...young, ...found], wanted.grid, sharedLifetimes(reading), nowMs);
+    if (reading.isRefresh) keepFound(source, runs, young, cache, key);
     const known = runs.map((run): OriginRun<Series> => ({
       ...run,
-      origin: young.includes(run.piece) ? "memory" : "shared",
+      origin: young.includes(run.extent) ? "memory" : "shared",
     }));
-    if (hole === undefined) return { result: { runs: known, bytes: 0, warning: "none" }, share: undefined };
-    const read = await readStore(source, { ...wanted, grid: { ...hole, rangeMs: wanted.grid.rangeMs } }, key, reading);
-    const all = [...known, ...moved(read.runs, hole, wanted.grid)];
-    const pieces = newestPieces([...found, ...cache.ranges.pieces<Series>(key)], nowMs - sharedMs);
-    return { result: { ...read, runs: all }, share: read.warning === "none" ? { kind, key, pieces } : undefined };
+    if (gap === undefined) return { result: { runs: known, bytes: 0, warning: "none" }, share: undefined };
+    const read = await readStore(source, { ...wanted, grid: { ...gap, rangeMs: wanted.grid.rangeMs } }, key, reading);
+    const all = [...known, ...moved(read.runs, gap, wanted.grid)];
+    const extents = newestExtents([...found, ...cache.ranges.extents<Series>(key)], nowMs - sharedMs);
+    return { result: { ...read, runs: all }, share: read.warning === "none" ? { kind, key, extents } : undefined };
   });
 }
 
@@ -281,12 +281,12 @@ function readShared<Series>(
 function keepFound<Series>(
   { kind }: Source<Series>,
   runs: readonly Run<Series>[],
-  young: readonly Piece<Series>[],
+  young: readonly CachedExtent<Series>[],
   cache: ReadCache,
   key: string,
 ): void {
-  const pieces = new Set(runs.map(({ piece }) => piece).filter((piece) => !young.includes(piece)));
-  for (const piece of pieces) cache.ranges.keep(key, piece, bytesOf(kind, piece.series));
+  const extents = new Set(runs.map(({ extent }) => extent).filter((extent) => !young.includes(extent)));
+  for (const extent of extents) cache.ranges.keep(key, extent, bytesOf(kind, extent.series));
 }
 
 function bytesOf<Series>(kind: SeriesKind<Series>, series: readonly Series[]): number {
@@ -299,21 +299,21 @@ async function readStore<Series>(
   { query, grid, call, settledUntilMs }: Wanted,
   key: string,
   { cache, nowMs }: Reading,
-): Promise<HoleRead<Series>> {
+): Promise<GapRead<Series>> {
   const { series, warning } = await source.ask(query, grid, call);
   const { startMs, stepMs, count } = grid;
-  const piece: Piece<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
-  if (warning === "none") cache.ranges.keep(key, piece, bytesOf(source.kind, series));
-  return { runs: [{ piece, offset: 0, count, origin: "store" }], bytes: call.bytes.taken(), warning };
+  const extent: CachedExtent<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
+  if (warning === "none") cache.ranges.keep(key, extent, bytesOf(source.kind, series));
+  return { runs: [{ extent, offset: 0, count, origin: "store" }], bytes: call.bytes.taken(), warning };
 }
 
 function assemble<Series>(kind: SeriesKind<Series>, runs: readonly Run<Series>[], grid: PointGrid): readonly Series[] {
-  const answers = runs.map(({ piece, offset, count }): ExtentAnswer<Series> => {
-    const first = Math.round((grid.startMs + offset * grid.stepMs - piece.startMs) / piece.stepMs);
-    const isWhole = first === 0 && count === piece.count;
-    const series = isWhole ? piece.series : piece.series.flatMap((one) => kind.slice(one, first, count) ?? []);
+  const answers = runs.map(({ extent, offset, count }): SplitResponse<Series> => {
+    const first = Math.round((grid.startMs + offset * grid.stepMs - extent.startMs) / extent.stepMs);
+    const isWhole = first === 0 && count === extent.count;
+    const series = isWhole ? extent.series : extent.series.flatMap((one) => kind.slice(one, first, count) ?? []);
     return {
-      extent: { offset, grid: { startMs: grid.startMs + offset * grid.stepMs, stepMs: grid.stepMs, count } },
+      split: { offset, grid: { startMs: grid.startMs + offset * grid.stepMs, stepMs: grid.stepMs, count } },
       series,
     };
   });

@@ -1,13 +1,13 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import type { MetricsAnswer } from "../metrics-api.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
 import type { Lifetimes, OldestReads } from "./extents.ts";
 
 /** All answers that are kept at once, by what they are told to take. */
 const keptBytesMax = 64 * 1024 * 1024;
 
 /** A whole answer of the last seconds. */
-export interface KeptAnswer {
-  readonly answer: MetricsAnswer;
+export interface CachedResponse {
+  readonly answer: MetricsResponse;
   /** Unix milliseconds at which it was made. */
   readonly madeAtMs: number;
   /** Whether no point of it changes any more in its stores. */
@@ -18,10 +18,10 @@ export interface KeptAnswer {
 }
 
 /** Whole answers by the digest of everything that they depend on; the one unused for longest makes way. */
-export interface Answers {
+export interface ResponseCache {
   /** The answer of this name, if it is no older than this caller's class allows. */
-  find(key: string, lifetimes: Lifetimes, nowMs: number): KeptAnswer | undefined;
-  keep(key: string, kept: KeptAnswer): void;
+  find(key: string, lifetimes: Lifetimes, nowMs: number): CachedResponse | undefined;
+  keep(key: string, kept: CachedResponse): void;
 }
 
 /**
@@ -30,7 +30,7 @@ export interface Answers {
  * @returns milliseconds; below zero when it is over
  */
 export function leftMs(
-  { isSettled, madeAtMs, oldest }: Omit<KeptAnswer, "answer" | "bytes">,
+  { isSettled, madeAtMs, oldest }: Omit<CachedResponse, "answer" | "bytes">,
   lifetimes: Lifetimes,
   nowMs: number,
 ): number {
@@ -44,8 +44,8 @@ export function leftMs(
 }
 
 /** None yet. */
-export function createAnswers(bytesMax: number = keptBytesMax): Answers {
-  const kept = new BoundedMap<string, KeptAnswer>(bytesMax, ({ bytes }) => bytes);
+export function createResponseCache(bytesMax: number = keptBytesMax): ResponseCache {
+  const kept = new BoundedMap<string, CachedResponse>(bytesMax, ({ bytes }) => bytes);
   return {
     find(key, lifetimes, nowMs) {
       const found = kept.get(key);

@@ -1,23 +1,23 @@
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { Narrower } from "../../stores/prometheus/prometheus-client.ts";
 import { niceStepsSeconds } from "../request/window.ts";
-import { cover, oldestReads, type Lifetimes, type OldestReads, type Piece, type Run } from "./extents.ts";
+import { cover, oldestReads, type Lifetimes, type OldestReads, type CachedExtent, type Run } from "./extents.ts";
 
 /** Fine points that one answer is made of at most. */
 const finePointsMax = 50_000;
 
 /** Coarse points out of fine ones. */
 export interface Coarsened<Series> {
-  readonly piece: Piece<Series>;
+  readonly extent: CachedExtent<Series>;
   readonly reads: OldestReads;
 }
 
 /** Wide points that are wanted. */
-export interface CoarseWish<Series> {
+export interface RollupRequest<Series> {
   readonly grid: PointGrid;
   readonly narrower: Narrower;
   /** What is known of a query of another width. */
-  readonly pieces: (query: string, widthMs: number) => readonly Piece<Series>[];
+  readonly extents: (query: string, widthMs: number) => readonly CachedExtent<Series>[];
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
   readonly nowMs: number;
@@ -27,7 +27,7 @@ export interface CoarseWish<Series> {
  * Points of a wide grid merged from narrower ones that are known, the widest that are all there; undefined without any.
  * Source: design §5 rule 11.
  */
-export function coarserFromFiner(wish: CoarseWish<StoreSeries>): Coarsened<StoreSeries> | undefined {
+export function rollUp(wish: RollupRequest<StoreSeries>): Coarsened<StoreSeries> | undefined {
   const { stepMs, count } = wish.grid;
   const widths = niceStepsSeconds
     .map((seconds) => seconds * 1_000)
@@ -41,20 +41,20 @@ export function coarserFromFiner(wish: CoarseWish<StoreSeries>): Coarsened<Store
 }
 
 function fromWidth(
-  { grid, narrower, pieces, lifetimes, nowMs }: CoarseWish<StoreSeries>,
+  { grid, narrower, extents, lifetimes, nowMs }: RollupRequest<StoreSeries>,
   widthMs: number,
 ): Coarsened<StoreSeries> | undefined {
   const query = narrower.print(widthMs);
-  const known = query === undefined ? [] : pieces(query, widthMs);
+  const known = query === undefined ? [] : extents(query, widthMs);
   if (known.length === 0) return undefined;
   const factor = grid.stepMs / widthMs;
   const fine = { startMs: grid.startMs - grid.stepMs + widthMs, stepMs: widthMs, count: grid.count * factor };
-  const { runs, hole } = cover(known, fine, lifetimes, nowMs);
-  if (hole !== undefined || !isOfOneInstant(runs, fine)) return undefined;
+  const { runs, gap } = cover(known, fine, lifetimes, nowMs);
+  if (gap !== undefined || !isOfOneInstant(runs, fine)) return undefined;
   const series = mergedSeries(runs, fine, { factor, merge: narrower.merge });
-  const readAtMs = Math.min(...runs.map(({ piece }) => piece.readAtMs));
-  const settledUntilMs = Math.min(...runs.map(({ piece }) => piece.settledUntilMs));
-  return { piece: { ...grid, series, readAtMs, settledUntilMs }, reads: oldestReads(runs, fine) };
+  const readAtMs = Math.min(...runs.map(({ extent }) => extent.readAtMs));
+  const settledUntilMs = Math.min(...runs.map(({ extent }) => extent.settledUntilMs));
+  return { extent: { ...grid, series, readAtMs, settledUntilMs }, reads: oldestReads(runs, fine) };
 }
 
 /**
@@ -62,9 +62,9 @@ function fromWidth(
  */
 function isOfOneInstant(runs: readonly Run<StoreSeries>[], { startMs, stepMs }: PointGrid): boolean {
   const changing = runs.filter(
-    ({ piece, offset, count }) => startMs + (offset + count - 1) * stepMs > piece.settledUntilMs,
+    ({ extent, offset, count }) => startMs + (offset + count - 1) * stepMs > extent.settledUntilMs,
   );
-  return new Set(changing.map(({ piece }) => piece)).size <= 1;
+  return new Set(changing.map(({ extent }) => extent)).size <= 1;
 }
 
 interface Merging {
@@ -80,9 +80,9 @@ interface Wide {
 
 function mergedSeries(runs: readonly Run<StoreSeries>[], grid: PointGrid, merging: Merging): readonly StoreSeries[] {
   const wholes = new Map<string, Wide>();
-  for (const { piece, offset, count } of runs) {
-    const first = Math.round((grid.startMs + offset * grid.stepMs - piece.startMs) / grid.stepMs);
-    for (const { labels, values, present } of piece.series) {
+  for (const { extent, offset, count } of runs) {
+    const first = Math.round((grid.startMs + offset * grid.stepMs - extent.startMs) / grid.stepMs);
+    for (const { labels, values, present } of extent.series) {
       const key = JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));
       const whole = wholes.get(key) ?? { labels, fine: new Float64Array(grid.count), has: new Uint8Array(grid.count) };
       wholes.set(key, whole);

@@ -1,12 +1,12 @@
 import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/histogram-matrix.ts";
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
-import { joinHistograms, joinSeries, type ExtentAnswer } from "../planning/split-interval.ts";
+import { joinHistograms, joinSeries, type SplitResponse } from "../planning/split-interval.ts";
 
 /** What a cache has to know of a kind of series. */
 export interface SeriesKind<Series> {
   /** Some neighbouring points of a series; undefined where it has none of them. */
   slice(series: Series, offset: number, count: number): Series | undefined;
-  join(answers: readonly ExtentAnswer<Series>[], grid: PointGrid): readonly Series[];
+  join(answers: readonly SplitResponse<Series>[], grid: PointGrid): readonly Series[];
   /** Memory that it takes, roughly. */
   bytes(series: Series): number;
   /** A series in what JSON can hold, and its numbers as bytes. */

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { StoreError } from "../../stores/store-error.ts";
 import type { Peers } from "../../pods/pods.ts";
-import { createLeases } from "./fill-leases.ts";
-import { packPieces, unpackPieces } from "./extent-encoding.ts";
-import type { Piece } from "./extents.ts";
+import { createFillLeases } from "./fill-leases.ts";
+import { encodeExtents, decodeExtents } from "./extent-encoding.ts";
+import type { CachedExtent } from "./extents.ts";
 import type { SeriesKind } from "./series-kind.ts";
 
 /** Bytes that all pods see, as long as nobody needs their room. Never rejects. */
@@ -17,11 +17,11 @@ export interface SharedBytes {
 export type SharedBytesState = "ok" | "failing";
 
 /** What other pods read of late, and who reads what is missing. */
-export interface SharedPieces {
+export interface SharedExtents {
   /** Whether what a store of this residency answers may be shared. */
   mayHold(residency: string): boolean;
-  /** Pieces of a query; empty when nothing is known, or nobody can be heard. */
-  find<Series>(kind: SeriesKind<Series>, key: string): Promise<readonly Piece<Series>[]>;
+  /** Extents of a query; empty when nothing is known, or nobody can be heard. */
+  find<Series>(kind: SeriesKind<Series>, key: string): Promise<readonly CachedExtent<Series>[]>;
   /**
    * Does work in one pod at a time.
    *
@@ -37,40 +37,40 @@ export interface Done<Result, Series> {
   readonly result: Result;
   /** Undefined: nothing. */
   readonly share:
-    | { readonly kind: SeriesKind<Series>; readonly key: string; readonly pieces: readonly Piece<Series>[] }
+    | { readonly kind: SeriesKind<Series>; readonly key: string; readonly extents: readonly CachedExtent<Series>[] }
     | undefined;
 }
 
-export interface SharedPiecesOptions {
+export interface SharedExtentsOptions {
   /** Where the bytes are kept. @default wherever stores are */
   readonly residency?: string | undefined;
   /** Told why something could not be shared. @default nobody */
   readonly failed?: (error: unknown) => void;
 }
 
-/** Pieces in bytes that all pods see. */
-export function createSharedPieces(
+/** Extents in bytes that all pods see. */
+export function createSharedExtents(
   bytes: SharedBytes,
   peers: Peers,
-  { residency, failed = () => undefined }: SharedPiecesOptions = {},
-): SharedPieces {
-  const leases = createLeases(peers);
+  { residency, failed = () => undefined }: SharedExtentsOptions = {},
+): SharedExtents {
+  const leases = createFillLeases(peers);
   return {
     mayHold: (own) => residency === undefined || own === residency,
     async find(kind, key) {
       const found = await bytes.get(digestOf(key));
-      return found === undefined ? [] : unpackPieces(kind, key, found);
+      return found === undefined ? [] : decodeExtents(kind, key, found);
     },
     async once(name, work) {
       const lease = await leases.take(digestOf(name));
       const end = lease.state === "own" ? lease.end : () => undefined;
       try {
         const { result, share } = await work();
-        const { kind, key, pieces = [] } = share ?? {};
+        const { kind, key, extents = [] } = share ?? {};
         // Nobody here waits for the others to see it.
-        if (kind === undefined || key === undefined || pieces.length === 0) end();
+        if (kind === undefined || key === undefined || extents.length === 0) end();
         else
-          void packPieces(kind, key, pieces)
+          void encodeExtents(kind, key, extents)
             .then((packed) => bytes.put(digestOf(key), packed))
             .catch(failed)
             .finally(end);

@@ -1,5 +1,5 @@
 /** Does equal work once for all who want it at the same time. Everybody may leave; the work ends when nobody waits. */
-export type Flights = <Result>(
+export type SingleFlight = <Result>(
   key: string,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -13,7 +13,7 @@ interface Flight {
 }
 
 /** Nothing under way. */
-export function createFlights(): Flights {
+export function createSingleFlight(): SingleFlight {
   const flights = new Map<string, Flight>();
   const start = <Result>(key: string, work: (signal: AbortSignal) => Promise<Result>): Flight => {
     const ending = new AbortController();

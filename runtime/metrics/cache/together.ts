@@ -2,7 +2,7 @@ import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type {
   Narrower,
   PrometheusClient,
-  RangeAnswer,
+  RangeResult,
   RangeAsk,
   RangeGrid,
 } from "../../stores/prometheus/prometheus-client.ts";
@@ -43,7 +43,7 @@ export async function askTogether(
   query: string,
   grid: RangeGrid,
   call: StoreCall,
-): Promise<RangeAnswer<StoreSeries>> {
+): Promise<RangeResult<StoreSeries>> {
   const answers = await Promise.all(
     (JSON.parse(query) as readonly string[]).map((one) => client.range(one, grid, call)),
   );
@@ -56,7 +56,7 @@ export async function askTogether(
 }
 
 /** The answer to one of the queries. */
-export function answerAt({ series, warning }: RangeAnswer<StoreSeries>, place: number): RangeAnswer<StoreSeries> {
+export function answerAt({ series, warning }: RangeResult<StoreSeries>, place: number): RangeResult<StoreSeries> {
   const own = series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) =>
     at === String(place) ? [{ ...values, labels }] : [],
   );

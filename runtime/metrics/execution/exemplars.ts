@@ -1,7 +1,7 @@
 import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import { governedLabels, labelsKey } from "../planning/labels.ts";
 import { labelSourceOf, type Plan } from "../planning/plan.ts";
-import type { StoreAnswer } from "./read-part.ts";
+import type { PartResult } from "./read-part.ts";
 import { formatTime } from "../request/time.ts";
 
 /** An exemplar of an answer. Source: wire, "Metrics". */
@@ -16,7 +16,7 @@ export const exemplarsPerSeriesMax = 10;
 const traceId = /^(?:[0-9a-f]{16}|[0-9a-f]{32})$/iu;
 
 /** How many exemplars are not shown, since their `trace_id` is none. */
-export function countHidden(answers: readonly StoreAnswer[]): number {
+export function countHidden(answers: readonly PartResult[]): number {
   return answers.reduce((sum, { exemplars }) => sum + exemplars.filter((exemplar) => !isShowable(exemplar)).length, 0);
 }
 
@@ -24,7 +24,7 @@ export function countHidden(answers: readonly StoreAnswer[]): number {
  * The newest exemplars of one metric by the key of their series' labels. Source: seed "Operational Metrics API" §2.4.
  */
 export function exemplarsBySeries(
-  answers: readonly StoreAnswer[],
+  answers: readonly PartResult[],
   plan: Plan,
 ): ReadonlyMap<string, readonly Exemplar[]> {
   const keyed = answers.flatMap(({ part, exemplars }) =>

@@ -1,5 +1,5 @@
 import type { Plan } from "../planning/plan.ts";
-import type { StoreAnswer } from "./read-part.ts";
+import type { PartResult } from "./read-part.ts";
 
 const freshnessName = "X-Data-Freshness";
 
@@ -8,7 +8,7 @@ const freshnessName = "X-Data-Freshness";
  * read, of the oldest of those, since the answer is no fresher than its stalest part. A store that holds no series of
  * the query has no part in it; undefined without any sample. Source: seed "Operational Metrics API" §6.
  */
-export function freshnessSeconds(answers: readonly StoreAnswer[], plan: Plan, nowMs: number): number | undefined {
+export function freshnessSeconds(answers: readonly PartResult[], plan: Plan, nowMs: number): number | undefined {
   const newest = answers.map((answer) => newestOf(answer, plan)).filter((ms) => ms !== undefined);
   return newest.length === 0 ? undefined : Math.max(0, Math.ceil((nowMs - Math.min(...newest)) / 1_000));
 }
@@ -30,7 +30,7 @@ export function freshnessOf(headers: Readonly<Record<string, string>>): number |
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
-function newestOf({ newestMs, ranges, histograms }: StoreAnswer, { grid }: Plan): number | undefined {
+function newestOf({ newestMs, ranges, histograms }: PartResult, { grid }: Plan): number | undefined {
   if (newestMs !== undefined) return newestMs;
   // Somewhere in the last point that has a value, so at the earliest at its begin: never said fresher than it is.
   const indexes = [

@@ -7,7 +7,7 @@ import type { RangeBoundary, StoreCapabilities } from "../../stores/prometheus/p
 import type {
   Narrower,
   PrometheusClient,
-  RangeAnswer,
+  RangeResult,
   RangeAsk,
   RangeGrid,
   StoreExemplar,
@@ -16,15 +16,15 @@ import { StoreError } from "../../stores/store-error.ts";
 import type { CallOrigin, StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Store } from "../../stores/store.ts";
 import { gravest, type WarningClass } from "../../stores/prometheus/warnings.ts";
-import { joinHistograms, joinSeries, type Extent, type ExtentAnswer } from "../planning/split-interval.ts";
+import { joinHistograms, joinSeries, type RangeSplit, type SplitResponse } from "../planning/split-interval.ts";
 import type { StoreNeeds } from "../promql/kinds/recipe.ts";
-import type { PartAnswer } from "../aggregation/merge.ts";
+import type { PartSeries } from "../aggregation/merge.ts";
 import { layoutOf, tellingPoint, toldLayout, type NativeLayout } from "../aggregation/native-layout.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { overWidth, printExemplified, printVector, type Vector } from "../promql/promql.ts";
 
 /** What one store answered for one metric, and of when. */
-export interface StoreAnswer extends PartAnswer {
+export interface PartResult extends PartSeries {
   /**
    * When the newest sample at the end of the window was taken; undefined: not asked, or the store saw none recently.
    */
@@ -58,7 +58,7 @@ export function readPart(
     bytes,
     origin,
   }: { readonly signal: AbortSignal; readonly bytes: ByteBudget; readonly origin?: CallOrigin | undefined },
-): Promise<StoreAnswer> {
+): Promise<PartResult> {
   return store.run(async () => {
     const capabilities = await store.capabilities(part.tenant);
     requireNeeds(part.metric.recipe.needs, capabilities);
@@ -73,7 +73,7 @@ export function readPart(
   });
 }
 
-async function readAll(reading: Reading): Promise<StoreAnswer> {
+async function readAll(reading: Reading): Promise<PartResult> {
   const { plan, part, client, call, boundary } = reading;
   const [newestSeconds, exemplars, answer] = await Promise.all([
     part.newest && client.single(printVector(part.newest, boundary), plan.query.window.toMs, call),
@@ -85,13 +85,13 @@ async function readAll(reading: Reading): Promise<StoreAnswer> {
   return { part, ...answer, newestMs: newestSeconds === undefined ? undefined : newestSeconds * 1_000, exemplars };
 }
 
-type RangesAnswer = Pick<StoreAnswer, "ranges" | "histograms" | "layout" | "warning">;
+type RangesResult = Pick<PartResult, "ranges" | "histograms" | "layout" | "warning">;
 
-async function readRanges(reading: Reading): Promise<RangesAnswer> {
+async function readRanges(reading: Reading): Promise<RangesResult> {
   const read =
     reading.part.ranges.length > 1
       ? readTogether(reading)
-      : readExtents(reading, (...asked) => reading.client.range(...asked), joinSeries);
+      : readSplits(reading, (...asked) => reading.client.range(...asked), joinSeries);
   const answers = await read;
   return {
     ranges: answers.map(({ series }) => series),
@@ -102,7 +102,7 @@ async function readRanges(reading: Reading): Promise<RangesAnswer> {
 }
 
 /**
- * Range queries that are worth nothing alone, such as a sum and a count: each extent of all of them is of one reading.
+ * Range queries that are worth nothing alone, such as a sum and a count: each split of all of them is of one reading.
  */
 async function readTogether({
   plan,
@@ -110,33 +110,33 @@ async function readTogether({
   client,
   call,
   boundary,
-}: Reading): Promise<readonly RangeAnswer<StoreSeries>[]> {
+}: Reading): Promise<readonly RangeResult<StoreSeries>[]> {
   const rangeMs = plan.query.window.stepSeconds * 1_000;
-  const read = (asks: readonly RangeAsk[]): Promise<readonly RangeAnswer<StoreSeries>[]> =>
+  const read = (asks: readonly RangeAsk[]): Promise<readonly RangeResult<StoreSeries>[]> =>
     client.ranges?.(asks, call) ?? Promise.all(asks.map(({ query, grid }) => client.range(query, grid, call)));
-  const extents = await runBounded(
-    part.extents,
+  const splits = await runBounded(
+    part.splits,
     Math.max(1, Math.floor(requestsMax / part.ranges.length)),
-    async (extent) => ({
-      extent,
+    async (split) => ({
+      split,
       answers: await read(
         part.ranges.map((range) => ({
           query: printVector(range, boundary),
-          grid: { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+          grid: { ...split.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
         })),
       ),
     }),
   );
   return part.ranges.map((_, place) => {
-    const own = extents.map(({ extent, answers }) => ({ extent, ...(answers[place] ?? nothing) }));
+    const own = splits.map(({ split, answers }) => ({ split, ...(answers[place] ?? nothing) }));
     return { series: joinSeries(own, plan.grid), warning: gravest(own.map(({ warning }) => warning)) };
   });
 }
 
-const nothing: RangeAnswer<StoreSeries> = { series: [], warning: "none" };
+const nothing: RangeResult<StoreSeries> = { series: [], warning: "none" };
 
-async function readNative(reading: Reading): Promise<RangesAnswer> {
-  const [answer] = await readExtents(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);
+async function readNative(reading: Reading): Promise<RangesResult> {
+  const [answer] = await readSplits(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);
   const { series = [], warning = "none" } = answer ?? {};
   return { ranges: [], histograms: series, layout: await settledLayout(reading, series), warning };
 }
@@ -161,23 +161,23 @@ function hasLabels(labels: Readonly<Record<string, string>>, wanted: Readonly<Re
   return names.length === Object.keys(labels).length && names.every((name) => labels[name] === wanted[name]);
 }
 
-type ReadRange<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeAnswer<Series>>;
-type Join<Series> = (answers: readonly ExtentAnswer<Series>[], grid: PointGrid) => readonly Series[];
+type ReadRange<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeResult<Series>>;
+type Join<Series> = (answers: readonly SplitResponse<Series>[], grid: PointGrid) => readonly Series[];
 
-/** Every range query of a part, each over all extents, in the plan's order. */
-async function readExtents<Series extends StoreSeries | HistogramSeries>(
+/** Every range query of a part, each over all splits, in the plan's order. */
+async function readSplits<Series extends StoreSeries | HistogramSeries>(
   { plan, part, call, boundary }: Reading,
   read: ReadRange<Series>,
   join: Join<Series>,
-): Promise<readonly RangeAnswer<Series>[]> {
+): Promise<readonly RangeResult<Series>[]> {
   const rangeMs = plan.query.window.stepSeconds * 1_000;
-  const requests = part.ranges.flatMap((range) => part.extents.map((extent) => ({ range, extent })));
-  const answers = await runBounded(requests, requestsMax, async ({ range, extent }) => ({
+  const requests = part.ranges.flatMap((range) => part.splits.map((split) => ({ range, split })));
+  const answers = await runBounded(requests, requestsMax, async ({ range, split }) => ({
     range,
-    extent,
+    split,
     ...(await read(
       printVector(range, boundary),
-      { ...extent.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
+      { ...split.grid, rangeMs, narrower: narrowerOf(part, range, { rangeMs, boundary }) },
       call,
     )),
   }));
@@ -208,16 +208,16 @@ function narrowerOf(
   };
 }
 
-interface ExtentRead<Series> extends RangeAnswer<Series> {
+interface SplitRead<Series> extends RangeResult<Series> {
   readonly range: Vector;
-  readonly extent: Extent;
+  readonly split: RangeSplit;
 }
 
 function joinOwn<Series>(
   range: Vector,
-  answers: readonly ExtentRead<Series>[],
-  join: (own: readonly ExtentRead<Series>[]) => readonly Series[],
-): RangeAnswer<Series> {
+  answers: readonly SplitRead<Series>[],
+  join: (own: readonly SplitRead<Series>[]) => readonly Series[],
+): RangeResult<Series> {
   const own = answers.filter((answer) => answer.range === range);
   return { series: join(own), warning: gravest(own.map(({ warning }) => warning)) };
 }

@@ -2,10 +2,10 @@ import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import { fanOut, type FanOutOptions, type Outcome } from "../../stores/limits/fan-out.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
-import { readPart, type StoreAnswer } from "./read-part.ts";
+import { readPart, type PartResult } from "./read-part.ts";
 
 /** How one part of a plan ended. */
-export interface PartOutcome<Value = StoreAnswer> {
+export interface PartOutcome<Value = PartResult> {
   readonly part: PlannedPart;
   readonly outcome: Outcome<Value>;
 }
@@ -29,7 +29,7 @@ export async function readStores(
 ): Promise<readonly PartOutcome[]> {
   const origin =
     correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
-  const read = (part: PlannedPart, signal: AbortSignal): Promise<StoreAnswer> =>
+  const read = (part: PlannedPart, signal: AbortSignal): Promise<PartResult> =>
     readPart({ plan, part, store: stores.get(part.held.key) }, { signal, bytes, origin });
   const outcomes = await fanOut(plan.parts, read, options);
   return plan.parts.flatMap((part, index) => {

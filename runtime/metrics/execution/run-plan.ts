@@ -9,7 +9,7 @@ import { mergeMetric, type MergedSeries } from "../aggregation/merge.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import type { ErrorBounds } from "../aggregation/quantiles.ts";
-import type { StoreAnswer } from "./read-part.ts";
+import type { PartResult } from "./read-part.ts";
 import { readStores, type PartOutcome } from "./read-stores.ts";
 import { regionReports, requireAnswers, type RegionReport } from "./region-status.ts";
 
@@ -91,7 +91,7 @@ export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions)
 
 /** One metric after another; what cannot be merged of one leaves the others as they are. */
 function* finishAll(
-  answers: readonly StoreAnswer[],
+  answers: readonly PartResult[],
   plan: Plan,
   failed: (failure: MetricFailure) => void,
 ): Generator<readonly ResultSeries[]> {
@@ -107,11 +107,7 @@ function* finishAll(
 }
 
 /** Series of one metric, sorted once all of them are there; nothing while there is more to do. */
-function* finishOne(
-  metric: QueriedMetric,
-  own: readonly StoreAnswer[],
-  plan: Plan,
-): Generator<readonly ResultSeries[]> {
+function* finishOne(metric: QueriedMetric, own: readonly PartResult[], plan: Plan): Generator<readonly ResultSeries[]> {
   const [first] = own;
   if (first === undefined) return;
   const merged: MergedSeries[] = [];

@@ -6,10 +6,10 @@ import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import type { WarningClass } from "../../stores/prometheus/warnings.ts";
 import { accessOf } from "../authorization/access.ts";
-import { packPieces, unpackedBytesMax } from "../cache/extent-encoding.ts";
+import { encodeExtents, unpackedBytesMax } from "../cache/extent-encoding.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
 import type { Caller } from "../authorization/caller.ts";
-import type { PartialsAnswer, PartialsRequest } from "../metrics-api.ts";
+import type { PartialsResponse, PartialsRequest } from "../metrics-api.ts";
 import { allows } from "../authorization/names.ts";
 import { shown } from "../request/parameters.ts";
 import type { Plan } from "../planning/plan.ts";
@@ -59,7 +59,7 @@ const seriesBytesMax = unpackedBytesMax / 2;
  *
  * @throws Refusal for what may not be asked, and when no store answered; the signal's reason
  */
-export async function answerPartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsAnswer> {
+export async function handlePartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsResponse> {
   const question = readQuestion(request.body);
   if (question.kind === "probe")
     return told({ increases: increasesIn(question.region, request.caller, sources) }, "none");
@@ -70,10 +70,10 @@ export async function answerPartials(request: PartialsRequest, sources: Partials
   const own: OwnRead = (read) =>
     readOwnStores(plan, read, { stores, observe, deadlineMs: leftMs, signal: request.signal });
   const asked: Asked = { ask, over, plan, metric, own };
-  if (ask.part === exemplarsPart) return answerExemplars(asked);
-  if (ask.part === newestPart) return answerNewest(asked);
-  if (ask.quantile !== undefined) return answerQuantile(asked, ask.quantile);
-  return answerSeries(asked, questionKey(request.body));
+  if (ask.part === exemplarsPart) return handleExemplars(asked);
+  if (ask.part === newestPart) return handleNewest(asked);
+  if (ask.quantile !== undefined) return handleQuantile(asked, ask.quantile);
+  return handleSeries(asked, questionKey(request.body));
 }
 
 type OwnRead = <Answer extends { readonly warning: WarningClass }>(
@@ -88,7 +88,7 @@ interface Asked {
   readonly own: OwnRead;
 }
 
-async function answerSeries(asked: Asked, key: string): Promise<PartialsAnswer> {
+async function handleSeries(asked: Asked, key: string): Promise<PartialsResponse> {
   const { plan, metric } = asked;
   const { recipe } = metric;
   if (recipe.kind === "quantile" && recipe.histogram === "Native") {
@@ -129,7 +129,7 @@ function firstRange({ part: { ranges } }: OwnStore): Vector {
   return range;
 }
 
-async function answerNewest({ plan, own }: Asked): Promise<PartialsAnswer> {
+async function handleNewest({ plan, own }: Asked): Promise<PartialsResponse> {
   const { answers, warning } = await own(async ({ part, client, boundary, call }) => {
     const value =
       part.newest && (await client.single(printVector(part.newest, boundary), plan.query.window.toMs, call));
@@ -140,7 +140,7 @@ async function answerNewest({ plan, own }: Asked): Promise<PartialsAnswer> {
 }
 
 /** One quantile at one time, by which the asker sees how native histograms are laid out; it is merged with nothing. */
-async function answerQuantile(asked: Asked, quantile: number): Promise<PartialsAnswer> {
+async function handleQuantile(asked: Asked, quantile: number): Promise<PartialsResponse> {
   const { plan, metric, own } = asked;
   if (metric.recipe.kind !== "quantile" || metric.recipe.histogram !== "Native") {
     throw refuseField("invalid_aggregation", "ask.quantile", "only native histograms leave open how they are laid out");
@@ -156,7 +156,7 @@ async function answerQuantile(asked: Asked, quantile: number): Promise<PartialsA
   return told({ samples: samples.filter(({ value }) => Number.isFinite(value)) }, warning);
 }
 
-async function answerExemplars({ plan, own }: Asked): Promise<PartialsAnswer> {
+async function handleExemplars({ plan, own }: Asked): Promise<PartialsResponse> {
   const { fromMs, toMs } = plan.query.window;
   const { answers, warning } = await own(async ({ part, client, call }) => {
     const of = part.exemplars;
@@ -184,16 +184,16 @@ async function packed<Series>(
   kind: SeriesKind<Series>,
   series: readonly Series[],
   { grid, key, warning }: Packing,
-): Promise<PartialsAnswer> {
+): Promise<PartialsResponse> {
   const size = series.reduce((sum, one) => sum + kind.bytes(one), 0);
   if (size > seriesBytesMax)
     throw refuseField("result_too_large", "ask.points", `the partial has more than ${seriesBytesMax} bytes`);
   // Who asks reads the times of the request itself.
-  const bytes = await packPieces(kind, key, [{ ...grid, series, readAtMs: 0, settledUntilMs: 0 }]);
+  const bytes = await encodeExtents(kind, key, [{ ...grid, series, readAtMs: 0, settledUntilMs: 0 }]);
   return { status: 200, headers: { [warningHeader]: warning, "content-type": partialsMediaType }, body: bytes };
 }
 
-function told(body: object, warning: WarningClass): PartialsAnswer {
+function told(body: object, warning: WarningClass): PartialsResponse {
   return { status: 200, headers: { [warningHeader]: warning }, body };
 }
 

@@ -1,10 +1,10 @@
-import type { RangeAnswer, RangeGrid, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
+import type { RangeResult, RangeGrid, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import type { VectorSample } from "../../stores/prometheus/matrix.ts";
-import type { MakePeerClient, PeerAnswer, PeerClient, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
+import type { MakePeerClient, PeerResponse, PeerClient, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
 import { StoreError } from "../../stores/store-error.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { StoreCapabilities } from "../../stores/prometheus/probe.ts";
-import { unpackPieces } from "../cache/extent-encoding.ts";
+import { decodeExtents } from "../cache/extent-encoding.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
 import { probeBody, questionBody, questionKey } from "../promql/partial-question.ts";
 
@@ -41,20 +41,20 @@ async function askSeries<Series extends Labelled>(
   body: string,
   { startMs, stepMs, count }: RangeGrid,
   call: StoreCall,
-): Promise<RangeAnswer<Series>> {
+): Promise<RangeResult<Series>> {
   const { bytes, warning } = await send(body, call);
-  const [piece, ...others] = await unpackPieces(kind, questionKey(body), bytes);
+  const [extent, ...others] = await decodeExtents(kind, questionKey(body), bytes);
   const isAsked =
-    piece !== undefined &&
+    extent !== undefined &&
     others.length === 0 &&
-    piece.startMs === startMs &&
-    piece.stepMs === stepMs &&
-    piece.count === count;
-  if (!isAsked || !piece.series.every(({ labels }) => areLabels(labels))) throw malformed();
-  return { series: piece.series, warning };
+    extent.startMs === startMs &&
+    extent.stepMs === stepMs &&
+    extent.count === count;
+  if (!isAsked || !extent.series.every(({ labels }) => areLabels(labels))) throw malformed();
+  return { series: extent.series, warning };
 }
 
-function samplesIn(answer: PeerAnswer): readonly VectorSample[] {
+function samplesIn(answer: PeerResponse): readonly VectorSample[] {
   return listIn(answer, "samples").map((sample) => {
     const { labels, value } = (sample ?? {}) as Readonly<Record<string, unknown>>;
     if (!areLabels(labels) || typeof value !== "number") throw malformed();
@@ -62,7 +62,7 @@ function samplesIn(answer: PeerAnswer): readonly VectorSample[] {
   });
 }
 
-function exemplarsIn(answer: PeerAnswer): readonly StoreExemplar[] {
+function exemplarsIn(answer: PeerResponse): readonly StoreExemplar[] {
   return listIn(answer, "exemplars").map((exemplar) => {
     const {
       labels,
@@ -82,14 +82,14 @@ function exemplarsIn(answer: PeerAnswer): readonly StoreExemplar[] {
 }
 
 /** A peer refuses by itself what its stores cannot do, metric by metric; ranges are open or closed there, not here. */
-function capabilitiesOf({ increases }: PeerTerms, answer: PeerAnswer): StoreCapabilities {
+function capabilitiesOf({ increases }: PeerTerms, answer: PeerResponse): StoreCapabilities {
   const found = listIn(answer, "increases");
   if (found.some((one) => one !== increases))
     throw new StoreError("unsupported", `the peer's stores compute increases as ${found.join(", ")}`);
   return { boundary: "LeftOpen", increases, anchored: true, native: true };
 }
 
-function listIn({ bytes }: PeerAnswer, name: string): readonly unknown[] {
+function listIn({ bytes }: PeerResponse, name: string): readonly unknown[] {
   const list = (parsed(bytes) as Readonly<Record<string, unknown>> | null)?.[name];
   if (!Array.isArray(list)) throw malformed();
   return list;

@@ -27,7 +27,7 @@ export interface OwnReadOptions extends FanOutOptions {
 }
 
 /** What the stores answered, in their order. */
-export interface OwnAnswers<Answer> {
+export interface LocalResults<Answer> {
   readonly answers: readonly { readonly part: PlannedPart; readonly answer: Answer }[];
   /** `incomplete` when a store is missing, else the gravest of the stores' own. */
   readonly warning: WarningClass;
@@ -43,7 +43,7 @@ export async function readOwnStores<Answer extends { readonly warning: WarningCl
   { parts }: Plan,
   read: (store: OwnStore) => Promise<Answer>,
   { stores, observe, ...options }: OwnReadOptions,
-): Promise<OwnAnswers<Answer>> {
+): Promise<LocalResults<Answer>> {
   const bytes = createByteBudget();
   const run = (part: PlannedPart, signal: AbortSignal): Promise<Answer> => {
     const store = stores.get(part.held.key);

@@ -2,7 +2,7 @@ import type { LabelName, SeriesConfig, StoreConfig } from "../../../crds/config.
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import type { HeldStore } from "../catalog/catalog-index.ts";
-import { extentsOf, type Extent } from "./split-interval.ts";
+import { splitRange, type RangeSplit } from "./split-interval.ts";
 import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels, type LabelSource } from "./labels.ts";
 import type { StoreScope } from "../promql/kinds/recipe.ts";
 import { askPeer } from "./plan-peer.ts";
@@ -21,7 +21,7 @@ export interface PlannedPart {
   /** One range query per statistic, in the recipe's order; for a percentile, the buckets. */
   readonly ranges: readonly Vector[];
   /** What each range query is cut into, one request each; together they are the plan's grid. */
-  readonly extents: readonly Extent[];
+  readonly splits: readonly RangeSplit[];
   /**
    * One instant query at the end of the window: when the newest sample was taken. Undefined for a window that ended
    * before the store settled: its age is great, and its newest point says it well enough.
@@ -68,7 +68,7 @@ function planPart(query: Query, grid: PointGrid, { metric, held, nowMs }: Placed
     held,
     imposed,
     tenant: store.tenancy === "StoreHeader" ? query.tenant : undefined,
-    extents: traitsOf(store).isCuttable ? extentsOf(grid) : [{ offset: 0, grid }],
+    splits: traitsOf(store).isCuttable ? splitRange(grid) : [{ offset: 0, grid }],
   };
   if (store.peer !== undefined) {
     const { newest, ...asked } = askPeer(query, metric, held);

@@ -2,11 +2,11 @@ import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/hi
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 
 const dayMs = 86_400_000;
-/** Points of an extent where a day of them would be fewer. */
-const extentPointsMin = 288;
+/** Points of a split where a day of them would be fewer. */
+const splitPointsMin = 288;
 
 /** Neighbouring points that are asked for in one request. */
-export interface Extent {
+export interface RangeSplit {
   readonly grid: PointGrid;
   /** Place of its first point in the whole grid. */
   readonly offset: number;
@@ -14,31 +14,31 @@ export interface Extent {
 
 /**
  * Cuts a grid where whole days end, so that a store works on a long window's days side by side, and windows that
- * overlap have extents in common. Extents of coarse points are several days long.
+ * overlap have splits in common. Splits of coarse points are several days long.
  */
-export function extentsOf({ startMs, stepMs, count }: PointGrid): readonly Extent[] {
-  const lengthMs = Math.max(1, Math.floor((extentPointsMin * stepMs) / dayMs)) * dayMs;
-  const extents: Extent[] = [];
+export function splitRange({ startMs, stepMs, count }: PointGrid): readonly RangeSplit[] {
+  const lengthMs = Math.max(1, Math.floor((splitPointsMin * stepMs) / dayMs)) * dayMs;
+  const splits: RangeSplit[] = [];
   for (let offset = 0; offset < count;) {
     const firstMs = startMs + offset * stepMs;
     // A point belongs to the day in which it ends; midnight ends the day before.
     const endMs = Math.ceil(firstMs / lengthMs) * lengthMs;
     const points = Math.min(count - offset, Math.floor((endMs - firstMs) / stepMs) + 1);
-    extents.push({ offset, grid: { startMs: firstMs, stepMs, count: points } });
+    splits.push({ offset, grid: { startMs: firstMs, stepMs, count: points } });
     offset += points;
   }
-  return extents;
+  return splits;
 }
 
-/** What was answered for one extent. */
-export interface ExtentAnswer<Series> {
-  readonly extent: Extent;
+/** What was answered for one split. */
+export interface SplitResponse<Series> {
+  readonly split: RangeSplit;
   readonly series: readonly Series[];
 }
 
-/** Series over the whole grid from series of its extents. */
+/** Series over the whole grid from series of its splits. */
 export function joinSeries(
-  answers: readonly ExtentAnswer<StoreSeries>[],
+  answers: readonly SplitResponse<StoreSeries>[],
   { count }: PointGrid,
 ): readonly StoreSeries[] {
   if (answers.length === 1) return answers[0]?.series ?? [];
@@ -51,9 +51,9 @@ export function joinSeries(
   });
 }
 
-/** Series of native histograms over the whole grid from those of its extents. */
+/** Series of native histograms over the whole grid from those of its splits. */
 export function joinHistograms(
-  answers: readonly ExtentAnswer<HistogramSeries>[],
+  answers: readonly SplitResponse<HistogramSeries>[],
   { count }: PointGrid,
 ): readonly HistogramSeries[] {
   if (answers.length === 1) return answers[0]?.series ?? [];
@@ -71,16 +71,16 @@ interface Joining<Series, Whole> {
 }
 
 function join<Series extends { readonly labels: Readonly<Record<string, string>> }, Whole = Series>(
-  answers: readonly ExtentAnswer<Series>[],
+  answers: readonly SplitResponse<Series>[],
   { make, put }: Joining<Series, Whole>,
 ): readonly Whole[] {
   const wholes = new Map<string, Whole>();
-  for (const { extent, series } of answers) {
+  for (const { split, series } of answers) {
     for (const part of series) {
       const key = JSON.stringify(Object.entries(part.labels).sort(([a], [b]) => (a < b ? -1 : 1)));
       const whole = wholes.get(key) ?? make(part.labels);
       wholes.set(key, whole);
-      put(whole, part, extent.offset);
+      put(whole, part, split.offset);
     }
   }
   return [...wholes.values()];

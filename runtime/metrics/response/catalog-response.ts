@@ -7,7 +7,7 @@ import { meaningsOf } from "../promql/kinds/meaning.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
 import { isPastSunset } from "../catalog/deprecation.ts";
 import { formatDuration } from "../request/duration.ts";
-import type { MetricsAnswer, RequestContext } from "../metrics-api.ts";
+import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import {
   type Parameters,
   metricsMax,
@@ -40,12 +40,12 @@ const names: readonly string[] = ["metric", "category", "label", "state", "schem
  * @throws Refusal for a parameter that is not known or not valid, for a caller without the scope or a tenant, and
  *   `schema_version_gone`
  */
-export function catalogAnswer(
+export function catalogResponse(
   params: Parameters,
   caller: Caller,
   world: World,
   { nowMs }: RequestContext,
-): MetricsAnswer {
+): MetricsResponse {
   refuseUnknown(params, (name) => names.includes(name));
   const wanted = {
     ids: readMany(params, "metric", metricsMax),

@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
-import { extentVerdicts, type Origin, type Stretch } from "../cache/cache-status.ts";
+import { extentStatuses, type PointSource, type SourcedRange } from "../cache/cache-status.ts";
 import type { RecordedRead, RecordedStores } from "../execution/record-reads.ts";
 import { explainScope, type Caller } from "../authorization/caller.ts";
 import { type Parameters, readWord } from "../request/parameters.ts";
@@ -77,7 +77,7 @@ export interface ExtentContext {
   /** When the data was read, Unix milliseconds. */
   readonly nowMs: number;
   /** Where the points of each store came from. */
-  readonly stretches: readonly Stretch[];
+  readonly sourcedRanges: readonly SourcedRange[];
 }
 
 function explainStore(parts: readonly PlannedPart[], plan: Plan, context: ExtentContext): object {
@@ -88,7 +88,7 @@ function explainStore(parts: readonly PlannedPart[], plan: Plan, context: Extent
   return { store: name, region, residency, extents: explainExtents(plan, key, settleSeconds, context) };
 }
 
-const reasons: Readonly<Record<Origin | "snapshot", string>> = {
+const reasons: Readonly<Record<PointSource | "snapshot", string>> = {
   memory: "read by this pod within the lifetime of the class",
   finer: "merged, exactly, from narrower points that this pod read within the lifetime of the class",
   shared: "read by another pod within the lifetime of the class",
@@ -105,12 +105,12 @@ function explainExtents(
   { grid }: Plan,
   key: string,
   settleSeconds: number,
-  { source, nowMs, stretches }: ExtentContext,
+  { source, nowMs, sourcedRanges }: ExtentContext,
 ): readonly object[] {
   const { startMs, stepMs, count } = grid;
   const settled = Math.min(count, Math.max(0, Math.floor((nowMs - settleSeconds * 1_000 - startMs) / stepMs) + 1));
-  const own = stretches.filter(({ store }) => store === key);
-  const verdicts = source === "snapshot" ? [{ offset: 0, count, origin: source }] : extentVerdicts(own, grid);
+  const own = sourcedRanges.filter(({ store }) => store === key);
+  const verdicts = source === "snapshot" ? [{ offset: 0, count, origin: source }] : extentStatuses(own, grid);
   return verdicts.flatMap(({ origin, offset, count: points }) => {
     const seam = Math.min(offset + points, Math.max(offset, settled));
     const told = (state: string, from: number, to: number): readonly object[] => {

@@ -3,7 +3,7 @@ import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
 import { formatDuration } from "../request/duration.ts";
 import { freshnessHeader } from "../execution/freshness.ts";
-import type { MetricsAnswer } from "../metrics-api.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import { createPointWriter, writeTimes, type PointWriter } from "./point-writer.ts";
 import type { ErrorBounds } from "../aggregation/quantiles.ts";
@@ -18,7 +18,7 @@ type Point = readonly [timestamp: string, value: number];
 type Bounds = readonly [low: number | null, high: number | null];
 
 /** What an answer says besides its data. */
-export interface AnswerContext {
+export interface ResponseContext {
   /** Name of the data that its pages are cut from. */
   readonly snapshot: string;
   /** In which its bytes are written. */
@@ -26,7 +26,7 @@ export interface AnswerContext {
 }
 
 /** Body and headers of a query. Source: wire, "Query answer". */
-export function queryAnswer(plan: Plan, result: Result, context: AnswerContext): MetricsAnswer {
+export function queryResponse(plan: Plan, result: Result, context: ResponseContext): MetricsResponse {
   const times = once(() => formatTimes(pointTimes(plan.query.window)));
   const { window } = plan.query;
   const made = answer(plan, result, context, {
@@ -96,7 +96,7 @@ function pageOf({ series }: Result, { page, limit }: Query): readonly ResultSeri
 }
 
 /** Body and headers of an instant. Source: wire, "Instant". */
-export function instantAnswer(plan: Plan, result: Result, context: AnswerContext): MetricsAnswer {
+export function instantResponse(plan: Plan, result: Result, context: ResponseContext): MetricsResponse {
   const ts = formatTime(plan.query.window.toMs);
   return answer(plan, result, context, {
     item: ({ metric, labels, values, bounds, exemplars }) => ({
@@ -116,7 +116,7 @@ interface Shape {
   readonly meta: Readonly<Record<string, string>>;
 }
 
-function answer(plan: Plan, result: Result, context: AnswerContext, { item, meta }: Shape): MetricsAnswer {
+function answer(plan: Plan, result: Result, context: ResponseContext, { item, meta }: Shape): MetricsResponse {
   const { query } = plan;
   const metrics = query.metrics.map(({ entry }) => entry.metric);
   const deprecated = deprecationNotices(metrics);

@@ -9,7 +9,7 @@ import type { AnonymousLimit } from "../admission/anonymous-limit.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
 import { freshnessHeader } from "../execution/freshness.ts";
-import type { MetricsAnswer, RequestContext } from "../metrics-api.ts";
+import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Parameters } from "../request/parameters.ts";
 import type { World } from "../planning/query.ts";
 import type { Admission } from "../admission/quotas.ts";
@@ -58,7 +58,7 @@ export interface SloSources {
  * signal's
  *   reason
  */
-export async function answerSlo(request: SloRequest, sources: SloSources): Promise<MetricsAnswer> {
+export async function handleSlo(request: SloRequest, sources: SloSources): Promise<MetricsResponse> {
   const startMs = performance.now();
   const { context, caller, params } = request;
   const { views, isPublic, schemaVersion } = selectSlos(params, caller, sources, context.nowMs);
@@ -81,7 +81,7 @@ export async function answerSlo(request: SloRequest, sources: SloSources): Promi
       "X-Partial": String(partial),
       "X-Query-Cost-Estimate": String(totalCost(costs)),
       "X-Query-Plan": `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
-      "X-Query-Cache": cacheVerdict(read),
+      "X-Query-Cache": cacheStatus(read),
       "X-Query-Shards": `asked=${outcomes.length}, answered=${answered}`,
       "Server-Timing": `total;dur=${(performance.now() - startMs).toFixed(1)}`,
       // What is left of the quota of all is nothing that a cache may keep.
@@ -150,7 +150,7 @@ function requireSomeStore(outcomes: readonly PartOutcome[]): void {
   });
 }
 
-function cacheVerdict(read: readonly ReadSlo[]): string {
+function cacheStatus(read: readonly ReadSlo[]): string {
   const hits = read.filter(({ hit }) => hit).length;
   return `memory;hit=${hits};miss=${read.length - hits}`;
 }

@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createOneAtATime } from "../../bounds/single-flight.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import { storeLabel } from "../planning/labels.ts";
@@ -37,7 +37,7 @@ const nothing: Known = { askedAtMs: Number.NEGATIVE_INFINITY, failed: false, see
 /** Nothing is known yet. @param timeoutMs bound on one question to a store */
 export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
   const kept = new BoundedMap<string, Known>(entriesMax);
-  const once = createOneAtATime<Known>();
+  const once = createSingleFlight<Known>();
   const look = (part: PlannedPart, stores: StoreSet, nowMs: number): Promise<Known> => {
     const { held, metric, tenant } = part;
     const key = JSON.stringify([

@@ -8,7 +8,7 @@ import { freshnessSeconds } from "../execution/freshness.ts";
 import { mergeScalars } from "../aggregation/merge-scalars.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
 import type { Query, World } from "../planning/query.ts";
-import type { StoreAnswer } from "../execution/read-part.ts";
+import type { PartResult } from "../execution/read-part.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
 import { countingRecipe } from "./slo-recipe.ts";
 import type { SloView } from "./slo-selection.ts";
@@ -92,7 +92,7 @@ function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOut
 function countsOf(
   { slo, entry }: SloView,
   { query }: Plan,
-  answers: readonly StoreAnswer[],
+  answers: readonly PartResult[],
 ): readonly [number, EventCounts][] {
   const total = sumOf(answers, 1);
   // A counter without an event does not exist yet; a bucket does, so that without one the threshold is no bound.
@@ -103,7 +103,7 @@ function countsOf(
 }
 
 /** One statistic over all stores; undefined when none has a series. */
-function sumOf(answers: readonly StoreAnswer[], statistic: number): number | undefined {
+function sumOf(answers: readonly PartResult[], statistic: number): number | undefined {
   const parts = answers.flatMap(({ ranges }) => (ranges[statistic] ?? []).map((series) => ({ ...series, weight: 1 })));
   const { values, present } = mergeScalars(parts, "sum", 1);
   const [value] = values;

@@ -2,7 +2,7 @@ import type { Store } from "../../stores/store.ts";
 import type { CatalogIndex } from "../catalog/catalog-index.ts";
 import type { StoreNeeds } from "../promql/kinds/recipe.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
-import type { MetricsAnswer } from "../metrics-api.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
 import type { ClassLimits, QueryClass } from "../../../crds/config.ts";
 import type { SharedBytesState } from "../cache/shared-extents.ts";
 import { requestLogSeconds, type RequestFigures } from "./recent-requests.ts";
@@ -50,7 +50,7 @@ const decimals = 1_000;
  * its memory it looks for in the cache that pods share, then asks the stores. Source: seed "Operational Metrics API"
  * §2.5, wire "Health".
  */
-export function healthAnswer({ figures, stores, catalog, caches }: HealthInput): MetricsAnswer {
+export function healthResponse({ figures, stores, catalog, caches }: HealthInput): MetricsResponse {
   const needs = needsByStore(catalog);
   const reports = stores.map(([key, store]) => ({
     name: store.config.name,

@@ -56,7 +56,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
     labelNames: ["result"],
     registers,
   });
-  const renewals = new Counter({
+  const refreshes = new Counter({
     name: "heliograph_metrics_cache_renewals_total",
     help: "Reads in the background of what was served although its lifetime was over, by how they ended",
     labelNames: ["outcome"],
@@ -68,7 +68,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
     registers,
   });
   return {
-    renewed: (outcome) => renewals.inc({ outcome }),
+    renewed: (outcome) => refreshes.inc({ outcome }),
     unshared: () => unshared.inc(),
     looked({ hit, miss }) {
       points.inc({ result: "hit" }, hit);

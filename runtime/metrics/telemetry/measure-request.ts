@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { Instruments, MeasuredRoute } from "./instruments.ts";
-import type { Again, MetricsAnswer } from "../metrics-api.ts";
+import type { Again, MetricsResponse } from "../metrics-api.ts";
 import type { RequestLog, RequestOutcome } from "./recent-requests.ts";
 
 /** What is noted of the requests of a route, and where. */
@@ -15,7 +15,7 @@ interface MeasuredRequest extends MeasuredWork {
 }
 
 /** An answer as far as its outcome shows in it. */
-type Answered = Pick<MetricsAnswer, "status">;
+type Answered = Pick<MetricsResponse, "status">;
 
 /** {@link measured} for one API. */
 export type Measure = <Answer extends Answered>(

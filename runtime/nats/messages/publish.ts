@@ -16,7 +16,7 @@ export interface Publication {
  * - `unexpected`: the last message of the expected subject is another one than stated.
  * - `refused`: not stored, for example because the stream is full.
  */
-export type PublishAnswer =
+export type PublishResult =
   | { readonly kind: "stored"; readonly seq: number }
   | { readonly kind: "duplicate"; readonly seq: number }
   | { readonly kind: "unexpected" }
@@ -41,22 +41,22 @@ const wrongSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
  *
  * @throws Unanswered when it is not known whether the message was stored
  */
-export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishAnswer> {
+export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishResult> {
   const { subject, payload, headers } = message;
   const options = headers === undefined ? {} : { headers: encodeHeaders(headers) };
-  return readAnswer(await handle.requests.ask(subject, payload, options));
+  return parsePublishResult(await handle.requests.ask(subject, payload, options));
 }
 
-interface WireAnswer {
+interface WireResult {
   readonly seq?: number;
   readonly duplicate?: boolean;
   readonly error?: { readonly err_code?: number; readonly description?: string };
 }
 
-function readAnswer(payload: Uint8Array): PublishAnswer {
+function parsePublishResult(payload: Uint8Array): PublishResult {
   const answer = JSON.parse(
     Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString("latin1"),
-  ) as WireAnswer;
+  ) as WireResult;
   if (answer.error === undefined) {
     return { kind: answer.duplicate === true ? "duplicate" : "stored", seq: answer.seq ?? 0 };
   }

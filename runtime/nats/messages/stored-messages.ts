@@ -163,7 +163,7 @@ async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly 
   return messages;
 }
 
-interface LeaderAnswer {
+interface LeaderResponse {
   readonly message?: {
     readonly subject: string;
     readonly seq: number;
@@ -182,7 +182,7 @@ async function askLeader(
   const payload = await handle.requests.ask(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify(query), {
     timeoutMs: leaderTimeoutMs,
   });
-  const { message, error } = JSON.parse(Buffer.from(payload).toString()) as LeaderAnswer;
+  const { message, error } = JSON.parse(Buffer.from(payload).toString()) as LeaderResponse;
   if (error !== undefined && error.err_code !== noMessageCode) {
     throw new Error(`cannot read from ${stream}: ${error.description ?? "unknown error"}`);
   }

@@ -1,14 +1,14 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
-import { publish, publishHeader, type PublishAnswer } from "../messages/publish.ts";
+import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import { readBatch, readEach, readLastOfTenants, type StoredMessage } from "../messages/stored-messages.ts";
 
 /** `HG_ATTEMPTS`: every attempt for every event. A repeated append may store a record twice; readers count it once. */
 export interface AttemptsStream {
   /** @throws Unanswered */
-  append(tenant: string, idhash: string, record: string): Promise<PublishAnswer>;
+  append(tenant: string, idhash: string, record: string): Promise<PublishResult>;
   /** Appends if there is no record yet. @throws Unanswered */
-  appendFirst(tenant: string, idhash: string, record: string): Promise<PublishAnswer>;
+  appendFirst(tenant: string, idhash: string, record: string): Promise<PublishResult>;
   /** Every record of an event, from the leader. @throws Unanswered */
   read(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
   /** Every record of an event, from any replica: quick, and a moment behind at worst. */

@@ -1,6 +1,6 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
-import { publish, publishHeader, type PublishAnswer } from "../messages/publish.ts";
+import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import { readBatchFrom, readLastOfEach, removeMessage, type StoredMessage } from "../messages/stored-messages.ts";
 
 /** A delivery that ended without success. */
@@ -20,7 +20,7 @@ export interface DeadLetterToStore {
 /** `HG_DLQ`: what was not delivered, with everything that is known about it. Full means refused, never dropped. */
 export interface DeadLettersStream {
   /** @throws Unanswered */
-  append(letter: DeadLetterToStore): Promise<PublishAnswer>;
+  append(letter: DeadLetterToStore): Promise<PublishResult>;
   /**
    * The letters of a partner in order, from a sequence on, at most `countMax`; of one reason, or of every one (`*`).
    */

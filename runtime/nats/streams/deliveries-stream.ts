@@ -1,11 +1,11 @@
 import type { ConsumerInfo } from "@nats-io/jetstream";
 import { millis } from "@nats-io/transport-node";
-import { createOneAtATime } from "../../bounds/single-flight.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { consumerInfo, consumerNames, deleteConsumer, ensureConsumer } from "../messages/consumers.ts";
 import type { HeaderFields } from "../messages/headers.ts";
 import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "../layout.ts";
-import { publish, publishHeader, type PublishAnswer } from "../messages/publish.ts";
+import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import { startPull, type Pull, type PullOptions } from "../messages/pull.ts";
 import {
   readAt,
@@ -64,14 +64,14 @@ export interface DeliveriesStream {
    *
    * @throws Unanswered
    */
-  publishFirst(delivery: DeliveryToStore): Promise<PublishAnswer>;
+  publishFirst(delivery: DeliveryToStore): Promise<PublishResult>;
   /**
    * Stores the next attempt, to be handed out not before `atMs` by JetStream's clock; `unexpected` says that the held
    * message is not the live one any more, so that somebody else has settled it.
    *
    * @throws Unanswered
    */
-  schedule(delivery: DeliveryToStore, held: HeldMessage, atMs: number): Promise<PublishAnswer>;
+  schedule(delivery: DeliveryToStore, held: HeldMessage, atMs: number): Promise<PublishResult>;
   /**
    * The live messages of a delivery, read from the leader: more than one only between two steps of a settlement.
    *
@@ -84,7 +84,7 @@ export interface DeliveriesStream {
    *
    * @throws Unanswered
    */
-  forward(delivery: DeliveryToStore, held: HeldMessage): Promise<PublishAnswer>;
+  forward(delivery: DeliveryToStore, held: HeldMessage): Promise<PublishResult>;
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
   /** What a lane's consumer does; undefined when there is none. */
   laneState(queue: LaneQueue, lane: string): Promise<LaneState | undefined>;
@@ -138,7 +138,7 @@ const oneMessageBytes = 1024 * 1024;
 /** The deliveries stream of a connection. */
 export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Layout): DeliveriesStream {
   const stream = layout.streams.deliveries;
-  const once = createOneAtATime<StreamSize>();
+  const once = createSingleFlight<StreamSize>();
   return {
     publishFirst: (delivery) => publish(handle, firstAttempt(layout, delivery)),
     schedule: (delivery, held, atMs) => {

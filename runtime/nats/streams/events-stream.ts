@@ -1,8 +1,8 @@
-import { createOneAtATime } from "../../bounds/single-flight.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { deleteConsumer, ensureConsumer } from "../messages/consumers.ts";
 import { routerConsumer, type Layout } from "../layout.ts";
-import { publish, publishHeader, type PublishAnswer } from "../messages/publish.ts";
+import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import { startPull, type Pull, type PullOptions } from "../messages/pull.ts";
 import { readAt, readBatchFrom, readLast, readLastOfTenants, type StoredMessage } from "../messages/stored-messages.ts";
 import type { HeaderFields } from "../messages/headers.ts";
@@ -23,7 +23,7 @@ export interface EventsStream {
    *
    * @throws Unanswered
    */
-  store(event: EventToStore): Promise<PublishAnswer>;
+  store(event: EventToStore): Promise<PublishResult>;
   /** The newest event of any tenant with this id, read from the leader. @throws Unanswered */
   readOfAny(idhash: string): Promise<StoredMessage | undefined>;
   /** The stored event, read from the leader. @throws Unanswered */
@@ -65,7 +65,7 @@ const scanBytesMax = 4 * 1024 * 1024;
 /** The events stream of a connection. */
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
   const stream = layout.streams.events;
-  const once = createOneAtATime<EventsSize>();
+  const once = createSingleFlight<EventsSize>();
   const findEach = (tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]> =>
     readLastOfTenants(handle, stream, tenants, (tenant) => layout.event(tenant, idhash));
   return {

@@ -2,7 +2,7 @@ import { AckPolicy } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
-import { publish, type PublishAnswer } from "../messages/publish.ts";
+import { publish, type PublishResult } from "../messages/publish.ts";
 
 /** How far a delivery of a replay has come; the last two are ends. */
 export type ReplayMark = "published" | "delivered" | "failed";
@@ -10,7 +10,7 @@ export type ReplayMark = "published" | "delivered" | "failed";
 /** `HG_REPLAYS`: one mark per delivery and step, so that a step that is repeated counts once. */
 export interface ReplaysStream {
   /** @throws Unanswered */
-  mark(replayId: string, mark: ReplayMark, did: string): Promise<PublishAnswer>;
+  mark(replayId: string, mark: ReplayMark, did: string): Promise<PublishResult>;
   /** Deliveries of a replay that came so far. */
   count(replayId: string, mark: ReplayMark): Promise<number>;
 }

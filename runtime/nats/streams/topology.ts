@@ -130,7 +130,7 @@ async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
   const payload = await handle.requests.ask("$JS.API.INFO", "").catch((cause: unknown) => {
     throw cause instanceof Unanswered && cause.reason === "no_responders" ? new Error(off, { cause }) : cause;
   });
-  const { error, limits: found } = JSON.parse(Buffer.from(payload).toString()) as AccountAnswer;
+  const { error, limits: found } = JSON.parse(Buffer.from(payload).toString()) as AccountResponse;
   if (error !== undefined && offCodes.has(error.err_code)) {
     throw new Error(off);
   }
@@ -141,7 +141,7 @@ async function assertJetStream(handle: NatsConnectionHandle): Promise<void> {
   }
 }
 
-interface AccountAnswer {
+interface AccountResponse {
   readonly error?: { readonly err_code?: number };
   readonly limits?: { readonly max_streams?: number; readonly max_consumers?: number };
 }

@@ -17,13 +17,13 @@ export const remainingHeader = "x-remaining-ms";
 export const warningHeader = "x-store-warning";
 
 /** What a peer answered. */
-export interface PeerAnswer {
+export interface PeerResponse {
   readonly bytes: Buffer;
   readonly warning: WarningClass;
 }
 
 /** Posts a question to a peer. @throws StoreError; the signal's reason */
-export type SendToPeer = (body: string, call: StoreCall) => Promise<PeerAnswer>;
+export type SendToPeer = (body: string, call: StoreCall) => Promise<PeerResponse>;
 
 /** A client of one peer that reads as a client of a store does. Its queries are questions. */
 export interface PeerClient extends PrometheusClient {
@@ -97,7 +97,7 @@ const kindsByCode: ReadonlyMap<unknown, StoreErrorKind> = new Map<unknown, Store
 const passingStatuses: readonly number[] = [429, 502, 503];
 const detailLengthMax = 300;
 
-function answerOf({ status, headers, body }: Exchanged): PeerAnswer {
+function answerOf({ status, headers, body }: Exchanged): PeerResponse {
   if (status === 200) return { bytes: body, warning: warningOf(headers[warningHeader]) };
   const { code, detail } = problemIn(body);
   const kind = kindsByCode.get(code) ?? (status >= 500 ? "status" : "refused");

@@ -6,7 +6,7 @@ import type { StoreSecrets } from "../store-secrets.ts";
 
 /** Scope of runtimes of other regions. */
 const scope = "metrics:peer";
-const answerBytesMax = 64 * 1024;
+const responseBytesMax = 64 * 1024;
 /** A token is not used any more so long before its end. */
 const leewayMs = 30_000;
 const lifeMsDefault = 300_000;
@@ -39,7 +39,7 @@ export function createPeerToken({ auth, timeoutMs }: PeerConfig, secrets: StoreS
   const fetchToken = async (): Promise<Fetched> => {
     try {
       const signal = AbortSignal.timeout(timeoutMs);
-      const { status, body } = await exchange(pool, options, { signal, bytes: createByteBudget(answerBytesMax) });
+      const { status, body } = await exchange(pool, options, { signal, bytes: createByteBudget(responseBytesMax) });
       return tokenOf(status, body, performance.now());
     } catch (error) {
       throw error instanceof StoreError ? error : new StoreError("late", "no access token in time", { cause: error });

@@ -8,7 +8,7 @@ const errorTextLengthMax = 300;
 const passingStatuses: readonly number[] = [502, 503];
 
 /** What a query API answered with success. */
-export interface ApiAnswer {
+export interface ApiResponse {
   readonly data: unknown;
   /** Points that were taken out of `data`, which has their places instead; empty where it has the points itself. */
   readonly columns: readonly Column[];
@@ -33,7 +33,7 @@ interface ApiBody {
  * @param grid of its points, where it is of a range query for numbers
  * @throws StoreError `refused`, `late`, `malformed`, `status`
  */
-export function parseAnswer(status: number, bytes: Buffer, grid?: PointGrid): ApiAnswer {
+export function parseResponse(status: number, bytes: Buffer, grid?: PointGrid): ApiResponse {
   const scanned = grid === undefined ? undefined : scanMatrix(bytes, grid);
   const { skeleton, columns } = scanned ?? { skeleton: bytes.toString("utf8"), columns: [] };
   const body = parseJson(skeleton);

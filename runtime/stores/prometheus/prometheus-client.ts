@@ -1,5 +1,5 @@
 import type { PrometheusConfig } from "../../../crds/config.ts";
-import type { ApiAnswer } from "./api-response.ts";
+import type { ApiResponse } from "./api-response.ts";
 import { flavours } from "./flavours.ts";
 import { decodeHistograms, type HistogramSeries } from "./histogram-matrix.ts";
 import {
@@ -15,7 +15,7 @@ import type { Post, StoreCall } from "./store-http.ts";
 import type { WarningClass } from "./warnings.ts";
 
 /** What a range query answered. */
-export interface RangeAnswer<Series> {
+export interface RangeResult<Series> {
   readonly series: readonly Series[];
   /** What the store says of its answer. */
   readonly warning: WarningClass;
@@ -56,14 +56,14 @@ export interface StoreExemplar {
  */
 export interface PrometheusClient {
   /** `POST /api/v1/query_range` of a query whose values are numbers. */
-  range(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<StoreSeries>>;
+  range(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeResult<StoreSeries>>;
   /**
    * Several of those over one grid, whose answers belong together: what a cache knows of one of them it gives only with
    * what it read of the others. @default each alone
    */
-  ranges?(asks: readonly RangeAsk[], call: StoreCall): Promise<readonly RangeAnswer<StoreSeries>[]>;
+  ranges?(asks: readonly RangeAsk[], call: StoreCall): Promise<readonly RangeResult<StoreSeries>[]>;
   /** `POST /api/v1/query_range` of a query whose values are native histograms. */
-  histograms(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeAnswer<HistogramSeries>>;
+  histograms(query: string, grid: RangeGrid, call: StoreCall): Promise<RangeResult<HistogramSeries>>;
   /** `POST /api/v1/query` */
   vector(query: string, timeMs: number, call: StoreCall): Promise<readonly VectorSample[]>;
   /** `POST /api/v1/query`: the one value of a query that answers at most one series. */
@@ -77,7 +77,7 @@ export function createPrometheusClient(config: PrometheusConfig, post: Post): Pr
   const flavour = flavours[config.flavour];
   const timeout = `${config.timeoutMs}ms`;
   const parametersFor = (rangeMs: number): Readonly<Record<string, string>> => flavour.parameters({ rangeMs }, config);
-  const range = (query: string, grid: RangeGrid, call: StoreCall, scanned?: PointGrid): Promise<ApiAnswer> =>
+  const range = (query: string, grid: RangeGrid, call: StoreCall, scanned?: PointGrid): Promise<ApiResponse> =>
     post("query_range", { query, ...rangeForm(grid), timeout, ...parametersFor(grid.rangeMs) }, call, scanned);
   const vector: PrometheusClient["vector"] = async (query, timeMs, call) => {
     const form = { query, time: seconds(timeMs), timeout, ...parametersFor(0) };

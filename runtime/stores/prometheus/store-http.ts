@@ -1,6 +1,6 @@
 import { Pool, type Dispatcher } from "undici";
 import type { PrometheusConfig } from "../../../crds/config.ts";
-import { parseAnswer, type ApiAnswer } from "./api-response.ts";
+import { parseResponse, type ApiResponse } from "./api-response.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { PointGrid } from "./matrix.ts";
 import { StoreError } from "../store-error.ts";
@@ -38,7 +38,7 @@ export type Post = (
   form: Readonly<Record<string, string>>,
   call: StoreCall,
   grid?: PointGrid,
-) => Promise<ApiAnswer>;
+) => Promise<ApiResponse>;
 
 /** Connections to one store. */
 export interface StoreHttp {
@@ -101,9 +101,9 @@ async function send(
   options: SendOptions,
   call: StoreCall,
   grid: PointGrid | undefined,
-): Promise<ApiAnswer> {
+): Promise<ApiResponse> {
   const { status, body } = await exchange(pool, options, call);
-  return parseAnswer(status, body, grid);
+  return parseResponse(status, body, grid);
 }
 
 /** A whole answer, whatever its status is. */

@@ -1,6 +1,6 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createOneAtATime } from "../../bounds/single-flight.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import type { FailureOutcome, Outcome } from "../settlement/outcome.ts";
 import type { Sender } from "../sending/send.ts";
@@ -56,7 +56,7 @@ const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
  */
 export function createTokens(sender: Sender, now: () => number): Tokens {
   const kept = new BoundedMap<string, Token>(keptMax);
-  const once = createOneAtATime<Token | FailureOutcome>();
+  const once = createSingleFlight<Token | FailureOutcome>();
   const nonces = new BoundedMap<string, string>(keptMax);
   const prove = createKeyProof();
   const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> =>

@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createOneAtATime } from "../../bounds/single-flight.ts";
+import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { Sender } from "../sending/send.ts";
@@ -75,7 +75,7 @@ const granted: Consent = {};
 export function createConsents(deps: ConsentDeps): Consents {
   const known = new BoundedMap<string, Known>(keptMax);
   const said = new BoundedMap<string, Said>(keptMax);
-  const once = createOneAtATime<Consent>();
+  const once = createSingleFlight<Consent>();
   const nowMs = deps.monotonicMs ?? (() => performance.now());
   const asked = async (key: string, partner: Partner, url: URL): Promise<Consent> => {
     const consent = consentIn(await ask(deps, partner, url), deps.origin);

@@ -1,7 +1,7 @@
 import { pause } from "../../bounds/clock.ts";
 import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
-import type { PublishAnswer } from "../../nats/messages/publish.ts";
+import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetter, type DeadLetterState } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
@@ -99,7 +99,7 @@ function scheduleOnce(
   next: DeliveryItem,
   heldSeq: number,
   atMs: number,
-): Promise<PublishAnswer> {
+): Promise<PublishResult> {
   const { subject, data: body } = work.message;
   return context.deliveries.schedule(itemMessage(next, partner.lane, body), { subject, seq: heldSeq }, atMs);
 }

@@ -1,7 +1,7 @@
 import { pause } from "../../bounds/clock.ts";
 import type { DeliveryToStore, HeldMessage } from "../../nats/streams/deliveries-stream.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
-import type { PublishAnswer } from "../../nats/messages/publish.ts";
+import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import { isLater, isMoved, itemMessage, type DeliveryItem } from "../records/delivery-record.ts";
@@ -13,7 +13,7 @@ import { readPast } from "./stored-state.ts";
 export type MovePlace = Pick<Partner, "lane" | "lanes" | "label">;
 
 /** Stores a step of a delivery in the place of the message that is held. */
-type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishAnswer>;
+type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishResult>;
 
 /**
  * Puts a message, unattempted, into its partner's lane, out of another one: a schedule's target is frozen, and lanes

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
 
 /** What a request came to. */
-export interface RememberedAnswer {
+export interface StoredResponse {
   readonly status: number;
   readonly body: object;
 }
@@ -17,14 +17,14 @@ export interface RememberedAnswer {
  */
 export type KeyClaim =
   | { readonly kind: "first" | "running" | "other" }
-  | { readonly kind: "known"; readonly answer: RememberedAnswer };
+  | { readonly kind: "known"; readonly answer: StoredResponse };
 
 /** Outcomes of requests by their `Idempotency-Key`, for every pod and a day. Source: wire, "Both APIs". */
 export interface IdempotencyKeys {
   /** @throws Unanswered, or Error when nothing more can be kept */
   claim(key: string, body: Uint8Array): Promise<KeyClaim>;
   /** Keeps what the request came to that claimed the key. */
-  keep(key: string, body: Uint8Array, answer: RememberedAnswer): Promise<void>;
+  keep(key: string, body: Uint8Array, answer: StoredResponse): Promise<void>;
   /** Lets the key go, since nothing was done under it. */
   release(key: string): Promise<void>;
 }
@@ -32,7 +32,7 @@ export interface IdempotencyKeys {
 interface Entry {
   readonly digest: string;
   /** Absent while the request runs. */
-  readonly answer?: RememberedAnswer;
+  readonly answer?: StoredResponse;
 }
 
 /** A request that takes longer than this is gone with its process. Longer than any answer may take. */

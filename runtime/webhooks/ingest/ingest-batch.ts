@@ -1,8 +1,8 @@
 import { Refusal } from "../../errors/refusal.ts";
-import type { EventCaller, Ingest, IngestAnswer } from "./ingest.ts";
+import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
 
 /** What became of one event of a batch, at its place in the batch. */
-export type BatchVerdict = { readonly answer: IngestAnswer } | { readonly refusal: Refusal };
+export type BatchVerdict = { readonly answer: IngestResponse } | { readonly refusal: Refusal };
 
 /** Most events of one batch. */
 export const batchEventsMax = 500;

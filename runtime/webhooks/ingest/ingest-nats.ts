@@ -3,7 +3,7 @@ import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import { serveSubject, type AskedMessage } from "../../nats/messages/serve-subject.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { Log } from "../log.ts";
-import type { Ingest, IngestAnswer } from "./ingest.ts";
+import type { Ingest, IngestResponse } from "./ingest.ts";
 import { ingestBatch, isBatch, splitBatch } from "./ingest-batch.ts";
 
 export interface IngestSubjectDeps {
@@ -56,7 +56,7 @@ async function answerTo({ ingest, log }: IngestSubjectDeps, { token, data, isAsk
   }
 }
 
-function accepted({ eventId, tenant, duplicate }: IngestAnswer): object {
+function accepted({ eventId, tenant, duplicate }: IngestResponse): object {
   return { status: 202, event_id: eventId, tenant, duplicate };
 }
 

@@ -3,7 +3,7 @@ import type { EventIdForm } from "../../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
-import type { PublishAnswer } from "../../nats/messages/publish.ts";
+import type { PublishResult } from "../../nats/messages/publish.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { Envelope, ValidEnvelope } from "../events/envelope.ts";
@@ -19,7 +19,7 @@ export interface EventCaller {
 }
 
 /** What became of an event that was brought. */
-export interface IngestAnswer {
+export interface IngestResponse {
   readonly eventId: string;
   readonly tenant: string;
   /** Whether the very same event was there already. */
@@ -52,7 +52,7 @@ export interface IngestDeps {
  * another tenant;
  *   `events_unavailable` when the event cannot be stored now, and nobody can say whether it was
  */
-export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestAnswer>;
+export type Ingest = (bytes: Uint8Array, caller: EventCaller) => Promise<IngestResponse>;
 
 const giveUpAfterMsDefault = 4_000;
 const inFlightMax = 2_048;
@@ -100,7 +100,7 @@ function typeProblem(type: string): FieldError | undefined {
   return isOwnType(type) ? { field: "type", code: "not_allowed", detail } : undefined;
 }
 
-async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestAnswer> {
+async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestResponse> {
   const { envelope, bytes } = valid;
   const { eventId, tenant } = envelope;
   const { giveUpAfterMs = giveUpAfterMsDefault } = deps;
@@ -129,7 +129,7 @@ async function store(deps: IngestDeps, valid: ValidEnvelope): Promise<IngestAnsw
 }
 
 /** @throws EventIdTaken, Refusal `event_id_reused` */
-function answerOf(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestAnswer {
+function answerOf(known: StoredEvent, { envelope, bytes }: ValidEnvelope, nonce: string): IngestResponse {
   const { eventId, tenant } = envelope;
   if (known.tenant !== tenant) {
     throw new EventIdTaken(envelope, known.tenant);
@@ -151,7 +151,7 @@ async function readKnown(events: EventsStream, { tenant, eventId }: Envelope): P
   return message === undefined ? undefined : readEvent(message);
 }
 
-function refusedStore({ detail }: Extract<PublishAnswer, { kind: "refused" }>): Refusal {
+function refusedStore({ detail }: Extract<PublishResult, { kind: "refused" }>): Refusal {
   return unavailable("The event store is full", retryAfterFullSeconds, detail);
 }
 

@@ -2,7 +2,7 @@ import type { Advisory, AdvisoriesStream } from "../../nats/streams/advisories-s
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { LaneState } from "../../nats/streams/deliveries-stream.ts";
 import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
-import type { PublishAnswer } from "../../nats/messages/publish.ts";
+import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { itemMessage, readItem, type DeliveryItem } from "../records/delivery-record.ts";
 import type { KnownPartner } from "../partners/partner-registry.ts";
@@ -66,7 +66,7 @@ async function renew({ deliveries }: RouterDeps, message: StoredMessage): Promis
   }
   const next = { ...item, hop: item.hop + 1 };
   const { subject, seq, data } = message;
-  const forward = (step: DeliveryItem): Promise<PublishAnswer> =>
+  const forward = (step: DeliveryItem): Promise<PublishResult> =>
     deliveries.forward(itemMessage(step, laneOf(message), data), { subject, seq });
   const answer = await forward(next);
   return (answer.kind === "duplicate" ? await forward({ ...next, hop: next.hop + 1 }) : answer).kind === "stored";

@@ -45,7 +45,7 @@ export interface DeadLetterPage {
   readonly nextSeq?: number;
 }
 
-export interface AckAnswer {
+export interface AckResponse {
   readonly event_id: string;
   readonly partner: string;
   readonly state: "delivered";
@@ -61,7 +61,7 @@ export interface DeadLetterBox {
   /**
    * Closes what was handled by hand. @throws Refusal `invalid_request`, `partner_not_found`, `dead_letter_not_found`
    */
-  ack(body: Uint8Array, caller: ReplayCaller): Promise<AckAnswer>;
+  ack(body: Uint8Array, caller: ReplayCaller): Promise<AckResponse>;
 }
 
 /** What a box needs. */
@@ -130,7 +130,7 @@ function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
   return { event_id: eventId, tenant, type, partner, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
 }
 
-async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckAnswer> {
+async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckResponse> {
   const partner = partnerNamed(deps.partners(), request.partner, caller);
   const tenants = await tenantsOf(deps, request, caller);
   const found = await Promise.all(tenants.map((tenant) => lettersOf(deps, partner, tenant, request.eventId)));

@@ -11,7 +11,7 @@ import type { ReplayStore } from "./replay-store.ts";
 import { countChunk, type ReplayDeps } from "./run-chunk.ts";
 
 /** How far a replay has come. Source: wire, "Webhooks". */
-export interface ReplayAnswer {
+export interface ReplayResponse {
   readonly replay_id: string;
   readonly status: ReplayJob["status"];
   readonly created_at: string;
@@ -31,7 +31,7 @@ export interface ReplayAnswer {
 }
 
 /** What a replay would come to. */
-export interface DryRunAnswer extends Pick<ReplayAnswer, "matched" | "in_progress" | "too_old" | "missing"> {
+export interface DryRunResponse extends Pick<ReplayResponse, "matched" | "in_progress" | "too_old" | "missing"> {
   readonly dry_run: true;
   /** Whether everything was looked at; false when that took too long, and there is more. */
   readonly complete: boolean;
@@ -40,13 +40,13 @@ export interface DryRunAnswer extends Pick<ReplayAnswer, "matched" | "in_progres
 /** Replays and redrives, as callers see them. */
 export interface Replays {
   /** Takes a replay in, or counts what it would come to. @throws Refusal */
-  replay(body: Uint8Array, caller: ReplayCaller): Promise<ReplayAnswer | DryRunAnswer>;
+  replay(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
   /** The same for dead letters of one partner. @throws Refusal */
-  redrive(body: Uint8Array, caller: ReplayCaller): Promise<ReplayAnswer | DryRunAnswer>;
+  redrive(body: Uint8Array, caller: ReplayCaller): Promise<ReplayResponse | DryRunResponse>;
   /** @throws Refusal `replay_not_found` */
-  get(id: string, caller: ReplayCaller): Promise<ReplayAnswer>;
+  get(id: string, caller: ReplayCaller): Promise<ReplayResponse>;
   /** Nothing more is published; what was is delivered all the same. @throws Refusal `replay_not_found` */
-  cancel(id: string, caller: ReplayCaller): Promise<ReplayAnswer>;
+  cancel(id: string, caller: ReplayCaller): Promise<ReplayResponse>;
 }
 
 /** Replays that are not over, of the whole installation. */
@@ -65,7 +65,7 @@ export type ReplaysDeps = ReplayDeps & HistoryDeps;
 
 /** Creates what the routes call. */
 export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
-  const take = async (spec: ReplaySpec, isDryRun: boolean): Promise<ReplayAnswer | DryRunAnswer> => {
+  const take = async (spec: ReplaySpec, isDryRun: boolean): Promise<ReplayResponse | DryRunResponse> => {
     const job = newJob(spec, deps.now());
     if (isDryRun) {
       return count(deps, job);
@@ -186,7 +186,7 @@ async function makeRoom(store: ReplayStore): Promise<void> {
   await Promise.all(over.slice(0, surplus).map(({ id }) => store.drop(id)));
 }
 
-async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunAnswer> {
+async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunResponse> {
   const endMs = performance.now() + dryRunMs;
   let { cursor, tally } = job;
   let isEnd = false;
@@ -202,7 +202,7 @@ async function count(deps: ReplayDeps, job: ReplayJob): Promise<DryRunAnswer> {
 async function answerOf(
   { replays }: ReplayDeps,
   { id, status, createdAt, tally, detail }: ReplayJob,
-): Promise<ReplayAnswer> {
+): Promise<ReplayResponse> {
   // Of one that is queued there is none: a count that nobody waits for would end the process when it fails.
   const counted = status === "queued" ? [] : replayMarks;
   const [published = 0, delivered = 0, failed = 0] = await Promise.all(counted.map((mark) => replays.count(id, mark)));
@@ -212,6 +212,6 @@ async function answerOf(
 }
 
 /** What stops a replay is the platform's to know. */
-function shownTo(caller: ReplayCaller, answer: ReplayAnswer): ReplayAnswer {
+function shownTo(caller: ReplayCaller, answer: ReplayResponse): ReplayResponse {
   return answer.detail === null || !isNarrowed(caller) ? answer : { ...answer, detail: hiddenDetail };
 }

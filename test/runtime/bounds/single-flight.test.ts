@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createOneAtATime } from "../../../runtime/bounds/single-flight.ts";
+import { createSingleFlight } from "../../../runtime/bounds/single-flight.ts";
 
 test("work of one name is done once while it is under way, and anew afterwards", async () => {
-  const once = createOneAtATime<number>();
+  const once = createSingleFlight<number>();
   const gate = Promise.withResolvers<void>();
   let begun = 0;
   const work = async (): Promise<number> => {
@@ -19,7 +19,7 @@ test("work of one name is done once while it is under way, and anew afterwards",
 });
 
 test("work that fails fails for all who wait, and is tried anew by the next", async () => {
-  const once = createOneAtATime<number>();
+  const once = createSingleFlight<number>();
   const failing = [1, 2].map(() => once("a", () => Promise.reject(new Error("no"))));
   expect(await Promise.allSettled(failing)).toMatchObject([{ status: "rejected" }, { status: "rejected" }]);
   expect(await once("a", () => Promise.resolve(7))).toBe(7);

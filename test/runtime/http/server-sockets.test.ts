@@ -196,7 +196,7 @@ describe("work for a request with a body", () => {
   });
 
   test("is answered 503 when it takes too long", async () => {
-    const other = makeServer({ answerTimeoutMs: 200 });
+    const other = makeServer({ responseTimeoutMs: 200 });
     const response = await request(`${await other.listen({ host: "127.0.0.1", port: 0 })}/wait-posted`, posted);
     expect([response.statusCode, await response.body.json()]).toMatchObject([503, { code: "answer_timeout" }]);
     await stopServer(other, 1000);

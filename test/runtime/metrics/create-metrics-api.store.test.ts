@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MetricConfig, StoreConfig } from "../../../crds/config.ts";
 import type { Caller } from "../../../runtime/metrics/authorization/caller.ts";
 import { createMetricsApi } from "../../../runtime/metrics/create-metrics-api.ts";
-import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
+import type { MetricsResponse, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
 import { listenOnLoopback, type Loopback } from "../../support/loopback.ts";
 import { startPrometheus, type PrometheusHandle } from "../../support/prometheus.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -120,9 +120,9 @@ interface Body {
   readonly meta: Readonly<Record<string, unknown>> & { readonly snapshot: string };
 }
 
-const ask = (pairs: Pairs, caller = brandA): Promise<MetricsAnswer> =>
+const ask = (pairs: Pairs, caller = brandA): Promise<MetricsResponse> =>
   api.query(parameters([...window, ...pairs]), caller, never(), context);
-const bodyOf = ({ body }: MetricsAnswer): Body => body as Body;
+const bodyOf = ({ body }: MetricsResponse): Body => body as Body;
 const dataOf = async (pairs: Pairs, caller = brandA): Promise<readonly Item[]> => bodyOf(await ask(pairs, caller)).data;
 /** Series in short: labels and the one value. */
 const valuesOf = async (pairs: Pairs, caller = brandA): Promise<readonly (readonly [Labels, number | undefined])[]> =>

@@ -3,7 +3,7 @@ import type { MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
 import type { SharedBytes } from "../../../runtime/metrics/cache/shared-extents.ts";
 import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../runtime/metrics/create-metrics-api.ts";
-import type { MetricsAnswer, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
+import type { MetricsResponse, MetricsApi } from "../../../runtime/metrics/metrics-api.ts";
 import { Registry } from "prom-client";
 import { Refusal } from "../../../runtime/errors/refusal.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -69,7 +69,7 @@ const lastFiveMinutes: Pairs = [
   ["step", "1m"],
 ];
 
-function ask({ api }: Running, pairs: Pairs = [], signal = new AbortController().signal): Promise<MetricsAnswer> {
+function ask({ api }: Running, pairs: Pairs = [], signal = new AbortController().signal): Promise<MetricsResponse> {
   return api.query(parameters([...lastFiveMinutes, ...pairs]), everyone, signal, { correlationId: "id-1", nowMs });
 }
 
@@ -102,8 +102,8 @@ interface Body {
     readonly regions: readonly { readonly region: string; readonly state: string }[];
   };
 }
-const bodyOf = ({ body }: MetricsAnswer): Body => body as Body;
-const statesOf = (answer: MetricsAnswer): string =>
+const bodyOf = ({ body }: MetricsResponse): Body => body as Body;
+const statesOf = (answer: MetricsResponse): string =>
   bodyOf(answer)
     .meta.regions.map(({ region, state }) => `${region}=${state}`)
     .join(" ");

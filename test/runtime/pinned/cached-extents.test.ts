@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { zstdDecompressSync } from "node:zlib";
 import { cachedStores } from "../../../runtime/metrics/cache/cached-stores.ts";
-import { packPieces, unpackPieces } from "../../../runtime/metrics/cache/extent-encoding.ts";
-import type { Piece } from "../../../runtime/metrics/cache/extents.ts";
+import { encodeExtents, decodeExtents } from "../../../runtime/metrics/cache/extent-encoding.ts";
+import type { CachedExtent } from "../../../runtime/metrics/cache/extents.ts";
 import { createReadCache } from "../../../runtime/metrics/cache/read-cache.ts";
 import { nativeHistograms, numbers } from "../../../runtime/metrics/cache/series-kind.ts";
-import { createSharedPieces, type SharedBytes } from "../../../runtime/metrics/cache/shared-extents.ts";
+import { createSharedExtents, type SharedBytes } from "../../../runtime/metrics/cache/shared-extents.ts";
 import { createByteBudget } from "../../../runtime/stores/limits/byte-budget.ts";
 import type { HistogramSeries } from "../../../runtime/stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../../runtime/stores/prometheus/matrix.ts";
@@ -29,7 +29,7 @@ const histograms: HistogramSeries = {
   labels: { service: "a" },
   histograms: [{ count: 3, sum: 4.5, buckets: [{ lower: -1, upper: 2, count: 3 }] }, undefined],
 };
-const [ofNumbers, ofHistograms]: [Piece<StoreSeries>, Piece<HistogramSeries>] = [
+const [ofNumbers, ofHistograms]: [CachedExtent<StoreSeries>, CachedExtent<HistogramSeries>] = [
   { ...grid, ...times, series: [series] },
   { ...grid, ...times, series: [histograms] },
 ];
@@ -55,10 +55,10 @@ const packedNumbers =
 
 test("extents are packed and read as they always were", async () => {
   expect({
-    numbers: opened(await packPieces(numbers, "key", [ofNumbers])),
-    "native histograms": opened(await packPieces(nativeHistograms, "key", [ofHistograms])),
+    numbers: opened(await encodeExtents(numbers, "key", [ofNumbers])),
+    "native histograms": opened(await encodeExtents(nativeHistograms, "key", [ofHistograms])),
   }).toEqual(readPinned("cached-extents.txt"));
-  expect(await unpackPieces(numbers, "key", Buffer.from(packedNumbers, "base64"))).toEqual([ofNumbers]);
+  expect(await decodeExtents(numbers, "key", Buffer.from(packedNumbers, "base64"))).toEqual([ofNumbers]);
 });
 
 /** The store of a test, which answers with one series. */
@@ -91,7 +91,7 @@ test("extents are shared under these names, and leases are taken under these", a
       return own.ask(pod, topic, question);
     },
   };
-  const cache = createReadCache(1_000_000, { shared: createSharedPieces(bytes, noted) });
+  const cache = createReadCache(1_000_000, { shared: createSharedExtents(bytes, noted) });
   const lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_000 };
   const { client } = cachedStores(storesOf(), cache, { lifetimes, nowMs }).stores.get("eu");
   const call = { signal: new AbortController().signal, tenant: "acme", bytes: createByteBudget() };

@@ -3,7 +3,7 @@ import { homeOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { recallIdentities, tellIdentities } from "../../../runtime/nats/streams/stream-identities.ts";
-import { createLeases } from "../../../runtime/metrics/cache/fill-leases.ts";
+import { createFillLeases } from "../../../runtime/metrics/cache/fill-leases.ts";
 import type { Peers } from "../../../runtime/pods/pods.ts";
 import { createPurses } from "../../../runtime/metrics/admission/buckets/shared-buckets.ts";
 import { claimsOf, ownerOf } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
@@ -69,7 +69,7 @@ async function quotaMessages(): Promise<string> {
 
 async function leaseMessages(): Promise<string> {
   const { own, other, lines } = twoPods();
-  const [here, there] = [createLeases(own), createLeases(other)];
+  const [here, there] = [createFillLeases(own), createFillLeases(other)];
   const names = [namedAtB("x"), namedAtB("y")];
   for (const [index, name] of names.entries()) {
     const lease = await here.take(name);

@@ -7,7 +7,7 @@ import type {
 } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import type { DeadLetterToStore } from "../../../runtime/nats/streams/dead-letters-stream.ts";
 import type { LaneQueue } from "../../../runtime/nats/layout.ts";
-import type { PublishAnswer } from "../../../runtime/nats/messages/publish.ts";
+import type { PublishResult } from "../../../runtime/nats/messages/publish.ts";
 import type { Pull, PullOptions } from "../../../runtime/nats/messages/pull.ts";
 import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
@@ -31,9 +31,9 @@ export interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
 
 /** Answers of streams in the order in which they are asked for; `stored` when none is left. */
 export interface Answers {
-  readonly publishFirst: PublishAnswer[];
-  readonly schedule: PublishAnswer[];
-  readonly letter: PublishAnswer[];
+  readonly publishFirst: PublishResult[];
+  readonly schedule: PublishResult[];
+  readonly letter: PublishResult[];
 }
 
 /** Everything a delivery needs, in memory, in a time that stands still until a test moves it. */
@@ -61,10 +61,10 @@ export interface MemoryContext {
   readonly lines: readonly LogLine[];
 }
 
-export const stored: PublishAnswer = { kind: "stored", seq: 7 };
-export const refused: PublishAnswer = { kind: "refused", code: 10_077, detail: "maximum bytes exceeded" };
-export const unexpected: PublishAnswer = { kind: "unexpected" };
-export const duplicate: PublishAnswer = { kind: "duplicate", seq: 3 };
+export const stored: PublishResult = { kind: "stored", seq: 7 };
+export const refused: PublishResult = { kind: "refused", code: 10_077, detail: "maximum bytes exceeded" };
+export const unexpected: PublishResult = { kind: "unexpected" };
+export const duplicate: PublishResult = { kind: "duplicate", seq: 3 };
 
 /** An answer of a partner. */
 export const answered = (status: number): Outcome => ({
@@ -236,7 +236,7 @@ function deliveriesIn(parts: Parts): Partial<DeliveriesStream> {
   };
 }
 
-function answerOf({ done }: Parts, answers: PublishAnswer[], what: string, keep: () => unknown): PublishAnswer {
+function answerOf({ done }: Parts, answers: PublishResult[], what: string, keep: () => unknown): PublishResult {
   const answer = answers.shift() ?? stored;
   done.push(`${what}: ${answer.kind}`);
   if (answer.kind === "stored") keep();

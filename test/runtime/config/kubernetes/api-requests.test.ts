@@ -130,7 +130,7 @@ describe("requests to the API server", () => {
   ])("fail for %s", async (_name, reply, fault) => {
     const api = await scripted();
     api.on("GET", reply);
-    const requests = requestsWith({ answerMs: 200 });
+    const requests = requestsWith({ responseMs: 200 });
     await expect(requests.json("/", bytesMax, signal)).rejects.toMatchObject({ name: "KubernetesFault", ...fault });
   });
 

@@ -56,7 +56,7 @@ function options(more: Partial<KubernetesSourceOptions> = {}): KubernetesSourceO
     registry,
     onWaiting: (detail) => waiting.push(detail),
     times,
-    limits: { answerMs: 200 },
+    limits: { responseMs: 200 },
     ...more,
   };
 }

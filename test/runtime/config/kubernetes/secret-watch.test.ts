@@ -31,7 +31,7 @@ beforeEach(async () => {
   api = await startScriptedApi();
   requests = new KubernetesRequests(
     { namespace: "shop", read: async () => ({ server: api.url, headers: {}, tls: {} }) },
-    { userAgent: "test", limits: { answerMs: 300 } },
+    { userAgent: "test", limits: { responseMs: 300 } },
   );
   ending = new AbortController();
   running = Promise.resolve();

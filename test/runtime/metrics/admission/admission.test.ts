@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { ClassLimits, MetricLimits, QuotaConfig, RuntimeConfig } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { createMetricsApi, type MetricsApiOptions } from "../../../../runtime/metrics/create-metrics-api.ts";
-import type { MetricsAnswer, MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
+import type { MetricsResponse, MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
 import {
   healthyProbe,
   matrix,
@@ -78,7 +78,7 @@ function ask(
   { api }: Running,
   from = "2026-01-01T11:00:00Z",
   coarser: readonly [string, string] = ["step", "1m"],
-): Promise<MetricsAnswer> {
+): Promise<MetricsResponse> {
   const step = coarser[0] === "step" ? [] : [["step", "1m"] as const];
   const asked = parameters([["metric", "lag"], ["filter[tenant]", "brand-a"], ["from", from], ...step, coarser]);
   return api.query(asked, everyone, new AbortController().signal, { correlationId: "id", nowMs });
@@ -196,7 +196,7 @@ describe("a caller who has spent what it may", () => {
 describe("the estimate (Operational Metrics API §6)", () => {
   test("learns from what stores answered, and the answer says what it really cost", async () => {
     const running = await run({});
-    const grouped = (): Promise<MetricsAnswer> => {
+    const grouped = (): Promise<MetricsResponse> => {
       const asked = parameters([
         ["metric", "lag"],
         ["filter[tenant]", "brand-a"],

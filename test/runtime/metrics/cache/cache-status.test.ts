@@ -2,43 +2,43 @@ import { array, assert, constantFrom, integer, property, record } from "fast-che
 import { describe, expect, test } from "vitest";
 import {
   extentsToldMax,
-  extentVerdicts,
+  extentStatuses,
   origins,
   tellExtents,
-  type Stretch,
+  type SourcedRange,
 } from "../../../../runtime/metrics/cache/cache-status.ts";
 
 const grid = { startMs: 60_000, stepMs: 15_000, count: 40 };
-const stretch = (offset: number, count: number, origin: Stretch["origin"]): Stretch => ({
+const range = (offset: number, count: number, origin: SourcedRange["origin"]): SourcedRange => ({
   store: "eu",
   startMs: grid.startMs + offset * grid.stepMs,
   stepMs: grid.stepMs,
   count,
   origin,
 });
-const told = (...stretches: readonly Stretch[]): string => tellExtents(extentVerdicts(stretches, grid));
+const told = (...sourcedRanges: readonly SourcedRange[]): string => tellExtents(extentStatuses(sourcedRanges, grid));
 
 describe("the verdict of each extent", () => {
   test.each([
-    ["is one where all points are from one place", [stretch(0, 40, "memory")], "memory*40"],
+    ["is one where all points are from one place", [range(0, 40, "memory")], "memory*40"],
     [
       "folds neighbours that are alike, whatever they were read with",
-      [stretch(20, 19, "memory"), stretch(0, 20, "memory"), stretch(39, 1, "store")],
+      [range(20, 19, "memory"), range(0, 20, "memory"), range(39, 1, "store")],
       "memory*39 store*1",
     ],
     [
       "is the farthest place that any range query of a point went to",
-      [stretch(0, 40, "memory"), stretch(0, 30, "shared"), stretch(25, 15, "store")],
+      [range(0, 40, "memory"), range(0, 30, "shared"), range(25, 15, "store")],
       "shared*25 store*15",
     ],
     [
       "says nothing of points that nothing was read for",
-      [stretch(0, 10, "store"), stretch(30, 10, "store")],
+      [range(0, 10, "store"), range(30, 10, "store")],
       "store*10 store*10",
     ],
     ["is none where nothing was read", [], ""],
-  ] as const)("%s", (_name, stretches, expected) => {
-    expect(told(...stretches)).toBe(expected);
+  ] as const)("%s", (_name, sourcedRanges, expected) => {
+    expect(told(...sourcedRanges)).toBe(expected);
   });
 
   test("is bounded: of many extents the newest are told, and every point is counted", () => {
@@ -50,8 +50,8 @@ describe("the verdict of each extent", () => {
     assert(
       property(array(of, { maxLength: 60 }), (places) => {
         const line = told(
-          stretch(0, 40, "memory"),
-          ...places.map(({ offset, count, origin }) => stretch(offset, Math.min(count, 40 - offset), origin)),
+          range(0, 40, "memory"),
+          ...places.map(({ offset, count, origin }) => range(offset, Math.min(count, 40 - offset), origin)),
         );
         const runs = line.split(" ").map((run) => run.split("*") as [string, string]);
         expect(runs.length).toBeLessThanOrEqual(extentsToldMax);
@@ -59,7 +59,7 @@ describe("the verdict of each extent", () => {
         expect(runs.slice(1).every(([origin], index) => origin !== "mixed" && origin !== runs[index]?.[0])).toBe(true);
       }),
     );
-    const turns = Array.from({ length: 40 }, (_, index) => stretch(index, 1, index % 2 === 0 ? "memory" : "store"));
+    const turns = Array.from({ length: 40 }, (_, index) => range(index, 1, index % 2 === 0 ? "memory" : "store"));
     expect(told(...turns)).toBe(
       `mixed*29 ${turns
         .slice(29)

@@ -5,7 +5,7 @@ import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type {
   PrometheusClient,
-  RangeAnswer,
+  RangeResult,
   RangeGrid,
 } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
@@ -38,7 +38,7 @@ export function truth(series: string, timeMs: number, askedMs: number): number |
   return timeMs / 1_000 + late / 1e6;
 }
 
-function answer(grid: RangeGrid, world: World): RangeAnswer<StoreSeries> {
+function answer(grid: RangeGrid, world: World): RangeResult<StoreSeries> {
   const series = ["whole", "gappy"].flatMap((name): StoreSeries[] => {
     const values = new Float64Array(grid.count);
     const present = new Uint8Array(grid.count);

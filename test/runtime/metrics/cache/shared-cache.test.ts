@@ -2,11 +2,11 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits } from "../../../../crds/config.ts";
-import { packPieces, unpackPieces } from "../../../../runtime/metrics/cache/extent-encoding.ts";
-import type { Lifetimes, Piece } from "../../../../runtime/metrics/cache/extents.ts";
+import { encodeExtents, decodeExtents } from "../../../../runtime/metrics/cache/extent-encoding.ts";
+import type { Lifetimes, CachedExtent } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
 import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
-import { createSharedPieces, type SharedBytes } from "../../../../runtime/metrics/cache/shared-extents.ts";
+import { createSharedExtents, type SharedBytes } from "../../../../runtime/metrics/cache/shared-extents.ts";
 import type { HistogramSeries } from "../../../../runtime/stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
@@ -51,7 +51,7 @@ function startShared(count = 2, residency?: string): Shared {
   const world = worldAt(startOfDayMs + 3_600_000);
   const peers = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
   const caches = peers.map((own) =>
-    createReadCache(bytesMax, { shared: createSharedPieces(bytes, own, { residency }) }),
+    createReadCache(bytesMax, { shared: createSharedExtents(bytes, own, { residency }) }),
   );
   return { world, stores: storesOf(world), caches, pods, kept };
 }
@@ -285,7 +285,7 @@ function storeSeries({
   return { labels, values: Float64Array.from(values, (value) => value ?? 0), present };
 }
 
-const pieceOf = <Series>(all: readonly Series[]): Piece<Series> => ({
+const extentOf = <Series>(all: readonly Series[]): CachedExtent<Series> => ({
   startMs: 0,
   stepMs: 15_000,
   count: 5,
@@ -294,12 +294,12 @@ const pieceOf = <Series>(all: readonly Series[]): Piece<Series> => ({
   series: all,
 });
 
-describe("the bytes of pieces", () => {
-  test("are the pieces again, whatever labels and numbers they have", async () => {
+describe("the bytes of extents", () => {
+  test("are the extents again, whatever labels and numbers they have", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(series, { maxLength: 3 }), { maxLength: 3 }), async (all) => {
-        const pieces = all.map((own) => pieceOf(own.map(storeSeries)));
-        expect(await unpackPieces(numbers, "key", await packPieces(numbers, "key", pieces))).toEqual(pieces);
+        const extents = all.map((own) => extentOf(own.map(storeSeries)));
+        expect(await decodeExtents(numbers, "key", await encodeExtents(numbers, "key", extents))).toEqual(extents);
       }),
       { numRuns: 100 },
     );
@@ -312,21 +312,21 @@ describe("the bytes of pieces", () => {
       histograms: [undefined, histogram, undefined, histogram, undefined],
     };
     expect(
-      await unpackPieces(nativeHistograms, "key", await packPieces(nativeHistograms, "key", [pieceOf([own])])),
-    ).toEqual([pieceOf([own])]);
+      await decodeExtents(nativeHistograms, "key", await encodeExtents(nativeHistograms, "key", [extentOf([own])])),
+    ).toEqual([extentOf([own])]);
   });
 
   test("are nothing when they are cut or changed anywhere, foreign, or of another query", async () => {
-    const bytes = await packPieces(numbers, "key", [
-      pieceOf([storeSeries({ labels: { a: "b" }, values: [1, 2, 3, 4, 5] })]),
+    const bytes = await encodeExtents(numbers, "key", [
+      extentOf([storeSeries({ labels: { a: "b" }, values: [1, 2, 3, 4, 5] })]),
     ]);
     for (let place = 0; place < bytes.length; place += 1) {
       const changed = Uint8Array.from(bytes);
       changed[place] = (bytes[place] ?? 0) ^ 0x40;
-      expect(await unpackPieces(numbers, "key", changed)).toEqual([]);
-      expect(await unpackPieces(numbers, "key", bytes.subarray(0, place))).toEqual([]);
+      expect(await decodeExtents(numbers, "key", changed)).toEqual([]);
+      expect(await decodeExtents(numbers, "key", bytes.subarray(0, place))).toEqual([]);
     }
-    expect(await unpackPieces(numbers, "key", Buffer.from("of somebody else"))).toEqual([]);
-    expect(await unpackPieces(numbers, "another key", bytes)).toEqual([]);
+    expect(await decodeExtents(numbers, "key", Buffer.from("of somebody else"))).toEqual([]);
+    expect(await decodeExtents(numbers, "another key", bytes)).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { array, assert, asyncProperty, constantFrom, integer, record } from "fas
 import { describe, expect, test } from "vitest";
 import type { Lifetimes } from "../../../../runtime/metrics/cache/extents.ts";
 import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cache/read-cache.ts";
-import { createRenewals, renewalsMax } from "../../../../runtime/metrics/cache/background-refresh.ts";
+import { createBackgroundRefreshes, refreshesMax } from "../../../../runtime/metrics/cache/background-refresh.ts";
 import { waitFor } from "../../../support/wait.ts";
 import {
   align,
@@ -35,8 +35,8 @@ interface Renewing {
 function start(): Renewing {
   const world = worldAt(startOfDayMs + 3_600_000);
   const ended: unknown[] = [];
-  const renewals = createRenewals({ ended: (failure) => void ended.push(failure) });
-  return { world, stores: storesOf(world), cache: createReadCache(bytesMax, { renewals }), ended };
+  const refreshes = createBackgroundRefreshes({ ended: (failure) => void ended.push(failure) });
+  return { world, stores: storesOf(world), cache: createReadCache(bytesMax, { refreshes }), ended };
 }
 
 const ask = (
@@ -160,34 +160,34 @@ describe("renewals", () => {
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
 
   test("are bounded, and one of each name", () => {
-    const renewals = createRenewals();
-    const begun = Array.from({ length: renewalsMax + 5 }, (_, index) => [
-      renewals.begin(`read ${index}`, never),
-      renewals.begin(`read ${index}`, never),
+    const refreshes = createBackgroundRefreshes();
+    const begun = Array.from({ length: refreshesMax + 5 }, (_, index) => [
+      refreshes.begin(`read ${index}`, never),
+      refreshes.begin(`read ${index}`, never),
     ]);
     expect(begun).toEqual([
-      ...Array.from({ length: renewalsMax }, () => [true, false]),
+      ...Array.from({ length: refreshesMax }, () => [true, false]),
       ...Array.from({ length: 5 }, () => [false, false]),
     ]);
-    renewals.stop();
+    refreshes.stop();
   });
 
   test("end at their own deadline", async () => {
     const ended: unknown[] = [];
-    const renewals = createRenewals({ deadlineMs: 5, ended: (failure) => void ended.push(failure) });
-    renewals.begin("read", never);
+    const refreshes = createBackgroundRefreshes({ deadlineMs: 5, ended: (failure) => void ended.push(failure) });
+    refreshes.begin("read", never);
     await waitFor(() => ended.length === 1, { timeoutMs: 5_000, pollMs: 1, what: "the deadline" });
     expect(String(ended[0])).toContain("not renewed in 5 ms");
-    expect(renewals.begin("read", never)).toBe(true);
-    renewals.stop();
+    expect(refreshes.begin("read", never)).toBe(true);
+    refreshes.stop();
   });
 
   test("end when the program stops, and none begins then", async () => {
-    const renewals = createRenewals();
+    const refreshes = createBackgroundRefreshes();
     const { promise, resolve } = Promise.withResolvers<unknown>();
-    renewals.begin("read", (signal) => never(signal).catch(resolve));
-    renewals.stop();
+    refreshes.begin("read", (signal) => never(signal).catch(resolve));
+    refreshes.stop();
     expect(String(await promise)).toContain("stops");
-    expect(renewals.begin("other", never)).toBe(false);
+    expect(refreshes.begin("other", never)).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { packPieces } from "../../../../runtime/metrics/cache/extent-encoding.ts";
+import { encodeExtents } from "../../../../runtime/metrics/cache/extent-encoding.ts";
 import { nativeHistograms, numbers } from "../../../../runtime/metrics/cache/series-kind.ts";
 import { createPeerClient } from "../../../../runtime/metrics/federation/peer-client.ts";
 import { questionKey } from "../../../../runtime/metrics/promql/partial-question.ts";
@@ -14,7 +14,7 @@ const series = {
   values: Float64Array.of(1, Number.NaN, Number.POSITIVE_INFINITY),
   present: Uint8Array.of(1, 1, 0),
 };
-const piece = {
+const extent = {
   startMs: grid.startMs,
   stepMs: grid.stepMs,
   count: grid.count,
@@ -35,15 +35,15 @@ function clientOf(bytes: Uint8Array | object) {
 
 describe("a client of a peer", () => {
   test("asks for the points of a grid and reads numbers as they were, with what the peer says of them", async () => {
-    const { client, bodies } = clientOf(await packPieces(numbers, questionKey(asked), [piece]));
+    const { client, bodies } = clientOf(await encodeExtents(numbers, questionKey(asked), [extent]));
     expect(await client.range(question, grid, storeCall())).toEqual({ series: [series], warning: "dropped" });
     expect(bodies).toEqual([asked]);
   });
 
   test("reads native histograms as they were", async () => {
     const histograms = [undefined, { count: 2, sum: 3, buckets: [{ lower: 1, upper: Infinity, count: 2 }] }, undefined];
-    const packed = await packPieces(nativeHistograms, questionKey(asked), [
-      { ...piece, series: [{ labels: {}, histograms }] },
+    const packed = await encodeExtents(nativeHistograms, questionKey(asked), [
+      { ...extent, series: [{ labels: {}, histograms }] },
     ]);
     expect((await clientOf(packed).client.histograms(question, grid, storeCall())).series).toEqual([
       { labels: {}, histograms },
@@ -52,19 +52,19 @@ describe("a client of a peer", () => {
 
   const key = questionKey(asked);
   const rows: readonly (readonly [sentence: string, bytes: () => Promise<Uint8Array>])[] = [
-    ["is to another question", () => packPieces(numbers, questionKey(`${asked} `), [piece])],
-    ["is of other points", () => packPieces(numbers, key, [{ ...piece, startMs: 0 }])],
-    ["is of points of another width", () => packPieces(numbers, key, [{ ...piece, stepMs: 1 }])],
-    ["holds two pieces", () => packPieces(numbers, key, [piece, piece])],
-    ["holds none", () => packPieces(numbers, key, [])],
+    ["is to another question", () => encodeExtents(numbers, questionKey(`${asked} `), [extent])],
+    ["is of other points", () => encodeExtents(numbers, key, [{ ...extent, startMs: 0 }])],
+    ["is of points of another width", () => encodeExtents(numbers, key, [{ ...extent, stepMs: 1 }])],
+    ["holds two pieces", () => encodeExtents(numbers, key, [extent, extent])],
+    ["holds none", () => encodeExtents(numbers, key, [])],
     [
       "has labels that are no texts",
-      () => packPieces(numbers, key, [{ ...piece, series: [{ ...series, labels: { service: 1 } as never }] }]),
+      () => encodeExtents(numbers, key, [{ ...extent, series: [{ ...series, labels: { service: 1 } as never }] }]),
     ],
-    ["is cut", async () => (await packPieces(numbers, key, [piece])).subarray(0, 60)],
+    ["is cut", async () => (await encodeExtents(numbers, key, [extent])).subarray(0, 60)],
     [
       "was changed",
-      async () => (await packPieces(numbers, key, [piece])).map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
+      async () => (await encodeExtents(numbers, key, [extent])).map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
     ],
     ["is JSON", async () => Buffer.from('{"samples":[]}')],
   ];

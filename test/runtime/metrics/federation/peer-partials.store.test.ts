@@ -128,7 +128,7 @@ interface Question {
 }
 
 interface PartialHead {
-  readonly pieces: readonly { readonly count: number; readonly series: readonly PackedSeries[] }[];
+  readonly extents: readonly { readonly count: number; readonly series: readonly PackedSeries[] }[];
 }
 
 type PackedSeries = Readonly<Record<string, string>> | { readonly labels: Readonly<Record<string, string>> };
@@ -147,8 +147,8 @@ function textOf(answer: Message): string {
 /** Label names of everything that an answer holds. */
 function labelNamesIn({ answer }: Exchange): readonly string[] {
   if (isPacked(answer)) {
-    const { pieces } = JSON.parse(openPartials(answer.body).head) as PartialHead;
-    return pieces.flatMap(({ series }) => series.flatMap((one) => Object.keys(labelsOf(one))));
+    const { extents } = JSON.parse(openPartials(answer.body).head) as PartialHead;
+    return extents.flatMap(({ series }) => series.flatMap((one) => Object.keys(labelsOf(one))));
   }
   const { samples = [] } = JSON.parse(answer.body.toString()) as {
     readonly samples?: readonly { readonly labels: object }[];
@@ -191,9 +191,9 @@ describe("the bytes between the two runtimes", () => {
     expect(packed.length).toBeGreaterThan(0);
     for (const { answer, question } of packed) {
       const { head, numberBytes } = openPartials(answer.body);
-      const { pieces } = JSON.parse(head) as PartialHead;
-      expect(pieces.map(({ count }) => count)).toEqual([question.over.count]);
-      const groups = pieces.flatMap(({ series }) => series);
+      const { extents } = JSON.parse(head) as PartialHead;
+      expect(extents.map(({ count }) => count)).toEqual([question.over.count]);
+      const groups = extents.flatMap(({ series }) => series);
       expect(new Set(groups.map((one) => JSON.stringify(labelsOf(one)))).size).toBe(groups.length);
       // A double and a mark for each point; histograms are in the head.
       const numbered = groups.filter((one) => !("histograms" in one));

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { MetricConfig, StoreConfig } from "../../../../crds/config.ts";
-import type { MetricsAnswer } from "../../../../runtime/metrics/metrics-api.ts";
+import type { MetricsResponse } from "../../../../runtime/metrics/metrics-api.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { nowMs, simulated } from "../../http/routes/metrics-server.ts";
 import {
@@ -74,7 +74,7 @@ function ask(
   { asking }: Pick<TwoRuntimes, "asking">,
   pairs: Pairs,
   signal = AbortSignal.timeout(20_000),
-): Promise<MetricsAnswer> {
+): Promise<MetricsResponse> {
   const caller = { ...everyone, scopes: ["metrics:read", "metrics:explain"], roles: ["finance"] };
   return asking.query(parameters([...window, ...pairs]), caller, signal, { correlationId: "request-1", nowMs });
 }
@@ -82,7 +82,7 @@ function ask(
 const rangesOf = (stores: readonly ScriptedStore[]): number =>
   stores.flatMap(({ requests }) => requests).filter(({ path }) => path.endsWith("query_range")).length;
 const latam: Pairs = [["filter[region]", "latam"]];
-const regionsOf = ({ body }: MetricsAnswer): unknown =>
+const regionsOf = ({ body }: MetricsResponse): unknown =>
   (body as { readonly meta: { readonly regions: unknown } }).meta.regions;
 
 describe("a query over a peer", () => {

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  extentsOf,
+  splitRange,
   joinHistograms,
   joinSeries,
-  type Extent,
+  type RangeSplit,
 } from "../../../../runtime/metrics/planning/split-interval.ts";
 import type { PointGrid } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { seriesOf } from "../points.ts";
@@ -24,14 +24,14 @@ const grids: fc.Arbitrary<PointGrid> = fc
 const timesOf = ({ startMs, stepMs, count }: PointGrid): readonly number[] =>
   Array.from({ length: count }, (_, index) => startMs + index * stepMs);
 
-describe("the extents of a grid", () => {
+describe("the splits of a grid", () => {
   test("are its points, each once and in order", () => {
     fc.assert(
       fc.property(grids, (grid) => {
-        const extents = extentsOf(grid);
-        expect(extents.flatMap(({ grid: own }) => timesOf(own))).toEqual(timesOf(grid));
-        expect(extents.map(({ offset }) => offset)).toEqual(
-          extents.map((_, index) => extents.slice(0, index).reduce((sum, { grid: own }) => sum + own.count, 0)),
+        const splits = splitRange(grid);
+        expect(splits.flatMap(({ grid: own }) => timesOf(own))).toEqual(timesOf(grid));
+        expect(splits.map(({ offset }) => offset)).toEqual(
+          splits.map((_, index) => splits.slice(0, index).reduce((sum, { grid: own }) => sum + own.count, 0)),
         );
       }),
     );
@@ -39,7 +39,7 @@ describe("the extents of a grid", () => {
 
   test("of two windows that overlap end at the same points", () => {
     const endsInside = ({ startMs, stepMs, count }: PointGrid, from: number, to: number): readonly number[] =>
-      extentsOf({ startMs, stepMs, count })
+      splitRange({ startMs, stepMs, count })
         .slice(0, -1)
         .map(({ grid }) => grid.startMs + (grid.count - 1) * grid.stepMs)
         .filter((ms) => ms >= from && ms < to);
@@ -59,25 +59,28 @@ describe("the extents of a grid", () => {
 
   test("are whole days for points of five minutes, and a dozen of them for points of an hour", () => {
     const week = { startMs: Date.parse("2026-01-01T00:05:00Z"), stepMs: 300_000, count: 7 * 288 };
-    expect(extentsOf(week).map(({ grid }) => grid.count)).toEqual(Array(7).fill(288));
+    expect(splitRange(week).map(({ grid }) => grid.count)).toEqual(Array(7).fill(288));
     const quarter = { startMs: Date.parse("2026-01-01T01:00:00Z"), stepMs: 3_600_000, count: 90 * 24 };
-    expect(Math.max(...extentsOf(quarter).map(({ grid }) => grid.count))).toBe(288);
-    expect(extentsOf(quarter).length).toBeLessThanOrEqual(9);
+    expect(Math.max(...splitRange(quarter).map(({ grid }) => grid.count))).toBe(288);
+    expect(splitRange(quarter).length).toBeLessThanOrEqual(9);
   });
 
   test("are one for a window inside a day", () => {
-    expect(extentsOf({ startMs: Date.parse("2026-01-01T10:00:15Z"), stepMs: 15_000, count: 720 })).toHaveLength(1);
+    expect(splitRange({ startMs: Date.parse("2026-01-01T10:00:15Z"), stepMs: 15_000, count: 720 })).toHaveLength(1);
   });
 });
 
-describe("what was answered for extents", () => {
-  const extent = (offset: number, count: number): Extent => ({ offset, grid: { startMs: offset, stepMs: 1, count } });
+describe("what was answered for splits", () => {
+  const split = (offset: number, count: number): RangeSplit => ({
+    offset,
+    grid: { startMs: offset, stepMs: 1, count },
+  });
   const whole = { startMs: 0, stepMs: 1, count: 4 };
 
-  test("is put together by labels, with gaps where an extent has no such series", () => {
+  test("is put together by labels, with gaps where a split has no such series", () => {
     const answers = [
-      { extent: extent(0, 2), series: [seriesOf([1, undefined], { a: "x", b: "y" }), seriesOf([7, 8], { a: "z" })] },
-      { extent: extent(2, 2), series: [seriesOf([3, 4], { b: "y", a: "x" })] },
+      { split: split(0, 2), series: [seriesOf([1, undefined], { a: "x", b: "y" }), seriesOf([7, 8], { a: "z" })] },
+      { split: split(2, 2), series: [seriesOf([3, 4], { b: "y", a: "x" })] },
     ];
     expect(joinSeries(answers, whole)).toEqual([
       seriesOf([1, undefined, 3, 4], { a: "x", b: "y" }),
@@ -85,16 +88,16 @@ describe("what was answered for extents", () => {
     ]);
   });
 
-  test("of one extent is taken as it is", () => {
+  test("of one split is taken as it is", () => {
     const series = [seriesOf([1, 2, 3, 4])];
-    expect(joinSeries([{ extent: extent(0, 4), series }], whole)).toBe(series);
+    expect(joinSeries([{ split: split(0, 4), series }], whole)).toBe(series);
   });
 
   test("of native histograms is put together too", () => {
     const histogram = (count: number) => ({ count, sum: count, buckets: [] });
     const answers = [
-      { extent: extent(0, 3), series: [{ labels: {}, histograms: [histogram(1), undefined, histogram(2)] }] },
-      { extent: extent(3, 1), series: [{ labels: {}, histograms: [histogram(3)] }] },
+      { split: split(0, 3), series: [{ labels: {}, histograms: [histogram(1), undefined, histogram(2)] }] },
+      { split: split(3, 1), series: [{ labels: {}, histograms: [histogram(3)] }] },
     ];
     expect(joinHistograms(answers, whole)).toEqual([
       { labels: {}, histograms: [histogram(1), undefined, histogram(2), histogram(3)] },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { MetricConfig } from "../../../../crds/config.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
-import { catalogAnswer } from "../../../../runtime/metrics/response/catalog-response.ts";
+import { catalogResponse } from "../../../../runtime/metrics/response/catalog-response.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
 import { configOf, everyone, metricConfig, parameters, storeConfig, wideLimits } from "../oracle/universe.ts";
 import { refused } from "../refused.ts";
@@ -37,7 +37,7 @@ function ask(
   nowMs = sunsetMs - 1,
 ): CatalogBody {
   const context = { correlationId: "id-1", nowMs };
-  return catalogAnswer(parameters(pairs), { ...everyone, ...caller }, world, context).body as CatalogBody;
+  return catalogResponse(parameters(pairs), { ...everyone, ...caller }, world, context).body as CatalogBody;
 }
 
 const ids = ({ data }: CatalogBody): readonly string[] => data.map(({ metric_id: id }) => id);

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseAnswer } from "../../../../runtime/stores/prometheus/api-response.ts";
+import { parseResponse } from "../../../../runtime/stores/prometheus/api-response.ts";
 import { decodeMatrix, type StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { scanMatrix } from "../../../../runtime/stores/prometheus/matrix-scan.ts";
 
@@ -50,7 +50,7 @@ describe("points that are taken out of an answer as bytes", () => {
           all.map(({ metric, points }) => ({ metric, values: valuesOf(points) })),
           { warnings: ["PromQL info: x"] },
         );
-        const { data, columns, warning } = parseAnswer(200, bytes, grid);
+        const { data, columns, warning } = parseResponse(200, bytes, grid);
         expect(columns).toHaveLength(all.length);
         expect(warning).toBe("none");
         const whole = (JSON.parse(bytes.toString()) as { readonly data: unknown }).data;
@@ -67,7 +67,7 @@ describe("points that are taken out of an answer as bytes", () => {
       histograms: [[timeOf(2), { count: "1", sum: "2" }]],
     };
     const bytes = answerOf([mixed, { metric: { service: "b" }, histograms: [[timeOf(0), { count: "1", sum: "2" }]] }]);
-    const { data, columns } = parseAnswer(200, bytes, grid);
+    const { data, columns } = parseResponse(200, bytes, grid);
     expect(columns).toHaveLength(1);
     expect(decodeMatrix(data, grid, columns).map(({ labels }) => labels)).toEqual([{ service: "a" }]);
   });
@@ -85,7 +85,7 @@ describe("points that are taken out of an answer as bytes", () => {
     ],
     ["without any series", answerOf([]).toString(), 0],
   ])("are left to the parser in an answer %s", (_, text, columns) => {
-    expect(parseAnswer(200, Buffer.from(text), grid).columns).toHaveLength(columns);
+    expect(parseResponse(200, Buffer.from(text), grid).columns).toHaveLength(columns);
   });
 
   test.each([
@@ -100,7 +100,7 @@ describe("points that are taken out of an answer as bytes", () => {
   });
 
   test("are malformed where a place is sent instead of points", () => {
-    const { data, columns } = parseAnswer(200, answerOf([{ metric: {}, values: 3 }]), grid);
+    const { data, columns } = parseResponse(200, answerOf([{ metric: {}, values: 3 }]), grid);
     expect(() => decodeMatrix(data, grid, columns)).toThrow("a matrix entry has no values");
   });
 });

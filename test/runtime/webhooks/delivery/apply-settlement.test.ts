@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PublishAnswer } from "../../../../runtime/nats/messages/publish.ts";
+import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
 import { attemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
 import { carryOut } from "../../../../runtime/webhooks/delivery/apply-settlement.ts";
 import type { LaneControl, Work } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
@@ -87,7 +87,7 @@ describe("a retry", () => {
   const again = (id: string, seq = 5, passedMs = 0): string =>
     `schedule did:0:${id} after ${seq} in ${60_000 - passedMs}`;
   const live = [storedAs(itemMessage(laterItem, partner.lane, Buffer.from("")))];
-  test.each<[string, readonly PublishAnswer[], Partial<MemoryContext["past"]>, number, readonly string[]]>([
+  test.each<[string, readonly PublishResult[], Partial<MemoryContext["past"]>, number, readonly string[]]>([
     ["is stored in the place of what is held", [stored], {}, 0, [`${again("3:0")}: stored`]],
     [
       "that is refused is stored again after growing pauses, at most a second",

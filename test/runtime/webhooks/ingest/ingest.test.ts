@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import type { EventsStream, EventToStore } from "../../../../runtime/nats/streams/events-stream.ts";
-import type { PublishAnswer } from "../../../../runtime/nats/messages/publish.ts";
+import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import { createDeliveryMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { parseEnvelope } from "../../../../runtime/webhooks/events/envelope.ts";
@@ -9,14 +9,14 @@ import { createIngest, type Ingest } from "../../../../runtime/webhooks/ingest/i
 import { personalDataRules } from "../../../../runtime/webhooks/events/personal-data.ts";
 import { eventBytes, testSettings } from "../engine-fixture.ts";
 
-const stored: PublishAnswer = { kind: "stored", seq: 1 };
+const stored: PublishResult = { kind: "stored", seq: 1 };
 const unanswered = new Unanswered("hg.evt", "timeout");
 const giveUpAfterMs = 400;
 const everyone = { tenants: ["*"] };
 
 interface Script {
   /** What the store answers, one after the other; the last one goes on. */
-  readonly store: (event: EventToStore, tries: number) => Promise<PublishAnswer>;
+  readonly store: (event: EventToStore, tries: number) => Promise<PublishResult>;
   /** Headers of what is stored under the id. */
   readonly known?: Readonly<Record<string, string>>;
   /** Whose event has the id. @default acme */
@@ -122,7 +122,7 @@ describe("what waits for the store", () => {
   });
 
   test("is bounded in number", async () => {
-    const gate = Promise.withResolvers<PublishAnswer>();
+    const gate = Promise.withResolvers<PublishResult>();
     const { ingest } = scripted({ store: () => gate.promise });
     const under = Array.from({ length: 2_048 }, () => ingest(eventBytes("e-1"), everyone));
     expect(await refusal(ingest)).toMatchObject({ code: "events_unavailable", message: "Too many events at once" });
@@ -132,7 +132,7 @@ describe("what waits for the store", () => {
   });
 
   test("is bounded in bytes", async () => {
-    const gate = Promise.withResolvers<PublishAnswer>();
+    const gate = Promise.withResolvers<PublishResult>();
     const { ingest } = scripted({ store: () => gate.promise });
     const large = eventBytes("e-1", { data: { pad: "x".repeat(250_000) } });
     const under = Array.from({ length: 268 }, () => ingest(large, everyone));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
 import type { DeadLetterPage } from "../../../../runtime/webhooks/replay/dead-letters-api.ts";
-import type { DryRunAnswer, ReplayAnswer } from "../../../../runtime/webhooks/replay/replays.ts";
+import type { DryRunResponse, ReplayResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import {
@@ -68,15 +68,15 @@ async function untilLetters({ engine }: TestEngine, count: number): Promise<void
   await waitFor(look, { timeoutMs, what: `${count} dead letters` });
 }
 
-function replayed(answer: ReplayAnswer | DryRunAnswer): ReplayAnswer {
+function replayed(answer: ReplayResponse | DryRunResponse): ReplayResponse {
   if ("dry_run" in answer) throw new Error("a dry run");
   return answer;
 }
 
-function untilReplay({ engine }: TestEngine, id: string, wanted: Partial<ReplayAnswer>): Promise<ReplayAnswer> {
+function untilReplay({ engine }: TestEngine, id: string, wanted: Partial<ReplayResponse>): Promise<ReplayResponse> {
   const look = async () => {
     const answer = await engine.replays.get(id, everyone);
-    return Object.entries(wanted).every(([name, value]) => answer[name as keyof ReplayAnswer] === value)
+    return Object.entries(wanted).every(([name, value]) => answer[name as keyof ReplayResponse] === value)
       ? answer
       : undefined;
   };
