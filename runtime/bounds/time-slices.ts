@@ -1,11 +1,11 @@
 /** Long work in short turns, so that what is short waits for none of it. */
-export interface Pace {
+export interface TimeSlices {
   /** All of what is made one after another, with room for others whenever a turn has lasted long enough. */
   collect<Item>(items: Iterable<Item>): Promise<readonly Item[]>;
 }
 
 /** A turn of work, in milliseconds. */
-export const turnMs = 1;
+export const sliceMs = 1;
 
 /**
  * Nothing under way. Between two turns the event loop goes round, and in each round only one of those who have more to
@@ -13,13 +13,13 @@ export const turnMs = 1;
  *
  * @param now milliseconds. @default performance.now
  */
-export function createPace(now: () => number = () => performance.now()): Pace {
+export function createTimeSlices(now: () => number = () => performance.now()): TimeSlices {
   const waiting: (() => void)[] = [];
   const goOn = (): void => {
     waiting.shift()?.();
     if (waiting.length > 0) setImmediate(goOn);
   };
-  const nextTurn = (): Promise<void> =>
+  const nextSlice = (): Promise<void> =>
     new Promise((resolve) => {
       waiting.push(resolve);
       if (waiting.length === 1) setImmediate(goOn);
@@ -30,8 +30,8 @@ export function createPace(now: () => number = () => performance.now()): Pace {
       let begunMs = now();
       for (const item of items) {
         all.push(item);
-        if (now() - begunMs < turnMs) continue;
-        await nextTurn();
+        if (now() - begunMs < sliceMs) continue;
+        await nextSlice();
         begunMs = now();
       }
       return all;

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { queryDeadlineMsDefault, type RuntimeConfig } from "../../crds/config.ts";
-import { createPace } from "../bounds/time-slices.ts";
-import { createDoorkeeper, type AdmitQuery, type Doorkeeper } from "./admission/admission.ts";
+import { createTimeSlices } from "../bounds/time-slices.ts";
+import { createAdmission, type AdmitQuery, type Admission } from "./admission/admission.ts";
 import { createAnonymousLimit } from "./admission/anonymous-limit.ts";
-import { createClassLanes } from "./execution/class-bulkheads.ts";
+import { createClassBulkheads } from "./execution/class-bulkheads.ts";
 import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
 import { repeatQuery, createRepeatQueries, type CachedQuery } from "./repeat-query.ts";
 import { handleQuery, type QueryRoute, type QuerySources } from "./handle-query.ts";
@@ -17,7 +17,7 @@ import { createSharedExtents, type SharedBytes } from "./cache/shared-extents.ts
 import { catalogResponse } from "./response/catalog-response.ts";
 import { indexCatalogs, storeKey } from "./catalog/catalog-index.ts";
 import { healthResponse, limitsInForce, type CacheFigures } from "./telemetry/health-response.ts";
-import { createGate } from "./admission/concurrency-limit.ts";
+import { createConcurrencyLimit } from "./admission/concurrency-limit.ts";
 import { createInstruments, type Instruments } from "./telemetry/instruments.ts";
 import { measured, measuredAgain, type Measure, type MeasuredWork } from "./telemetry/measure-request.ts";
 import type { Again, MetricsApi, RequestContext } from "./metrics-api.ts";
@@ -74,7 +74,7 @@ interface Obeyed {
 /** Makes the API and begins to probe the stores; connections are kept until `stop`. */
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const parts = createParts(options);
-  const { stores, requests, instruments, doorkeeper, reads, before, deadlineMs, hits } = parts;
+  const { stores, requests, instruments, admission, reads, before, deadlineMs, hits } = parts;
   let obeyed: Obeyed = obeyedOf(options.config);
 
   const apply = (config: RuntimeConfig): void => {
@@ -84,7 +84,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
     probeAll(stores);
   };
   const observer = observerOf(instruments, options.log);
-  const { sources, counted, slo, gate, partials } = parts;
+  const { sources, counted, slo, gate: concurrency, partials } = parts;
   const sourcesFor = (context: RequestContext): QuerySources => {
     return { ...sources, world: obeyed.world, observe: observer(context) };
   };
@@ -108,7 +108,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       measure("bulk-query", signal, () =>
         handleBulk(
           { body, caller, signal, context },
-          { ...sourcesFor(context), log: options.log, doorkeeper, admitItem: counted(doorkeeper.bulkItem) },
+          { ...sourcesFor(context), log: options.log, admission, admitItem: counted(admission.bulkItem) },
         ),
       ),
     slo: (params, caller, signal, context) =>
@@ -119,12 +119,12 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
           slos,
           quotas: world.quotas,
           stores,
-          doorkeeper,
+          admission,
           deadlineMs,
           observe: observer(context),
         };
         const work = () => handleSlo({ params, caller, signal, context }, views);
-        return caller.scopes.length === 0 ? gate(work) : work();
+        return caller.scopes.length === 0 ? concurrency(work) : work();
       }),
     partials: (request) =>
       measure("partials", request.signal, () =>
@@ -138,7 +138,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       return healthResponse({ figures: requests.figures(), stores: stores.list(), catalog, caches });
     },
     apply,
-    stop: () => stopAll([doorkeeper, reads.refreshes], stores),
+    stop: () => stopAll([admission, reads.refreshes], stores),
   };
 }
 
@@ -162,7 +162,7 @@ function createParts(options: MetricsApiOptions) {
   const stores = createStoreSet(now, createPeerClient);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
-  const doorkeeper = createDoorkeeper(elapsed, peers);
+  const admission = createAdmission(elapsed, peers);
   const reads = createReads({ ...options, deadlineMs, peers }, instruments);
   const hits = createHitLogs(now);
   const slo = {
@@ -172,39 +172,39 @@ function createParts(options: MetricsApiOptions) {
   };
   const counted = countedBy(instruments);
   const looked = lookedBy(hits, instruments);
-  const before = createMeasuredBefore({ doorkeeper, requests, instruments, looked });
+  const before = createMeasuredBefore({ admission, requests, instruments, looked });
   const sources = {
     stores,
     lasting: stores,
-    fairness: { lanes: createClassLanes(), pace: createPace() },
+    scheduling: { bulkheads: createClassBulkheads(), slices: createTimeSlices() },
     snapshots: createSnapshots(),
     cache: reads,
     answers: createResponseCache(),
     looked,
     deadlineMs,
-    admit: counted(doorkeeper.query),
+    admit: counted(admission.query),
   };
-  const [gate, partials] = [createGate(anonymousMax), createPartials()];
+  const [concurrency, partials] = [createConcurrencyLimit(anonymousMax), createPartials()];
   return {
     stores,
     requests,
     instruments,
-    doorkeeper,
+    admission,
     reads,
     hits,
     slo,
     counted,
     before,
     sources,
-    gate,
+    gate: concurrency,
     partials,
     deadlineMs,
   };
 }
 
 function createPartials(): typeof handlePartials {
-  const gate = createGate(questionsMax, "peers ask too much at once");
-  return (request, sources) => gate(() => handlePartials(request, sources));
+  const concurrency = createConcurrencyLimit(questionsMax, "peers ask too much at once");
+  return (request, sources) => concurrency(() => handlePartials(request, sources));
 }
 
 /** Hits of both caches together, of memory, and of what pods share. */
@@ -275,13 +275,13 @@ function countedBy(instruments: Instruments): (admit: AdmitQuery) => AdmitQuery 
 }
 
 type Counting = Pick<QuerySources, "looked"> &
-  Pick<MeasuredWork, "requests" | "instruments"> & { readonly doorkeeper: Pick<Doorkeeper, "queryNow"> };
+  Pick<MeasuredWork, "requests" | "instruments"> & { readonly admission: Pick<Admission, "queryNow"> };
 
 /** Queries that are asked again are counted and timed as the others are. */
-function createMeasuredBefore({ doorkeeper, requests, instruments, looked }: Counting) {
+function createMeasuredBefore({ admission, requests, instruments, looked }: Counting) {
   const before = createRepeatQueries();
-  const admitNow: Doorkeeper["queryNow"] = (plan, caller) => {
-    const admitted = doorkeeper.queryNow(plan, caller);
+  const admitNow: Admission["queryNow"] = (plan, caller) => {
+    const admitted = admission.queryNow(plan, caller);
     if (admitted !== undefined) instruments.planned(plan, admitted.estimate);
     return admitted;
   };

@@ -1,4 +1,4 @@
-import type { Pace } from "../bounds/time-slices.ts";
+import type { TimeSlices } from "../bounds/time-slices.ts";
 import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../stores/store-set.ts";
@@ -11,7 +11,7 @@ import { extentStatuses, tellExtents } from "./cache/cache-status.ts";
 import type { PointCounts } from "./cache/hit-ratio.ts";
 import type { ReadCache } from "./cache/read-cache.ts";
 import { explainScope, type Caller } from "./authorization/caller.ts";
-import type { ClassLanes } from "./execution/class-bulkheads.ts";
+import type { ClassBulkheads } from "./execution/class-bulkheads.ts";
 import { refuseSunset } from "./catalog/deprecation.ts";
 import { explanationOf, takeExplain } from "./response/explain.ts";
 import { recordReads, type RecordedStores } from "./execution/record-reads.ts";
@@ -44,11 +44,11 @@ export interface QueryRequest {
 }
 
 /** What queries of all classes share besides what they know. */
-export interface Fairness {
+export interface Scheduling {
   /** Bounds what each class asks of a store at once. */
-  readonly lanes: ClassLanes;
+  readonly bulkheads: ClassBulkheads;
   /** In which answers are put together. */
-  readonly pace: Pace;
+  readonly slices: TimeSlices;
 }
 
 /** What a query is answered from. */
@@ -58,7 +58,7 @@ export interface QuerySources {
   /** The same for reads that go on when the query is answered. */
   readonly lasting: StoreSet;
   /** What keeps long queries from holding up short ones. */
-  readonly fairness: Fairness;
+  readonly scheduling: Scheduling;
   readonly snapshots: Snapshots;
   readonly cache: ReadCache;
   readonly answers: ResponseCache;
@@ -152,20 +152,20 @@ async function handleUncached(
   timing.step("stores");
   const recorded: RecordedStores = explain ? recordReads(sources.stores) : { stores: sources.stores, reads: [] };
   const {
-    fairness: { lanes, pace },
+    scheduling: { bulkheads, slices },
     lasting,
     cache,
   } = sources;
   const { queryClass } = plan.query.quota;
-  const options = { lifetimes: lifetimesOf(plan.query), nowMs, lasting: lanes.of(queryClass, lasting) };
-  const cached = cachedStores(lanes.of(queryClass, recorded.stores), cache, options);
+  const options = { lifetimes: lifetimesOf(plan.query), nowMs, lasting: bulkheads.of(queryClass, lasting) };
+  const cached = cachedStores(bulkheads.of(queryClass, recorded.stores), cache, options);
   const observe = observed(sources, admitted, () => shareRead(cached));
   const found = await find(plan, request, { ...sources, stores: cached.stores, observe });
   if (found.source === "snapshot") admitted.charge([], 0);
   else sources.looked(cached.counts());
   timing.step("answer");
   const made = {
-    answer: routes[route].answer(plan, found.result, { snapshot: found.snapshot, pace }),
+    answer: routes[route].answer(plan, found.result, { snapshot: found.snapshot, slices }),
     nowMs,
     oldest: cached.counts().oldest,
   };
@@ -227,7 +227,7 @@ async function find(plan: Plan, { signal, context, caller }: QueryRequest, sourc
     nowMs,
     correlationId,
     observe,
-    pace: sources.fairness.pace,
+    slices: sources.scheduling.slices,
     tellsRefusals: caller.scopes.includes(explainScope),
   });
   const snapshot = snapshotOf(result, query);

@@ -5,8 +5,8 @@ import type { Peers } from "../../pods/pods.ts";
 import type { Plan } from "../planning/plan.ts";
 import { createCardinality, type Cardinality } from "./cardinality.ts";
 import { requestTokens } from "./request-tokens.ts";
-import { createQuotas, type Admission } from "./quotas.ts";
-import type { Spender, Wish } from "./buckets/quota-client.ts";
+import { createQuotas, type AdmittedRequest } from "./quotas.ts";
+import type { QuotaClient, RequestCost } from "./buckets/quota-client.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { suggestionWithin } from "../execution/region-status.ts";
 import { windowSecondsOf } from "../request/window.ts";
@@ -35,7 +35,7 @@ export type AdmitQuery = (plan: Plan, caller: Caller) => Promise<AdmittedQuery>;
 export type AdmitQueryNow = (plan: Plan, caller: Caller) => AdmittedQuery | undefined;
 
 /** The doorkeeper of all routes. Source: design §5 "Quota". */
-export interface Doorkeeper {
+export interface Admission {
   /** A query of its own. */
   readonly query: AdmitQuery;
   /** The same where nobody has to be asked and nothing is refused. */
@@ -46,27 +46,27 @@ export interface Doorkeeper {
    * Something else that asks stores: one request token, and what it is expected to cost. @throws as {@link AdmitQuery}
    * does
    */
-  request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<Admission>;
+  request(caller: Caller, grant: QueryClassGrant, costs: Costs): Promise<AdmittedRequest>;
   /** Gives what this pod holds of the quotas back to the others. */
   stop(): void;
 }
 
 /** Nobody has asked anything yet. @param peers pods that the quotas are shared with */
-export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
+export function createAdmission(now: () => number, peers: Peers): Admission {
   const quotas = createQuotas(now, peers);
   const cardinality = createCardinality();
   const askingOf = (plan: Plan, caller: Caller, requests: number): Asking => {
     const costs = expectedCosts(plan, (part) => cardinality.expected(part, plan.query));
-    const wish = { requests, metricRequests: tokensOf(plan), costs };
-    return { plan, spender: { ...plan.query.quota, client: caller.client }, wish, estimate: totalCost(costs) };
+    const cost = { requests, metricRequests: tokensOf(plan), costs };
+    return { plan, client: { ...plan.query.quota, client: caller.client }, cost, estimate: totalCost(costs) };
   };
   const admit = async (plan: Plan, caller: Caller, requests: number): Promise<AdmittedQuery> => {
     const asking = askingOf(plan, caller, requests);
-    const { spender, wish } = asking;
+    const { client, cost } = asking;
     return admittedOf(
       asking,
       await withHeaders(toldOf(asking), () =>
-        quotas.admit(spender, wish, (share) => suggestionWithin(plan.query, share)),
+        quotas.admit(client, cost, (share) => suggestionWithin(plan.query, share)),
       ),
       cardinality,
     );
@@ -75,8 +75,8 @@ export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
     query: (plan, caller) => admit(plan, caller, tokensOf(plan)),
     queryNow(plan, caller) {
       const asking = askingOf(plan, caller, tokensOf(plan));
-      const admission = quotas.admitNow(asking.spender, asking.wish);
-      return admission && admittedOf(asking, admission, cardinality);
+      const admitted = quotas.admitNow(asking.client, asking.cost);
+      return admitted && admittedOf(asking, admitted, cardinality);
     },
     bulkItem: (plan, caller) => admit(plan, caller, 0),
     request: (caller, grant, costs) =>
@@ -88,8 +88,8 @@ export function createDoorkeeper(now: () => number, peers: Peers): Doorkeeper {
 /** One query at the door. */
 interface Asking {
   readonly plan: Plan;
-  readonly spender: Spender;
-  readonly wish: Wish;
+  readonly client: QuotaClient;
+  readonly cost: RequestCost;
   readonly estimate: number;
 }
 
@@ -101,7 +101,7 @@ function toldOf({ estimate }: Asking): Readonly<Record<string, string>> {
   return { "X-Query-Cost-Estimate": String(estimate) };
 }
 
-function admittedOf(asking: Asking, admission: Admission, cardinality: Cardinality): AdmittedQuery {
+function admittedOf(asking: Asking, admitted: AdmittedRequest, cardinality: Cardinality): AdmittedQuery {
   const { plan, estimate } = asking;
   let actual: number | undefined;
   return {
@@ -109,15 +109,15 @@ function admittedOf(asking: Asking, admission: Admission, cardinality: Cardinali
     headers: () => ({
       ...toldOf(asking),
       ...(actual === undefined ? {} : { "X-Query-Cost": String(actual) }),
-      ...admission.headers(),
+      ...admitted.headers(),
     }),
     charge(outcomes, share) {
       cardinality.saw(outcomes, plan.query);
       const spent = actualCosts(plan, outcomes, share);
       actual = totalCost(spent);
-      admission.settle(spent);
+      admitted.settle(spent);
     },
-    end: () => admission.end(),
+    end: () => admitted.end(),
   };
 }
 

@@ -4,10 +4,13 @@ import { Refusal } from "../../errors/refusal.ts";
 const retryAfterSeconds = 1;
 
 /** Lets through at most so much work at once. @throws Refusal `too_many_requests` for what is above that */
-export type Gate = <Result>(work: () => Promise<Result>) => Promise<Result>;
+export type ConcurrencyLimit = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /** An open gate. @param detail what is told to whoever finds it full */
-export function createGate(most: number, detail = "too much is asked without a token at once"): Gate {
+export function createConcurrencyLimit(
+  most: number,
+  detail = "too much is asked without a token at once",
+): ConcurrencyLimit {
   let inside = 0;
   return async (work) => {
     if (inside >= most) throw new Refusal("too_many_requests", detail, { retryAfterSeconds });

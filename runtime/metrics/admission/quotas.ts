@@ -1,17 +1,17 @@
 import { Refusal, type Suggestion } from "../../errors/refusal.ts";
 import { rateHeaders, type Balance } from "./rate-headers.ts";
-import { claimsOf, ownerOf, type Claim, type Spender, type Wish } from "./buckets/quota-client.ts";
+import { chargesOf, clientKey, type BucketCharge, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
 import { waitMs } from "../../bounds/token-bucket.ts";
 import { totalCost } from "./cost.ts";
 import { noPeers, type Peers } from "../../pods/pods.ts";
-import type { Purse } from "./buckets/token-source.ts";
-import { createPurses } from "./buckets/shared-buckets.ts";
+import type { TokenSource } from "./buckets/token-source.ts";
+import { createSharedBuckets } from "./buckets/shared-buckets.ts";
 
 /** When a place among the requests under way is worth asking for again. */
 const placeRetrySeconds = 1;
 
 /** One request that was let in. */
-export interface Admission {
+export interface AdmittedRequest {
   /** What is left, as headers. */
   headers(): Readonly<Record<string, string>>;
   /** Puts what was really spent in the place of what was expected. */
@@ -34,73 +34,73 @@ export interface Quotas {
    * @param cheaper what to ask instead
    * @throws Refusal `rate_exceeded`, `cost_exceeded`, `concurrency_exceeded`, with the headers of what is left
    */
-  admit(spender: Spender, wish: Wish, cheaper: Cheaper): Promise<Admission>;
+  admit(client: QuotaClient, cost: RequestCost, cheaper: Cheaper): Promise<AdmittedRequest>;
   /**
    * The same without waiting; undefined when it is refused, or another pod has to be asked first, and nothing was
    * spent.
    */
-  admitNow(spender: Spender, wish: Wish): Admission | undefined;
+  admitNow(client: QuotaClient, cost: RequestCost): AdmittedRequest | undefined;
   /** Gives what this pod holds back to the others. */
   stop(): void;
 }
 
 /** Nothing is spent yet. @param peers pods that the quotas are shared with. @default none */
 export function createQuotas(now: () => number, peers: Peers = noPeers()): Quotas {
-  const purses = createPurses(now, peers);
+  const shared = createSharedBuckets(now, peers);
   const places = createPlaces();
   return {
-    async admit(spender, wish, cheaper) {
-      const claims = claimsOf(spender, wish);
-      const owner = ownerOf(spender);
-      const { maxConcurrent } = spender.limits;
-      if (wish.requests > 0 && places.isFull(owner, maxConcurrent))
-        throw fullHouse(maxConcurrent, balancesOf(claims, purses.purseOf(owner)));
-      const end = wish.requests === 0 ? () => undefined : places.take(owner);
-      const { ok, purse } = await purses.take(owner, claims);
-      if (ok) return admissionOf({ wish, claims, purse, end });
+    async admit(client, cost, cheaper) {
+      const charges = chargesOf(client, cost);
+      const owner = clientKey(client);
+      const { maxConcurrent } = client.limits;
+      if (cost.requests > 0 && places.isFull(owner, maxConcurrent))
+        throw fullHouse(maxConcurrent, balancesOf(charges, shared.sourceOf(owner)));
+      const end = cost.requests === 0 ? () => undefined : places.take(owner);
+      const { ok, source } = await shared.take(owner, charges);
+      if (ok) return admittedOf({ cost, charges, source, end });
       end();
-      throw refusalOf(balancesOf(claims, purse), cheaper);
+      throw refusalOf(balancesOf(charges, source), cheaper);
     },
-    admitNow(spender, wish) {
-      const owner = ownerOf(spender);
-      if (wish.requests > 0 && places.isFull(owner, spender.limits.maxConcurrent)) return undefined;
-      const claims = claimsOf(spender, wish);
-      const taken = purses.takeNow(owner, claims);
+    admitNow(client, cost) {
+      const owner = clientKey(client);
+      if (cost.requests > 0 && places.isFull(owner, client.limits.maxConcurrent)) return undefined;
+      const charges = chargesOf(client, cost);
+      const taken = shared.takeNow(owner, charges);
       if (taken?.ok !== true) return undefined;
-      const end = wish.requests === 0 ? () => undefined : places.take(owner);
-      return admissionOf({ wish, claims, purse: taken.purse, end });
+      const end = cost.requests === 0 ? () => undefined : places.take(owner);
+      return admittedOf({ cost, charges, source: taken.source, end });
     },
-    stop: () => purses.stop(),
+    stop: () => shared.stop(),
   };
 }
 
 interface Paid {
-  readonly wish: Wish;
-  readonly claims: readonly Claim[];
-  readonly purse: Purse;
+  readonly cost: RequestCost;
+  readonly charges: readonly BucketCharge[];
+  readonly source: TokenSource;
   readonly end: () => void;
 }
 
-function admissionOf({ wish, claims, purse, end }: Paid): Admission {
-  const charged = [...claims];
+function admittedOf({ cost, charges, source, end }: Paid): AdmittedRequest {
+  const charged = [...charges];
   return {
-    headers: () => rateHeaders(balancesOf(claims, purse)),
+    headers: () => rateHeaders(balancesOf(charges, source)),
     settle(costs) {
-      const actual = onlyOf(wish.costs, costs);
+      const actual = onlyOf(cost.costs, costs);
       const total = totalCost(actual);
-      for (const [place, claim] of charged.entries()) {
-        if (claim.unit !== "cost") continue;
-        const count = claim.metric === undefined ? total : (actual.get(claim.metric) ?? 0);
-        purse.spend(claim, count - claim.count);
-        charged[place] = { ...claim, count };
+      for (const [place, charge] of charged.entries()) {
+        if (charge.unit !== "cost") continue;
+        const count = charge.metric === undefined ? total : (actual.get(charge.metric) ?? 0);
+        source.spend(charge, count - charge.count);
+        charged[place] = { ...charge, count };
       }
     },
     end,
   };
 }
 
-function balancesOf(claims: readonly Claim[], purse: Purse): readonly Balance[] {
-  return claims.map((claim) => ({ claim, bucket: purse.look(claim) }));
+function balancesOf(charges: readonly BucketCharge[], source: TokenSource): readonly Balance[] {
+  return charges.map((charge) => ({ charge, bucket: source.look(charge) }));
 }
 
 interface Places {
@@ -138,14 +138,14 @@ function onlyOf(
 
 /** For the first claim that finds too little, or, where what was there has just come, for the first of all. */
 function refusalOf(balances: readonly Balance[], cheaper: Cheaper): Refusal {
-  const short = balances.find(({ claim, bucket }) => bucket.tokens < claim.count) ?? balances[0];
+  const short = balances.find(({ charge, bucket }) => bucket.tokens < charge.count) ?? balances[0];
   if (short === undefined) throw new Error("a request without a claim was refused");
-  return short.claim.unit === "cost" ? tooDear(short, balances, cheaper) : tooOften(short, balances);
+  return short.charge.unit === "cost" ? tooDear(short, balances, cheaper) : tooOften(short, balances);
 }
 
 function tooOften(short: Balance, balances: readonly Balance[]): Refusal {
   return new Refusal("rate_exceeded", needOf(short, "requests"), {
-    ...retryAfter(short, short.claim.count),
+    ...retryAfter(short, short.charge.count),
     headers: rateHeaders(balances),
   });
 }
@@ -155,12 +155,12 @@ function tooOften(short: Balance, balances: readonly Balance[]): Refusal {
  * to come again.
  */
 function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper): Refusal {
-  const { count, limits } = short.claim;
-  const costs = balances.filter(({ claim }) => claim.unit === "cost" && claim.count > 0);
+  const { count, limits } = short.charge;
+  const costs = balances.filter(({ charge }) => charge.unit === "cost" && charge.count > 0);
   const shareOf = (most: (balance: Balance) => number): number =>
-    Math.min(...costs.map((balance) => most(balance) / balance.claim.count));
+    Math.min(...costs.map((balance) => most(balance) / balance.charge.count));
   const now = cheaper(shareOf(({ bucket }) => bucket.tokens));
-  const suggestion = now ?? cheaper(shareOf(({ claim }) => claim.limits.burst));
+  const suggestion = now ?? cheaper(shareOf(({ charge }) => charge.limits.burst));
   if (suggestion === undefined) {
     const detail = `${needOf(short, "cost units")}; no coarser step fits, ask for less time or fewer groups`;
     return new Refusal("cost_exceeded", detail, { ...retryAfter(short, count), headers: rateHeaders(balances) });
@@ -173,13 +173,13 @@ function tooDear(short: Balance, balances: readonly Balance[], cheaper: Cheaper)
   });
 }
 
-function needOf({ claim: { count, limits, metric }, bucket }: Balance, what: string): string {
+function needOf({ charge: { count, limits, metric }, bucket }: Balance, what: string): string {
   const of = metric === undefined ? "of this class" : `for ${metric}`;
   const never = count > limits.burst ? `; more than ${limits.burst} are never allowed at once` : "";
   return `this needs ${count} ${what} ${of} and ${Math.max(0, Math.floor(bucket.tokens))} are left${never}`;
 }
 
-function retryAfter({ claim: { limits }, bucket }: Balance, count: number): { readonly retryAfterSeconds?: number } {
+function retryAfter({ charge: { limits }, bucket }: Balance, count: number): { readonly retryAfterSeconds?: number } {
   const waitSeconds = Math.ceil(waitMs(bucket, limits, count) / 1_000);
   return Number.isFinite(waitSeconds) ? { retryAfterSeconds: Math.max(1, waitSeconds) } : {};
 }

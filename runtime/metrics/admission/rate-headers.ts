@@ -1,9 +1,9 @@
-import type { Claim, Unit } from "./buckets/quota-client.ts";
+import type { BucketCharge, Unit } from "./buckets/quota-client.ts";
 import { waitMs, type Bucket } from "../../bounds/token-bucket.ts";
 
 /** One bucket after, or instead of, a claim on it. */
 export interface Balance {
-  readonly claim: Claim;
+  readonly charge: BucketCharge;
   readonly bucket: Bucket;
 }
 
@@ -17,12 +17,12 @@ export function rateHeaders(balances: readonly Balance[]): Readonly<Record<strin
   if (requests === undefined) return {};
   const all = [requests, ...others];
   return {
-    "X-RateLimit-Limit": String(requests.claim.limits.burst),
+    "X-RateLimit-Limit": String(requests.charge.limits.burst),
     "X-RateLimit-Remaining": String(leftOf(requests)),
     "X-RateLimit-Reset": String(resetSeconds(requests)),
     "RateLimit-Policy": all.map(policyOf).join(", "),
     RateLimit: all
-      .map((balance) => `${nameOf(balance.claim)};r=${leftOf(balance)};t=${resetSeconds(balance)}`)
+      .map((balance) => `${nameOf(balance.charge)};r=${leftOf(balance)};t=${resetSeconds(balance)}`)
       .join(", "),
   };
 }
@@ -31,12 +31,12 @@ export function rateHeaders(balances: readonly Balance[]): Readonly<Record<strin
 const unitParameter: Readonly<Record<Unit, string>> = { requests: "", cost: ';qu="cost-units"' };
 
 /** `"requests";q=20;w=2`: so many in the time in which an empty bucket fills. */
-function policyOf({ claim }: Balance): string {
-  const { perSecond, burst } = claim.limits;
-  return `${nameOf(claim)};q=${burst}${unitParameter[claim.unit]};w=${Math.max(1, Math.round(burst / perSecond))}`;
+function policyOf({ charge }: Balance): string {
+  const { perSecond, burst } = charge.limits;
+  return `${nameOf(charge)};q=${burst}${unitParameter[charge.unit]};w=${Math.max(1, Math.round(burst / perSecond))}`;
 }
 
-function nameOf({ unit, metric }: Claim): string {
+function nameOf({ unit, metric }: BucketCharge): string {
   return metric === undefined ? `"${unit}"` : `"${unit}:${metric}"`;
 }
 
@@ -45,6 +45,6 @@ function leftOf({ bucket }: Balance): number {
 }
 
 /** Seconds until the bucket is full. */
-function resetSeconds({ bucket, claim }: Balance): number {
-  return Math.ceil(waitMs(bucket, claim.limits, claim.limits.burst) / 1_000);
+function resetSeconds({ bucket, charge }: Balance): number {
+  return Math.ceil(waitMs(bucket, charge.limits, charge.limits.burst) / 1_000);
 }

@@ -5,13 +5,13 @@ import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { lateAfter, type Lateness } from "../../stores/limits/read-deadline.ts";
 import { classOf } from "../authorization/access.ts";
-import type { AdmitQuery, Doorkeeper } from "../admission/admission.ts";
+import type { AdmitQuery, Admission } from "../admission/admission.ts";
 import { handleQuery, type QuerySources } from "../handle-query.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { freshnessHeader, freshnessOf } from "../execution/freshness.ts";
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
-import type { Admission } from "../admission/quotas.ts";
+import type { AdmittedRequest } from "../admission/quotas.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
 import { pointCount } from "../request/window.ts";
 import { readBulk, type BulkItem } from "./bulk-request.ts";
@@ -34,7 +34,7 @@ export interface BulkRequest {
 /** What a bulk is answered from. */
 export interface BulkSources extends QuerySources {
   readonly log: Pick<Logger, "warn">;
-  readonly doorkeeper: Pick<Doorkeeper, "request">;
+  readonly admission: Pick<Admission, "request">;
   /** Lets one query of a bulk in. */
   readonly admitItem: AdmitQuery;
 }
@@ -65,7 +65,7 @@ interface Run {
  */
 export async function handleBulk(request: BulkRequest, sources: BulkSources): Promise<BulkResponse> {
   const items = readBulk(request.body);
-  const admission = await admitBulk(items, request.caller, sources);
+  const admitted = await admitBulk(items, request.caller, sources);
   const startMs = performance.now();
   const lateness = lateAfter(sources.deadlineMs);
   const reads = shareReads(sources.stores, {
@@ -78,18 +78,22 @@ export async function handleBulk(request: BulkRequest, sources: BulkSources): Pr
   try {
     const results = await runBounded(items, bulkConcurrency, (item) => handleItem(item, run));
     const answer = bulkResponse(results, run, performance.now() - startMs);
-    return { ...answer, headers: { ...answer.headers, ...admission.headers() } };
+    return { ...answer, headers: { ...answer.headers, ...admitted.headers() } };
   } finally {
     lateness.end();
-    admission.end();
+    admitted.end();
   }
 }
 
 /** A bulk is one request, in the slowest class of all that it names. */
-function admitBulk(items: readonly BulkItem[], caller: Caller, { world, doorkeeper }: BulkSources): Promise<Admission> {
+function admitBulk(
+  items: readonly BulkItem[],
+  caller: Caller,
+  { world, admission }: BulkSources,
+): Promise<AdmittedRequest> {
   const ids = items.flatMap(({ params }) => (params instanceof Refusal ? [] : (params.get("metric") ?? [])));
   const metrics = [...new Set(ids)].flatMap((id) => world.catalog.get(id)?.metric ?? []);
-  return doorkeeper.request(caller, classOf(caller, metrics, world.quotas), new Map());
+  return admission.request(caller, classOf(caller, metrics, world.quotas), new Map());
 }
 
 async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {

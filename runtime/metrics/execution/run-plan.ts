@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import type { Pace } from "../../bounds/time-slices.ts";
+import type { TimeSlices } from "../../bounds/time-slices.ts";
 import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
@@ -55,7 +55,7 @@ export interface RunOptions {
   readonly bytes: ByteBudget;
   readonly nowMs: number;
   /** In which the answer is put together. */
-  readonly pace: Pace;
+  readonly slices: TimeSlices;
   /** Of the request; undefined: none in particular. */
   readonly correlationId?: string | undefined;
   /** Whether the caller may be told what stores said of queries that they refused. @default false */
@@ -75,7 +75,7 @@ export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions)
   const answers = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));
   const regions = regionReports(outcomes);
   const failures: MetricFailure[] = [];
-  const finished = await options.pace.collect(finishAll(answers, plan, (failure) => void failures.push(failure)));
+  const finished = await options.slices.collect(finishAll(answers, plan, (failure) => void failures.push(failure)));
   const [first] = failures;
   if (first !== undefined && failures.length === plan.query.metrics.length) throw first.refusal;
   return {

@@ -1,4 +1,4 @@
-import type { Pace } from "../../bounds/time-slices.ts";
+import type { TimeSlices } from "../../bounds/time-slices.ts";
 import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
 import { formatDuration } from "../request/duration.ts";
@@ -22,7 +22,7 @@ export interface ResponseContext {
   /** Name of the data that its pages are cut from. */
   readonly snapshot: string;
   /** In which its bytes are written. */
-  readonly pace: Pace;
+  readonly slices: TimeSlices;
 }
 
 /** Body and headers of a query. Source: wire, "Query answer". */
@@ -43,17 +43,17 @@ export function queryResponse(plan: Plan, result: Result, context: ResponseConte
   });
   const page = pageOf(result, plan.query);
   const { data: _written, ...rest } = made.body as { readonly data: unknown };
-  return { ...made, json: () => queryJson({ page, rest, times: times() }, context.pace) };
+  return { ...made, json: () => queryJson({ page, rest, times: times() }, context.slices) };
 }
 
 /** Bytes of a point with its time and a short number, and of a series besides its points, roughly. */
 const [pointBytes, seriesBytes] = [34, 256];
 
 /** What `JSON.stringify` makes of a query's body. */
-async function queryJson(own: WrittenQuery, pace: Pace): Promise<Uint8Array> {
+async function queryJson(own: WrittenQuery, slices: TimeSlices): Promise<Uint8Array> {
   const { page, times } = own;
   const writer = createPointWriter(page.length * (times.length * pointBytes + seriesBytes) + seriesBytes);
-  await pace.collect(writeSeries(own, writer));
+  await slices.collect(writeSeries(own, writer));
   return writer.bytes();
 }
 

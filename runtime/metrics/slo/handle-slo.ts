@@ -4,7 +4,7 @@ import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { lateAfter } from "../../stores/limits/read-deadline.ts";
 import type { StoreSet } from "../../stores/store-set.ts";
-import type { Doorkeeper } from "../admission/admission.ts";
+import type { Admission } from "../admission/admission.ts";
 import type { AnonymousLimit } from "../admission/anonymous-limit.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
@@ -12,7 +12,7 @@ import { freshnessHeader } from "../execution/freshness.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Parameters } from "../request/parameters.ts";
 import type { World } from "../planning/query.ts";
-import type { Admission } from "../admission/quotas.ts";
+import type { AdmittedRequest } from "../admission/quotas.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
 import type { KnownEnvironments } from "./known-environments.ts";
@@ -44,7 +44,7 @@ export interface SloSources {
   /** Holds callers without a token back, together and each. */
   readonly anonymous: AnonymousLimit;
   readonly environments: KnownEnvironments;
-  readonly doorkeeper: Pick<Doorkeeper, "request">;
+  readonly admission: Pick<Admission, "request">;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
   /** Told how each store ended. */
@@ -66,9 +66,9 @@ export async function handleSlo(request: SloRequest, sources: SloSources): Promi
   const planned = views.map((view) => planSlo(view, caller, sources.quotas, context.nowMs));
   const plans = isPublic ? await narrowed(planned, context, sources) : planned;
   const costs = addedCosts(plans.map((plan) => plan.costs));
-  const admission = await admitSlo(plans, request, sources);
-  const { read, counts } = await readAll(plans, request, sources).finally(() => admission?.end());
-  admission?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
+  const admitted = await admitSlo(plans, request, sources);
+  const { read, counts } = await readAll(plans, request, sources).finally(() => admitted?.end());
+  admitted?.settle(addedCosts(read.flatMap(({ hit, plan }) => (hit ? [] : [plan.costs]))));
   const outcomes = read.flatMap(({ reading }) => reading.outcomes);
   requireSomeStore(outcomes);
   const partial = outcomes.some(({ outcome }) => !outcome.ok || outcome.value.warning !== "none");
@@ -85,7 +85,7 @@ export async function handleSlo(request: SloRequest, sources: SloSources): Promi
       "X-Query-Shards": `asked=${outcomes.length}, answered=${answered}`,
       "Server-Timing": `total;dur=${(performance.now() - startMs).toFixed(1)}`,
       // What is left of the quota of all is nothing that a cache may keep.
-      ...(isPublic ? {} : admission?.headers()),
+      ...(isPublic ? {} : admitted?.headers()),
       ...cacheHeaders(isPublic, partial),
     },
     body: sloBody(read, { schemaVersion, partial }),
@@ -106,12 +106,12 @@ async function narrowed(
 async function admitSlo(
   all: readonly SloPlan[],
   { caller, context }: SloRequest,
-  { doorkeeper, cache }: SloSources,
-): Promise<Admission | undefined> {
+  { admission, cache }: SloSources,
+): Promise<AdmittedRequest | undefined> {
   const plans = caller.scopes.length === 0 ? all.filter((plan) => !cache.has(plan, context.nowMs)) : all;
   const quota = plans[0]?.plans[0]?.query.quota;
   if (quota === undefined) return undefined;
-  return doorkeeper.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));
+  return admission.request(caller, quota, addedCosts(plans.map(({ costs }) => costs)));
 }
 
 interface ReadAll {

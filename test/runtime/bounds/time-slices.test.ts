@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createPace, turnMs } from "../../../runtime/bounds/time-slices.ts";
+import { createTimeSlices, sliceMs } from "../../../runtime/bounds/time-slices.ts";
 
 /** Items that each take some milliseconds of a clock. */
 function* work(
@@ -18,7 +18,9 @@ describe("work in turns", () => {
   test("that is short is done at once", async () => {
     const clock = { ms: 0 };
     const done: string[] = [];
-    const collected = createPace(() => clock.ms).collect(work("a", done, { count: 9, each: turnMs / 10, clock }));
+    const collected = createTimeSlices(() => clock.ms).collect(
+      work("a", done, { count: 9, each: sliceMs / 10, clock }),
+    );
     expect(done).toHaveLength(9);
     expect(await collected).toEqual(Array.from({ length: 9 }, (_, index) => `a${index}`));
   });
@@ -26,7 +28,7 @@ describe("work in turns", () => {
   test("that is long lets others go first, and of several only one goes on in each round", async () => {
     const clock = { ms: 0 };
     const done: string[] = [];
-    const pace = createPace(() => clock.ms);
+    const pace = createTimeSlices(() => clock.ms);
     let rounds = 0;
     const between: number[] = [];
     let isOver = false;
@@ -37,8 +39,8 @@ describe("work in turns", () => {
     };
     setImmediate(count);
     const [a, b] = await Promise.all([
-      pace.collect(work("a", done, { count: 10, each: turnMs, clock })),
-      pace.collect(work("b", done, { count: 10, each: turnMs, clock })),
+      pace.collect(work("a", done, { count: 10, each: sliceMs, clock })),
+      pace.collect(work("b", done, { count: 10, each: sliceMs, clock })),
     ]);
     isOver = true;
     expect([a.length, b.length]).toEqual([10, 10]);
@@ -52,6 +54,6 @@ describe("work in turns", () => {
       yield 1;
       throw new Error("broken");
     };
-    await expect(createPace().collect(failing())).rejects.toThrow("broken");
+    await expect(createTimeSlices().collect(failing())).rejects.toThrow("broken");
   });
 });

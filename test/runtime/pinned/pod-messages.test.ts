@@ -5,8 +5,8 @@ import { createPodMessages } from "../../../runtime/nats/messages/pod-messages.t
 import { recallIdentities, tellIdentities } from "../../../runtime/nats/streams/stream-identities.ts";
 import { createFillLeases } from "../../../runtime/metrics/cache/fill-leases.ts";
 import type { Peers } from "../../../runtime/pods/pods.ts";
-import { createPurses } from "../../../runtime/metrics/admission/buckets/shared-buckets.ts";
-import { claimsOf, ownerOf } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
+import { createSharedBuckets } from "../../../runtime/metrics/admission/buckets/shared-buckets.ts";
+import { chargesOf, clientKey } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { StoreError } from "../../../runtime/stores/store-error.ts";
 import { createRunningPartners } from "../../../runtime/webhooks/maintenance/running-partners.ts";
 import { podsOfATest } from "../metrics/admission/buckets/pods-of-a-test.ts";
@@ -48,8 +48,8 @@ function namedAtB(prefix: string): string {
 async function quotaMessages(): Promise<string> {
   const { own, other, lines } = twoPods();
   const now = (): number => 1_000;
-  const purses = createPurses(now, own);
-  const home = createPurses(now, other);
+  const purses = createSharedBuckets(now, own);
+  const home = createSharedBuckets(now, other);
   const limits = { ...wideLimits, requestsPerSecond: 10, burst: 20, costUnitsPerMinute: 600, burstCostUnits: 900 };
   const perMetric = [{ metric: "lag", requestsPerSecond: 8, costUnitsPerMinute: 60 }];
   const spenders = Array.from({ length: 20 }, (_, index) => ({
@@ -58,13 +58,13 @@ async function quotaMessages(): Promise<string> {
     limits,
     perMetric,
   }));
-  const spender = spenders.find((one) => homeOf(ownerOf(one), ["pod-a", "pod-b"]) === "pod-b");
+  const spender = spenders.find((one) => homeOf(clientKey(one), ["pod-a", "pod-b"]) === "pod-b");
   if (spender === undefined) throw new Error("no spender");
-  const claims = claimsOf(spender, { requests: 1, costs: new Map([["lag", 3]]) });
-  await purses.take(ownerOf(spender), claims);
+  const claims = chargesOf(spender, { requests: 1, costs: new Map([["lag", 3]]) });
+  await purses.take(clientKey(spender), claims);
   purses.stop();
   home.stop();
-  return [`owner ${ownerOf(spender)}`, ...lines].join("\n");
+  return [`owner ${clientKey(spender)}`, ...lines].join("\n");
 }
 
 async function leaseMessages(): Promise<string> {

@@ -1,19 +1,19 @@
 import { refilled, type Bucket, type Rate } from "../../../bounds/token-bucket.ts";
-import type { Granted, Loan } from "./allocation-protocol.ts";
-import type { Purse } from "./token-source.ts";
-import type { Claim } from "./quota-client.ts";
+import type { Granted, AllocationRequest } from "./allocation-protocol.ts";
+import type { TokenSource } from "./token-source.ts";
+import type { BucketCharge } from "./quota-client.ts";
 
 /** Tokens of buckets whose home is another pod, as far as this pod holds any. */
-export interface Wallet extends Purse {
+export interface AllocatedTokens extends TokenSource {
   /** What has to be borrowed for the claims; undefined when the home is known to have too little. */
-  wanted(claims: readonly Claim[]): readonly Loan[] | undefined;
+  wanted(charges: readonly BucketCharge[]): readonly AllocationRequest[] | undefined;
   /** Puts in what was lent. */
-  lend(loans: readonly Loan[], granted: readonly Granted[]): void;
+  allocate(requests: readonly AllocationRequest[], granted: readonly Granted[]): void;
   /** Takes out what was not needed for so long, and what is owed. */
-  idle(unusedMs: number): readonly Loan[];
+  idle(unusedMs: number): readonly AllocationRequest[];
 }
 
-interface Coins {
+interface Allocation {
   held: number;
   /** The bucket at its home as last heard of. */
   known: Bucket | undefined;
@@ -24,62 +24,62 @@ interface Coins {
 /** Kept for what is known of the home after nothing is held any more. */
 const forgottenMs = 60_000;
 /** Keys whose tokens may be held. Beyond, those of the oldest are given up. About 300 bytes each. */
-const coinsMax = 50_000;
+const allocationsMax = 50_000;
 
 /** An empty wallet. */
-export function createWallet(now: () => number): Wallet {
-  const kept = new Map<string, Coins>();
-  const coinsOf = ({ key }: Pick<Claim, "key">, rate: Rate): Coins => {
-    const coins = kept.get(key) ?? { held: 0, known: undefined, rate, usedAtMs: now() };
-    coins.rate = rate;
-    kept.set(key, coins);
+export function createAllocatedTokens(now: () => number): AllocatedTokens {
+  const kept = new Map<string, Allocation>();
+  const allocationOf = ({ key }: Pick<BucketCharge, "key">, rate: Rate): Allocation => {
+    const allocation = kept.get(key) ?? { held: 0, known: undefined, rate, usedAtMs: now() };
+    allocation.rate = rate;
+    kept.set(key, allocation);
     const [oldest] = kept.keys();
-    if (kept.size > coinsMax && oldest !== undefined) kept.delete(oldest);
-    return coins;
+    if (kept.size > allocationsMax && oldest !== undefined) kept.delete(oldest);
+    return allocation;
   };
-  const atHome = ({ known, rate }: Coins): number =>
+  const atHome = ({ known, rate }: Allocation): number =>
     known === undefined ? rate.burst : refilled(known, rate, now()).tokens;
-  const spend = (claim: Claim, count: number): void => {
-    const coins = coinsOf(claim, claim.limits);
-    coins.held -= count;
-    coins.usedAtMs = now();
+  const spend = (charge: BucketCharge, count: number): void => {
+    const allocation = allocationOf(charge, charge.limits);
+    allocation.held -= count;
+    allocation.usedAtMs = now();
   };
-  const missing = (claim: Claim): number => claim.count - coinsOf(claim, claim.limits).held;
+  const missing = (charge: BucketCharge): number => charge.count - allocationOf(charge, charge.limits).held;
   return {
-    look(claim) {
-      const coins = coinsOf(claim, claim.limits);
-      return { tokens: Math.min(claim.limits.burst, coins.held + atHome(coins)), atMs: now() };
+    look(charge) {
+      const allocation = allocationOf(charge, charge.limits);
+      return { tokens: Math.min(charge.limits.burst, allocation.held + atHome(allocation)), atMs: now() };
     },
-    take(claims) {
-      if (claims.some((claim) => claim.count > 0 && missing(claim) > 0)) return false;
-      for (const claim of claims) spend(claim, claim.count);
+    take(charges) {
+      if (charges.some((charge) => charge.count > 0 && missing(charge) > 0)) return false;
+      for (const charge of charges) spend(charge, charge.count);
       return true;
     },
     spend,
-    wanted(claims) {
-      const short = claims.filter((claim) => claim.count > 0 && missing(claim) > 0);
-      if (short.some((claim) => atHome(coinsOf(claim, claim.limits)) < missing(claim))) return undefined;
-      return short.map((claim) => ({ key: claim.key, count: missing(claim), ...claim.limits }));
+    wanted(charges) {
+      const short = charges.filter((charge) => charge.count > 0 && missing(charge) > 0);
+      if (short.some((charge) => atHome(allocationOf(charge, charge.limits)) < missing(charge))) return undefined;
+      return short.map((charge) => ({ key: charge.key, count: missing(charge), ...charge.limits }));
     },
-    lend(loans, granted) {
-      for (const [index, { key, perSecond, burst }] of loans.entries()) {
+    allocate(requests, granted) {
+      for (const [index, { key, perSecond, burst }] of requests.entries()) {
         const { tokens = 0, left = 0 } = granted[index] ?? {};
-        const coins = coinsOf({ key }, { perSecond, burst });
-        coins.held += tokens;
-        coins.known = { tokens: left, atMs: now() };
-        coins.usedAtMs = now();
+        const allocation = allocationOf({ key }, { perSecond, burst });
+        allocation.held += tokens;
+        allocation.known = { tokens: left, atMs: now() };
+        allocation.usedAtMs = now();
       }
     },
     idle(unusedMs) {
-      const loans: Loan[] = [];
-      for (const [key, coins] of kept) {
-        const restedMs = now() - coins.usedAtMs;
+      const requests: AllocationRequest[] = [];
+      for (const [key, allocation] of kept) {
+        const restedMs = now() - allocation.usedAtMs;
         if (restedMs >= forgottenMs) kept.delete(key);
-        if (restedMs < unusedMs || coins.held === 0) continue;
-        loans.push({ key, count: coins.held, ...coins.rate });
-        coins.held = 0;
+        if (restedMs < unusedMs || allocation.held === 0) continue;
+        requests.push({ key, count: allocation.held, ...allocation.rate });
+        allocation.held = 0;
       }
-      return loans;
+      return requests;
     },
   };
 }

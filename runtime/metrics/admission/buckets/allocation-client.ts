@@ -1,35 +1,35 @@
 import type { Peers } from "../../../pods/pods.ts";
-import type { Ledger } from "./bucket-store.ts";
+import type { BucketStore } from "./bucket-store.ts";
 import {
-  answerLoans,
-  loansMax,
+  serveAllocations,
+  requestsMax,
   quotaTopic,
   readGranted,
-  readLoanMessage,
-  type Loan,
-  type LoanMessage,
+  parseAllocationMessage,
+  type AllocationRequest,
+  type AllocationMessage,
 } from "./allocation-protocol.ts";
-import type { Members } from "./bucket-owners.ts";
-import { ownerOfKey } from "./quota-client.ts";
-import type { Wallet } from "./allocated-tokens.ts";
+import type { BucketOwners } from "./bucket-owners.ts";
+import { clientKeyOf } from "./quota-client.ts";
+import type { AllocatedTokens } from "./allocated-tokens.ts";
 
 /** What this pod and the others lend each other. */
-export interface Borrower {
+export interface AllocationClient {
   /** Puts into the wallet what a home lends. @returns whether it answered */
-  borrow(home: string, loans: readonly Loan[]): Promise<boolean>;
+  allocate(home: string, requests: readonly AllocationRequest[]): Promise<boolean>;
   /** Whether a home did not answer just now. */
   isAway(home: string): boolean;
   /** Gives back what is held for nobody, and lends no more ahead of need. */
   stop(): void;
 }
 
-export interface BorrowerDeps {
+export interface AllocationClientDeps {
   readonly now: () => number;
   readonly peers: Peers;
-  readonly members: Members;
+  readonly owners: BucketOwners;
   /** Buckets of this pod's own. */
-  readonly ledger: Ledger;
-  readonly wallet: Wallet;
+  readonly buckets: BucketStore;
+  readonly allocated: AllocatedTokens;
 }
 
 /** Tokens that nobody wanted for so long go back to their home. */
@@ -39,31 +39,38 @@ const sweepMs = 500;
 const awayMs = 1_000;
 
 /** Lends from the ledger, borrows into the wallet, and gives back in turns until it is stopped. */
-export function createBorrower({ now, peers, members, ledger, wallet }: BorrowerDeps): Borrower {
+export function createAllocationClient({
+  now,
+  peers,
+  owners,
+  buckets,
+  allocated,
+}: AllocationClientDeps): AllocationClient {
   const awayUntilMs = new Map<string, number>();
   peers.serve(quotaTopic, (message) => {
-    const read = readLoanMessage(message);
-    return read === undefined ? {} : { granted: answerLoans(ledger, read) };
+    const read = parseAllocationMessage(message);
+    return read === undefined ? {} : { granted: serveAllocations(buckets, read) };
   });
-  const tell = (home: string, back: readonly Loan[]): void => {
-    const message: LoanMessage = { borrow: [], back, pods: 1 };
-    if (home === peers.own) answerLoans(ledger, message);
+  const tell = (home: string, back: readonly AllocationRequest[]): void => {
+    const message: AllocationMessage = { borrow: [], back, pods: 1 };
+    if (home === peers.own) serveAllocations(buckets, message);
     else peers.tell(home, quotaTopic, message);
   };
-  const giveBack = (idleMs: number): void => {
-    for (const [home, loans] of Map.groupBy(wallet.idle(idleMs), ({ key }) => members.homeOf(ownerOfKey(key)))) {
-      for (let from = 0; from < loans.length; from += loansMax) tell(home, loans.slice(from, from + loansMax));
+  const returnTokens = (idleMs: number): void => {
+    for (const [home, requests] of Map.groupBy(allocated.idle(idleMs), ({ key }) => owners.homeOf(clientKeyOf(key)))) {
+      for (let from = 0; from < requests.length; from += requestsMax)
+        tell(home, requests.slice(from, from + requestsMax));
     }
   };
-  const sweeping = setInterval(() => giveBack(unusedMs), sweepMs);
+  const sweeping = setInterval(() => returnTokens(unusedMs), sweepMs);
   sweeping.unref();
   return {
-    async borrow(home, loans) {
+    async allocate(home, requests) {
       try {
-        const question: LoanMessage = { borrow: loans, back: [], pods: members.count() };
-        const granted = readGranted(await peers.ask(home, quotaTopic, question), loans.length);
+        const question: AllocationMessage = { borrow: requests, back: [], pods: owners.count() };
+        const granted = readGranted(await peers.ask(home, quotaTopic, question), requests.length);
         if (granted === undefined) throw new Error("the home of a quota answered something else");
-        wallet.lend(loans, granted);
+        allocated.allocate(requests, granted);
         awayUntilMs.delete(home);
         return true;
       } catch {
@@ -74,7 +81,7 @@ export function createBorrower({ now, peers, members, ledger, wallet }: Borrower
     isAway: (home) => (awayUntilMs.get(home) ?? 0) > now(),
     stop() {
       clearInterval(sweeping);
-      giveBack(0);
+      returnTokens(0);
     },
   };
 }

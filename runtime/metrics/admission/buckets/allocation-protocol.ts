@@ -1,22 +1,22 @@
 import type { Rate } from "../../../bounds/token-bucket.ts";
-import type { Ledger } from "./bucket-store.ts";
+import type { BucketStore } from "./bucket-store.ts";
 
 /** Topic under which pods speak of quotas. */
 export const quotaTopic = "quota";
 /** Tokens of so many buckets are asked for or given back in one message. */
-export const loansMax = 256;
+export const requestsMax = 256;
 
 /** What a pod asks of the home of a bucket, or gives back to it. */
-export interface Loan extends Rate {
+export interface AllocationRequest extends Rate {
   readonly key: string;
   /** Tokens that are needed; when given back, those that were not, below zero: those that are owed. */
   readonly count: number;
 }
 
 /** What pods say to each other about quotas. */
-export interface LoanMessage {
-  readonly borrow: readonly Loan[];
-  readonly back: readonly Loan[];
+export interface AllocationMessage {
+  readonly borrow: readonly AllocationRequest[];
+  readonly back: readonly AllocationRequest[];
   /** Pods among whom what is above the need is spread. */
   readonly pods: number;
 }
@@ -33,21 +33,21 @@ export interface Granted {
 const aheadShare = 0.5;
 
 /** What the home of buckets does when another pod asks. */
-export function answerLoans(ledger: Ledger, { borrow, back, pods }: LoanMessage): readonly Granted[] {
-  for (const { key, count, ...rate } of back) ledger.spend(key, rate, -count);
+export function serveAllocations(buckets: BucketStore, { borrow, back, pods }: AllocationMessage): readonly Granted[] {
+  for (const { key, count, ...rate } of back) buckets.spend(key, rate, -count);
   return borrow.map(({ key, count, ...rate }) => {
-    const { tokens: there } = ledger.look(key, rate);
+    const { tokens: there } = buckets.look(key, rate);
     if (there < count) return { tokens: 0, left: there };
     const tokens = count + Math.floor(((there - count) * aheadShare) / Math.max(1, pods));
-    ledger.spend(key, rate, tokens);
+    buckets.spend(key, rate, tokens);
     return { tokens, left: there - tokens };
   });
 }
 
 /** A message as it came; undefined when it is none, or has anything that no pod would say. */
-export function readLoanMessage(message: unknown): LoanMessage | undefined {
+export function parseAllocationMessage(message: unknown): AllocationMessage | undefined {
   const { borrow, back, pods } = (message ?? {}) as Readonly<Record<string, unknown>>;
-  if (!areLoans(borrow) || !areLoans(back) || !isAmount(pods)) return undefined;
+  if (!areAllocationRequests(borrow) || !areAllocationRequests(back) || !isAmount(pods)) return undefined;
   return borrow.every(({ count }) => count >= 0) ? { borrow, back, pods } : undefined;
 }
 
@@ -61,11 +61,15 @@ export function readGranted(answer: unknown, count: number): readonly Granted[] 
     : undefined;
 }
 
-function areLoans(value: unknown): value is readonly Loan[] {
-  return Array.isArray(value) && value.length <= loansMax && (value as readonly (Partial<Loan> | null)[]).every(isLoan);
+function areAllocationRequests(value: unknown): value is readonly AllocationRequest[] {
+  return (
+    Array.isArray(value) &&
+    value.length <= requestsMax &&
+    (value as readonly (Partial<AllocationRequest> | null)[]).every(isAllocationRequest)
+  );
 }
 
-function isLoan(value: Partial<Loan> | null): boolean {
+function isAllocationRequest(value: Partial<AllocationRequest> | null): boolean {
   return typeof value?.key === "string" && isNumber(value.count) && isAmount(value.perSecond) && isAmount(value.burst);
 }
 

@@ -3,7 +3,7 @@ import { homeOf } from "../../../pods/owner-of.ts";
 import type { Peers } from "../../../pods/pods.ts";
 
 /** Who is the home of whom among the pods. */
-export interface Members {
+export interface BucketOwners {
   /** How many pods are alive. */
   count(): number;
   /** The pod that keeps the buckets of a spender. */
@@ -19,7 +19,7 @@ const homesMax = 50_000;
  * When pods come or go, a bucket may have been kept by another until then, and how full it was is not known: so it
  * begins with one pod's share at the time of the change.
  */
-export function followMembers(now: () => number, peers: Peers): Members {
+export function followOwners(now: () => number, peers: Peers): BucketOwners {
   let known = peers.live();
   let changed = { atMs: now(), pods: known.length };
   let homes = new Map<string, string>();

@@ -8,14 +8,17 @@ import { fullBucket, refilled, spent, type Bucket, type Rate } from "../../../bo
 const bucketsMax = 50_000;
 
 /** Token buckets by key, each with the rate that it is asked with. */
-export interface Ledger {
+export interface BucketStore {
   look(key: string, rate: Rate): Bucket;
   /** Takes tokens, also more than there are; a negative count gives back. */
   spend(key: string, rate: Rate, count: number): void;
 }
 
 /** @param begin what a bucket is that is not known. @default full */
-export function createLedger(now: () => number, begin: (rate: Rate, nowMs: number) => Bucket = fullBucket): Ledger {
+export function createBucketStore(
+  now: () => number,
+  begin: (rate: Rate, nowMs: number) => Bucket = fullBucket,
+): BucketStore {
   const kept = new BoundedMap<string, Bucket>(bucketsMax);
   const look = (key: string, rate: Rate): Bucket => {
     const nowMs = now();

@@ -3,13 +3,13 @@ import type { QueryClassGrant } from "../../authorization/access.ts";
 import type { Rate } from "../../../bounds/token-bucket.ts";
 
 /** Who spends, in which class. */
-export interface Spender extends QueryClassGrant {
+export interface QuotaClient extends QueryClassGrant {
   /** Client key of the token. */
   readonly client: string;
 }
 
 /** What one request spends. */
-export interface Wish {
+export interface RequestCost {
   /** Request tokens; none for a part of a request that is under way already. */
   readonly requests: number;
   /** Request tokens of each metric, where they are others: those of a part of a request. @default as many */
@@ -22,7 +22,7 @@ export interface Wish {
 export type Unit = "requests" | "cost";
 
 /** One bucket and what a request wants of it. */
-export interface Claim {
+export interface BucketCharge {
   /** Names the bucket among those of all clients. */
   readonly key: string;
   readonly unit: Unit;
@@ -33,12 +33,12 @@ export interface Claim {
 }
 
 /** Names a spender among all of them; keys of its buckets begin with the same words. */
-export function ownerOf({ client, queryClass }: Spender): string {
+export function clientKey({ client, queryClass }: QuotaClient): string {
   return JSON.stringify([client, queryClass]);
 }
 
 /** The spender whose bucket has this key. */
-export function ownerOfKey(key: string): string {
+export function clientKeyOf(key: string): string {
   const [client, queryClass] = JSON.parse(key) as readonly unknown[];
   return JSON.stringify([client, queryClass]);
 }
@@ -46,43 +46,51 @@ export function ownerOfKey(key: string): string {
 const secondsPerMinute = 60;
 
 /** Every bucket that a request draws on: those of its class first. Source: seed "Operational Metrics API" §5.5. */
-export function claimsOf(spender: Spender, { requests, metricRequests = requests, costs }: Wish): readonly Claim[] {
-  const { limits, perMetric } = spender;
+export function chargesOf(
+  client: QuotaClient,
+  { requests, metricRequests = requests, costs }: RequestCost,
+): readonly BucketCharge[] {
+  const { limits, perMetric } = client;
   const cost = costs.values().reduce((sum, own) => sum + own, 0);
   const own = perMetric.filter(({ metric }) => costs.has(metric));
   return [
     // However wide a window is, a whole burst pays for it.
-    claim(
-      spender,
+    charge(
+      client,
       "requests",
       undefined,
       { perSecond: limits.requestsPerSecond, burst: limits.burst },
       Math.min(requests, limits.burst),
     ),
-    claim(
-      spender,
+    charge(
+      client,
       "cost",
       undefined,
       { perSecond: limits.costUnitsPerMinute / secondsPerMinute, burst: limits.burstCostUnits },
       cost,
     ),
-    ...own.flatMap((bounds) => metricClaims(spender, bounds, metricRequests, costs.get(bounds.metric) ?? 0)),
+    ...own.flatMap((bounds) => metricCharges(client, bounds, metricRequests, costs.get(bounds.metric) ?? 0)),
   ];
 }
 
 /** A burst of one second's requests, and of one minute's cost. */
-function metricClaims(spender: Spender, bounds: MetricLimits, requests: number, cost: number): readonly Claim[] {
+function metricCharges(
+  client: QuotaClient,
+  bounds: MetricLimits,
+  requests: number,
+  cost: number,
+): readonly BucketCharge[] {
   const { metric, requestsPerSecond, costUnitsPerMinute } = bounds;
   const counted = Math.min(requests, requestsPerSecond ?? requests);
   return [
     ...(requestsPerSecond === undefined
       ? []
-      : [claim(spender, "requests", metric, { perSecond: requestsPerSecond, burst: requestsPerSecond }, counted)]),
+      : [charge(client, "requests", metric, { perSecond: requestsPerSecond, burst: requestsPerSecond }, counted)]),
     ...(costUnitsPerMinute === undefined
       ? []
       : [
-          claim(
-            spender,
+          charge(
+            client,
             "cost",
             metric,
             { perSecond: costUnitsPerMinute / secondsPerMinute, burst: costUnitsPerMinute },
@@ -92,12 +100,12 @@ function metricClaims(spender: Spender, bounds: MetricLimits, requests: number, 
   ];
 }
 
-function claim(
-  { client, queryClass }: Spender,
+function charge(
+  { client, queryClass }: QuotaClient,
   unit: Unit,
   metric: string | undefined,
   limits: Rate,
   count: number,
-): Claim {
+): BucketCharge {
   return { key: JSON.stringify([client, queryClass, unit, metric ?? null]), unit, metric, limits, count };
 }

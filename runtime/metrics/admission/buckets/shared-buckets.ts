@@ -1,32 +1,32 @@
 import type { Peers } from "../../../pods/pods.ts";
-import { createBorrower } from "./allocation-client.ts";
-import { createLedger } from "./bucket-store.ts";
-import { followMembers } from "./bucket-owners.ts";
-import { ledgerPurse, notedPurse, type Purse } from "./token-source.ts";
-import type { Claim } from "./quota-client.ts";
-import { createWallet } from "./allocated-tokens.ts";
+import { createAllocationClient } from "./allocation-client.ts";
+import { createBucketStore } from "./bucket-store.ts";
+import { followOwners } from "./bucket-owners.ts";
+import { bucketSource, notedSource, type TokenSource } from "./token-source.ts";
+import type { BucketCharge } from "./quota-client.ts";
+import { createAllocatedTokens } from "./allocated-tokens.ts";
 
 /** What became of some claims. */
-export interface Taken {
+export interface TakeResult {
   readonly ok: boolean;
   /** Where the tokens were taken from, or were missing. */
-  readonly purse: Purse;
+  readonly source: TokenSource;
 }
 
 /** The tokens of all spenders over all pods. */
-export interface Purses {
+export interface SharedBuckets {
   /**
    * Takes what all claims of one spender want, or nothing. Asks another pod only where this one is not the spender's
    * home and holds too little.
    */
-  take(owner: string, claims: readonly Claim[]): Promise<Taken>;
+  take(owner: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
   /**
    * The same without waiting; undefined when another pod has to be asked first, or others wait for it, and nothing was
    * taken.
    */
-  takeNow(owner: string, claims: readonly Claim[]): Taken | undefined;
+  takeNow(owner: string, charges: readonly BucketCharge[]): TakeResult | undefined;
   /** Where one spender's tokens are, as far as this pod knows. */
-  purseOf(owner: string): Purse;
+  sourceOf(owner: string): TokenSource;
   /** Gives back everything that is held for nobody. */
   stop(): void;
 }
@@ -37,60 +37,63 @@ export interface Purses {
  * from the home, and where no pod hears another, a pod spends from buckets of its own, of one pod's share; what it
  * spends otherwise is noted there too, so that a silence of a moment gives nobody a second burst.
  */
-export function createPurses(now: () => number, peers: Peers): Purses {
-  const members = followMembers(now, peers);
-  const ledger = createLedger(now, members.begin);
-  const wallet = createWallet(now);
-  const share = ledgerPurse(createLedger(now), () => 1 / members.count());
-  const alone = ledgerPurse(ledger);
-  const home = notedPurse(alone, share);
-  const borrowed = notedPurse(wallet, share);
-  const borrower = createBorrower({ now, peers, members, ledger, wallet });
-  const from = (purse: Purse, claims: readonly Claim[]): Taken => ({ ok: purse.take(claims), purse });
+export function createSharedBuckets(now: () => number, peers: Peers): SharedBuckets {
+  const owners = followOwners(now, peers);
+  const buckets = createBucketStore(now, owners.begin);
+  const allocated = createAllocatedTokens(now);
+  const share = bucketSource(createBucketStore(now), () => 1 / owners.count());
+  const alone = bucketSource(buckets);
+  const home = notedSource(alone, share);
+  const remote = notedSource(allocated, share);
+  const client = createAllocationClient({ now, peers, owners, buckets, allocated });
+  const from = (source: TokenSource, charges: readonly BucketCharge[]): TakeResult => ({
+    ok: source.take(charges),
+    source,
+  });
 
-  const takeBorrowed = async (pod: string, claims: readonly Claim[]): Promise<Taken> => {
-    const held = from(borrowed, claims);
-    const loans = held.ok ? undefined : wallet.wanted(claims);
-    if (loans === undefined) return held;
-    return from((await borrower.borrow(pod, loans)) ? borrowed : share, claims);
+  const takeAllocated = async (pod: string, charges: readonly BucketCharge[]): Promise<TakeResult> => {
+    const held = from(remote, charges);
+    const requests = held.ok ? undefined : allocated.wanted(charges);
+    if (requests === undefined) return held;
+    return from((await client.allocate(pod, requests)) ? remote : share, charges);
   };
 
   const turns = createTurns();
   /** The purse that says by itself whether there is enough; undefined where that is another pod's to say. */
-  const ownPurse = (owner: string): Purse | undefined => {
-    if (members.count() === 1) return alone;
+  const ownSource = (owner: string): TokenSource | undefined => {
+    if (owners.count() === 1) return alone;
     if (!peers.isConnected()) return share;
-    const pod = members.homeOf(owner);
+    const pod = owners.homeOf(owner);
     if (pod === peers.own) return home;
-    return borrower.isAway(pod) ? share : undefined;
+    return client.isAway(pod) ? share : undefined;
   };
   return {
-    async take(owner, claims) {
-      const own = ownPurse(owner);
-      if (own !== undefined) return from(own, claims);
-      const pod = members.homeOf(owner);
-      return turns.take(owner, () => takeBorrowed(pod, claims));
+    async take(owner, charges) {
+      const own = ownSource(owner);
+      if (own !== undefined) return from(own, charges);
+      const pod = owners.homeOf(owner);
+      return turns.take(owner, () => takeAllocated(pod, charges));
     },
-    takeNow(owner, claims) {
-      const own = ownPurse(owner);
-      if (own !== undefined) return from(own, claims);
-      const held = turns.isTaken(owner) ? undefined : from(borrowed, claims);
+    takeNow(owner, charges) {
+      const own = ownSource(owner);
+      if (own !== undefined) return from(own, charges);
+      const held = turns.isTaken(owner) ? undefined : from(remote, charges);
       return held?.ok === true ? held : undefined;
     },
-    purseOf: (owner) => ownPurse(owner) ?? borrowed,
-    stop: () => borrower.stop(),
+    sourceOf: (owner) => ownSource(owner) ?? remote,
+    stop: () => client.stop(),
   };
 }
 
 interface Turns {
-  take(owner: string, work: () => Promise<Taken>): Promise<Taken>;
+  take(owner: string, work: () => Promise<TakeResult>): Promise<TakeResult>;
   /** Whether somebody's turn has not ended. */
   isTaken(owner: string): boolean;
 }
 
 /** Work of one spender after another, so that what one borrows is not taken by the next. */
 function createTurns(): Turns {
-  const last = new Map<string, Promise<Taken>>();
+  const last = new Map<string, Promise<TakeResult>>();
   return {
     isTaken: (owner) => last.has(owner),
     async take(owner, work) {

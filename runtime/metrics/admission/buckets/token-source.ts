@@ -1,15 +1,15 @@
 import type { Bucket, Rate } from "../../../bounds/token-bucket.ts";
-import type { Ledger } from "./bucket-store.ts";
-import type { Claim } from "./quota-client.ts";
+import type { BucketStore } from "./bucket-store.ts";
+import type { BucketCharge } from "./quota-client.ts";
 
 /** Where the tokens of spenders are. */
-export interface Purse {
+export interface TokenSource {
   /** What is left as far as this pod knows. */
-  look(claim: Claim): Bucket;
+  look(charge: BucketCharge): Bucket;
   /** Takes what all claims want, or nothing. */
-  take(claims: readonly Claim[]): boolean;
+  take(charges: readonly BucketCharge[]): boolean;
   /** Takes tokens whether they are there or not; a negative count gives back. */
-  spend(claim: Claim, count: number): void;
+  spend(charge: BucketCharge, count: number): void;
 }
 
 /**
@@ -17,22 +17,23 @@ export interface Purse {
  *
  * @param share of every quota, in (0, 1]. What is above the burst of that share costs all of it, and the rest is owed
  */
-export function ledgerPurse(ledger: Ledger, share: () => number = () => 1): Purse {
-  const rateOf = ({ limits }: Claim): Rate => ({
+export function bucketSource(buckets: BucketStore, share: () => number = () => 1): TokenSource {
+  const rateOf = ({ limits }: BucketCharge): Rate => ({
     perSecond: limits.perSecond * share(),
     burst: limits.burst * share(),
   });
-  const look = (claim: Claim): Bucket => ledger.look(claim.key, rateOf(claim));
-  const isShort = (claim: Claim): boolean => {
-    const most = claim.count > claim.limits.burst ? claim.count : Math.min(claim.count, claim.limits.burst * share());
-    return look(claim).tokens < most;
+  const look = (charge: BucketCharge): Bucket => buckets.look(charge.key, rateOf(charge));
+  const isShort = (charge: BucketCharge): boolean => {
+    const most =
+      charge.count > charge.limits.burst ? charge.count : Math.min(charge.count, charge.limits.burst * share());
+    return look(charge).tokens < most;
   };
-  const spend = (claim: Claim, count: number): void => ledger.spend(claim.key, rateOf(claim), count);
+  const spend = (charge: BucketCharge, count: number): void => buckets.spend(charge.key, rateOf(charge), count);
   return {
     look,
-    take(claims) {
-      if (claims.some(isShort)) return false;
-      for (const claim of claims) spend(claim, claim.count);
+    take(charges) {
+      if (charges.some(isShort)) return false;
+      for (const charge of charges) spend(charge, charge.count);
       return true;
     },
     spend,
@@ -40,21 +41,21 @@ export function ledgerPurse(ledger: Ledger, share: () => number = () => 1): Purs
 }
 
 /** A purse that notes in another what is taken from it; that one is never owed anything by it. */
-export function notedPurse(purse: Purse, other: Purse): Purse {
-  const note = (claim: Claim, count: number): void => {
-    const there = Math.max(0, other.look(claim).tokens);
-    if (count !== 0) other.spend(claim, Math.min(count, there));
+export function notedSource(source: TokenSource, other: TokenSource): TokenSource {
+  const note = (charge: BucketCharge, count: number): void => {
+    const there = Math.max(0, other.look(charge).tokens);
+    if (count !== 0) other.spend(charge, Math.min(count, there));
   };
   return {
-    look: (claim) => purse.look(claim),
-    take(claims) {
-      const ok = purse.take(claims);
-      if (ok) for (const claim of claims) note(claim, claim.count);
+    look: (charge) => source.look(charge),
+    take(charges) {
+      const ok = source.take(charges);
+      if (ok) for (const charge of charges) note(charge, charge.count);
       return ok;
     },
-    spend(claim, count) {
-      purse.spend(claim, count);
-      note(claim, count);
+    spend(charge, count) {
+      source.spend(charge, count);
+      note(charge, count);
     },
   };
 }

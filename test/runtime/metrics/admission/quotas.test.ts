@@ -4,18 +4,18 @@ import type { ClassLimits, MetricLimits } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { requestTokens } from "../../../../runtime/metrics/admission/request-tokens.ts";
 import { createQuotas, type Quotas } from "../../../../runtime/metrics/admission/quotas.ts";
-import type { Spender } from "../../../../runtime/metrics/admission/buckets/quota-client.ts";
+import type { QuotaClient } from "../../../../runtime/metrics/admission/buckets/quota-client.ts";
 
 const hourSeconds = 3_600;
 
-function spender(limits: Partial<ClassLimits> = {}, perMetric: readonly MetricLimits[] = []): Spender {
+function client(limits: Partial<ClassLimits> = {}, perMetric: readonly MetricLimits[] = []): QuotaClient {
   return { client: "dashboards", queryClass: "A", limits: { ...classDefaults.A, ...limits }, perMetric };
 }
 
 const costs = (cost: number): ReadonlyMap<string, number> => new Map([["cpu_util", cost]]);
 
 /** How many of `count` requests at once are let in. */
-async function admitted(quotas: Quotas, own: Spender, count: number, cost = 0): Promise<number> {
+async function admitted(quotas: Quotas, own: QuotaClient, count: number, cost = 0): Promise<number> {
   const refusals = await Promise.all(
     Array.from({ length: count }, () =>
       refusalOf(quotas, { ...own, limits: { ...own.limits, maxConcurrent: count } }, cost),
@@ -24,7 +24,7 @@ async function admitted(quotas: Quotas, own: Spender, count: number, cost = 0): 
   return refusals.filter((refusal) => refusal === undefined).length;
 }
 
-async function refusalOf(quotas: Quotas, own: Spender, cost: number, requests = 1): Promise<Refusal | undefined> {
+async function refusalOf(quotas: Quotas, own: QuotaClient, cost: number, requests = 1): Promise<Refusal | undefined> {
   try {
     (await quotas.admit(own, { requests, costs: costs(cost) }, () => ({ step: "5m" }))).end();
     return undefined;
@@ -38,17 +38,17 @@ describe("requests of one client in one class", () => {
   test("come at 10 a second after a burst of 20 (Operational Metrics API §8)", async () => {
     let nowMs = 0;
     const quotas = createQuotas(() => nowMs);
-    expect(await admitted(quotas, spender(), 30)).toBe(20);
+    expect(await admitted(quotas, client(), 30)).toBe(20);
     nowMs = 1_000;
-    expect(await admitted(quotas, spender(), 30)).toBe(10);
+    expect(await admitted(quotas, client(), 30)).toBe(10);
     nowMs = 60_000;
-    expect(await admitted(quotas, spender(), 30)).toBe(20);
+    expect(await admitted(quotas, client(), 30)).toBe(20);
   });
 
   test("are refused with 429, when to come again and what is left (Operational Metrics API §6 and §7)", async () => {
     const quotas = createQuotas(() => 0);
-    await admitted(quotas, spender(), 20);
-    const refusal = await refusalOf(quotas, spender(), 0);
+    await admitted(quotas, client(), 20);
+    const refusal = await refusalOf(quotas, client(), 0);
     expect(refusal).toMatchObject({ code: "rate_exceeded", status: 429, retryAfterSeconds: 1 });
     expect(refusal?.headers).toEqual({
       "X-RateLimit-Limit": "20",
@@ -61,9 +61,9 @@ describe("requests of one client in one class", () => {
 
   test("are counted apart from those of another client, and of another class (Operational Metrics API §2.6 and §5.5)", async () => {
     const quotas = createQuotas(() => 0);
-    await admitted(quotas, spender(), 20);
-    expect(await admitted(quotas, { ...spender(), client: "reports" }, 1)).toBe(1);
-    expect(await admitted(quotas, { ...spender(), queryClass: "B" }, 1)).toBe(1);
+    await admitted(quotas, client(), 20);
+    expect(await admitted(quotas, { ...client(), client: "reports" }, 1)).toBe(1);
+    expect(await admitted(quotas, { ...client(), queryClass: "B" }, 1)).toBe(1);
   });
 
   test("spend one more token for each doubling of the window beyond three hours (Operational Metrics API §8)", async () => {
@@ -73,13 +73,13 @@ describe("requests of one client in one class", () => {
 
   test("are let in with a burst that is smaller than the window costs, when all of it is there", async () => {
     const quotas = createQuotas(() => 0);
-    expect(await refusalOf(quotas, spender({ burst: 2 }), 0, 13)).toBeUndefined();
-    expect(await refusalOf(quotas, spender({ burst: 2 }), 0, 13)).toMatchObject({ code: "rate_exceeded" });
+    expect(await refusalOf(quotas, client({ burst: 2 }), 0, 13)).toBeUndefined();
+    expect(await refusalOf(quotas, client({ burst: 2 }), 0, 13)).toMatchObject({ code: "rate_exceeded" });
   });
 });
 
 describe("cost units", () => {
-  const small = spender({ costUnitsPerMinute: 600, burstCostUnits: 100 });
+  const small = client({ costUnitsPerMinute: 600, burstCostUnits: 100 });
 
   test("are refused before anything is spent, with a cheaper query to ask (Operational Metrics API §7 and §8)", async () => {
     let nowMs = 0;
@@ -117,7 +117,7 @@ describe("cost units", () => {
 });
 
 describe("a metric with bounds of its own (Operational Metrics API §5.5)", () => {
-  const bounded = spender({}, [
+  const bounded = client({}, [
     { metric: "cpu_util", requestsPerSecond: 2 },
     { metric: "kyc_pass_rate", costUnitsPerMinute: 1 },
   ]);
@@ -145,20 +145,20 @@ describe("a metric with bounds of its own (Operational Metrics API §5.5)", () =
 describe("requests under way", () => {
   test("are bounded, and give up their place when they end", async () => {
     const quotas = createQuotas(() => 0);
-    const own = spender({ maxConcurrent: 2 });
-    const wish = { requests: 1, costs: costs(0) };
-    const [first] = [await quotas.admit(own, wish, () => undefined), await quotas.admit(own, wish, () => undefined)];
+    const own = client({ maxConcurrent: 2 });
+    const cost = { requests: 1, costs: costs(0) };
+    const [first] = [await quotas.admit(own, cost, () => undefined), await quotas.admit(own, cost, () => undefined)];
     expect(await refusalOf(quotas, own, 0)).toMatchObject({ code: "concurrency_exceeded", status: 429 });
     first?.end();
     first?.end();
     expect(await refusalOf(quotas, own, 0)).toBeUndefined();
-    await quotas.admit(own, wish, () => undefined);
+    await quotas.admit(own, cost, () => undefined);
     expect(await refusalOf(quotas, own, 0)).toMatchObject({ code: "concurrency_exceeded" });
   });
 
   test("do not count the parts of a bulk, which has one place", async () => {
     const quotas = createQuotas(() => 0);
-    const own = spender({ maxConcurrent: 1 });
+    const own = client({ maxConcurrent: 1 });
     await quotas.admit(own, { requests: 1, costs: costs(0) }, () => undefined);
     expect(await refusalOf(quotas, own, 1, 0)).toBeUndefined();
   });

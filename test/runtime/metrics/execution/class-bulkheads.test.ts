@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createClassLanes, laneWidths } from "../../../../runtime/metrics/execution/class-bulkheads.ts";
+import { createClassBulkheads, bulkheadSizes } from "../../../../runtime/metrics/execution/class-bulkheads.ts";
 import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
 import type { PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
@@ -32,14 +32,14 @@ describe("the requests of a class to one store", () => {
     "of class %s are bounded over all of its queries, and the others wait their turn",
     async (name) => {
       const { sent, set } = stores();
-      const lanes = createClassLanes();
-      const asked = Array.from({ length: 20 }, () => ask(lanes.of(name, set)));
+      const bulkheads = createClassBulkheads();
+      const asked = Array.from({ length: 20 }, () => ask(bulkheads.of(name, set)));
       await settle();
-      expect(sent).toHaveLength(laneWidths[name]);
+      expect(sent).toHaveLength(bulkheadSizes[name]);
       for (let turn = 0; turn < 20; turn += 1) {
         sent[turn]?.answer();
         await settle();
-        expect(sent).toHaveLength(Math.min(20, laneWidths[name] + turn + 1));
+        expect(sent).toHaveLength(Math.min(20, bulkheadSizes[name] + turn + 1));
       }
       await Promise.all(asked);
     },
@@ -47,16 +47,16 @@ describe("the requests of a class to one store", () => {
 
   test("leave connections to real time, which never waits, and to other stores", async () => {
     const { sent, set } = stores();
-    const lanes = createClassLanes();
+    const bulkheads = createClassBulkheads();
     const asked = [
-      ...Array.from({ length: 20 }, () => ask(lanes.of("C", set))),
-      ...Array.from({ length: 20 }, () => ask(lanes.of("B", set))),
+      ...Array.from({ length: 20 }, () => ask(bulkheads.of("C", set))),
+      ...Array.from({ length: 20 }, () => ask(bulkheads.of("B", set))),
     ];
     await settle();
     expect(sent.length).toBeLessThan(16);
-    asked.push(...Array.from({ length: 20 }, () => ask(lanes.of("A", set))), ask(lanes.of("C", set), "latam"));
+    asked.push(...Array.from({ length: 20 }, () => ask(bulkheads.of("A", set))), ask(bulkheads.of("C", set), "latam"));
     await settle();
-    expect(sent).toHaveLength(laneWidths.B + laneWidths.C + 21);
+    expect(sent).toHaveLength(bulkheadSizes.B + bulkheadSizes.C + 21);
     for (let turn = 0; turn < 61; turn += 1) {
       sent[turn]?.answer();
       await settle();
@@ -66,13 +66,13 @@ describe("the requests of a class to one store", () => {
 
   test("give their place up when they fail", async () => {
     const { sent, set } = stores();
-    const lanes = createClassLanes();
-    const asked = Array.from({ length: laneWidths.C + 1 }, () => ask(lanes.of("C", set)));
+    const bulkheads = createClassBulkheads();
+    const asked = Array.from({ length: bulkheadSizes.C + 1 }, () => ask(bulkheads.of("C", set)));
     await settle();
     sent[0]?.answer(new Error("down"));
     await expect(asked[0]).rejects.toThrow("down");
     await settle();
-    expect(sent).toHaveLength(laneWidths.C + 1);
+    expect(sent).toHaveLength(bulkheadSizes.C + 1);
     for (const { answer } of sent) answer();
     await Promise.all(asked.slice(1));
   });

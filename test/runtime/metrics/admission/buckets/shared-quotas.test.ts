@@ -3,14 +3,14 @@ import { describe, expect, test } from "vitest";
 import { classDefaults } from "../../../../../crds/compile/class-defaults.ts";
 import type { ClassLimits } from "../../../../../crds/config.ts";
 import { Refusal } from "../../../../../runtime/errors/refusal.ts";
-import { readLoanMessage } from "../../../../../runtime/metrics/admission/buckets/allocation-protocol.ts";
-import { createQuotas, type Admission, type Quotas } from "../../../../../runtime/metrics/admission/quotas.ts";
-import type { Spender } from "../../../../../runtime/metrics/admission/buckets/quota-client.ts";
+import { parseAllocationMessage } from "../../../../../runtime/metrics/admission/buckets/allocation-protocol.ts";
+import { createQuotas, type AdmittedRequest, type Quotas } from "../../../../../runtime/metrics/admission/quotas.ts";
+import type { QuotaClient } from "../../../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { homeOf } from "../../../../../runtime/pods/owner-of.ts";
 import { podsOfATest, type PodsOfATest } from "./pods-of-a-test.ts";
 
 const names = ["pod-a", "pod-b", "pod-c"];
-const spender = (client: string, limits: Partial<ClassLimits> = {}): Spender => ({
+const client = (client: string, limits: Partial<ClassLimits> = {}): QuotaClient => ({
   client,
   queryClass: "A",
   limits: { ...classDefaults.A, requestsPerSecond: 10, burst: 20, maxConcurrent: 1_000, ...limits },
@@ -41,12 +41,17 @@ const quotasOf = ({ quotas }: Cluster, place: number): Quotas => {
   return own;
 };
 
-async function admit(cluster: Cluster, place: number, own: Spender, cost = 0): Promise<Admission | Refusal> {
+async function admit(
+  cluster: Cluster,
+  place: number,
+  own: QuotaClient,
+  points = 0,
+): Promise<AdmittedRequest | Refusal> {
   try {
-    const [quotas, wish] = [quotasOf(cluster, place), { requests: 1, costs: new Map([["cpu_util", cost]]) }];
-    const admission = quotas.admitNow(own, wish) ?? (await quotas.admit(own, wish, () => undefined));
-    admission.end();
-    return admission;
+    const [quotas, cost] = [quotasOf(cluster, place), { requests: 1, costs: new Map([["cpu_util", points]]) }];
+    const admitted = quotas.admitNow(own, cost) ?? (await quotas.admit(own, cost, () => undefined));
+    admitted.end();
+    return admitted;
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;
@@ -56,7 +61,7 @@ async function admit(cluster: Cluster, place: number, own: Spender, cost = 0): P
 /** Requests that are let in of so many in each millisecond step, spread over the pods as `place` says. */
 async function hammer(
   cluster: Cluster,
-  own: Spender,
+  own: QuotaClient,
   { seconds, perSecond, place }: { seconds: number; perSecond: number; place: (index: number) => number },
 ): Promise<number> {
   let admitted = 0;
@@ -81,7 +86,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
       const cluster = startCluster();
       // Begun long ago, so that no bucket is that of a pod which has just come.
       cluster.nowMs += 60_000;
-      const admitted = await hammer(cluster, spender(cluster.clientOf(0)), { seconds, perSecond: 100, place });
+      const admitted = await hammer(cluster, client(cluster.clientOf(0)), { seconds, perSecond: 100, place });
       const quota = 20 + 10 * seconds;
       expect(admitted).toBeGreaterThanOrEqual(quota * 0.9);
       expect(admitted).toBeLessThanOrEqual(quota * 1.1);
@@ -95,7 +100,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
         const cluster = startCluster();
         cluster.nowMs += 120_000;
         const startMs = cluster.nowMs;
-        const own = spender(cluster.clientOf(0), { costUnitsPerMinute: 600, burstCostUnits: 100 });
+        const own = client(cluster.clientOf(0), { costUnitsPerMinute: 600, burstCostUnits: 100 });
         let [requests, cost] = [0, 0];
         for (const one of steps) {
           cluster.nowMs += one.waitMs;
@@ -116,7 +121,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
   test("asks another pod far less often than it is let in or refused", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    await hammer(cluster, spender(cluster.clientOf(0)), { seconds: 10, perSecond: 200, place: () => 1 });
+    await hammer(cluster, client(cluster.clientOf(0)), { seconds: 10, perSecond: 200, place: () => 1 });
     expect(cluster.pods.sent()).toBeLessThan(300);
   });
 });
@@ -125,17 +130,17 @@ describe("a pod that is not the home of a client", () => {
   test("says what is left in the whole quota", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    const own = spender(cluster.clientOf(0));
+    const own = client(cluster.clientOf(0));
     for (let index = 0; index < 5; index += 1) await admit(cluster, 0, own);
-    const admission = await admit(cluster, 1, own);
-    if (admission instanceof Refusal) throw admission;
-    expect(admission.headers()["X-RateLimit-Remaining"]).toBe("14");
+    const admitted = await admit(cluster, 1, own);
+    if (admitted instanceof Refusal) throw admitted;
+    expect(admitted.headers()["X-RateLimit-Remaining"]).toBe("14");
   });
 
   test("gives back what it holds for nobody when it stops", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    const own = spender(cluster.clientOf(0));
+    const own = client(cluster.clientOf(0));
     await admit(cluster, 1, own);
     quotasOf(cluster, 1).stop();
     const left = await Promise.all(Array.from({ length: 25 }, () => admit(cluster, 0, own)));
@@ -145,7 +150,7 @@ describe("a pod that is not the home of a client", () => {
   test("charges the whole quota with what a query really cost, more or less than was expected", async () => {
     const cluster = startCluster();
     cluster.nowMs += 600_000;
-    const own = spender(cluster.clientOf(0), { costUnitsPerMinute: 60, burstCostUnits: 100 });
+    const own = client(cluster.clientOf(0), { costUnitsPerMinute: 60, burstCostUnits: 100 });
     const dear = await admit(cluster, 1, own, 10);
     if (dear instanceof Refusal) throw dear;
     dear.settle(new Map([["cpu_util", 90]]));
@@ -164,7 +169,7 @@ describe("pods that do not hear each other", () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
     cluster.pods.isCut = true;
-    const own = spender(cluster.clientOf(0));
+    const own = client(cluster.clientOf(0));
     const admitted = await hammer(cluster, own, { seconds: 30, perSecond: 100, place: () => place });
     expect(admitted).toBeGreaterThanOrEqual((20 + 10 * 30) / 3 - 2);
     expect(admitted).toBeLessThanOrEqual((20 + 10 * 30) / 3 + 2);
@@ -173,7 +178,7 @@ describe("pods that do not hear each other", () => {
   test("are of one mind again when they do", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    const own = spender(cluster.clientOf(0));
+    const own = client(cluster.clientOf(0));
     cluster.pods.isCut = true;
     await hammer(cluster, own, { seconds: 5, perSecond: 100, place: (index) => index % 3 });
     cluster.pods.isCut = false;
@@ -186,9 +191,9 @@ describe("pods that do not hear each other", () => {
   test("let a window that costs a whole burst wait for one pod's share of it, and no longer", async () => {
     const cluster = startCluster();
     cluster.pods.isCut = true;
-    const own = spender(cluster.clientOf(0));
-    const admission = await quotasOf(cluster, 1).admit(own, { requests: 20, costs: new Map() }, () => undefined);
-    expect(admission.headers()["X-RateLimit-Remaining"]).toBe("0");
+    const own = client(cluster.clientOf(0));
+    const admitted = await quotasOf(cluster, 1).admit(own, { requests: 20, costs: new Map() }, () => undefined);
+    expect(admitted.headers()["X-RateLimit-Remaining"]).toBe("0");
     await expect(
       quotasOf(cluster, 1).admit(own, { requests: 1, costs: new Map() }, () => undefined),
     ).rejects.toMatchObject({ code: "rate_exceeded" });
@@ -198,7 +203,7 @@ describe("pods that do not hear each other", () => {
 test("a client whose home goes begins anew with one pod's share at the time of the change, not with all of it", async () => {
   const cluster = startCluster();
   cluster.nowMs += 60_000;
-  const own = spender(cluster.clientOf(0));
+  const own = client(cluster.clientOf(0));
   await hammer(cluster, own, { seconds: 5, perSecond: 100, place: (index) => index % 3 });
   cluster.pods.lose("pod-a");
   const admitted = await hammer(cluster, own, { seconds: 10, perSecond: 100, place: (index) => 1 + (index % 2) });
@@ -217,6 +222,6 @@ describe("what another pod says about quotas", () => {
     ["a rate that is no number", { borrow: [{ ...loan, perSecond: null }], back: [], pods: 1 }],
     ["more loans than one message has", { borrow: Array.from({ length: 257 }, () => loan), back: [], pods: 1 }],
   ])("is not obeyed when it is %s", (_, message) => {
-    expect(readLoanMessage(message)).toBeUndefined();
+    expect(parseAllocationMessage(message)).toBeUndefined();
   });
 });
