@@ -3,7 +3,7 @@ import type { BackoffOptions } from "../backoff.ts";
 import { type ChangeHandler, ChangeHandlers } from "./change-handlers.ts";
 import type { KubeClient, Selection } from "../client/client.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { type TurnEnd, nextTurn } from "./next-watch.ts";
+import { type WatchEnd, nextWatch } from "./next-watch.ts";
 import { describeError, isKubeError } from "../client/kube-error.ts";
 import { listAll } from "./list-all.ts";
 import type { KubeMetrics } from "../metrics.ts";
@@ -175,9 +175,9 @@ export class Informer<T extends KubeObject> {
     const { signal } = this.#stopping;
     let kind: "list" | "watch" = "list";
     while (!signal.aborted) {
-      const end: TurnEnd = kind === "list" ? await this.#list() : await this.#watch();
+      const end: WatchEnd = kind === "list" ? await this.#list() : await this.#watch();
       if (signal.aborted) return;
-      const turn = nextTurn(end, this.#failures, this.#options.backoff ?? backoffDefault, this.#random);
+      const turn = nextWatch(end, this.#failures, this.#options.backoff ?? backoffDefault, this.#random);
       this.#report(end, turn.waitMs);
       this.#failures = turn.failures;
       kind = turn.kind;
@@ -186,7 +186,7 @@ export class Informer<T extends KubeObject> {
     }
   }
 
-  async #list(): Promise<TurnEnd> {
+  async #list(): Promise<WatchEnd> {
     const { client, type, relistMs = relistMsDefault, pageSize = pageSizeDefault } = this.#options;
     const { signal } = this.#stopping;
     try {
@@ -208,7 +208,7 @@ export class Informer<T extends KubeObject> {
     }
   }
 
-  async #watch(): Promise<TurnEnd> {
+  async #watch(): Promise<WatchEnd> {
     const { client, type } = this.#options;
     const startedMs = this.#clock.nowMs();
     const relisting = new AbortController();
@@ -287,7 +287,7 @@ export class Informer<T extends KubeObject> {
     this.#heardAtMs = this.#clock.nowMs();
   }
 
-  #report(end: TurnEnd, waitMs: number): void {
+  #report(end: WatchEnd, waitMs: number): void {
     const { metrics, log } = this.#options;
     const informer = this.name;
     switch (end.kind) {

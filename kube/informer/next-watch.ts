@@ -2,7 +2,7 @@ import { type BackoffOptions, backoffMs } from "../backoff.ts";
 import { isKubeError } from "../client/kube-error.ts";
 
 /** How a list or a watch of an informer ended. */
-export type TurnEnd =
+export type WatchEnd =
   | { readonly kind: "listed" }
   /** The list is due again. */
   | { readonly kind: "relist" }
@@ -11,7 +11,7 @@ export type TurnEnd =
   | { readonly kind: "failed"; readonly during: "list" | "watch"; readonly error: unknown };
 
 /** What an informer does next. */
-export interface Turn {
+export interface NextWatch {
   readonly kind: "list" | "watch";
   readonly waitMs: number;
   /** Failures in a row, this one included. */
@@ -30,7 +30,7 @@ const resumesMax = 5;
  *
  * @param failures failures in a row so far; 0 after a watch that brought something new
  */
-export function nextTurn(end: TurnEnd, failures: number, backoff: BackoffOptions, random: () => number): Turn {
+export function nextWatch(end: WatchEnd, failures: number, backoff: BackoffOptions, random: () => number): NextWatch {
   const again = { failures: failures + 1, waitMs: backoffMs(failures + 1, backoff, random) };
   switch (end.kind) {
     case "listed":
@@ -45,10 +45,10 @@ export function nextTurn(end: TurnEnd, failures: number, backoff: BackoffOptions
 }
 
 function afterFailure(
-  end: TurnEnd & { readonly kind: "failed" },
+  end: WatchEnd & { readonly kind: "failed" },
   failures: number,
   again: { failures: number; waitMs: number },
-): Turn {
+): NextWatch {
   const { error, during } = end;
   const waitMs = Math.max(again.waitMs, isKubeError(error) ? (error.retryAfterMs ?? 0) : 0);
   if (during === "list") return { ...again, kind: "list", waitMs };

@@ -3,12 +3,12 @@
  * divides it: turns are at multiples of the period on the monotonic clock, so that many looks wake an idle process
  * once. At least half a period away, at most one and a half.
  */
-export function msToTurn(periodMs: number, nowMs: number): number {
+export function msToNextRun(periodMs: number, nowMs: number): number {
   return Math.ceil(nowMs / periodMs + 0.5) * periodMs - nowMs;
 }
 
 /** Looks in turns, each after the one before has ended; the answer ends that. Without an answer nothing changes. */
-export function inTurns(periodMs: number, look: () => Promise<void>): () => void {
+export function runPeriodically(periodMs: number, look: () => Promise<void>): () => void {
   let isOver = false;
   let timer: NodeJS.Timeout;
   const goOn = (): void => {
@@ -18,7 +18,7 @@ export function inTurns(periodMs: number, look: () => Promise<void>): () => void
           .catch(() => undefined)
           .finally(() => !isOver && goOn());
       },
-      msToTurn(periodMs, performance.now()),
+      msToNextRun(periodMs, performance.now()),
     );
     timer.unref();
   };

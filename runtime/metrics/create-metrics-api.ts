@@ -23,7 +23,7 @@ import { measured, measuredAgain, type Measure, type MeasuredWork } from "./tele
 import type { Again, MetricsApi, RequestContext } from "./metrics-api.ts";
 import { handlePartials } from "./federation/handle-partials.ts";
 import { createPeerClient } from "./federation/peer-client.ts";
-import { noPeers, type Peers } from "../pods/pods.ts";
+import { singlePod, type Pods } from "../pods/pods.ts";
 import type { World } from "./planning/query.ts";
 import type { PartOutcome } from "./execution/read-stores.ts";
 import { createRequestLog } from "./telemetry/recent-requests.ts";
@@ -49,7 +49,7 @@ export interface MetricsApiOptions {
    */
   readonly deadlineMs?: number;
   /** Pods that quotas are shared with. @default none */
-  readonly peers?: Peers;
+  readonly pods?: Pods;
   /** Where pods share what stores answered. @default nowhere */
   readonly sharedBytes?: SharedBytes;
   /** Where those are kept: nothing of stores elsewhere is among them. @default wherever stores are */
@@ -157,13 +157,13 @@ function createParts(options: MetricsApiOptions) {
     now = Date.now,
     elapsed = () => performance.now(),
     deadlineMs = queryDeadlineMsDefault,
-    peers = noPeers(),
+    pods = singlePod(),
   } = options;
   const stores = createStoreSet(now, createPeerClient);
   const requests = createRequestLog(now);
   const instruments = createInstruments(options.registry);
-  const admission = createAdmission(elapsed, peers);
-  const reads = createReads({ ...options, deadlineMs, peers }, instruments);
+  const admission = createAdmission(elapsed, pods);
+  const reads = createReads({ ...options, deadlineMs, pods }, instruments);
   const hits = createHitLogs(now);
   const slo = {
     cache: createSloCache(),
@@ -252,16 +252,16 @@ function stopAll(parts: readonly { readonly stop: () => void }[], stores: StoreS
   return stores.stop();
 }
 
-type ReadOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "peers">>;
+type ReadOptions = MetricsApiOptions & Required<Pick<MetricsApiOptions, "deadlineMs" | "pods">>;
 
 function createReads(
-  { log, deadlineMs, peers, sharedBytes, residency }: ReadOptions,
+  { log, deadlineMs, pods, sharedBytes, residency }: ReadOptions,
   { renewed, unshared }: Instruments,
 ): ReadCache {
   const refreshes = createBackgroundRefreshes({ deadlineMs, ended: noted("a renewal", { log, count: renewed }) });
   const failed = noted("sharing what was read", { log, count: unshared });
   return createReadCache(readCacheBytesMax, {
-    shared: sharedBytes && createSharedExtents(sharedBytes, peers, { residency, failed }),
+    shared: sharedBytes && createSharedExtents(sharedBytes, pods, { residency, failed }),
     refreshes,
   });
 }

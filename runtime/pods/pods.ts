@@ -2,7 +2,7 @@
 export type Answering = (message: unknown) => object | Promise<object>;
 
 /** The pods that answer metrics together, this one among them. */
-export interface Peers {
+export interface Pods {
   /** Name of this pod among the live ones. */
   readonly own: string;
   /** Names of the pods that are alive, sorted. */
@@ -18,7 +18,7 @@ export interface Peers {
 }
 
 /** One pod that has nobody beside it. */
-export function noPeers(): Peers {
+export function singlePod(): Pods {
   const nobody = (): never => {
     throw new Error("there is no other pod");
   };

@@ -212,7 +212,7 @@ async function startEngines<State extends ConfigState>(
   status.engine = engine;
   closing.add("marks", board.followMarks(engine));
   const { residency } = settings;
-  const shared = { peers: { ...messages, ...engine.pods }, sharedBytes: createCacheStream(nats, layout) };
+  const shared = { pods: { ...messages, ...engine.pods }, sharedBytes: createCacheStream(nats, layout) };
   const { deadlineMs } = settings.metrics;
   const metrics = createMetricsApi({
     config,

@@ -19,18 +19,18 @@ import type { LaneRules } from "./partners/assign-lanes.ts";
 import { createConsents, type EndpointVerdict } from "./authorization/endpoint-validation.ts";
 import { createTokens } from "./authorization/access-tokens.ts";
 import { createBacklogs, type Backlogs, type BacklogsDeps } from "./delivery/backlog-limit.ts";
-import { startBackground, type Duty } from "./maintenance/background-loops.ts";
+import { startBackground, type MaintenanceJob } from "./maintenance/background-loops.ts";
 import type { Stage } from "./delivery/delivery-context.ts";
 import type { Log } from "./log.ts";
 import { createDeliveryMetrics } from "./telemetry/delivery-metrics.ts";
 import { createDisabledPartners, type DisabledMark } from "./partners/disabled-partners.ts";
-import { createDuties } from "./maintenance/maintenance-jobs.ts";
+import { createMaintenanceJobs } from "./maintenance/maintenance-jobs.ts";
 import { parseEnvelope } from "./events/envelope.ts";
 import { listEvents, type EventPage, type EventQuery } from "./history/event-list.ts";
 import { readHistory, type EventHistory, type HistoryDeps } from "./history/history.ts";
 import type { HistoryView } from "./history/history-view.ts";
 import { createHeldBytes } from "./maintenance/held-bytes.ts";
-import { createHomes, podKey, type Homes } from "./workers/lane-ownership.ts";
+import { createLaneOwnership, podKey, type LaneOwnership } from "./workers/lane-ownership.ts";
 import { createFullness, type Fullness } from "./ingest/backpressure.ts";
 import { createIdempotencyKeys, type IdempotencyKeys } from "./ingest/idempotency-keys.ts";
 import { createDueBacklog } from "./maintenance/due-backlog.ts";
@@ -57,7 +57,7 @@ import { createRunningPartners, type RunningPartners } from "./maintenance/runni
 import { createSender, type Sender } from "./sending/send.ts";
 import { publishedKeys, type PublishedKeys } from "./signing/published-keys.ts";
 import { createStreamWatch, type StreamWatch } from "./maintenance/stream-watch.ts";
-import { inTurns } from "../bounds/periodic.ts";
+import { runPeriodically } from "../bounds/periodic.ts";
 
 /** The webhook half: takes events in and delivers them until every partner that wants them has answered for good. */
 export interface WebhookEngine {
@@ -184,10 +184,10 @@ class Engine implements WebhookEngine {
   readonly #deps: WebhookEngineDeps;
   readonly #ending = new AbortController();
   readonly #context: EngineContext;
-  readonly #homes: Homes;
+  readonly #ownership: LaneOwnership;
   readonly #lanes: Lanes;
   readonly #router: Router;
-  readonly #duties: readonly Duty[];
+  readonly #duties: readonly MaintenanceJob[];
   readonly #promotions: Promotions;
   readonly #laneRules: LaneRules;
   readonly #removed: HistoryDeps["removed"];
@@ -214,13 +214,13 @@ class Engine implements WebhookEngine {
     this.#context = createContext(deps, layout, this.#ending.signal, {
       partners: () => this.#partners,
       table: () => this.#table,
-      isOwn: ({ lane }) => this.#homes.isHome(lane),
+      isOwn: ({ lane }) => this.#ownership.isOwner(lane),
     });
     const bucket = createBucket(nats, layout.buckets.pods);
     const localNow = deps.now ?? Date.now;
     const onChange = (): void => this.#lanes.reconcile();
-    this.#homes = createHomes({ bucket, clock: nats.clock, podId, localNow, log, onChange });
-    this.pods = { own: podKey(podId), live: () => this.#homes.livePods() };
+    this.#ownership = createLaneOwnership({ bucket, clock: nats.clock, podId, localNow, log, onChange });
+    this.pods = { own: podKey(podId), live: () => this.#ownership.livePods() };
     const { ownLanesMax } = this.#laneRules;
     this.#removed = createRemovedPartners(createBucket(nats, layout.buckets.partners), (token) => this.#has(token));
     this.#promotions = createPromotions(
@@ -229,7 +229,7 @@ class Engine implements WebhookEngine {
     );
     this.#lanes = createLanes({
       context: this.#context,
-      homes: this.#homes,
+      ownership: this.#ownership,
       promotions: this.#promotions,
       ...(deps.inWorkMax === undefined ? {} : { inWorkMax: deps.inWorkMax }),
     });
@@ -239,7 +239,7 @@ class Engine implements WebhookEngine {
     const store = createReplayStore(createBucket(nats, layout.buckets.replays));
     this.replays = createReplays(replayDeps, store);
     this.deadLetters = createDeadLetterBox(replayDeps);
-    this.#duties = createDuties({
+    this.#duties = createMaintenanceJobs({
       context: this.#context,
       router: this.#router,
       replays: () => createReplayRunner(replayDeps, store),
@@ -269,14 +269,14 @@ class Engine implements WebhookEngine {
 
   async start(): Promise<void> {
     try {
-      await this.#homes.start();
+      await this.#ownership.start();
       await this.#router.start();
     } catch (error) {
       await this.stop(0);
       throw error;
     }
     this.#lanes.start();
-    const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, homes: this.#homes };
+    const parts = { context: this.#context, router: this.#router, lanes: this.#lanes, ownership: this.#ownership };
     const deliveriesBytesMax = this.#deps.settings.streams.deliveries.maxBytes;
     const heldBytes = createHeldBytes({ deliveries: this.#context.deliveries, partners: () => this.#partners });
     this.#stopBackground = startBackground({
@@ -284,10 +284,10 @@ class Engine implements WebhookEngine {
       heldBytes,
       deliveriesBytesMax,
       looks: this.#looks(),
-      duties: this.#duties,
+      jobs: this.#duties,
     });
     const { nats, log } = this.#deps;
-    this.#stopStreamLooks = inTurns(streamLookMs, () => this.#streamWatch.look());
+    this.#stopStreamLooks = runPeriodically(streamLookMs, () => this.#streamWatch.look());
     this.#stopSubject = serveIngestSubject({ nats, layout: this.#layout, ingest: this.ingest, log });
   }
 
@@ -320,13 +320,13 @@ class Engine implements WebhookEngine {
 
   #dueBacklog(): () => Promise<void> {
     const { deliveries, partnerMetrics: metrics } = this.#context;
-    const isHome = (lane: string): boolean => this.#homes.isHome(lane);
-    return createDueBacklog({ deliveries, partners: () => this.#partners, isHome, metrics });
+    const isOwner = (lane: string): boolean => this.#ownership.isOwner(lane);
+    return createDueBacklog({ deliveries, partners: () => this.#partners, isOwner, metrics });
   }
 
   #oldestDue(): () => Promise<void> {
     const { deliveries, partnerMetrics: metrics, now } = this.#context;
-    const own = (): readonly Partner[] => this.#partners.filter(({ lane }) => this.#homes.isHome(lane));
+    const own = (): readonly Partner[] => this.#partners.filter(({ lane }) => this.#ownership.isOwner(lane));
     return createOldestDue({ deliveries, own, metrics, now });
   }
 
@@ -374,7 +374,7 @@ class Engine implements WebhookEngine {
 
   endpointVerdicts(): readonly (EndpointVerdict & { readonly partner: PartnerConfig })[] {
     return this.#partners.flatMap((partner) => {
-      if (partner.config.endpoint.verification === undefined || !this.#homes.isHome(partner.lane)) return [];
+      if (partner.config.endpoint.verification === undefined || !this.#ownership.isOwner(partner.lane)) return [];
       const verdict = this.#context.consents.verdictOf(partner);
       return verdict === undefined ? [] : [{ ...verdict, partner: partner.config }];
     });
@@ -387,7 +387,7 @@ class Engine implements WebhookEngine {
     if (this.#streamWatch.loss !== undefined) {
       return { ok: false, detail: this.#streamWatch.loss };
     }
-    return this.#homes.silentMs() > silentMsMax ? { ok: false, detail: "JetStream does not answer" } : { ok: true };
+    return this.#ownership.silentMs() > silentMsMax ? { ok: false, detail: "JetStream does not answer" } : { ok: true };
   }
 
   stop(drainMs: number): Promise<void> {
@@ -399,7 +399,7 @@ class Engine implements WebhookEngine {
     await Promise.all([this.#stopSubject(), this.#streamWatch.stop()]);
     this.#stopStreamLooks();
     // Others take the lanes over at once, while what is under way here may end.
-    await Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs), this.#homes.leave()]);
+    await Promise.all([this.#router.stop(drainMs), this.#lanes.stop(drainMs), this.#ownership.leave()]);
     this.#ending.abort();
     this.#stopBackground();
     await this.#context.sender.close();

@@ -11,7 +11,7 @@ export interface BackoffTimes {
 }
 
 /** How a list or a watch ended. */
-export type TurnEnd =
+export type WatchEnd =
   | { readonly kind: "listed" }
   /** The watch lived as long as was asked for. */
   | { readonly kind: "expired" }
@@ -22,7 +22,7 @@ export type TurnEnd =
   | { readonly kind: "failed"; readonly during: "list" | "watch"; readonly fault: KubernetesFault };
 
 /** What comes next. */
-export interface Turn {
+export interface NextWatch {
   readonly kind: "list" | "watch";
   readonly waitMs: number;
   /** Failures in a row, this one included. */
@@ -40,7 +40,7 @@ const exponentMax = 30;
  * which heals whatever a watch may have missed.
  * @param failures in a row so far; 0 after a watch that brought something
  */
-export function nextTurn(end: TurnEnd, failures: number, backoff: BackoffTimes, random: () => number): Turn {
+export function nextWatch(end: WatchEnd, failures: number, backoff: BackoffTimes, random: () => number): NextWatch {
   const backoffMs = waitAfter(failures + 1, backoff, random);
   switch (end.kind) {
     case "listed":
@@ -56,7 +56,7 @@ export function nextTurn(end: TurnEnd, failures: number, backoff: BackoffTimes, 
   }
 }
 
-function afterFailure(end: TurnEnd & { readonly kind: "failed" }, failures: number, backoffMs: number): Turn {
+function afterFailure(end: WatchEnd & { readonly kind: "failed" }, failures: number, backoffMs: number): NextWatch {
   const { kind, retryAfterMs } = end.fault;
   const waitMs = Math.max(backoffMs, retryAfterMs);
   const mayResume = end.during === "watch" && (kind === "unreachable" || kind === "busy") && failures < resumesMax;

@@ -2,7 +2,7 @@ import { faultOfBreak, KubernetesFault } from "./api-fault.ts";
 import { isObject, objectBytesMax, readFrames, type KubernetesObject, type WatchEvent } from "./watch-events.ts";
 import { pause, type Recovery } from "./api-recovery.ts";
 import type { KubernetesRequests } from "./api-requests.ts";
-import { nextTurn, type BackoffTimes, type TurnEnd } from "./next-watch.ts";
+import { nextWatch, type BackoffTimes, type WatchEnd } from "./next-watch.ts";
 
 /** When a watch is renewed, doubted and tried again. */
 export interface FollowTimes {
@@ -64,7 +64,7 @@ export async function followSecret(options: FollowOptions, signal: AbortSignal):
   while (!signal.aborted) {
     const end = kind === "list" ? await follower.list() : await follower.watch();
     if (signal.aborted) return;
-    const turn = nextTurn(end, follower.hasNews ? 0 : failures, times.backoff, random);
+    const turn = nextWatch(end, follower.hasNews ? 0 : failures, times.backoff, random);
     ({ kind, failures } = turn);
     if (end.kind === "failed") listener.onFault(end.fault, turn.waitMs);
     const mayBeWoken = end.kind === "failed" && end.fault.kind === "unreachable";
@@ -88,7 +88,7 @@ class Follower {
     this.path = `/api/v1/namespaces/${encodeURIComponent(options.namespace)}/secrets`;
   }
 
-  async list(): Promise<TurnEnd> {
+  async list(): Promise<WatchEnd> {
     const { requests, listener } = this.options;
     this.hasNews = false;
     try {
@@ -103,7 +103,7 @@ class Follower {
     }
   }
 
-  async watch(): Promise<TurnEnd> {
+  async watch(): Promise<WatchEnd> {
     const { times, random, requests } = this.options;
     this.hasNews = false;
     const startedMs = performance.now();

@@ -1,7 +1,7 @@
 import type { QueryClassGrant } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { actualCosts, expectedCosts, totalCost, type Costs } from "./cost.ts";
-import type { Peers } from "../../pods/pods.ts";
+import type { Pods } from "../../pods/pods.ts";
 import type { Plan } from "../planning/plan.ts";
 import { createCardinality, type Cardinality } from "./cardinality.ts";
 import { requestTokens } from "./request-tokens.ts";
@@ -51,9 +51,9 @@ export interface Admission {
   stop(): void;
 }
 
-/** Nobody has asked anything yet. @param peers pods that the quotas are shared with */
-export function createAdmission(now: () => number, peers: Peers): Admission {
-  const quotas = createQuotas(now, peers);
+/** Nobody has asked anything yet. @param pods pods that the quotas are shared with */
+export function createAdmission(now: () => number, pods: Pods): Admission {
+  const quotas = createQuotas(now, pods);
   const cardinality = createCardinality();
   const askingOf = (plan: Plan, caller: Caller, requests: number): Asking => {
     const costs = expectedCosts(plan, (part) => cardinality.expected(part, plan.query));

@@ -1,6 +1,6 @@
-import { homeOf } from "../../pods/owner-of.ts";
+import { ownerOf } from "../../pods/owner-of.ts";
 import { StoreError, type StoreErrorKind } from "../../stores/store-error.ts";
-import type { Peers } from "../../pods/pods.ts";
+import type { Pods } from "../../pods/pods.ts";
 
 /**
  * Who does work that several pods want at the same time. `own`: this one does it, and says when it is done. `done`:
@@ -35,9 +35,9 @@ interface Verdict {
 }
 
 /** Leases among the pods. */
-export function createFillLeases(peers: Peers): FillLeases {
+export function createFillLeases(pods: Pods): FillLeases {
   const table = createTable();
-  peers.serve(topic, (message) => {
+  pods.serve(topic, (message) => {
     const { take, wait, end, failure } = (message ?? {}) as Readonly<Record<"take" | "wait" | "end", unknown>> & {
       readonly failure?: Failure;
     };
@@ -45,31 +45,31 @@ export function createFillLeases(peers: Peers): FillLeases {
     if (typeof take === "string") return { isFree: table.take(take) };
     return typeof wait === "string" ? table.wait(wait) : {};
   });
-  const ask = async (home: string, name: string): Promise<Verdict> => {
-    if (home === peers.own) return table.take(name) ? { state: "own" } : table.wait(name);
+  const ask = async (owner: string, name: string): Promise<Verdict> => {
+    if (owner === pods.own) return table.take(name) ? { state: "own" } : table.wait(name);
     try {
       // Two questions, so that a home which is silent is noticed long before work would be done.
-      const { isFree } = (await peers.ask(home, topic, { take: name })) as { readonly isFree?: unknown };
+      const { isFree } = (await pods.ask(owner, topic, { take: name })) as { readonly isFree?: unknown };
       if (typeof isFree !== "boolean") return { state: "unknown" };
-      return isFree ? { state: "own" } : ((await peers.ask(home, topic, { wait: name }, waitTimeoutMs)) as Verdict);
+      return isFree ? { state: "own" } : ((await pods.ask(owner, topic, { wait: name }, waitTimeoutMs)) as Verdict);
     } catch {
       return { state: "unknown" };
     }
   };
   return {
     async take(name) {
-      const pods = peers.live();
-      const home = homeOf(name, pods) ?? peers.own;
-      if (pods.length === 1 || !peers.isConnected()) return { state: "unknown" };
-      const { state, failure } = await ask(home, name);
+      const names = pods.live();
+      const owner = ownerOf(name, names) ?? pods.own;
+      if (names.length === 1 || !pods.isConnected()) return { state: "unknown" };
+      const { state, failure } = await ask(owner, name);
       if (failure !== undefined) throw new StoreError(failure.kind, failure.message);
       if (state !== "own") return { state };
       return {
         state,
         end: (error) => {
           const why = error === undefined ? {} : { failure: { kind: error.kind, message: error.message } };
-          if (home === peers.own) table.end(name, why.failure);
-          else peers.tell(home, topic, { end: name, ...why });
+          if (owner === pods.own) table.end(name, why.failure);
+          else pods.tell(owner, topic, { end: name, ...why });
         },
       };
     },

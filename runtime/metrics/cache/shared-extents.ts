@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { StoreError } from "../../stores/store-error.ts";
-import type { Peers } from "../../pods/pods.ts";
+import type { Pods } from "../../pods/pods.ts";
 import { createFillLeases } from "./fill-leases.ts";
 import { encodeExtents, decodeExtents } from "./extent-encoding.ts";
 import type { CachedExtent } from "./extents.ts";
@@ -51,10 +51,10 @@ export interface SharedExtentsOptions {
 /** Extents in bytes that all pods see. */
 export function createSharedExtents(
   bytes: SharedBytes,
-  peers: Peers,
+  pods: Pods,
   { residency, failed = () => undefined }: SharedExtentsOptions = {},
 ): SharedExtents {
-  const leases = createFillLeases(peers);
+  const leases = createFillLeases(pods);
   return {
     mayHold: (own) => residency === undefined || own === residency,
     async find(kind, key) {

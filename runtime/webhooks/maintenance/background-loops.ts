@@ -1,16 +1,16 @@
-import type { Homes } from "../workers/lane-ownership.ts";
+import type { LaneOwnership } from "../workers/lane-ownership.ts";
 import { keepAliveMs } from "../delivery/in-flight.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
 import type { Log } from "../log.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
-import { inTurns } from "../../bounds/periodic.ts";
+import { runPeriodically } from "../../bounds/periodic.ts";
 
 /** What runs beside routing and delivering. */
 export interface BackgroundParts {
   readonly context: RouterDeps;
   readonly router: Router;
   readonly lanes: Lanes;
-  readonly homes: Homes;
+  readonly ownership: LaneOwnership;
   /** Bytes that wait for partners that are held; asked when more waits than may. */
   readonly heldBytes: () => Promise<number>;
   /** Bytes that may wait for delivery. */
@@ -18,11 +18,11 @@ export interface BackgroundParts {
   /** What this pod looks at once a second. */
   readonly looks: readonly (() => Promise<void>)[];
   /** What one pod does for all of them, made anew whenever this pod becomes the one. */
-  readonly duties: readonly Duty[];
+  readonly jobs: readonly MaintenanceJob[];
 }
 
 /** Something that is looked after in turns. */
-export interface Duty {
+export interface MaintenanceJob {
   readonly name: string;
   readonly periodMs: number;
   /** Begins with fresh eyes and answers one turn. */
@@ -34,30 +34,30 @@ const leftoversMs = 5_000;
 /** Routing resumes when this part of the room for deliveries is free again. */
 const resumeShare = 0.95;
 /** The home of this name, which is no partner's token, has the duties. */
-const dutyLane = "duties";
+const leaderKey = "duties";
 
 /** Starts what runs in turns; the answer ends it. */
 export function startBackground(parts: BackgroundParts): () => void {
-  const { context, router, lanes, homes, duties } = parts;
+  const { context, router, lanes, ownership, jobs } = parts;
   const stops = [
-    inTurns(keepAliveMs, async () => {
+    runPeriodically(keepAliveMs, async () => {
       router.keepAlive();
       lanes.keepAlive();
     }),
-    inTurns(backlogMs, sizeLook(parts)),
-    ...parts.looks.map((look) => inTurns(backlogMs, look)),
-    inTurns(leftoversMs, () => lanes.lookForLeftovers()),
-    ...duties.map((duty) => inTurns(duty.periodMs, dutyTurn(duty, homes, context.log))),
+    runPeriodically(backlogMs, sizeLook(parts)),
+    ...parts.looks.map((look) => runPeriodically(backlogMs, look)),
+    runPeriodically(leftoversMs, () => lanes.lookForLeftovers()),
+    ...jobs.map((job) => runPeriodically(job.periodMs, leaderTurn(job, ownership, context.log))),
   ];
   return () => stops.forEach((stop) => stop());
 }
 
 /** A turn of a duty, if this pod has it; one line when it begins to fail and one when it goes on. */
-function dutyTurn({ name, begin }: Duty, homes: Homes, log: Log): () => Promise<void> {
+function leaderTurn({ name, begin }: MaintenanceJob, ownership: LaneOwnership, log: Log): () => Promise<void> {
   let turn: (() => Promise<void>) | undefined;
   let isFailing = false;
   return async () => {
-    turn = homes.isHome(dutyLane) ? (turn ?? begin()) : undefined;
+    turn = ownership.isOwner(leaderKey) ? (turn ?? begin()) : undefined;
     try {
       await turn?.();
       if (isFailing) {

@@ -6,7 +6,7 @@ export interface DueBacklogDeps {
   readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "dueByPartner" | "size">;
   readonly partners: () => readonly Partner[];
   /** Whether this pod is the home of the lane. */
-  readonly isHome: (lane: string) => boolean;
+  readonly isOwner: (lane: string) => boolean;
   readonly metrics: Pick<PartnerMetrics, "backlog">;
 }
 
@@ -24,7 +24,7 @@ const splitMax = 10_000;
  *
  * @returns one turn, to be called often
  */
-export function createDueBacklog({ deliveries, partners, isHome, metrics }: DueBacklogDeps): () => Promise<void> {
+export function createDueBacklog({ deliveries, partners, isOwner, metrics }: DueBacklogDeps): () => Promise<void> {
   let nextAtMs = 0;
   return async () => {
     if (performance.now() < nextAtMs) {
@@ -32,7 +32,7 @@ export function createDueBacklog({ deliveries, partners, isHome, metrics }: DueB
     }
     nextAtMs = performance.now() + lookMs;
     const isEmpty = (await deliveries.size()).messages === 0;
-    const lanes = isEmpty ? [] : [...(await deliveries.dueByLane())].filter(([lane, due]) => due > 0 && isHome(lane));
+    const lanes = isEmpty ? [] : [...(await deliveries.dueByLane())].filter(([lane, due]) => due > 0 && isOwner(lane));
     const labels = new Map(partners().map(({ token, label }) => [token, label]));
     const whose = async (lane: string, due: number): Promise<Iterable<Due>> => {
       if (labels.has(lane)) return [[lane, due]];

@@ -5,7 +5,7 @@ import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { StreamIdentities } from "../../nats/streams/stream-identities.ts";
 import { isTopologyWhole, repairTopology } from "../../nats/streams/topology.ts";
-import type { Duty } from "./background-loops.ts";
+import type { MaintenanceJob } from "./background-loops.ts";
 import { createPendingEnder } from "./end-pending.ts";
 import { createRemovedEnder } from "./end-removed.ts";
 import { createHeldExpiry } from "./expire-held.ts";
@@ -16,7 +16,7 @@ import { createOrphanSearch, obeyAdvisories, type RescueDeps } from "./recovery.
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import type { RunningPartners } from "./running-partners.ts";
 
-export interface DutiesDeps {
+export interface MaintenanceDeps {
   readonly context: RouterDeps;
   readonly router: Pick<Router, "rescue">;
   readonly nats: NatsConnectionHandle;
@@ -46,7 +46,7 @@ const advisoriesMs = 5_000;
 const orphansMs = 2_000;
 
 /** What one pod does for all of them. */
-export function createDuties(deps: DutiesDeps): readonly Duty[] {
+export function createMaintenanceJobs(deps: MaintenanceDeps): readonly MaintenanceJob[] {
   const { context, streams } = deps;
   return [
     {
@@ -54,16 +54,16 @@ export function createDuties(deps: DutiesDeps): readonly Duty[] {
       periodMs: roomMs,
       begin: () => () => keepRoom(context.events, streams.events.maxBytes, context.log),
     },
-    { name: "topology", periodMs: topologyMs, begin: () => topologyDuty(deps) },
+    { name: "topology", periodMs: topologyMs, begin: () => topologyJob(deps) },
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
-    { name: "partners", periodMs: partnersMs, begin: () => partnersDuty(deps) },
-    { name: "held", periodMs: partnersMs, begin: () => heldDuty(deps) },
+    { name: "partners", periodMs: partnersMs, begin: () => partnersJob(deps) },
+    { name: "held", periodMs: partnersMs, begin: () => heldJob(deps) },
     { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(rescueDeps(deps)) },
     { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(rescueDeps(deps)) },
   ];
 }
 
-function rescueDeps({ context, router, nats, layout, partners, orphanAgeMs }: DutiesDeps): RescueDeps {
+function rescueDeps({ context, router, nats, layout, partners, orphanAgeMs }: MaintenanceDeps): RescueDeps {
   return {
     context,
     router,
@@ -75,7 +75,7 @@ function rescueDeps({ context, router, nats, layout, partners, orphanAgeMs }: Du
   };
 }
 
-function topologyDuty(deps: DutiesDeps): () => Promise<void> {
+function topologyJob(deps: MaintenanceDeps): () => Promise<void> {
   let turns = 0;
   return async () => {
     const isEasy = turns % topologyTurnsBetweenRepairs !== 0;
@@ -85,7 +85,7 @@ function topologyDuty(deps: DutiesDeps): () => Promise<void> {
 }
 
 /** Makes again what somebody deleted. Deliveries that went with their stream are made again out of the events. */
-async function repair({ context, nats, layout, streams, known }: DutiesDeps): Promise<void> {
+async function repair({ context, nats, layout, streams, known }: MaintenanceDeps): Promise<void> {
   const made = await repairTopology(nats, streams, known);
   if (made.length > 0) {
     context.log.error({ streams: made }, "streams were missing and are made again");
@@ -95,11 +95,18 @@ async function repair({ context, nats, layout, streams, known }: DutiesDeps): Pr
   }
 }
 
-function heldDuty({ context, partners }: DutiesDeps): () => Promise<void> {
+function heldJob({ context, partners }: MaintenanceDeps): () => Promise<void> {
   return createHeldExpiry({ partners, ender: createPendingEnder(context), now: context.now });
 }
 
-function partnersDuty({ context, nats, layout, partners, running, removedAfterMs }: DutiesDeps): () => Promise<void> {
+function partnersJob({
+  context,
+  nats,
+  layout,
+  partners,
+  running,
+  removedAfterMs,
+}: MaintenanceDeps): () => Promise<void> {
   const end = createRemovedEnder({ context, partners, ender: createPendingEnder(context) });
   return createKnownPartners({
     bucket: createBucket(nats, layout.buckets.partners),

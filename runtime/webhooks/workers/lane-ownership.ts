@@ -1,12 +1,12 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
-import { homeOf } from "../../pods/owner-of.ts";
+import { ownerOf } from "../../pods/owner-of.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { StreamClock } from "../../nats/connection/stream-clock.ts";
 import type { Log } from "../log.ts";
-import { msToTurn } from "../../bounds/periodic.ts";
+import { msToNextRun } from "../../bounds/periodic.ts";
 
 /** Which pod is the home of which lane: it alone pulls the lane's messages. */
-export interface Homes {
+export interface LaneOwnership {
   /**
    * Sends the first heartbeat and goes on; resolves when this pod and JetStream's clock are known.
    *
@@ -14,7 +14,7 @@ export interface Homes {
    */
   start(): Promise<void>;
   /** Whether this pod is the home of the lane. */
-  isHome(lane: string): boolean;
+  isOwner(lane: string): boolean;
   /** Pods that are alive, this one included. */
   livePods(): readonly string[];
   /** Milliseconds since JetStream last took this pod's heartbeat. */
@@ -23,7 +23,7 @@ export interface Homes {
   leave(): Promise<void>;
 }
 
-export interface HomesDeps {
+export interface LaneOwnershipDeps {
   readonly bucket: Bucket;
   readonly clock: StreamClock;
   readonly podId: string;
@@ -46,12 +46,12 @@ const startMsMax = 30_000;
 /**
  * Creates a pod's part in sharing lanes. Liveness is judged by JetStream's clock alone. Source: design §4 ("Home pod").
  */
-export function createHomes(deps: HomesDeps): Homes {
-  return new BeatingHomes(deps);
+export function createLaneOwnership(deps: LaneOwnershipDeps): LaneOwnership {
+  return new BeatingOwnership(deps);
 }
 
-class BeatingHomes implements Homes {
-  readonly #deps: HomesDeps;
+class BeatingOwnership implements LaneOwnership {
+  readonly #deps: LaneOwnershipDeps;
   readonly #key: string;
   #live: readonly string[];
   #lastBeatMs = performance.now();
@@ -61,7 +61,7 @@ class BeatingHomes implements Homes {
   #turn: Promise<void> = Promise.resolve();
   #hasLeft = false;
 
-  constructor(deps: HomesDeps) {
+  constructor(deps: LaneOwnershipDeps) {
     this.#deps = deps;
     this.#key = podKey(deps.podId);
     this.#live = [this.#key];
@@ -72,8 +72,8 @@ class BeatingHomes implements Homes {
     this.#goOn();
   }
 
-  isHome(lane: string): boolean {
-    return homeOf(lane, this.#live) === this.#key;
+  isOwner(lane: string): boolean {
+    return ownerOf(lane, this.#live) === this.#key;
   }
 
   livePods(): readonly string[] {
@@ -115,7 +115,7 @@ class BeatingHomes implements Homes {
           .catch((error: unknown) => this.#note(true, error))
           .finally(() => !this.#hasLeft && this.#goOn());
       },
-      msToTurn(beatMs, performance.now()),
+      msToNextRun(beatMs, performance.now()),
     );
     this.#timer.unref();
   }
@@ -130,7 +130,7 @@ class BeatingHomes implements Homes {
 }
 
 /** Sends this pod's heartbeat and reads everybody's; its own, read back, also tells JetStream's time. */
-async function beat({ bucket, clock, localNow }: HomesDeps, key: string): Promise<readonly string[]> {
+async function beat({ bucket, clock, localNow }: LaneOwnershipDeps, key: string): Promise<readonly string[]> {
   const sentAtMs = localNow();
   await bucket.put(key, "");
   const answeredAtMs = localNow();

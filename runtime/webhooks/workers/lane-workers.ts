@@ -1,7 +1,7 @@
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import { createBudget } from "./in-flight-budget.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
-import type { Homes } from "./lane-ownership.ts";
+import type { LaneOwnership } from "./lane-ownership.ts";
 import type { Partner } from "../partners/partner.ts";
 import { createPartnerWorker, type PartnerWorker, type SharedByWorkers } from "./own-lane-worker.ts";
 import type { Promotions } from "./promotions.ts";
@@ -30,7 +30,7 @@ export interface Lanes {
 
 export interface LanesDeps {
   readonly context: DeliveryContext;
-  readonly homes: Pick<Homes, "isHome">;
+  readonly ownership: Pick<LaneOwnership, "isOwner">;
   readonly promotions: Pick<Promotions, "promote">;
   /** Messages in work in this pod. @default 4096: with bodies of 2 KiB, 8 MiB of them */
   readonly inWorkMax?: number;
@@ -114,7 +114,7 @@ class WorkerLanes implements Lanes {
     }
     for (const lane of this.#leftovers) {
       // An edit may have given it back to its partner while the one before was looked at.
-      if (!this.#used().has(lane) && this.#deps.homes.isHome(lane)) {
+      if (!this.#used().has(lane) && this.#deps.ownership.isOwner(lane)) {
         await this.#deps.context.deliveries.removeLane(lane);
       }
     }
@@ -138,11 +138,11 @@ class WorkerLanes implements Lanes {
   }
 
   #reconcileOwn(partner: Partner): void {
-    const { context, homes } = this.#deps;
+    const { context, ownership } = this.#deps;
     const worker = this.#workers.get(partner.token) ?? createPartnerWorker(context, partner, this.#common);
     this.#workers.set(partner.token, worker);
     const { state, held } = partner.config;
-    const isPulled = state === "Active" && held === undefined && homes.isHome(partner.lane);
+    const isPulled = state === "Active" && held === undefined && ownership.isOwner(partner.lane);
     worker.set(partner, this.#isRunning && isPulled);
   }
 
@@ -150,7 +150,7 @@ class WorkerLanes implements Lanes {
     for (const lane of wanted) {
       const worker = this.#shared.get(lane) ?? this.#createShared(lane);
       this.#shared.set(lane, worker);
-      worker.setPulling(this.#isRunning && this.#deps.homes.isHome(lane));
+      worker.setPulling(this.#isRunning && this.#deps.ownership.isOwner(lane));
     }
     for (const [lane, worker] of this.#shared) {
       if (!wanted.has(lane)) {

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { type Turn, type TurnEnd, nextTurn } from "../../../kube/informer/next-watch.ts";
+import { type NextWatch, type WatchEnd, nextWatch } from "../../../kube/informer/next-watch.ts";
 import { KubeError, type KubeErrorKind } from "../../../kube/client/kube-error.ts";
 
 const backoff = { baseMs: 100, maxMs: 1_000, jitter: 0 };
-const failed = (during: "list" | "watch", kind: KubeErrorKind, retryAfterMs?: number): TurnEnd => ({
+const failed = (during: "list" | "watch", kind: KubeErrorKind, retryAfterMs?: number): WatchEnd => ({
   kind: "failed",
   during,
   error: new KubeError(kind, "x", { retryAfterMs }),
 });
 
-const rows: ReadonlyArray<readonly [string, TurnEnd, number, Turn]> = [
+const rows: ReadonlyArray<readonly [string, WatchEnd, number, NextWatch]> = [
   ["a list is followed by a watch at once", { kind: "listed" }, 2, { kind: "watch", waitMs: 0, failures: 2 }],
   ["a due relist comes at once", { kind: "relist" }, 0, { kind: "list", waitMs: 0, failures: 0 }],
   [
@@ -56,5 +56,5 @@ const rows: ReadonlyArray<readonly [string, TurnEnd, number, Turn]> = [
 ];
 
 test.each(rows)("%s", (_name, end, failures, turn) => {
-  expect(nextTurn(end, failures, backoff, () => 0)).toEqual(turn);
+  expect(nextWatch(end, failures, backoff, () => 0)).toEqual(turn);
 });

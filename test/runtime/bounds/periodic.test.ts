@@ -1,12 +1,12 @@
 import { assert, integer, nat, property } from "fast-check";
 import { describe, expect, test } from "vitest";
 import { waitFor } from "../../support/wait.ts";
-import { inTurns, msToTurn } from "../../../runtime/bounds/periodic.ts";
+import { runPeriodically, msToNextRun } from "../../../runtime/bounds/periodic.ts";
 
 describe("turns", () => {
   test("are at multiples of their period, at least half of one away and at most one and a half", () => {
     const atMultiples = property(integer({ min: 1, max: 10_000 }), nat(10_000_000), (periodMs, nowMs) => {
-      const waitMs = msToTurn(periodMs, nowMs);
+      const waitMs = msToNextRun(periodMs, nowMs);
       expect(waitMs).toBeGreaterThanOrEqual(periodMs / 2);
       expect(waitMs).toBeLessThanOrEqual(periodMs * 1.5);
       expect((nowMs + waitMs) % periodMs).toBe(0);
@@ -18,7 +18,7 @@ describe("turns", () => {
     let turns = 0;
     let atOnce = 0;
     let most = 0;
-    const stop = inTurns(2, async () => {
+    const stop = runPeriodically(2, async () => {
       atOnce += 1;
       most = Math.max(most, atOnce);
       await new Promise(setImmediate);

@@ -186,6 +186,12 @@ describe("heliograph runtime --config kubernetes", () => {
     await postEvent(line.url, await token(), eventText("evt-2"));
     await waitFor(() => other.of("evt-2").length > 0, { ...patience, what: "the delivery to the new endpoint" });
     expect(partner.of("evt-2")).toEqual([]);
+    // A pod that ends before it settled this would leave it to the next test's pod.
+    const history = async () => (await get(`${line.url}/webhooks/events/evt-2`, await token())).body;
+    await waitFor(async () => JSON.stringify(await history()).includes('"delivered"'), {
+      ...patience,
+      what: "its end",
+    });
     await other.close();
   });
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { homeOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { recallIdentities, tellIdentities } from "../../../runtime/nats/streams/stream-identities.ts";
 import { createFillLeases } from "../../../runtime/metrics/cache/fill-leases.ts";
-import type { Peers } from "../../../runtime/pods/pods.ts";
+import type { Pods } from "../../../runtime/pods/pods.ts";
 import { createSharedBuckets } from "../../../runtime/metrics/admission/buckets/shared-buckets.ts";
 import { chargesOf, clientKey } from "../../../runtime/metrics/admission/buckets/quota-client.ts";
 import { StoreError } from "../../../runtime/stores/store-error.ts";
@@ -24,7 +24,7 @@ function twoPods() {
   const pods = podsOfATest();
   const lines: string[] = [];
   const plain = pods.join("pod-a");
-  const own: Peers = {
+  const own: Pods = {
     ...plain,
     ask: async (pod, topic, question, timeoutMs) => {
       const answer = await plain.ask(pod, topic, question, timeoutMs);
@@ -42,7 +42,7 @@ function twoPods() {
 /** The first name of a row that is at home in `pod-b`. */
 function namedAtB(prefix: string): string {
   const names = Array.from({ length: 20 }, (_, index) => `${prefix}-${index}`);
-  return names.find((name) => homeOf(name, ["pod-a", "pod-b"]) === "pod-b") ?? prefix;
+  return names.find((name) => ownerOf(name, ["pod-a", "pod-b"]) === "pod-b") ?? prefix;
 }
 
 async function quotaMessages(): Promise<string> {
@@ -58,7 +58,7 @@ async function quotaMessages(): Promise<string> {
     limits,
     perMetric,
   }));
-  const spender = spenders.find((one) => homeOf(clientKey(one), ["pod-a", "pod-b"]) === "pod-b");
+  const spender = spenders.find((one) => ownerOf(clientKey(one), ["pod-a", "pod-b"]) === "pod-b");
   if (spender === undefined) throw new Error("no spender");
   const claims = chargesOf(spender, { requests: 1, costs: new Map([["lag", 3]]) });
   await purses.take(clientKey(spender), claims);
@@ -143,5 +143,5 @@ test.each([
   ["shared-7", "pod-c", "pod-b"],
   ['["client-1","A"]', "pod-a", "pod-a"],
 ])("the home of %s among these pods is always %s, and %s of the first two", (name, ofAll, ofTwo) => {
-  expect([homeOf(name, pods), homeOf(name, pods.slice(0, 2))]).toEqual([ofAll, ofTwo]);
+  expect([ownerOf(name, pods), ownerOf(name, pods.slice(0, 2))]).toEqual([ofAll, ofTwo]);
 });

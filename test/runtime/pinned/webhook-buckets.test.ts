@@ -4,7 +4,7 @@ import { createLayout } from "../../../runtime/nats/layout.ts";
 import { startBackground, type BackgroundParts } from "../../../runtime/webhooks/maintenance/background-loops.ts";
 import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/delivery/backlog-limit.ts";
 import { createDisabledPartners } from "../../../runtime/webhooks/partners/disabled-partners.ts";
-import { createHomes, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
+import { createLaneOwnership, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createIdempotencyKeys } from "../../../runtime/webhooks/ingest/idempotency-keys.ts";
 import { createKnownPartners, partnersCare, readAll } from "../../../runtime/webhooks/partners/partner-registry.ts";
 import { createListPartner } from "../../../runtime/webhooks/partners/register-partner.ts";
@@ -87,7 +87,7 @@ async function otherBuckets(): Promise<Readonly<Record<string, string>>> {
   const claimed = nats.take();
   await keys.keep("key 1", body, { status: 202, body: { status: "accepted" } });
   const kept = nats.take();
-  const homes = createHomes({
+  const homes = createLaneOwnership({
     bucket: bucketWith(buckets.pods),
     clock: nats.handle.clock,
     podId: "node-1.example/pod a",
@@ -180,17 +180,17 @@ test("what was written into buckets is read as it was meant", async () => {
 
 test("one pod has the duties: the home of this name", async () => {
   const asked = new Set<string>();
-  const isHome = (name: string): boolean => asked.add(name) === undefined;
+  const isOwner = (name: string): boolean => asked.add(name) === undefined;
   const idle = { keepAlive: () => undefined, lookForLeftovers: async () => undefined, size: async () => ({}) };
   const parts = {
     context: { log, deliveries: { size: async () => ({ messages: 0, bytes: 0 }) } },
     router: idle,
     lanes: idle,
-    homes: { isHome },
+    ownership: { isOwner },
     heldBytes: async () => 0,
     deliveriesBytesMax: 1,
     looks: [],
-    duties: [{ name: "any", periodMs: 10, begin: () => async () => undefined }],
+    jobs: [{ name: "any", periodMs: 10, begin: () => async () => undefined }],
   };
   const stop = startBackground(parts as unknown as BackgroundParts);
   await waitFor(() => asked.size > 0, { timeoutMs: 5_000, what: "a turn of a duty" });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { connectNats } from "../../../runtime/nats/connection/connect.ts";
-import { homeOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages, type PodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/partners/assign-lanes.ts";
@@ -267,7 +267,7 @@ async function twoPods(context: Cleanup, configFor: (partnerUrl: string) => Runt
     timeoutMs,
     what: "two pods",
   });
-  return homeOf("duties", names) === "pod-1"
+  return ownerOf("duties", names) === "pod-1"
     ? { leader: one, other: two, questions }
     : { leader: two, other: one, questions };
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import { ensureTopology } from "../../../runtime/nats/streams/topology.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
-import { homeOf } from "../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -115,7 +115,7 @@ describe("a worker killed", () => {
 
 describe("two pods", () => {
   /** A partner whose home is pod-1 while both live. */
-  const uid = idsOf(64).find((id) => homeOf(partnerToken(id), ["pod-1", "pod-2"]) === "pod-1") ?? "";
+  const uid = idsOf(64).find((id) => ownerOf(partnerToken(id), ["pod-1", "pod-2"]) === "pod-1") ?? "";
 
   test("share partners: when a home is killed, the other sends within three seconds, nothing twice", async () => {
     const partner = await partnerServer();

@@ -37,7 +37,7 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
     if (kept.size > allocationsMax && oldest !== undefined) kept.delete(oldest);
     return allocation;
   };
-  const atHome = ({ known, rate }: Allocation): number =>
+  const atOwner = ({ known, rate }: Allocation): number =>
     known === undefined ? rate.burst : refilled(known, rate, now()).tokens;
   const spend = (charge: BucketCharge, count: number): void => {
     const allocation = allocationOf(charge, charge.limits);
@@ -48,7 +48,7 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
   return {
     look(charge) {
       const allocation = allocationOf(charge, charge.limits);
-      return { tokens: Math.min(charge.limits.burst, allocation.held + atHome(allocation)), atMs: now() };
+      return { tokens: Math.min(charge.limits.burst, allocation.held + atOwner(allocation)), atMs: now() };
     },
     take(charges) {
       if (charges.some((charge) => charge.count > 0 && missing(charge) > 0)) return false;
@@ -58,7 +58,7 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
     spend,
     wanted(charges) {
       const short = charges.filter((charge) => charge.count > 0 && missing(charge) > 0);
-      if (short.some((charge) => atHome(allocationOf(charge, charge.limits)) < missing(charge))) return undefined;
+      if (short.some((charge) => atOwner(allocationOf(charge, charge.limits)) < missing(charge))) return undefined;
       return short.map((charge) => ({ key: charge.key, count: missing(charge), ...charge.limits }));
     },
     allocate(requests, granted) {

@@ -1,4 +1,4 @@
-import type { Peers } from "../../../pods/pods.ts";
+import type { Pods } from "../../../pods/pods.ts";
 import type { BucketStore } from "./bucket-store.ts";
 import {
   serveAllocations,
@@ -16,16 +16,16 @@ import type { AllocatedTokens } from "./allocated-tokens.ts";
 /** What this pod and the others lend each other. */
 export interface AllocationClient {
   /** Puts into the wallet what a home lends. @returns whether it answered */
-  allocate(home: string, requests: readonly AllocationRequest[]): Promise<boolean>;
+  allocate(owner: string, requests: readonly AllocationRequest[]): Promise<boolean>;
   /** Whether a home did not answer just now. */
-  isAway(home: string): boolean;
+  isAway(owner: string): boolean;
   /** Gives back what is held for nobody, and lends no more ahead of need. */
   stop(): void;
 }
 
 export interface AllocationClientDeps {
   readonly now: () => number;
-  readonly peers: Peers;
+  readonly pods: Pods;
   readonly owners: BucketOwners;
   /** Buckets of this pod's own. */
   readonly buckets: BucketStore;
@@ -41,44 +41,46 @@ const awayMs = 1_000;
 /** Lends from the ledger, borrows into the wallet, and gives back in turns until it is stopped. */
 export function createAllocationClient({
   now,
-  peers,
+  pods,
   owners,
   buckets,
   allocated,
 }: AllocationClientDeps): AllocationClient {
   const awayUntilMs = new Map<string, number>();
-  peers.serve(quotaTopic, (message) => {
+  pods.serve(quotaTopic, (message) => {
     const read = parseAllocationMessage(message);
     return read === undefined ? {} : { granted: serveAllocations(buckets, read) };
   });
-  const tell = (home: string, back: readonly AllocationRequest[]): void => {
+  const tell = (owner: string, back: readonly AllocationRequest[]): void => {
     const message: AllocationMessage = { borrow: [], back, pods: 1 };
-    if (home === peers.own) serveAllocations(buckets, message);
-    else peers.tell(home, quotaTopic, message);
+    if (owner === pods.own) serveAllocations(buckets, message);
+    else pods.tell(owner, quotaTopic, message);
   };
   const returnTokens = (idleMs: number): void => {
-    for (const [home, requests] of Map.groupBy(allocated.idle(idleMs), ({ key }) => owners.homeOf(clientKeyOf(key)))) {
+    for (const [owner, requests] of Map.groupBy(allocated.idle(idleMs), ({ key }) =>
+      owners.ownerOf(clientKeyOf(key)),
+    )) {
       for (let from = 0; from < requests.length; from += requestsMax)
-        tell(home, requests.slice(from, from + requestsMax));
+        tell(owner, requests.slice(from, from + requestsMax));
     }
   };
   const sweeping = setInterval(() => returnTokens(unusedMs), sweepMs);
   sweeping.unref();
   return {
-    async allocate(home, requests) {
+    async allocate(owner, requests) {
       try {
         const question: AllocationMessage = { borrow: requests, back: [], pods: owners.count() };
-        const granted = readGranted(await peers.ask(home, quotaTopic, question), requests.length);
+        const granted = readGranted(await pods.ask(owner, quotaTopic, question), requests.length);
         if (granted === undefined) throw new Error("the home of a quota answered something else");
         allocated.allocate(requests, granted);
-        awayUntilMs.delete(home);
+        awayUntilMs.delete(owner);
         return true;
       } catch {
-        awayUntilMs.set(home, now() + awayMs);
+        awayUntilMs.set(owner, now() + awayMs);
         return false;
       }
     },
-    isAway: (home) => (awayUntilMs.get(home) ?? 0) > now(),
+    isAway: (owner) => (awayUntilMs.get(owner) ?? 0) > now(),
     stop() {
       clearInterval(sweeping);
       returnTokens(0);

@@ -1,4 +1,4 @@
-import type { Peers } from "../../../pods/pods.ts";
+import type { Pods } from "../../../pods/pods.ts";
 import { createAllocationClient } from "./allocation-client.ts";
 import { createBucketStore } from "./bucket-store.ts";
 import { followOwners } from "./bucket-owners.ts";
@@ -19,14 +19,14 @@ export interface SharedBuckets {
    * Takes what all claims of one spender want, or nothing. Asks another pod only where this one is not the spender's
    * home and holds too little.
    */
-  take(owner: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
+  take(clientKey: string, charges: readonly BucketCharge[]): Promise<TakeResult>;
   /**
    * The same without waiting; undefined when another pod has to be asked first, or others wait for it, and nothing was
    * taken.
    */
-  takeNow(owner: string, charges: readonly BucketCharge[]): TakeResult | undefined;
+  takeNow(clientKey: string, charges: readonly BucketCharge[]): TakeResult | undefined;
   /** Where one spender's tokens are, as far as this pod knows. */
-  sourceOf(owner: string): TokenSource;
+  sourceOf(clientKey: string): TokenSource;
   /** Gives back everything that is held for nobody. */
   stop(): void;
 }
@@ -37,15 +37,15 @@ export interface SharedBuckets {
  * from the home, and where no pod hears another, a pod spends from buckets of its own, of one pod's share; what it
  * spends otherwise is noted there too, so that a silence of a moment gives nobody a second burst.
  */
-export function createSharedBuckets(now: () => number, peers: Peers): SharedBuckets {
-  const owners = followOwners(now, peers);
+export function createSharedBuckets(now: () => number, pods: Pods): SharedBuckets {
+  const owners = followOwners(now, pods);
   const buckets = createBucketStore(now, owners.begin);
   const allocated = createAllocatedTokens(now);
   const share = bucketSource(createBucketStore(now), () => 1 / owners.count());
   const alone = bucketSource(buckets);
-  const home = notedSource(alone, share);
+  const owned = notedSource(alone, share);
   const remote = notedSource(allocated, share);
-  const client = createAllocationClient({ now, peers, owners, buckets, allocated });
+  const client = createAllocationClient({ now, pods, owners, buckets, allocated });
   const from = (source: TokenSource, charges: readonly BucketCharge[]): TakeResult => ({
     ok: source.take(charges),
     source,
@@ -60,50 +60,50 @@ export function createSharedBuckets(now: () => number, peers: Peers): SharedBuck
 
   const turns = createTurns();
   /** The purse that says by itself whether there is enough; undefined where that is another pod's to say. */
-  const ownSource = (owner: string): TokenSource | undefined => {
+  const ownSource = (clientKey: string): TokenSource | undefined => {
     if (owners.count() === 1) return alone;
-    if (!peers.isConnected()) return share;
-    const pod = owners.homeOf(owner);
-    if (pod === peers.own) return home;
+    if (!pods.isConnected()) return share;
+    const pod = owners.ownerOf(clientKey);
+    if (pod === pods.own) return owned;
     return client.isAway(pod) ? share : undefined;
   };
   return {
-    async take(owner, charges) {
-      const own = ownSource(owner);
+    async take(clientKey, charges) {
+      const own = ownSource(clientKey);
       if (own !== undefined) return from(own, charges);
-      const pod = owners.homeOf(owner);
-      return turns.take(owner, () => takeAllocated(pod, charges));
+      const pod = owners.ownerOf(clientKey);
+      return turns.take(clientKey, () => takeAllocated(pod, charges));
     },
-    takeNow(owner, charges) {
-      const own = ownSource(owner);
+    takeNow(clientKey, charges) {
+      const own = ownSource(clientKey);
       if (own !== undefined) return from(own, charges);
-      const held = turns.isTaken(owner) ? undefined : from(remote, charges);
+      const held = turns.isTaken(clientKey) ? undefined : from(remote, charges);
       return held?.ok === true ? held : undefined;
     },
-    sourceOf: (owner) => ownSource(owner) ?? remote,
+    sourceOf: (clientKey) => ownSource(clientKey) ?? remote,
     stop: () => client.stop(),
   };
 }
 
 interface Turns {
-  take(owner: string, work: () => Promise<TakeResult>): Promise<TakeResult>;
+  take(clientKey: string, work: () => Promise<TakeResult>): Promise<TakeResult>;
   /** Whether somebody's turn has not ended. */
-  isTaken(owner: string): boolean;
+  isTaken(clientKey: string): boolean;
 }
 
 /** Work of one spender after another, so that what one borrows is not taken by the next. */
 function createTurns(): Turns {
   const last = new Map<string, Promise<TakeResult>>();
   return {
-    isTaken: (owner) => last.has(owner),
-    async take(owner, work) {
-      const before = last.get(owner);
+    isTaken: (clientKey) => last.has(clientKey),
+    async take(clientKey, work) {
+      const before = last.get(clientKey);
       const turn = before === undefined ? work() : before.then(work);
-      last.set(owner, turn);
+      last.set(clientKey, turn);
       try {
         return await turn;
       } finally {
-        if (last.get(owner) === turn) last.delete(owner);
+        if (last.get(clientKey) === turn) last.delete(clientKey);
       }
     },
   };

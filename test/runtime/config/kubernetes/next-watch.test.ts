@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { KubernetesFault, type KubernetesFaultKind } from "../../../../runtime/config/kubernetes/api-fault.ts";
-import { nextTurn, type BackoffTimes, type TurnEnd } from "../../../../runtime/config/kubernetes/next-watch.ts";
+import { nextWatch, type BackoffTimes, type WatchEnd } from "../../../../runtime/config/kubernetes/next-watch.ts";
 
 const backoff: BackoffTimes = { baseMs: 200, maxMs: 60_000, jitter: 0.5 };
 const fault = (kind: KubernetesFaultKind, retryAfterMs = 0) => new KubernetesFault(kind, kind, { retryAfterMs });
-const failed = (during: "list" | "watch", kind: KubernetesFaultKind, retryAfterMs?: number): TurnEnd => ({
+const failed = (during: "list" | "watch", kind: KubernetesFaultKind, retryAfterMs?: number): WatchEnd => ({
   kind: "failed",
   during,
   fault: fault(kind, retryAfterMs),
 });
 
 describe("the turn after", () => {
-  test.each<[string, TurnEnd, number, { kind: "list" | "watch"; waitMs: number; failures: number }]>([
+  test.each<[string, WatchEnd, number, { kind: "list" | "watch"; waitMs: number; failures: number }]>([
     ["a list is a watch at once", { kind: "listed" }, 0, { kind: "watch", waitMs: 0, failures: 0 }],
     ["a list keeps the count of failures", { kind: "listed" }, 3, { kind: "watch", waitMs: 0, failures: 3 }],
     ["a watch that lived its time is a list", { kind: "expired" }, 4, { kind: "list", waitMs: 0, failures: 0 }],
@@ -58,10 +58,10 @@ describe("the turn after", () => {
       { kind: "list", waitMs: 60_000, failures: 5001 },
     ],
   ])("%s", (_name, end, failures, expected) => {
-    expect(nextTurn(end, failures, backoff, () => 0)).toEqual(expected);
+    expect(nextWatch(end, failures, backoff, () => 0)).toEqual(expected);
   });
 
   test("a failure leaves half of its wait to chance", () => {
-    expect(nextTurn(failed("list", "busy"), 9, backoff, () => 1).waitMs).toBe(30_000);
+    expect(nextWatch(failed("list", "busy"), 9, backoff, () => 1).waitMs).toBe(30_000);
   });
 });

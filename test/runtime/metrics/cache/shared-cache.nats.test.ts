@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import type { ClassLimits } from "../../../../crds/config.ts";
-import type { Peers } from "../../../../runtime/pods/pods.ts";
+import type { Pods } from "../../../../runtime/pods/pods.ts";
 import { cachedBytesMax, createCacheStream } from "../../../../runtime/nats/streams/cache-stream.ts";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { createLayout } from "../../../../runtime/nats/layout.ts";
@@ -62,14 +62,14 @@ test("a pod reads what another put, the newest of each name, until NATS forgets 
 async function startPods(store: ScriptedStore): Promise<readonly MetricsServer[]> {
   const nats = await startNats();
   const names = ["pod-a", "pod-b"];
-  const pods: MetricsServer[] = [];
+  const servers: MetricsServer[] = [];
   for (const name of names) {
     const handle = await connect(nats);
     const messages = createPodMessages(handle, layout, name);
-    const peers: Peers = { ...messages, own: name, live: () => names };
+    const pods: Pods = { ...messages, own: name, live: () => names };
     const server = metricsServerOver(
       { eu: store.url },
-      { now: () => nowMs, peers, sharedBytes: createCacheStream(handle, layout) },
+      { now: () => nowMs, pods, sharedBytes: createCacheStream(handle, layout) },
     );
     closing.push(() => server.close());
     const { classDefaults } = server.config;
@@ -87,9 +87,9 @@ async function startPods(store: ScriptedStore): Promise<readonly MetricsServer[]
       timeoutMs: 10_000,
       what: "a probed store",
     });
-    pods.push(server);
+    servers.push(server);
   }
-  return pods;
+  return servers;
 }
 
 interface Health {

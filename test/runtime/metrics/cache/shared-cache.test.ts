@@ -49,8 +49,8 @@ function startShared(count = 2, residency?: string): Shared {
     state: () => "ok",
   };
   const world = worldAt(startOfDayMs + 3_600_000);
-  const peers = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
-  const caches = peers.map((own) =>
+  const members = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
+  const caches = members.map((own) =>
     createReadCache(bytesMax, { shared: createSharedExtents(bytes, own, { residency }) }),
   );
   return { world, stores: storesOf(world), caches, pods, kept };

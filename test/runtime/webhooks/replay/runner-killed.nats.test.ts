@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
-import { homeOf } from "../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
 import { partnerToken } from "../../../../runtime/webhooks/ids.ts";
 import type { ReplayResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
@@ -28,8 +28,8 @@ const everyone = { client: "support", tenants: ["*"] };
 
 /** A name of a pod that beats the other as the home of all of these. */
 function podAtHome(other: string, ...names: readonly string[]): string {
-  const isHome = (pod: string): boolean => names.every((name) => homeOf(name, [other, pod]) === pod);
-  return idsOf(10_000).find(isHome) ?? "";
+  const isOwner = (pod: string): boolean => names.every((name) => ownerOf(name, [other, pod]) === pod);
+  return idsOf(10_000).find(isOwner) ?? "";
 }
 
 test("a replay whose runner is killed goes on elsewhere, from the last part that was kept, and its counts are right", async () => {

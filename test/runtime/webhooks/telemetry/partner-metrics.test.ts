@@ -131,7 +131,7 @@ describe("what is due or in flight", () => {
     registry: Registry,
     messages: number,
     due: Readonly<Record<string, number>>,
-    homes: readonly string[],
+    ownership: readonly string[],
   ) =>
     createDueBacklog({
       deliveries: {
@@ -140,7 +140,7 @@ describe("what is due or in flight", () => {
         dueByPartner,
       },
       partners: () => partners,
-      isHome: (lane) => homes.includes(lane),
+      isOwner: (lane) => ownership.includes(lane),
       metrics: createPartnerMetrics(registry),
     });
 
@@ -174,7 +174,7 @@ describe("what is due or in flight", () => {
     await createDueBacklog({
       deliveries: { size, dueByLane, dueByPartner },
       partners: () => partners,
-      isHome: () => true,
+      isOwner: () => true,
       metrics,
     })();
     expect(await figures(registry)).toContain("backlog 0");

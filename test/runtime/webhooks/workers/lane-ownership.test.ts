@@ -1,8 +1,13 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { homeOf } from "../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
-import { createHomes, livePods, podKey, type HomesDeps } from "../../../../runtime/webhooks/workers/lane-ownership.ts";
+import {
+  createLaneOwnership,
+  livePods,
+  podKey,
+  type LaneOwnershipDeps,
+} from "../../../../runtime/webhooks/workers/lane-ownership.ts";
 import { memoryLog } from "../engine-fixture.ts";
 
 const pods = fc.uniqueArray(fc.stringMatching(/^[a-z0-9-]{1,12}$/u), { minLength: 1, maxLength: 8 });
@@ -12,7 +17,9 @@ describe("the home of a lane", () => {
   test("is the same for every order in which the pods are known", () => {
     fc.assert(
       fc.property(pods, lanes, (known, given) => {
-        expect(given.map((lane) => homeOf(lane, known))).toEqual(given.map((lane) => homeOf(lane, known.toReversed())));
+        expect(given.map((lane) => ownerOf(lane, known))).toEqual(
+          given.map((lane) => ownerOf(lane, known.toReversed())),
+        );
       }),
     );
   });
@@ -21,8 +28,8 @@ describe("the home of a lane", () => {
     fc.assert(
       fc.property(pods, lanes, (known, given) => {
         const [gone, ...rest] = known;
-        const moved = given.filter((lane) => homeOf(lane, known) !== homeOf(lane, rest));
-        expect(moved.every((lane) => homeOf(lane, known) === gone)).toBe(true);
+        const moved = given.filter((lane) => ownerOf(lane, known) !== ownerOf(lane, rest));
+        expect(moved.every((lane) => ownerOf(lane, known) === gone)).toBe(true);
       }),
     );
   });
@@ -30,7 +37,7 @@ describe("the home of a lane", () => {
   test("is spread about evenly over the pods", () => {
     const known = ["pod-1", "pod-2", "pod-3"];
     const given = Array.from({ length: 3_000 }, (_, index) => `lane-${index}`);
-    const shares = known.map((pod) => given.filter((lane) => homeOf(lane, known) === pod).length);
+    const shares = known.map((pod) => given.filter((lane) => ownerOf(lane, known) === pod).length);
     expect(shares.every((share) => share > 900 && share < 1_100)).toBe(true);
   });
 });
@@ -60,8 +67,8 @@ test("a pod starts although its first heartbeat is not answered at once, and kno
   const clock = { observe: () => undefined, now: () => 10_000, errorMs: () => 0 };
   const { log } = memoryLog();
   const deps = { bucket, clock, podId: "own", localNow: () => 10_000, log, onChange: () => undefined };
-  const homes = createHomes(deps as unknown as HomesDeps);
-  await homes.start();
-  expect([silent, homes.livePods()]).toEqual([-1, ["other", "own"]]);
-  await homes.leave();
+  const ownership = createLaneOwnership(deps as unknown as LaneOwnershipDeps);
+  await ownership.start();
+  expect([silent, ownership.livePods()]).toEqual([-1, ["other", "own"]]);
+  await ownership.leave();
 });

@@ -37,7 +37,7 @@ function caseOf(): Case {
   };
   const keeper = createLanes({
     context: memory.context,
-    homes: { isHome: (lane) => !foreign.has(lane) },
+    ownership: { isOwner: (lane) => !foreign.has(lane) },
     promotions: { promote },
   });
   onTestFinished(() => keeper.stop(0));

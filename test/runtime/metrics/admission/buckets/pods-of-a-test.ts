@@ -1,9 +1,9 @@
-import type { Peers } from "../../../../../runtime/pods/pods.ts";
+import type { Pods } from "../../../../../runtime/pods/pods.ts";
 
 /** Pods of one process that hear each other at once. */
 export interface PodsOfATest {
   /** One more of them. */
-  join(name: string): Peers;
+  join(name: string): Pods;
   /** From now on nobody hears it, nor is it counted as alive. */
   lose(name: string): void;
   /** Nobody hears anybody any more, and nobody knows who is alive. @default false */
@@ -12,7 +12,7 @@ export interface PodsOfATest {
   sent(): number;
 }
 
-type Answer = Parameters<Peers["serve"]>[1];
+type Answer = Parameters<Pods["serve"]>[1];
 
 /** Nobody yet. */
 export function podsOfATest(): PodsOfATest {

@@ -35,7 +35,7 @@ async function startPod(name: string, nats: NatsServerHandle, store: string): Pr
   });
   closing.push(() => engine.stop(0));
   const messages = createPodMessages(handle, createLayout(testSettings.streams.prefix), engine.pods.own);
-  const server = metricsServerOver({ eu: store }, { now: () => nowMs, peers: { ...messages, ...engine.pods } });
+  const server = metricsServerOver({ eu: store }, { now: () => nowMs, pods: { ...messages, ...engine.pods } });
   closing.push(() => server.close());
   const limits: Partial<ClassLimits> = { requestsPerSecond: 10, burst: 20, maxConcurrent: 1_000 };
   const { classDefaults } = server.config;

@@ -6,7 +6,7 @@ import { Refusal } from "../../../../../runtime/errors/refusal.ts";
 import { parseAllocationMessage } from "../../../../../runtime/metrics/admission/buckets/allocation-protocol.ts";
 import { createQuotas, type AdmittedRequest, type Quotas } from "../../../../../runtime/metrics/admission/quotas.ts";
 import type { QuotaClient } from "../../../../../runtime/metrics/admission/buckets/quota-client.ts";
-import { homeOf } from "../../../../../runtime/pods/owner-of.ts";
+import { ownerOf } from "../../../../../runtime/pods/owner-of.ts";
 import { podsOfATest, type PodsOfATest } from "./pods-of-a-test.ts";
 
 const names = ["pod-a", "pod-b", "pod-c"];
@@ -27,12 +27,12 @@ interface Cluster {
 
 function startCluster(): Cluster {
   const pods = podsOfATest();
-  const peers = names.map((name) => pods.join(name));
+  const members = names.map((name) => pods.join(name));
   const clients = Array.from({ length: 64 }, (_, index) => `client-${index}`);
   const clientOf = (place: number): string =>
-    clients.find((client) => homeOf(JSON.stringify([client, "A"]), names) === names[place]) ?? "";
+    clients.find((client) => ownerOf(JSON.stringify([client, "A"]), names) === names[place]) ?? "";
   const cluster: Cluster = { pods, quotas: [], clientOf, nowMs: 1_000_000 };
-  return Object.assign(cluster, { quotas: peers.map((own) => createQuotas(() => cluster.nowMs, own)) });
+  return Object.assign(cluster, { quotas: members.map((own) => createQuotas(() => cluster.nowMs, own)) });
 }
 
 const quotasOf = ({ quotas }: Cluster, place: number): Quotas => {
