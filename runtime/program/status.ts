@@ -27,7 +27,7 @@ export interface ProgramStatus {
   natsFault: string;
   /** Why deliveries have not begun. */
   engineFault: string;
-  engine: (Pick<WebhookEngine, "health"> & Partial<Pick<WebhookEngine, "endpointVerdicts">>) | undefined;
+  engine: (Pick<WebhookEngine, "health"> & Partial<Pick<WebhookEngine, "endpointValidations">>) | undefined;
   /** Of every pod, also those that an edit has lifted since. */
   disabled: readonly DisabledMark[];
   draining: boolean;
@@ -131,7 +131,7 @@ function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMa
 }
 
 function consentMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
-  return (engine?.endpointVerdicts?.() ?? []).map(
+  return (engine?.endpointValidations?.() ?? []).map(
     ({ partner: { namespace, name, uid, generation }, failure, sinceMs }) => ({
       kind: "WebhookPartner",
       namespace,

@@ -16,7 +16,7 @@ import type { Layout } from "../nats/layout.ts";
 import type { PodMessages } from "../nats/messages/pod-messages.ts";
 import { ensureTopology } from "../nats/streams/topology.ts";
 import type { LaneRules } from "./partners/assign-lanes.ts";
-import { createConsents, type EndpointVerdict } from "./authorization/endpoint-validation.ts";
+import { createEndpointValidations, type EndpointValidation } from "./authorization/endpoint-validation.ts";
 import { createTokens } from "./authorization/access-tokens.ts";
 import { createBacklogs, type Backlogs, type BacklogsDeps } from "./delivery/backlog-limit.ts";
 import { startBackground, type MaintenanceJob } from "./maintenance/background-loops.ts";
@@ -31,7 +31,7 @@ import { readHistory, type EventHistory, type HistoryDeps } from "./history/hist
 import type { HistoryView } from "./history/history-view.ts";
 import { createHeldBytes } from "./maintenance/held-bytes.ts";
 import { createLaneOwnership, podKey, type LaneOwnership } from "./workers/lane-ownership.ts";
-import { createFullness, type Fullness } from "./ingest/backpressure.ts";
+import { createBackpressure, type Backpressure } from "./ingest/backpressure.ts";
 import { createIdempotencyKeys, type IdempotencyKeys } from "./ingest/idempotency-keys.ts";
 import { createDueBacklog } from "./maintenance/due-backlog.ts";
 import { createIngest, type Ingest } from "./ingest/ingest.ts";
@@ -46,7 +46,7 @@ import { createPromotions, type Promotions } from "./workers/promotions.ts";
 import { personalDataRules } from "./events/personal-data.ts";
 import { createTakenIds, readEventIdUse, type EventIdUse } from "./ingest/taken-ids.ts";
 import { createSettledCounter } from "./replay/count-settled.ts";
-import { createDeadLetterBox, type DeadLetterBox } from "./replay/dead-letters-api.ts";
+import { createDeadLettersApi, type DeadLettersApi } from "./replay/dead-letters-api.ts";
 import { createReplayStore } from "./replay/replay-store.ts";
 import { createReplays, type Replays } from "./replay/replays.ts";
 import { createReplayRunner } from "./replay/runner.ts";
@@ -82,7 +82,7 @@ export interface WebhookEngine {
   /** Replays and redrives. */
   readonly replays: Replays;
   /** What was not delivered. */
-  readonly deadLetters: DeadLetterBox;
+  readonly deadLetters: DeadLettersApi;
   /** Outcomes of requests by their `Idempotency-Key`. */
   readonly idempotencyKeys: IdempotencyKeys;
   /** From now on this configuration is obeyed; partners that it does not change go on undisturbed. */
@@ -94,7 +94,7 @@ export interface WebhookEngine {
    */
   onDisabled(listener: () => void): () => void;
   /** What endpoints answered that are asked for their consent, of partners whose home this pod is. */
-  endpointVerdicts(): readonly (EndpointVerdict & { readonly partner: PartnerConfig })[];
+  endpointValidations(): readonly (EndpointValidation & { readonly partner: PartnerConfig })[];
   health(): EngineHealth;
   /** The pods that are alive by their heartbeats. */
   readonly pods: LivePods;
@@ -176,11 +176,11 @@ export async function createWebhookEngine(deps: WebhookEngineDeps): Promise<Webh
 class Engine implements WebhookEngine {
   readonly ingest: Ingest;
   readonly replays: Replays;
-  readonly deadLetters: DeadLetterBox;
+  readonly deadLetters: DeadLettersApi;
   readonly idempotencyKeys: IdempotencyKeys;
   readonly pods: LivePods;
   readonly #layout: Layout;
-  readonly #fullness: Fullness;
+  readonly #backpressure: Backpressure;
   readonly #deps: WebhookEngineDeps;
   readonly #ending = new AbortController();
   readonly #context: EngineContext;
@@ -238,7 +238,7 @@ class Engine implements WebhookEngine {
     const replayDeps = { ...this.#historyDeps(), ...this.#context, partners: () => this.#partners };
     const store = createReplayStore(createBucket(nats, layout.buckets.replays));
     this.replays = createReplays(replayDeps, store);
-    this.deadLetters = createDeadLetterBox(replayDeps);
+    this.deadLetters = createDeadLettersApi(replayDeps);
     this.#duties = createMaintenanceJobs({
       context: this.#context,
       router: this.#router,
@@ -253,10 +253,10 @@ class Engine implements WebhookEngine {
       ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
     });
     const rules = { personalData: personalDataRules(settings.personalData) };
-    this.#fullness = createFullness(this.#context.events, settings.streams.events.maxBytes, log);
+    this.#backpressure = createBackpressure(this.#context.events, settings.streams.events.maxBytes, log);
     this.ingest = createIngest({
       events: this.#context.events,
-      isFull: () => this.#fullness.isFull,
+      isFull: () => this.#backpressure.isFull,
       parse: (bytes) => parseEnvelope(bytes, rules),
       isConnected: () => nats.isConnected() && streamWatch.loss === undefined,
       nonce: createNonce(),
@@ -300,7 +300,7 @@ class Engine implements WebhookEngine {
     };
     return [
       () => this.#context.backlogs.look(),
-      () => this.#fullness.look(),
+      () => this.#backpressure.look(),
       promoted,
       this.#oldestDue(),
       this.#dueBacklog(),
@@ -372,10 +372,10 @@ class Engine implements WebhookEngine {
     return this.#context.disabled.onMark(listener);
   }
 
-  endpointVerdicts(): readonly (EndpointVerdict & { readonly partner: PartnerConfig })[] {
+  endpointValidations(): readonly (EndpointValidation & { readonly partner: PartnerConfig })[] {
     return this.#partners.flatMap((partner) => {
       if (partner.config.endpoint.verification === undefined || !this.#ownership.isOwner(partner.lane)) return [];
-      const verdict = this.#context.consents.verdictOf(partner);
+      const verdict = this.#context.validations.verdictOf(partner);
       return verdict === undefined ? [] : [{ ...verdict, partner: partner.config }];
     });
   }
@@ -464,7 +464,7 @@ function createContext(
     disabled: createDisabledPartners(createBucket(nats, layout.buckets.disabledPartners)),
     sender,
     tokens,
-    consents: createConsents({
+    validations: createEndpointValidations({
       sender,
       tokens,
       origin: settings.name,

@@ -26,7 +26,7 @@ export interface AttemptId {
  * Subject token and consumer name of a partner: hash of `uid`. A partner that is deleted and made again under the same
  * name has another uid, so it never inherits deliveries that were meant for its predecessor.
  */
-export function partnerToken(uid: string): string {
+export function partnerKey(uid: string): string {
   return digest(uid, partnerTokenLength);
 }
 

@@ -9,8 +9,8 @@ import { createEventsStream } from "../../runtime/nats/streams/events-stream.ts"
 import { createLayout } from "../../runtime/nats/layout.ts";
 import { createDeliveriesStream } from "../../runtime/nats/streams/deliveries-stream.ts";
 import { untilAnswered } from "../../runtime/nats/connection/retry-until-answered.ts";
-import { itemHeaders } from "../../runtime/webhooks/records/delivery-record.ts";
-import { deliveryId, eventHash, messageId, partnerToken } from "../../runtime/webhooks/ids.ts";
+import { deliveryHeaders } from "../../runtime/webhooks/records/delivery-record.ts";
+import { deliveryId, eventHash, messageId, partnerKey } from "../../runtime/webhooks/ids.ts";
 import { signHmacV1, verifyHmacV1 } from "../../runtime/webhooks/signing/hmac-v1.ts";
 import type { WorkerOrder } from "../runtime/webhooks/worker-process.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf } from "../runtime/webhooks/engine-fixture.ts";
@@ -155,7 +155,7 @@ async function deadPartner(): Promise<void> {
     settings: streamsOf(prefix),
   });
   const stream = createDeliveriesStream(engine.nats, createLayout(prefix));
-  const token = partnerToken(dead.uid);
+  const token = partnerKey(dead.uid);
   const body = eventBytes("e");
   await forEach(retryCount, async (n) => {
     const did = deliveryId("acme", `d-${n}`, dead.uid);
@@ -171,7 +171,14 @@ async function deadPartner(): Promise<void> {
       hop: 0,
       attemptsBefore: 0,
     };
-    const delivery = { lane: token, partner: token, did, messageId: messageId(item), headers: itemHeaders(item), body };
+    const delivery = {
+      lane: token,
+      partner: token,
+      did,
+      messageId: messageId(item),
+      headers: deliveryHeaders(item),
+      body,
+    };
     const held = { subject: `${prefix}.dlv.${token}.${token}.${did}`, seq: 0 };
     await untilAnswered(() => stream.schedule(delivery, held, Date.now() + 3_600_000));
   });

@@ -1,6 +1,6 @@
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import { secretType, type ResourceObject } from "../../operator/resource-types.ts";
-import { partnerToken } from "../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../runtime/webhooks/ids.ts";
 import type { OperatorCluster } from "../operator/operator-cluster.ts";
 import { waitFor } from "../support/wait.ts";
 import { PartnerTimeline, type Desired } from "./model.ts";
@@ -42,7 +42,7 @@ export class Partners {
   /** Subjects with the partner that each token in them stands for. */
   namesIn(subjects: readonly string[]): readonly string[] {
     return subjects.map((subject) => {
-      const owner = this.all().find(({ uid }) => subject.includes(partnerToken(uid)));
+      const owner = this.all().find(({ uid }) => subject.includes(partnerKey(uid)));
       if (owner === undefined) return `${subject} of nobody`;
       return `${subject} of ${owner.label} (${owner.isGone ? "deleted" : "there"})`;
     });

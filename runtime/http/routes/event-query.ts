@@ -29,7 +29,7 @@ const eventNames: readonly string[] = [
   "cursor",
   "limit",
 ];
-const letterNames: readonly string[] = ["partner", "reason", "cursor", "limit"];
+const deadLetterNames: readonly string[] = ["partner", "reason", "cursor", "limit"];
 
 /** Reads the parameters of `GET /webhooks/events`. @throws Refusal 400 that names the parameter at fault */
 export function readEventQuery(
@@ -64,8 +64,8 @@ export function readEventQuery(
 }
 
 /** Reads the parameters of `GET /webhooks/dead-letters`. @throws Refusal 400 that names the parameter at fault */
-export function readLetterQuery(query: Parameters): DeadLetterQuery {
-  refuseUnknown(query, (name) => letterNames.includes(name));
+export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
+  refuseUnknown(query, (name) => deadLetterNames.includes(name));
   const partner = readOne(query, "partner");
   if (partner === undefined) throw refuseField("invalid_request", "partner", "partner is required: namespace/name");
   const reason = readOne(query, "reason");

@@ -6,14 +6,14 @@ import { historyBytes, type EventHistory } from "../../webhooks/history/history.
 import type { HistoryView } from "../../webhooks/history/history-view.ts";
 import { isNarrowed, partnersOf } from "../../webhooks/history/partner-access.ts";
 import type { EventIdUse } from "../../webhooks/ingest/taken-ids.ts";
-import type { DeadLetterBox } from "../../webhooks/replay/dead-letters-api.ts";
+import type { DeadLettersApi } from "../../webhooks/replay/dead-letters-api.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
 import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
 import * as operations from "../openapi/event-operations.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import { idempotent } from "./idempotent.ts";
 import type { Route } from "../server/route.ts";
-import { readEventQuery, readLetterQuery } from "./event-query.ts";
+import { readEventQuery, readDeadLetterQuery } from "./event-query.ts";
 
 /** What the routes need of the webhook engine. */
 export interface WebhookService {
@@ -24,7 +24,7 @@ export interface WebhookService {
   /** @throws Refusal */
   events(query: EventQuery): Promise<EventPage>;
   readonly replays: Replays;
-  readonly deadLetters: DeadLetterBox;
+  readonly deadLetters: DeadLettersApi;
   readonly idempotencyKeys: IdempotencyKeys;
   publicKeys(partner: string): PublishedKeys;
 }
@@ -163,7 +163,7 @@ function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): rea
       scopes: ["webhooks:read"],
       operation: operations.deadLettersOperation,
       answer: async ({ query, caller }) => {
-        const { items, nextSeq } = await deadLetters.list(readLetterQuery(query), caller);
+        const { items, nextSeq } = await deadLetters.list(readDeadLetterQuery(query), caller);
         return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq) } } };
       },
     },

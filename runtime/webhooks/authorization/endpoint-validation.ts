@@ -7,7 +7,7 @@ import { sendAuthorized } from "./send-authorized.ts";
 import type { Tokens } from "./access-tokens.ts";
 
 /** What an endpoint says to the question whether it wants deliveries. */
-export type Consent =
+export type Validation =
   | {
       readonly failure?: undefined;
       /** Deliveries that it takes in a minute; absent: as many as there are. */
@@ -16,7 +16,7 @@ export type Consent =
   | { readonly failure: FailureOutcome };
 
 /** What an endpoint answered to the question whether it wants deliveries. */
-export interface EndpointVerdict {
+export interface EndpointValidation {
   /** Absent: it consents. */
   readonly failure?: FailureOutcome;
   /** Since when it says so, Unix milliseconds by JetStream's clock. */
@@ -24,14 +24,14 @@ export interface EndpointVerdict {
 }
 
 /** Consents of endpoints that want to be asked, kept for a while. */
-export interface Consents {
+export interface EndpointValidations {
   /** What the partner's endpoint answered, as far as this pod asked; of several URLs the one that fails. */
-  verdictOf(partner: Partner): EndpointVerdict | undefined;
+  verdictOf(partner: Partner): EndpointValidation | undefined;
   /** Asks the endpoint unless it was asked of late; an endpoint that need not be asked consents. Never rejects. */
-  of(partner: Partner, url: URL): Promise<Consent>;
+  of(partner: Partner, url: URL): Promise<Validation>;
 }
 
-export interface ConsentDeps {
+export interface EndpointValidationDeps {
   readonly sender: Sender;
   readonly tokens: Tokens;
   /** `WebHook-Request-Origin`. */
@@ -45,7 +45,7 @@ export interface ConsentDeps {
 }
 
 interface Known {
-  readonly consent: Consent;
+  readonly validation: Validation;
   readonly untilMs: number;
 }
 
@@ -64,7 +64,7 @@ const grantedMs = 3_600_000;
 const refusedMs = 30_000;
 const secondsPerMinute = 60;
 const rateForm = /^\d{1,9}$/u;
-const granted: Consent = {};
+const granted: Validation = {};
 
 /**
  * Asks endpoints for their consent before the first delivery, one request at a time for each of their URLs. The answer
@@ -72,16 +72,19 @@ const granted: Consent = {};
  * Source: CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by
  * `WebHook-Request-Callback` is not offered).
  */
-export function createConsents(deps: ConsentDeps): Consents {
+export function createEndpointValidations(deps: EndpointValidationDeps): EndpointValidations {
   const known = new BoundedMap<string, Known>(keptMax);
   const said = new BoundedMap<string, Said>(keptMax);
-  const once = createSingleFlight<Consent>();
+  const once = createSingleFlight<Validation>();
   const nowMs = deps.monotonicMs ?? (() => performance.now());
-  const asked = async (key: string, partner: Partner, url: URL): Promise<Consent> => {
-    const consent = consentIn(await ask(deps, partner, url), deps.origin);
-    said.set(partner.fingerprint, saidNow(said.get(partner.fingerprint), url.href, consent, (deps.now ?? Date.now)()));
-    known.set(key, { consent, untilMs: nowMs() + (consent.failure === undefined ? grantedMs : refusedMs) });
-    return consent;
+  const asked = async (key: string, partner: Partner, url: URL): Promise<Validation> => {
+    const validation = validationIn(await ask(deps, partner, url), deps.origin);
+    said.set(
+      partner.fingerprint,
+      saidNow(said.get(partner.fingerprint), url.href, validation, (deps.now ?? Date.now)()),
+    );
+    known.set(key, { validation, untilMs: nowMs() + (validation.failure === undefined ? grantedMs : refusedMs) });
+    return validation;
   };
   return {
     verdictOf: ({ fingerprint }) => {
@@ -96,14 +99,14 @@ export function createConsents(deps: ConsentDeps): Consents {
       const key = `${partner.fingerprint} ${url.href}`;
       const last = known.use(key);
       if (last !== undefined && last.untilMs > nowMs()) {
-        return last.consent;
+        return last.validation;
       }
       return once(key, () => asked(key, partner, url));
     },
   };
 }
 
-function saidNow(before: Said | undefined, url: string, { failure }: Consent, nowMs: number): Said {
+function saidNow(before: Said | undefined, url: string, { failure }: Validation, nowMs: number): Said {
   const others = [...(before?.failures ?? [])].filter(([other]) => other !== url);
   const all: readonly (readonly [string, FailureOutcome])[] =
     failure === undefined ? others : [[url, failure], ...others];
@@ -113,7 +116,11 @@ function saidNow(before: Said | undefined, url: string, { failure }: Consent, no
 }
 
 /** The rate that is asked for is that of the partner's own limit, if it has one. Source: ibid. §4.1. */
-function ask({ sender, tokens, origin, version }: ConsentDeps, partner: Partner, url: URL): Promise<Outcome> {
+function ask(
+  { sender, tokens, origin, version }: EndpointValidationDeps,
+  partner: Partner,
+  url: URL,
+): Promise<Outcome> {
   const { endpoint, delivery, networks } = partner.config;
   const rate =
     delivery.rate === undefined ? undefined : Math.max(1, Math.floor(delivery.rate.perSecond * secondsPerMinute));
@@ -135,7 +142,7 @@ function ask({ sender, tokens, origin, version }: ConsentDeps, partner: Partner,
   });
 }
 
-function consentIn(outcome: Outcome, origin: string): Consent {
+function validationIn(outcome: Outcome, origin: string): Validation {
   if (outcome.kind === "failure") {
     return { failure: { ...outcome, detail: `asked for consent: ${outcome.detail}` } };
   }

@@ -5,9 +5,9 @@ import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetter, type DeadLetterState } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
-import { isLater, itemMessage, nextAttempt, type DeliveryItem } from "../records/delivery-record.ts";
+import { isLater, deliveryMessage, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Partner } from "../partners/partner.ts";
-import { readPast } from "./stored-state.ts";
+import { readStoredState } from "./stored-state.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
 const blockedPauseMs = 5_000;
@@ -19,19 +19,19 @@ const blockedPauseMs = 5_000;
  * @throws Unanswered when the process must end first; the message is then handed out again, and who gets it finds the
  *   record
  */
-export async function carryOut(
+export async function applySettlement(
   context: DeliveryContext,
   work: Work,
   partner: Partner,
   lane: LaneControl,
   settlement: Settlement,
 ): Promise<void> {
-  await context.onSettled({ item: work.item, partner, settlement });
+  await context.onSettled({ delivery: work.delivery, partner, settlement });
   switch (settlement.kind) {
     case "delivered":
       // Nobody waits to hear that JetStream knows it: what comes again finds its record and ends here once more.
       work.message.ack();
-      context.onStage("acknowledged", work.item.eventId);
+      context.onStage("acknowledged", work.delivery.eventId);
       return;
     case "retry":
       await passOn(context, work, partner, lane, settlement.atMs);
@@ -39,11 +39,11 @@ export async function carryOut(
     case "disabled":
       await context.disabled.mark(partner, context.now(), context.ending);
       lane.disable(partner);
-      await bury(context, work, partner, lane, "rejected", settlement.reason);
+      await storeAsDeadLetter(context, work, partner, lane, "rejected", settlement.reason);
       return;
     case "rejected":
     case "dead":
-      await bury(context, work, partner, lane, settlement.kind, settlement.reason);
+      await storeAsDeadLetter(context, work, partner, lane, settlement.kind, settlement.reason);
       return;
     default:
       throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
@@ -59,15 +59,15 @@ async function passOn(
 ): Promise<void> {
   await lane.prepareRetries();
   await storeNext(context, work, partner, atMs);
-  context.onStage("passed_on", work.item.eventId);
+  context.onStage("passed_on", work.delivery.eventId);
   work.message.ack();
-  context.onStage("acknowledged", work.item.eventId);
+  context.onStage("acknowledged", work.delivery.eventId);
 }
 
 /** Stores the next attempt, or finds that the delivery has already gone on from here. */
 async function storeNext(context: DeliveryContext, work: Work, partner: Partner, atMs: number): Promise<void> {
   const { ending: signal } = context;
-  let next = nextAttempt(work.item);
+  let next = nextAttempt(work.delivery);
   let heldSeq = work.message.seq;
   for (let tries = 1; ; tries += 1) {
     const answer = await untilAnswered(() => scheduleOnce(context, work, partner, next, heldSeq, atMs), { signal });
@@ -80,7 +80,7 @@ async function storeNext(context: DeliveryContext, work: Work, partner: Partner,
         "retry not stored yet",
       );
       await pause(context.clock, pauseAfter(tries), signal);
-    } else if (await hasGoneOn(context, partner, work.item)) {
+    } else if (await hasGoneOn(context, partner, work.delivery)) {
       return;
     } else if (answer.kind === "duplicate") {
       // The id was used but nothing of it is left: the same id again would be swallowed for good.
@@ -96,25 +96,25 @@ function scheduleOnce(
   context: DeliveryContext,
   work: Work,
   partner: Partner,
-  next: DeliveryItem,
+  next: DeliveryRecord,
   heldSeq: number,
   atMs: number,
 ): Promise<PublishResult> {
   const { subject, data: body } = work.message;
-  return context.deliveries.schedule(itemMessage(next, partner.lane, body), { subject, seq: heldSeq }, atMs);
+  return context.deliveries.schedule(deliveryMessage(next, partner.lane, body), { subject, seq: heldSeq }, atMs);
 }
 
 /** Whether a later step is live or was made, or another pod has settled this one. */
-async function hasGoneOn(context: DeliveryContext, partner: Partner, item: DeliveryItem): Promise<boolean> {
-  const { live, attempts } = await readPast(context, item, partner);
+async function hasGoneOn(context: DeliveryContext, partner: Partner, delivery: DeliveryRecord): Promise<boolean> {
+  const { live, attempts } = await readStoredState(context, delivery, partner);
   const isOthers = ({ pod }: AttemptRecord): boolean => pod !== context.podId;
   return (
-    live.some((other) => isLater(other, item)) ||
-    attempts.some((other) => isLater(other, item) || (!isLater(item, other) && isOthers(other)))
+    live.some((other) => isLater(other, delivery)) ||
+    attempts.some((other) => isLater(other, delivery) || (!isLater(delivery, other) && isOthers(other)))
   );
 }
 
-async function bury(
+async function storeAsDeadLetter(
   context: DeliveryContext,
   work: Work,
   partner: Partner,
@@ -122,15 +122,15 @@ async function bury(
   state: DeadLetterState,
   reason: string,
 ): Promise<void> {
-  const { item, message } = work;
-  const { attempts } = await readPast(context, item, partner);
+  const { delivery, message } = work;
+  const { attempts } = await readStoredState(context, delivery, partner);
   const body = message.data;
-  const letter = deadLetter({ item, partner, state, reason, endedAtMs: context.now(), attempts, body });
-  await storeDeadLetter(context, letter, lane);
+  const ended = deadLetter({ delivery, partner, state, reason, endedAtMs: context.now(), attempts, body });
+  await storeDeadLetter(context, ended, lane);
   context.metrics.deadLetters.inc({ state, reason });
-  context.onStage("passed_on", item.eventId);
+  context.onStage("passed_on", delivery.eventId);
   work.message.ack();
-  context.onStage("acknowledged", item.eventId);
+  context.onStage("acknowledged", delivery.eventId);
 }
 
 /**
@@ -140,10 +140,10 @@ async function bury(
  */
 export async function storeDeadLetter(
   context: DeliveryContext,
-  letter: DeadLetterToStore,
+  deadLetter: DeadLetterToStore,
   lane: Pick<LaneControl, "block">,
 ): Promise<void> {
-  const store = () => untilAnswered(() => context.deadLetters.append(letter), { signal: context.ending });
+  const store = () => untilAnswered(() => context.deadLetters.append(deadLetter), { signal: context.ending });
   let answer = await store();
   if (answer.kind !== "refused") {
     return;
@@ -151,7 +151,10 @@ export async function storeDeadLetter(
   lane.block(true);
   try {
     while (answer.kind === "refused") {
-      context.log.error({ detail: answer.detail, partner: letter.partner }, "dead letter not stored, partner stopped");
+      context.log.error(
+        { detail: answer.detail, partner: deadLetter.partner },
+        "dead letter not stored, partner stopped",
+      );
       await pause(context.clock, blockedPauseMs, context.ending);
       answer = await store();
     }

@@ -1,5 +1,5 @@
 import type { DeliveryContext } from "./delivery-context.ts";
-import type { DeliveryItem } from "../records/delivery-record.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { endUnsent } from "./end-unsent.ts";
 import type { Partner } from "../partners/partner.ts";
 
@@ -9,14 +9,15 @@ import type { Partner } from "../partners/partner.ts";
  * @returns false when the dead letter is refused; the delivery must then wait with the others
  * @throws Unanswered when the process must end first
  */
-export async function overflow(
+export async function deadLetterOverflow(
   context: DeliveryContext,
-  item: DeliveryItem,
+  delivery: DeliveryRecord,
   partner: Partner,
   body: Uint8Array,
 ): Promise<boolean> {
   const detail = "as much as may wait for the partner waits already, nothing was sent";
   return (
-    (await endUnsent(context, { item, partner, body, before: [] }, { reason: "backlog_full", detail })) !== undefined
+    (await endUnsent(context, { delivery, partner, body, before: [] }, { reason: "backlog_full", detail })) !==
+    undefined
   );
 }

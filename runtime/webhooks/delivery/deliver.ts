@@ -4,7 +4,7 @@ import { Unanswered } from "../../nats/connection/requests.ts";
 import { attemptRecord, type MadeAttempt } from "../records/attempt-records.ts";
 import { healthOf } from "../settlement/circuit-breaker.ts";
 import { sendAuthorized } from "../authorization/send-authorized.ts";
-import { carryOut } from "./apply-settlement.ts";
+import { applySettlement } from "./apply-settlement.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { deliveryHeaders } from "../signing/delivery-headers.ts";
 import { attemptNumber } from "../records/delivery-record.ts";
@@ -12,8 +12,8 @@ import { spliceAttempt } from "../events/envelope.ts";
 import { eventHash } from "../ids.ts";
 import { outcomeCode, type FailureOutcome, type Outcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
-import { readPast } from "./stored-state.ts";
-import { resume, type Resumption } from "./redelivery.ts";
+import { readStoredState } from "./stored-state.ts";
+import { decideRedelivery, type RedeliveryDecision } from "./redelivery.ts";
 import { settle, type Settlement } from "../settlement/settle.ts";
 import { signersAt } from "../signing/signers.ts";
 import { traceparentOf } from "../telemetry/traceparent.ts";
@@ -35,13 +35,13 @@ export async function deliver(
   partner: Partner,
   lane: LaneControl,
 ): Promise<"done" | "held"> {
-  const resumption = await resumptionOf(context, work, partner);
-  switch (resumption.kind) {
+  const decision = await decisionOf(context, work, partner);
+  switch (decision.kind) {
     case "superseded":
       work.message.ack();
       return "done";
     case "carry_out":
-      await carryOut(context, work, partner, lane, resumption.settlement);
+      await applySettlement(context, work, partner, lane, decision.settlement);
       return "done";
     case "poison":
       await conclude(context, work, lane, poisoned(context, work, partner));
@@ -49,34 +49,34 @@ export async function deliver(
     case "send":
       return attempt(context, work, lane);
     default:
-      throw new Error(`unknown resumption ${String(resumption satisfies never)}`);
+      throw new Error(`unknown resumption ${String(decision satisfies never)}`);
   }
 }
 
-async function resumptionOf(context: DeliveryContext, work: Work, partner: Partner): Promise<Resumption> {
-  const { item, message, suspicion } = work;
+async function decisionOf(context: DeliveryContext, work: Work, partner: Partner): Promise<RedeliveryDecision> {
+  const { delivery, message, redeliveryCheck } = work;
   const isFirstTime = message.deliveryCount === 1;
   // What was published again without an attempt may have been attempted before that.
-  const isFresh = isFirstTime && item.hop === 0;
-  if (isFresh && !suspicion.isRaised) {
+  const isFresh = isFirstTime && delivery.hop === 0;
+  if (isFresh && !redeliveryCheck.isRequired) {
     return { kind: "send" };
   }
-  const resumption = resume(item, await readPast(context, item, partner), message.deliveryCount);
+  const decision = decideRedelivery(delivery, await readStoredState(context, delivery, partner), message.deliveryCount);
   if (isFirstTime) {
-    suspicion.report(resumption.kind !== "send");
+    redeliveryCheck.report(decision.kind !== "send");
   }
-  return resumption;
+  return decision;
 }
 
 async function attempt(context: DeliveryContext, work: Work, lane: LaneControl): Promise<"done" | "held"> {
-  const { item } = work;
+  const { delivery } = work;
   const partner = lane.current();
   if (partner === undefined) {
     return "held";
   }
-  const consent = await context.consents.of(partner, partner.urlFor(item.type));
-  if (consent.failure === undefined && consent.perMinute !== undefined) {
-    await lane.pace(consent.perMinute);
+  const validation = await context.validations.of(partner, partner.urlFor(delivery.type));
+  if (validation.failure === undefined && validation.perMinute !== undefined) {
+    await lane.throttle(validation.perMinute);
   }
   if (context.ending.aborted) {
     return "done";
@@ -85,42 +85,42 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
     // It changed while its endpoint was asked. Only another change of the configuration does that once more.
     return attempt(context, work, lane);
   }
-  context.onStage("loaded", item.eventId);
+  context.onStage("loaded", delivery.eventId);
   const startedAtMs = context.now();
-  const outcome = consent.failure ?? (await send(context, work, partner, startedAtMs));
+  const outcome = validation.failure ?? (await send(context, work, partner, startedAtMs));
   if (context.ending.aborted) {
     // The sender was closed under it: who gets the message next tries again.
     return "done";
   }
-  context.onStage("sent", item.eventId);
-  const settlement = settle(outcome, partner.config.retry, item, context.now(), context.random);
+  context.onStage("sent", delivery.eventId);
+  const settlement = settle(outcome, partner.config.retry, delivery, context.now(), context.random);
   lane.observe(healthOf(outcome, settlement));
-  await conclude(context, work, lane, { item, partner, startedAtMs, outcome, settlement, pod: context.podId });
+  await conclude(context, work, lane, { delivery, partner, startedAtMs, outcome, settlement, pod: context.podId });
   return "done";
 }
 
 function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: number): Promise<Outcome> {
-  const { item, message } = work;
+  const { delivery, message } = work;
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, sentAtMs);
   if (keys.length === 0) {
     throw new Error(`the signing key of ${partner.label} is missing`);
   }
-  const number = attemptNumber(item);
+  const number = attemptNumber(delivery);
   const body = spliceAttempt(message.data, number);
-  const url = partner.urlFor(item.type);
+  const url = partner.urlFor(delivery.type);
   const headers = deliveryHeaders(signing.scheme, {
     keys,
     url,
     body,
-    eventId: item.eventId,
+    eventId: delivery.eventId,
     attempt: number,
-    producer: item.producer ?? context.installation,
+    producer: delivery.producer ?? context.installation,
     sentAtMs,
     version: context.version,
-    traceparent: traceparentOf(item.did, number),
+    traceparent: traceparentOf(delivery.did, number),
     endpointHeaders: endpoint.headers,
-    ...(item.replayId === undefined ? {} : { replayId: item.replayId }),
+    ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
   });
   return sendAuthorized(context, partner, { url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
 }
@@ -128,9 +128,9 @@ function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: 
 /** Writes the record, and only then does what was settled. */
 async function conclude(context: DeliveryContext, work: Work, lane: LaneControl, made: MadeAttempt): Promise<void> {
   await record(context, made);
-  context.onStage("recorded", made.item.eventId);
+  context.onStage("recorded", made.delivery.eventId);
   report(context, made);
-  await carryOut(context, work, made.partner, lane, made.settlement);
+  await applySettlement(context, work, made.partner, lane, made.settlement);
 }
 
 /**
@@ -138,7 +138,7 @@ async function conclude(context: DeliveryContext, work: Work, lane: LaneControl,
  * line of history is better than asking the partner again or losing the delivery.
  */
 async function record(context: DeliveryContext, made: MadeAttempt): Promise<void> {
-  const { tenant, eventId } = made.item;
+  const { tenant, eventId } = made.delivery;
   const text = JSON.stringify(attemptRecord(made));
   for (let tries = 1; tries <= recordTriesMax;) {
     const problem = await recordOnce(context, tenant, eventHash(eventId), text);
@@ -176,23 +176,23 @@ async function recordOnce(
 
 function report(
   { log, metrics, partnerMetrics, now }: DeliveryContext,
-  { item, partner, outcome, settlement }: MadeAttempt,
+  { delivery, partner, outcome, settlement }: MadeAttempt,
 ): void {
   const { totalMs } = outcome.timings;
   metrics.attempts.inc({ outcome: settlement.kind });
   partnerMetrics.answered(partner.label, outcome);
-  partnerMetrics.ended(partner.label, item, settlement, now());
+  partnerMetrics.ended(partner.label, delivery, settlement, now());
   metrics.attemptSeconds.observe({ outcome: settlement.kind }, totalMs / 1_000);
   if (settlement.kind === "delivered") {
-    metrics.deliverySeconds.observe(Math.max(0, now() - item.acceptedAtMs) / 1_000);
+    metrics.deliverySeconds.observe(Math.max(0, now() - delivery.acceptedAtMs) / 1_000);
   }
   const fields = {
-    eventId: item.eventId,
-    tenant: item.tenant,
-    type: item.type,
+    eventId: delivery.eventId,
+    tenant: delivery.tenant,
+    type: delivery.type,
     partner: partner.label,
-    attempt: attemptNumber(item),
-    generation: item.generation,
+    attempt: attemptNumber(delivery),
+    generation: delivery.generation,
     outcome: settlement.kind,
     code: outcomeCode(outcome),
     durationMs: Math.round(totalMs),
@@ -208,7 +208,7 @@ function nextAttemptAt(settlement: Settlement): { readonly nextAttemptAt?: strin
 }
 
 /** Whoever took this message died over it, again and again. */
-function poisoned(context: DeliveryContext, { item, message }: Work, partner: Partner): MadeAttempt {
+function poisoned(context: DeliveryContext, { delivery, message }: Work, partner: Partner): MadeAttempt {
   const outcome: FailureOutcome = {
     kind: "failure",
     reason: "aborted",
@@ -216,5 +216,5 @@ function poisoned(context: DeliveryContext, { item, message }: Work, partner: Pa
     timings: { totalMs: 0 },
   };
   const settlement: Settlement = { kind: "dead", reason: outcome.reason };
-  return { item, partner, startedAtMs: context.now(), outcome, settlement, pod: context.podId };
+  return { delivery, partner, startedAtMs: context.now(), outcome, settlement, pod: context.podId };
 }

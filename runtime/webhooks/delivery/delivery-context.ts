@@ -4,9 +4,9 @@ import type { DeadLettersStream } from "../../nats/streams/dead-letters-stream.t
 import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import type { Health } from "../settlement/circuit-breaker.ts";
-import type { Consents } from "../authorization/endpoint-validation.ts";
+import type { EndpointValidations } from "../authorization/endpoint-validation.ts";
 import type { Tokens } from "../authorization/access-tokens.ts";
-import type { DeliveryItem } from "../records/delivery-record.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
 import type { Log } from "../log.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
 import type { DisabledPartners } from "../partners/disabled-partners.ts";
@@ -14,7 +14,7 @@ import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 import type { Sender } from "../sending/send.ts";
 import type { Settlement } from "../settlement/settle.ts";
-import type { Suspicion } from "./redelivery-check.ts";
+import type { RedeliveryCheck } from "./redelivery-check.ts";
 
 /**
  * Points in the life of a message at which a process can die. Routing: `routing`, then `routed_one` after each delivery
@@ -25,7 +25,7 @@ export type Stage = "routing" | "routed_one" | "loaded" | "sent" | "recorded" | 
 
 /** What became of one attempt. */
 export interface SettledDelivery {
-  readonly item: DeliveryItem;
+  readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly settlement: Settlement;
 }
@@ -38,7 +38,7 @@ export interface DeliveryContext {
   readonly disabled: DisabledPartners;
   readonly sender: Sender;
   readonly tokens: Tokens;
-  readonly consents: Consents;
+  readonly validations: EndpointValidations;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   /** What attempts, retries and changes of consumers wait by. */
@@ -65,9 +65,9 @@ export interface DeliveryContext {
 
 /** One message in work. */
 export interface Work {
-  readonly item: DeliveryItem;
+  readonly delivery: DeliveryRecord;
   /** That of the pull it came by. */
-  readonly suspicion: Suspicion;
+  readonly redeliveryCheck: RedeliveryCheck;
   /** As it was handed out last: when JetStream lost patience it hands the same message out again, to the same work. */
   message: PulledMessage;
   /** Milliseconds of the monotonic clock. */
@@ -86,7 +86,7 @@ export interface LaneControl {
   /** Pulls no more of this partner as long as its specification is the one of `partner`. */
   disable(partner: Partner): void;
   /** Resolves when an attempt may begin by the rate that the endpoint consented to; deliveries a minute. */
-  pace(perMinute: number): Promise<void>;
+  throttle(perMinute: number): Promise<void>;
   /** What an attempt, just ended, says about the partner. */
   observe(health: Health): void;
   /** A dead letter cannot be stored, or can be at last: while there is any such, nothing is pulled. */

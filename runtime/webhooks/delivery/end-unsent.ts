@@ -1,8 +1,8 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { attemptRecord, type AttemptRecord } from "../records/attempt-records.ts";
-import { deadLetter, removedPartnerLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
+import { deadLetter, removedPartnerDeadLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
-import type { DeliveryItem } from "../records/delivery-record.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { eventHash } from "../ids.ts";
 import type { FailureOutcome } from "../settlement/outcome.ts";
 import type { NamedPartner } from "../partners/partner.ts";
@@ -10,7 +10,7 @@ import type { Settlement } from "../settlement/settle.ts";
 
 /** A delivery whose next attempt is never made. */
 export interface UnsentDelivery {
-  readonly item: DeliveryItem;
+  readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly body: Uint8Array;
   /** Attempts that were made. */
@@ -36,22 +36,30 @@ const noPod = "none";
  */
 export async function endUnsent(
   context: DeliveryContext,
-  { item, partner, body, before }: UnsentDelivery,
+  { delivery, partner, body, before }: UnsentDelivery,
   { reason, detail }: UnsentReason,
 ): Promise<Settlement | undefined> {
   const { ending: signal } = context;
   const endedAtMs = context.now();
   const outcome: FailureOutcome = { kind: "failure", reason, detail, timings: { totalMs: 0 } };
   const settlement: Settlement = { kind: "dead", reason };
-  const record = attemptRecord({ item, partner, startedAtMs: endedAtMs, outcome, settlement, pod: noPod });
-  const ended: EndedDelivery = { item, partner, state: "dead", reason, endedAtMs, attempts: [...before, record], body };
-  const letter = reason === "partner_removed" ? removedPartnerLetter(ended) : deadLetter(ended);
-  const answer = await untilAnswered(() => context.deadLetters.append(letter), { signal });
+  const record = attemptRecord({ delivery, partner, startedAtMs: endedAtMs, outcome, settlement, pod: noPod });
+  const ended: EndedDelivery = {
+    delivery,
+    partner,
+    state: "dead",
+    reason,
+    endedAtMs,
+    attempts: [...before, record],
+    body,
+  };
+  const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetter(ended);
+  const answer = await untilAnswered(() => context.deadLetters.append(toStore), { signal });
   if (answer.kind === "refused") {
     return undefined;
   }
   const text = JSON.stringify(record);
-  await untilAnswered(() => context.attempts.append(item.tenant, eventHash(item.eventId), text), { signal });
+  await untilAnswered(() => context.attempts.append(delivery.tenant, eventHash(delivery.eventId), text), { signal });
   context.metrics.deadLetters.inc({ state: "dead", reason });
   return settlement;
 }

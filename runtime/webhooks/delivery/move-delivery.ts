@@ -4,10 +4,10 @@ import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-ans
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
-import { isLater, isMoved, itemMessage, type DeliveryItem } from "../records/delivery-record.ts";
+import { isLater, isMoved, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Partner } from "../partners/partner.ts";
 import { ensureRetries } from "./partner-consumer.ts";
-import { readPast } from "./stored-state.ts";
+import { readStoredState } from "./stored-state.ts";
 
 /** Where it goes, and where else something of the delivery may be. */
 export type MovePlace = Pick<Partner, "lane" | "lanes" | "label">;
@@ -19,7 +19,7 @@ type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishRe
  * Puts a message, unattempted, into its partner's lane, out of another one: a schedule's target is frozen, and lanes
  * change. @throws Unanswered when the process must end first
  */
-export async function forward(context: DeliveryContext, work: Work, partner: Partner): Promise<void> {
+export async function moveToLane(context: DeliveryContext, work: Work, partner: Partner): Promise<void> {
   if (!isSharedLane(partner.lane)) await ensureRetries(context, partner);
   await move(context, work, partner, (delivery, held) => context.deliveries.forward(delivery, held));
 }
@@ -28,25 +28,27 @@ export async function forward(context: DeliveryContext, work: Work, partner: Par
  * Puts a message, unattempted, aside until then, so that it holds no place in a lane that others share. Unix
  * milliseconds by JetStream's clock. @throws Unanswered when the process must end first
  */
-export async function park(context: DeliveryContext, work: Work, place: MovePlace, atMs: number): Promise<void> {
+export async function defer(context: DeliveryContext, work: Work, place: MovePlace, atMs: number): Promise<void> {
   await move(context, work, place, (delivery, held) => context.deliveries.schedule(delivery, held, atMs));
 }
 
 /** One hop more than what is held, which is acknowledged when that is stored. Source: design §4 ("Ids"). */
 async function move(context: DeliveryContext, work: Work, place: MovePlace, store: Store): Promise<void> {
   const { ending: signal } = context;
-  let next: DeliveryItem = { ...work.item, hop: work.item.hop + 1 };
+  let next: DeliveryRecord = { ...work.delivery, hop: work.delivery.hop + 1 };
   let heldSeq = work.message.seq;
   for (let tries = 1; ; tries += 1) {
     const held = { subject: work.message.subject, seq: heldSeq };
-    const answer = await untilAnswered(() => store(itemMessage(next, place.lane, work.message.data), held), { signal });
+    const answer = await untilAnswered(() => store(deliveryMessage(next, place.lane, work.message.data), held), {
+      signal,
+    });
     if (answer.kind === "stored") {
       break;
     }
     if (answer.kind === "refused") {
       context.log.warn({ detail: answer.detail, eventId: next.eventId, partner: place.label }, "not moved yet");
       await pause(context.clock, pauseAfter(tries), signal);
-    } else if (await isElsewhere(context, work.item, place)) {
+    } else if (await isElsewhere(context, work.delivery, place)) {
       break;
     } else if (answer.kind === "duplicate") {
       next = { ...next, hop: next.hop + 1 };
@@ -58,8 +60,8 @@ async function move(context: DeliveryContext, work: Work, place: MovePlace, stor
 }
 
 /** Whether somebody has moved it or gone on with it. */
-async function isElsewhere(context: DeliveryContext, item: DeliveryItem, place: MovePlace): Promise<boolean> {
-  const { live, attempts } = await readPast(context, item, place);
-  const isOver = attempts.some((record) => !isLater(item, record));
-  return isOver || live.some((other) => isLater(other, item) || isMoved(other, item));
+async function isElsewhere(context: DeliveryContext, delivery: DeliveryRecord, place: MovePlace): Promise<boolean> {
+  const { live, attempts } = await readStoredState(context, delivery, place);
+  const isOver = attempts.some((record) => !isLater(delivery, record));
+  return isOver || live.some((other) => isLater(other, delivery) || isMoved(other, delivery));
 }

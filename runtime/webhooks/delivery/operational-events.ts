@@ -47,34 +47,36 @@ export interface OperationalEvent {
 }
 
 /** What is told of a settlement; nothing of deliveries of events of this kind, so that they never cause each other. */
-export function eventsOfSettlement({ item, partner, settlement }: SettledDelivery): readonly OperationalEvent[] {
-  if (isOwnType(item.type)) {
+export function eventsOfSettlement({ delivery, partner, settlement }: SettledDelivery): readonly OperationalEvent[] {
+  if (isOwnType(delivery.type)) {
     return [];
   }
   const about = (kind: OperationalKind, tenant: string, more: OperationalEvent["data"]): OperationalEvent => ({
     kind,
-    eventId: `${ownIdPrefix}${kind}:${item.did}:${item.generation}`,
+    eventId: `${ownIdPrefix}${kind}:${delivery.did}:${delivery.generation}`,
     tenant,
     data: {
       partner: partner.label,
-      event_id: item.eventId,
-      event_type: item.type,
-      attempt: attemptNumber(item),
+      event_id: delivery.eventId,
+      event_type: delivery.type,
+      attempt: attemptNumber(delivery),
       ...more,
     },
   });
   switch (settlement.kind) {
     case "delivered":
-      return item.attempt > failingAttempts ? [about("recovered", item.tenant, {})] : [];
+      return delivery.attempt > failingAttempts ? [about("recovered", delivery.tenant, {})] : [];
     case "retry":
-      return item.attempt === failingAttempts ? [about("failing", item.tenant, { reason: settlement.reason })] : [];
+      return delivery.attempt === failingAttempts
+        ? [about("failing", delivery.tenant, { reason: settlement.reason })]
+        : [];
     case "rejected":
-      return [about("rejected", item.tenant, { reason: settlement.reason })];
+      return [about("rejected", delivery.tenant, { reason: settlement.reason })];
     case "dead":
-      return [about("exhausted", item.tenant, { reason: settlement.reason })];
+      return [about("exhausted", delivery.tenant, { reason: settlement.reason })];
     case "disabled":
       return [
-        about("rejected", item.tenant, { reason: settlement.reason }),
+        about("rejected", delivery.tenant, { reason: settlement.reason }),
         {
           kind: "disabled",
           eventId: `${ownIdPrefix}disabled:${partner.token}:${partner.config.specDigest}`,

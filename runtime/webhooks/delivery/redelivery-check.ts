@@ -5,29 +5,29 @@
  * part of them that has left no trace. So after every start of a pull everything is looked up until more in a row than
  * can be in flight has left none.
  */
-export interface Suspicion {
+export interface RedeliveryCheck {
   /** Whether the next message must be looked up. */
-  readonly isRaised: boolean;
+  readonly isRequired: boolean;
   /** A pull starts, or starts over. */
-  raise(): void;
+  require(): void;
   /** What the look-up of a message found. */
   report(hasTrace: boolean): void;
 }
 
 /** @param inFlightMax messages that can be in flight at once, asked for anew each time */
-export function createSuspicion(inFlightMax: () => number): Suspicion {
+export function createRedeliveryCheck(inFlightMax: () => number): RedeliveryCheck {
   let left = 0;
-  const raise = (): void => {
+  const require = (): void => {
     left = inFlightMax() + 1;
   };
   return {
-    get isRaised() {
+    get isRequired() {
       return left > 0;
     },
-    raise,
+    require,
     report: (hasTrace) => {
       if (hasTrace) {
-        raise();
+        require();
       } else {
         left = Math.max(0, left - 1);
       }

@@ -1,5 +1,5 @@
-import { isLater, isMoved, type DeliveryItem } from "../records/delivery-record.ts";
-import type { Past } from "./stored-state.ts";
+import { isLater, isMoved, type DeliveryRecord } from "../records/delivery-record.ts";
+import type { StoredState } from "./stored-state.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { Settlement } from "../settlement/settle.ts";
  * - `send`: no trace of an attempt: make it.
  * - `poison`: no trace either, but too often: whoever takes it dies.
  */
-export type Resumption =
+export type RedeliveryDecision =
   | { readonly kind: "superseded" }
   | { readonly kind: "carry_out"; readonly settlement: Settlement }
   | { readonly kind: "send" }
@@ -20,13 +20,17 @@ export type Resumption =
 export const deliveriesWithoutTraceMax = 16;
 
 /** Decides how to go on. Source: design §4 ("Crash path"). */
-export function resume(item: DeliveryItem, past: Past, deliveryCount: number): Resumption {
-  const { attempts, live } = past;
-  const hasGoneOn = attempts.some((record) => isLater(record, item));
-  if (hasGoneOn || live.some((other) => isLater(other, item) || isMoved(other, item))) {
+export function decideRedelivery(
+  delivery: DeliveryRecord,
+  stored: StoredState,
+  deliveryCount: number,
+): RedeliveryDecision {
+  const { attempts, live } = stored;
+  const hasGoneOn = attempts.some((record) => isLater(record, delivery));
+  if (hasGoneOn || live.some((other) => isLater(other, delivery) || isMoved(other, delivery))) {
     return { kind: "superseded" };
   }
-  const records = attempts.filter((record) => !isLater(item, record));
+  const records = attempts.filter((record) => !isLater(delivery, record));
   const record = records.find(({ settlement }) => settlement.kind === "delivered") ?? records.at(-1);
   if (record !== undefined) {
     return { kind: "carry_out", settlement: record.settlement };

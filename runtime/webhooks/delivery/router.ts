@@ -6,17 +6,17 @@ import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import type { Backlogs } from "./backlog-limit.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
-import { isLater, itemMessage, type DeliveryItem } from "../records/delivery-record.ts";
+import { isLater, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import { deliveryId } from "../ids.ts";
 import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { ListPartner } from "../partners/register-partner.ts";
 import type { Partner } from "../partners/partner.ts";
-import { overflow } from "./dead-letter-overflow.ts";
-import { readPast } from "./stored-state.ts";
+import { deadLetterOverflow } from "./dead-letter-overflow.ts";
+import { readStoredState } from "./stored-state.ts";
 import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
-import { createSuspicion, type Suspicion } from "./redelivery-check.ts";
+import { createRedeliveryCheck, type RedeliveryCheck } from "./redelivery-check.ts";
 
 /** Makes deliveries out of events. Every pod runs one; they share one consumer. */
 export interface Router {
@@ -25,7 +25,7 @@ export interface Router {
   /** From now on, events go to whom this table says. */
   use(table: RoutingTable): void;
   /** Delivers what of an event was never attempted or got lost. @throws Unanswered when the process must end first */
-  rescue(event: StoredEvent): Promise<void>;
+  recover(event: StoredEvent): Promise<void>;
   keepAlive(): void;
   /** Stops and resumes pulling while too much waits for delivery; what cannot be routed stays in the events stream. */
   hold(isHeld: boolean): void;
@@ -55,7 +55,7 @@ export function createRouter(deps: RouterDeps): Router {
   let isHeld = false;
   /** Events of before were offered to another consumer, which somebody deleted. */
   let consumerMadeAtMs = 0;
-  const suspicion = createSuspicion(() => ackPendingMax);
+  const redeliveryCheck = createRedeliveryCheck(() => ackPendingMax);
   const inFlight = createInFlight<RoutingWork>(
     (error, { event }) => {
       if (!deps.ending.aborted) {
@@ -75,8 +75,8 @@ export function createRouter(deps: RouterDeps): Router {
     const start = (held: PulledMessage): RoutingWork => ({ event, message: held, sinceMs: deps.clock.nowMs() });
     inFlight.take(message, start, (work) => {
       return event.acceptedAtMs < consumerMadeAtMs
-        ? rescue(deps, event, routeOf(table, event)).then(() => work.message.ack())
-        : route(deps, work, routeOf(table, event), suspicion);
+        ? recover(deps, event, routeOf(table, event)).then(() => work.message.ack())
+        : route(deps, work, routeOf(table, event), redeliveryCheck);
     });
   };
   const repair = async (): Promise<void> => {
@@ -86,12 +86,12 @@ export function createRouter(deps: RouterDeps): Router {
     start: async () => {
       await repair();
       const credit = (): number => (isHeld ? 0 : creditMax);
-      pull = deps.events.pull({ credit, onMessage: accept, onOpen: () => suspicion.raise(), repair });
+      pull = deps.events.pull({ credit, onMessage: accept, onOpen: () => redeliveryCheck.require(), repair });
     },
     use: (next) => {
       table = next;
     },
-    rescue: (event) => rescue(deps, event, routeOf(table, event)),
+    recover: (event) => recover(deps, event, routeOf(table, event)),
     keepAlive: () => {
       inFlight.keepAlive();
       pull?.watch();
@@ -111,26 +111,26 @@ function routeOf(table: RoutingTable, event: StoredEvent): Route {
   return { partners: table.partnersFor(event), refused: table.refusedFor(event) };
 }
 
-async function route(deps: RouterDeps, work: RoutingWork, to: Route, suspicion: Suspicion): Promise<void> {
+async function route(deps: RouterDeps, work: RoutingWork, to: Route, redeliveryCheck: RedeliveryCheck): Promise<void> {
   const { event, message } = work;
   const { partners } = to;
   deps.onStage("routing", event.eventId);
   // Who had it before may have stored some of the deliveries, and some of those may be done by now.
   const isFirstTime = message.deliveryCount === 1;
-  const isKnown = isFirstTime && !suspicion.isRaised;
+  const isKnown = isFirstTime && !redeliveryCheck.isRequired;
   if (!isKnown && (await readRouted(deps, event)) !== undefined) {
     // Its note is the last thing that is written of a routing.
-    if (isFirstTime) suspicion.report(true);
+    if (isFirstTime) redeliveryCheck.report(true);
     work.message.ack();
     return;
   }
   const missing = isKnown ? partners : await withoutDelivery(deps, event, partners);
   if (isFirstTime && !isKnown) {
-    suspicion.report(missing.length < partners.length);
+    redeliveryCheck.report(missing.length < partners.length);
   }
   const ensure = (partner: Partner): Promise<void> => {
     const isMissing = async (): Promise<boolean> => (await withoutDelivery(deps, event, [partner])).length > 0;
-    return ensureDelivery(deps, event, partner, firstItem(event, partner), isMissing);
+    return ensureDelivery(deps, event, partner, firstDelivery(event, partner), isMissing);
   };
   await Promise.all(missing.map(ensure));
   await keepRouted(deps, event, to);
@@ -141,19 +141,19 @@ async function route(deps: RouterDeps, work: RoutingWork, to: Route, suspicion: 
  * Routes an event that was offered before, when nobody knows what became of it: what was never attempted is delivered,
  * and what waited for its next attempt and is gone goes on from there.
  */
-async function rescue(deps: RouterDeps, event: StoredEvent, to: Route): Promise<void> {
+async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise<void> {
   const note = await readRouted(deps, event);
   if (note?.deliveries === 0) {
     return;
   }
   const { partners } = to;
-  const found = await Promise.all(partners.map((partner) => lostItem(deps, event, partner)));
+  const found = await Promise.all(partners.map((partner) => lostDelivery(deps, event, partner)));
   await Promise.all(
     partners.map(async (partner, index) => {
-      const item = found[index];
-      if (item !== undefined) {
-        const isMissing = async (): Promise<boolean> => (await lostItem(deps, event, partner)) !== undefined;
-        await ensureDelivery(deps, event, partner, item, isMissing);
+      const delivery = found[index];
+      if (delivery !== undefined) {
+        const isMissing = async (): Promise<boolean> => (await lostDelivery(deps, event, partner)) !== undefined;
+        await ensureDelivery(deps, event, partner, delivery, isMissing);
       }
     }),
   );
@@ -161,19 +161,23 @@ async function rescue(deps: RouterDeps, event: StoredEvent, to: Route): Promise<
 }
 
 /** The step that must be stored again, if any. Live messages are read twice: one may fire between two reads. */
-async function lostItem(deps: RouterDeps, event: StoredEvent, partner: Partner): Promise<DeliveryItem | undefined> {
-  const first = firstItem(event, partner);
-  const isGone = async (): Promise<boolean> => (await readPast(deps, first, partner)).live.length === 0;
+async function lostDelivery(
+  deps: RouterDeps,
+  event: StoredEvent,
+  partner: Partner,
+): Promise<DeliveryRecord | undefined> {
+  const first = firstDelivery(event, partner);
+  const isGone = async (): Promise<boolean> => (await readStoredState(deps, first, partner)).live.length === 0;
   if (!(await isGone()) || !(await isGone())) {
     return undefined;
   }
-  const { attempts } = await readPast(deps, first, partner);
+  const { attempts } = await readStoredState(deps, first, partner);
   const last = attempts.toSorted((a, b) => (isLater(a, b) ? -1 : 1))[0];
   return last === undefined ? first : stepAfter(first, last);
 }
 
 /** A hop more than the message that was lost, whose id may still be known. */
-function stepAfter(first: DeliveryItem, { generation, attempt, number, settlement }: AttemptRecord) {
+function stepAfter(first: DeliveryRecord, { generation, attempt, number, settlement }: AttemptRecord) {
   const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
   return settlement.kind === "retry" ? step : undefined;
 }
@@ -182,18 +186,18 @@ async function ensureDelivery(
   deps: RouterDeps,
   event: StoredEvent,
   partner: Partner,
-  step: DeliveryItem,
+  step: DeliveryRecord,
   isMissing: () => Promise<boolean>,
 ): Promise<void> {
   const { ending: signal } = deps;
   await deps.listPartner(partner);
-  let item = step;
-  if (deps.backlogs.isFull(partner) && (await overflow(deps, step, partner, event.body))) {
+  let delivery = step;
+  if (deps.backlogs.isFull(partner) && (await deadLetterOverflow(deps, step, partner, event.body))) {
     return;
   }
   for (let tries = 1; ; tries += 1) {
     const answer = await untilAnswered(
-      () => deps.deliveries.publishFirst(itemMessage(item, partner.lane, event.body)),
+      () => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, event.body)),
       { signal },
     );
     if (answer.kind === "stored") {
@@ -211,7 +215,7 @@ async function ensureDelivery(
       return;
     } else {
       // The id was used but nothing of it is left: the same id again would be swallowed for good.
-      item = { ...item, hop: item.hop + 1 };
+      delivery = { ...delivery, hop: delivery.hop + 1 };
     }
   }
 }
@@ -227,7 +231,7 @@ async function withoutDelivery(
 ): Promise<readonly Partner[]> {
   const { ending: signal } = deps;
   const isLive = async (partner: Partner): Promise<boolean> => {
-    const { did } = firstItem(event, partner);
+    const { did } = firstDelivery(event, partner);
     const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
     return live.length > 0;
   };
@@ -238,10 +242,10 @@ async function withoutDelivery(
   }
   const attempts = await untilAnswered(() => readAttempts(deps.attempts, event.tenant, event.eventId), { signal });
   const attempted = new Set(attempts.map(({ did }) => did));
-  return absent.filter((partner) => !attempted.has(firstItem(event, partner).did));
+  return absent.filter((partner) => !attempted.has(firstDelivery(event, partner).did));
 }
 
-function firstItem(event: StoredEvent, partner: Partner): DeliveryItem {
+function firstDelivery(event: StoredEvent, partner: Partner): DeliveryRecord {
   const { tenant, eventId, type, producer, acceptedAtMs } = event;
   return {
     did: deliveryId(tenant, eventId, partner.config.uid),

@@ -1,15 +1,15 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
-import { readItem, type DeliveryItem } from "../records/delivery-record.ts";
+import { parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Partner } from "../partners/partner.ts";
 
 /** What is stored about one delivery. */
-export interface Past {
+export interface StoredState {
   /** Its attempts, in the order in which they were recorded. */
   readonly attempts: readonly AttemptRecord[];
   /** Its live messages: one, or two between the steps of a settlement. */
-  readonly live: readonly DeliveryItem[];
+  readonly live: readonly DeliveryRecord[];
 }
 
 /**
@@ -18,16 +18,18 @@ export interface Past {
  *
  * @throws Unanswered when the process must end first
  */
-export async function readPast(
+export async function readStoredState(
   context: DeliveryContext,
-  item: DeliveryItem,
+  delivery: DeliveryRecord,
   { lanes }: Pick<Partner, "lanes">,
-): Promise<Past> {
+): Promise<StoredState> {
   const { deliveries, ending: signal } = context;
-  const live = await untilAnswered(() => deliveries.live(lanes, item.partner, item.did), { signal });
-  const attempts = await untilAnswered(() => readAttempts(context.attempts, item.tenant, item.eventId), { signal });
+  const live = await untilAnswered(() => deliveries.live(lanes, delivery.partner, delivery.did), { signal });
+  const attempts = await untilAnswered(() => readAttempts(context.attempts, delivery.tenant, delivery.eventId), {
+    signal,
+  });
   return {
-    attempts: attempts.filter(({ did }) => did === item.did),
-    live: live.map(readItem).filter((other) => other !== undefined),
+    attempts: attempts.filter(({ did }) => did === delivery.did),
+    live: live.map(parseDeliveryRecord).filter((other) => other !== undefined),
   };
 }

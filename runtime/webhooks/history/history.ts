@@ -4,11 +4,11 @@ import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { parseAttempts, type AttemptRecord, type RecordedOutcome } from "../records/attempt-records.ts";
-import { isLater, readItem } from "../records/delivery-record.ts";
+import { isLater, parseDeliveryRecord } from "../records/delivery-record.ts";
 import { isHandled, parseHandled, type HandledNote } from "../records/handled-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { viewOf, type HistoryView } from "./history-view.ts";
-import type { KnownPartner } from "../partners/partner-registry.ts";
+import type { RegisteredPartner } from "../partners/partner-registry.ts";
 import type { AttemptTimings, FailureReason } from "../settlement/outcome.ts";
 import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -89,7 +89,7 @@ export interface HistoryDeps {
   readonly now: () => number;
   readonly table: () => RoutingTable;
   /** Partners for whom something may wait though they are configured no more. */
-  readonly removed: () => Promise<readonly Pick<KnownPartner, "token" | "uid" | "label">[]>;
+  readonly removed: () => Promise<readonly Pick<RegisteredPartner, "token" | "uid" | "label">[]>;
 }
 
 /**
@@ -180,7 +180,7 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
 
 /** Partners that are configured no more and for whom a delivery of the event still waits until it ends. */
 async function waitingRemoved(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
-  const find = async ({ token, uid, label }: Pick<KnownPartner, "token" | "uid" | "label">) => {
+  const find = async ({ token, uid, label }: Pick<RegisteredPartner, "token" | "uid" | "label">) => {
     const generation = await liveGeneration(deps, event, { token, lanes: anyLane }, uid);
     return generation === undefined ? [] : [[label, { generation, held: "partner_removed" }] as const];
   };
@@ -194,7 +194,7 @@ async function liveGeneration(
   uid: string,
 ): Promise<number | undefined> {
   const live = await deliveries.live(lanes, token, deliveryId(event.tenant, event.eventId, uid));
-  const generations = live.flatMap((message) => readItem(message)?.generation ?? []);
+  const generations = live.flatMap((message) => parseDeliveryRecord(message)?.generation ?? []);
   return generations.length === 0 ? undefined : Math.max(...generations);
 }
 

@@ -2,7 +2,7 @@ import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { Log } from "../log.ts";
 
 /** Whether the events stream has little room left for producers. */
-export interface Fullness {
+export interface Backpressure {
   readonly isFull: boolean;
   /** Looks again. @throws Error without an answer */
   look(): Promise<void>;
@@ -14,7 +14,7 @@ const fullShare = 0.95;
 const resumeShare = 0.9;
 
 /** Watches the events stream; only unrouted events can fill it, since the janitor drops the others long before. */
-export function createFullness(events: Pick<EventsStream, "size">, bytesMax: number, log: Log): Fullness {
+export function createBackpressure(events: Pick<EventsStream, "size">, bytesMax: number, log: Log): Backpressure {
   let isFull = false;
   return {
     get isFull() {

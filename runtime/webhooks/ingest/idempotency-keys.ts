@@ -15,14 +15,14 @@ export interface StoredResponse {
  * - `known`: what such a request came to.
  * - `other`: it was used with another body.
  */
-export type KeyClaim =
+export type KeyState =
   | { readonly kind: "first" | "running" | "other" }
   | { readonly kind: "known"; readonly answer: StoredResponse };
 
 /** Outcomes of requests by their `Idempotency-Key`, for every pod and a day. Source: wire, "Both APIs". */
 export interface IdempotencyKeys {
   /** @throws Unanswered, or Error when nothing more can be kept */
-  claim(key: string, body: Uint8Array): Promise<KeyClaim>;
+  claim(key: string, body: Uint8Array): Promise<KeyState>;
   /** Keeps what the request came to that claimed the key. */
   keep(key: string, body: Uint8Array, answer: StoredResponse): Promise<void>;
   /** Lets the key go, since nothing was done under it. */
@@ -37,14 +37,14 @@ interface Entry {
 
 /** A request that takes longer than this is gone with its process. Longer than any answer may take. */
 const runningMsMax = 60_000;
-const claimTriesMax = 3;
+const keyTriesMax = 3;
 
 /** @param now JetStream's clock, Unix milliseconds */
 export function createIdempotencyKeys(bucket: Bucket, now: () => number): IdempotencyKeys {
-  const claim = async (key: string, digest: string): Promise<KeyClaim> => {
-    for (let tries = 0; tries < claimTriesMax; tries += 1) {
+  const claim = async (key: string, digest: string): Promise<KeyState> => {
+    for (let tries = 0; tries < keyTriesMax; tries += 1) {
       const found = await bucket.get(entryKey(key));
-      const known = found === undefined ? undefined : claimOf(found, digest, now());
+      const known = found === undefined ? undefined : keyStateOf(found, digest, now());
       if (known !== undefined) {
         return known;
       }
@@ -63,7 +63,7 @@ export function createIdempotencyKeys(bucket: Bucket, now: () => number): Idempo
 }
 
 /** Undefined for an entry that counts no more. */
-function claimOf({ value, storedAtMs }: BucketEntry, digest: string, nowMs: number): KeyClaim | undefined {
+function keyStateOf({ value, storedAtMs }: BucketEntry, digest: string, nowMs: number): KeyState | undefined {
   const entry = JSON.parse(value) as Entry;
   if (entry.digest !== digest) {
     return { kind: "other" };

@@ -38,12 +38,12 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
   for (;;) {
     const start = skipSpaces(body, position);
     const end = elementEnd(body, start);
-    const item = body.subarray(start, lastOf(body, start, end));
-    const isEmptyList = items.length === 0 && item.length === 0 && body[end] === byte.closeBracket;
+    const delivery = body.subarray(start, lastOf(body, start, end));
+    const isEmptyList = items.length === 0 && delivery.length === 0 && body[end] === byte.closeBracket;
     if (isEmptyList || items.length === batchEventsMax) {
       throw new Refusal("invalid_request", `A batch has 1 to ${batchEventsMax} events`);
     }
-    items.push(item);
+    items.push(delivery);
     if (body[end] === byte.closeBracket && skipSpaces(body, end + 1) === body.length) {
       return items;
     }
@@ -63,15 +63,17 @@ export async function ingestBatch(
   const verdicts: BatchVerdict[] = [];
   for (let start = 0; start < items.length; start += atOnceMax) {
     verdicts.push(
-      ...(await Promise.all(items.slice(start, start + atOnceMax).map((item) => ingestOne(ingest, item, caller)))),
+      ...(await Promise.all(
+        items.slice(start, start + atOnceMax).map((delivery) => ingestOne(ingest, delivery, caller)),
+      )),
     );
   }
   return verdicts;
 }
 
-async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller): Promise<BatchVerdict> {
+async function ingestOne(ingest: Ingest, delivery: Uint8Array, caller: EventCaller): Promise<BatchVerdict> {
   try {
-    return { answer: await ingest(item, caller) };
+    return { answer: await ingest(delivery, caller) };
   } catch (error) {
     if (error instanceof Refusal) {
       return { refusal: error };

@@ -2,9 +2,9 @@ import { pendingPlaces } from "../../nats/streams/deliveries-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
-import { unreadableLetter } from "../records/dead-letter-record.ts";
+import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
-import { isLater, nextAttempt, readItem, type DeliveryItem } from "../records/delivery-record.ts";
+import { isLater, nextAttempt, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import { endUnsent, type UnsentReason } from "../delivery/end-unsent.ts";
 import type { NamedPartner } from "../partners/partner.ts";
 
@@ -115,12 +115,14 @@ async function endOne(
   end: PendingEnd,
   message: StoredMessage,
 ): Promise<number | "ended" | "refused"> {
-  const item = readItem(message);
-  if (item !== undefined && item.acceptedAtMs > end.acceptedUpToMs) {
-    return item.acceptedAtMs;
+  const delivery = parseDeliveryRecord(message);
+  if (delivery !== undefined && delivery.acceptedAtMs > end.acceptedUpToMs) {
+    return delivery.acceptedAtMs;
   }
   const isKept =
-    item === undefined ? await keepUnreadable(context, end, message) : await endItem(context, end, item, message);
+    delivery === undefined
+      ? await keepUnreadable(context, end, message)
+      : await endDelivery(context, end, delivery, message);
   if (!isKept) {
     return "refused";
   }
@@ -129,28 +131,30 @@ async function endOne(
 }
 
 /** False when the dead letter is refused. */
-async function endItem(
+async function endDelivery(
   context: DeliveryContext,
   end: PendingEnd,
-  item: DeliveryItem,
+  delivery: DeliveryRecord,
   { data: body }: StoredMessage,
 ): Promise<boolean> {
   const { ending: signal } = context;
-  const attempts = await untilAnswered(() => readAttempts(context.attempts, item.tenant, item.eventId), { signal });
-  const before = attempts.filter(({ did }) => did === item.did);
-  const since = before.filter((record) => !isLater(item, record));
-  if (since.some((record) => isOver(record) || isLater(record, item))) {
+  const attempts = await untilAnswered(() => readAttempts(context.attempts, delivery.tenant, delivery.eventId), {
+    signal,
+  });
+  const before = attempts.filter(({ did }) => did === delivery.did);
+  const since = before.filter((record) => !isLater(delivery, record));
+  if (since.some((record) => isOver(record) || isLater(record, delivery))) {
     // It ended or went on; this message is what is left of the step before.
     return true;
   }
-  const step = since.length > 0 ? nextAttempt(item) : item;
+  const step = since.length > 0 ? nextAttempt(delivery) : delivery;
   const { partner } = end;
-  const settlement = await endUnsent(context, { item: step, partner, body, before }, end);
+  const settlement = await endUnsent(context, { delivery: step, partner, body, before }, end);
   if (settlement === undefined) {
     return false;
   }
   context.partnerMetrics.ended(partner.label, step, settlement, context.now());
-  await context.onSettled({ item: step, partner, settlement });
+  await context.onSettled({ delivery: step, partner, settlement });
   return true;
 }
 
@@ -163,7 +167,7 @@ async function keepUnreadable(
   { partner }: PendingEnd,
   { subject, seq, data }: StoredMessage,
 ): Promise<boolean> {
-  const letter = unreadableLetter(partner.token, subject, seq, data);
-  const answer = await untilAnswered(() => context.deadLetters.append(letter), { signal: context.ending });
+  const deadLetter = unreadableDeadLetter(partner.token, subject, seq, data);
+  const answer = await untilAnswered(() => context.deadLetters.append(deadLetter), { signal: context.ending });
   return answer.kind !== "refused";
 }

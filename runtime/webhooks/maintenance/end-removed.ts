@@ -1,6 +1,6 @@
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import type { PendingEnder } from "./end-pending.ts";
-import type { KnownPartner } from "../partners/partner-registry.ts";
+import type { RegisteredPartner } from "../partners/partner-registry.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 
 export interface EndRemovedDeps {
@@ -20,7 +20,7 @@ export function createRemovedEnder({
   context,
   ender,
   partners,
-}: EndRemovedDeps): (entry: KnownPartner) => Promise<boolean> {
+}: EndRemovedDeps): (entry: RegisteredPartner) => Promise<boolean> {
   return async (entry) => {
     const { token } = entry;
     const isStill = (): boolean => !partners().some((one) => one.token === token);
@@ -41,7 +41,7 @@ export function createRemovedEnder({
 }
 
 /** One that was found by what waits for it has its token for a name. */
-function named({ token, uid, label }: KnownPartner): NamedPartner {
+function named({ token, uid, label }: RegisteredPartner): NamedPartner {
   const at = label.indexOf("/");
   const [namespace, name] = at < 0 ? ["", label] : [label.slice(0, at), label.slice(at + 1)];
   return { token, label, config: { uid, namespace, name, specDigest: "" } };

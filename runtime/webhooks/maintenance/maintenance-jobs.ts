@@ -9,16 +9,16 @@ import type { MaintenanceJob } from "./background-loops.ts";
 import { createPendingEnder } from "./end-pending.ts";
 import { createRemovedEnder } from "./end-removed.ts";
 import { createHeldExpiry } from "./expire-held.ts";
-import { createKnownPartners } from "../partners/partner-registry.ts";
+import { createPartnerRegistry } from "../partners/partner-registry.ts";
 import type { Partner } from "../partners/partner.ts";
-import { keepRoom } from "./stream-trim.ts";
-import { createOrphanSearch, obeyAdvisories, type RescueDeps } from "./recovery.ts";
+import { trimEvents } from "./stream-trim.ts";
+import { createOrphanSearch, obeyAdvisories, type RecoveryDeps } from "./recovery.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import type { RunningPartners } from "./running-partners.ts";
 
 export interface MaintenanceDeps {
   readonly context: RouterDeps;
-  readonly router: Pick<Router, "rescue">;
+  readonly router: Pick<Router, "recover">;
   readonly nats: NatsConnectionHandle;
   readonly layout: Layout;
   readonly streams: StreamSettings;
@@ -36,7 +36,7 @@ export interface MaintenanceDeps {
   readonly orphanAgeMs?: number;
 }
 
-const roomMs = 2_000;
+const trimMs = 2_000;
 const topologyMs = 5_000;
 /** Sizes, ages and replicas are compared with the settings more rarely. */
 const topologyTurnsBetweenRepairs = 12;
@@ -51,26 +51,26 @@ export function createMaintenanceJobs(deps: MaintenanceDeps): readonly Maintenan
   return [
     {
       name: "room",
-      periodMs: roomMs,
-      begin: () => () => keepRoom(context.events, streams.events.maxBytes, context.log),
+      periodMs: trimMs,
+      begin: () => () => trimEvents(context.events, streams.events.maxBytes, context.log),
     },
     { name: "topology", periodMs: topologyMs, begin: () => topologyJob(deps) },
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
     { name: "partners", periodMs: partnersMs, begin: () => partnersJob(deps) },
     { name: "held", periodMs: partnersMs, begin: () => heldJob(deps) },
-    { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(rescueDeps(deps)) },
-    { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(rescueDeps(deps)) },
+    { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(recoveryDeps(deps)) },
+    { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(recoveryDeps(deps)) },
   ];
 }
 
-function rescueDeps({ context, router, nats, layout, partners, orphanAgeMs }: MaintenanceDeps): RescueDeps {
+function recoveryDeps({ context, router, nats, layout, partners, orphanAgeMs }: MaintenanceDeps): RecoveryDeps {
   return {
     context,
     router,
     partners,
     advisories: createAdvisoriesStream(nats, layout),
     streams: layout.streams,
-    knownPartners: createBucket(nats, layout.buckets.partners),
+    registry: createBucket(nats, layout.buckets.partners),
     ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
   };
 }
@@ -108,7 +108,7 @@ function partnersJob({
   removedAfterMs,
 }: MaintenanceDeps): () => Promise<void> {
   const end = createRemovedEnder({ context, partners, ender: createPendingEnder(context) });
-  return createKnownPartners({
+  return createPartnerRegistry({
     bucket: createBucket(nats, layout.buckets.partners),
     partners,
     running: (tokens) => running.among(tokens),

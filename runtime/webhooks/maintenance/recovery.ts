@@ -4,21 +4,21 @@ import type { LaneState } from "../../nats/streams/deliveries-stream.ts";
 import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { itemMessage, readItem, type DeliveryItem } from "../records/delivery-record.ts";
-import type { KnownPartner } from "../partners/partner-registry.ts";
+import { deliveryMessage, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
+import type { RegisteredPartner } from "../partners/partner-registry.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import { readEvent } from "../records/event-record.ts";
 
-export interface RescueDeps {
+export interface RecoveryDeps {
   readonly context: RouterDeps;
-  readonly router: Pick<Router, "rescue">;
+  readonly router: Pick<Router, "recover">;
   readonly advisories: AdvisoriesStream;
   /** Names of the streams that advisories speak of. */
   readonly streams: { readonly events: string; readonly deliveries: string };
   readonly partners: () => readonly Partner[];
-  /** {@link KnownPartner} by token. */
-  readonly knownPartners: Bucket;
+  /** {@link RegisteredPartner} by token. */
+  readonly registry: Bucket;
   /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
   readonly orphanAgeMs?: number;
 }
@@ -35,11 +35,11 @@ const batchMax = 512;
  * Obeys advisories: what a consumer will not hand out again is stored again, with one hop more, so that whoever gets it
  * looks first at what became of it.
  */
-export async function obeyAdvisories(deps: RescueDeps): Promise<void> {
+export async function obeyAdvisories(deps: RecoveryDeps): Promise<void> {
   await deps.advisories.take((advisory) => obey(deps, advisory));
 }
 
-async function obey(deps: RescueDeps, advisory: Advisory): Promise<void> {
+async function obey(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
   const { context, streams, router } = deps;
   const isEvent = advisory.stream === streams.events;
   const message = await (isEvent ? context.events.at(advisory.seq) : context.deliveries.at(advisory.seq));
@@ -50,7 +50,7 @@ async function obey(deps: RescueDeps, advisory: Advisory): Promise<void> {
   }
   const event = isEvent ? readEvent(message) : undefined;
   if (event !== undefined) {
-    await router.rescue(event);
+    await router.recover(event);
   } else if (!isEvent) {
     await renew(context, message);
   }
@@ -60,14 +60,14 @@ async function obey(deps: RescueDeps, advisory: Advisory): Promise<void> {
 
 /** Stores a delivery again in its place; false when it is settled or moved by now. */
 async function renew({ deliveries }: RouterDeps, message: StoredMessage): Promise<boolean> {
-  const item = readItem(message);
-  if (item === undefined) {
+  const delivery = parseDeliveryRecord(message);
+  if (delivery === undefined) {
     return false;
   }
-  const next = { ...item, hop: item.hop + 1 };
+  const next = { ...delivery, hop: delivery.hop + 1 };
   const { subject, seq, data } = message;
-  const forward = (step: DeliveryItem): Promise<PublishResult> =>
-    deliveries.forward(itemMessage(step, laneOf(message), data), { subject, seq });
+  const forward = (step: DeliveryRecord): Promise<PublishResult> =>
+    deliveries.forward(deliveryMessage(step, laneOf(message), data), { subject, seq });
   const answer = await forward(next);
   return (answer.kind === "duplicate" ? await forward({ ...next, hop: next.hop + 1 }) : answer).kind === "stored";
 }
@@ -81,7 +81,7 @@ function laneOf({ subject }: StoredMessage): string {
  * everything, or of partners that nobody knows. After a server is killed a few acknowledged messages can come back like
  * that. Each call looks at the next few messages that are old enough. Source: design §4 ("Traps").
  */
-export function createOrphanSearch(deps: RescueDeps): () => Promise<void> {
+export function createOrphanSearch(deps: RecoveryDeps): () => Promise<void> {
   const nextSeq: Record<LaneQueue, number> = { first: 1, retry: 1 };
   return async () => {
     if ((await deps.context.deliveries.size()).messages === 0) return;
@@ -92,7 +92,7 @@ export function createOrphanSearch(deps: RescueDeps): () => Promise<void> {
 }
 
 /** Where to go on: at the start again when the end, or what is too young, was reached. */
-async function searchFrom(deps: RescueDeps, queue: LaneQueue, seq: number): Promise<number> {
+async function searchFrom(deps: RecoveryDeps, queue: LaneQueue, seq: number): Promise<number> {
   const { context, partners } = deps;
   const youngestMs = context.now() - (deps.orphanAgeMs ?? orphanAgeMsDefault);
   // Most of the time the oldest is young, and its successors are not worth reading.
@@ -118,7 +118,7 @@ async function searchFrom(deps: RescueDeps, queue: LaneQueue, seq: number): Prom
 
 /** Retries without a consumer get one, which those who pull the lane find: nobody else knows of them. */
 async function stateOf(
-  { context: { deliveries, log } }: RescueDeps,
+  { context: { deliveries, log } }: RecoveryDeps,
   queue: LaneQueue,
   lane: string,
 ): Promise<LaneState | undefined> {
@@ -130,7 +130,7 @@ async function stateOf(
 }
 
 async function judge(
-  deps: RescueDeps,
+  deps: RecoveryDeps,
   message: StoredMessage,
   state: LaneState | undefined,
   known: ReadonlySet<string>,
@@ -148,10 +148,10 @@ async function judge(
 }
 
 /** Something is stored for a partner that nobody knows: once it is on the list, it goes like that of removed ones. */
-async function adopt({ knownPartners, context }: RescueDeps, token: string): Promise<void> {
-  if ((await knownPartners.get(token)) === undefined) {
-    const entry: KnownPartner = { token, uid: "", label: token };
-    await knownPartners.put(token, JSON.stringify(entry));
+async function adopt({ registry, context }: RecoveryDeps, token: string): Promise<void> {
+  if ((await registry.get(token)) === undefined) {
+    const entry: RegisteredPartner = { token, uid: "", label: token };
+    await registry.put(token, JSON.stringify(entry));
     context.log.warn({ partner: token }, "something waits for a partner that nobody knows");
   }
 }

@@ -20,7 +20,7 @@ export function firstSeqToKeep(size: EventsSize, bytesMax: number, routedUpTo: n
 }
 
 /** Makes room in the events stream where needed. Source: design §4 ("Room"). @throws Unanswered */
-export async function keepRoom(events: EventsStream, bytesMax: number, log: Log): Promise<void> {
+export async function trimEvents(events: EventsStream, bytesMax: number, log: Log): Promise<void> {
   const size = await events.size();
   const keep =
     size.bytes > bytesMax * fullShare ? firstSeqToKeep(size, bytesMax, await events.routedUpTo()) : undefined;

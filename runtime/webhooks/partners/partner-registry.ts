@@ -3,7 +3,7 @@ import type { Log } from "../log.ts";
 import type { Partner } from "./partner.ts";
 
 /** A partner for whom something may be stored, as long as that is so. */
-export interface KnownPartner {
+export interface RegisteredPartner {
   readonly token: string;
   readonly uid: string;
   /** `namespace/name`. */
@@ -15,11 +15,11 @@ export interface KnownPartner {
 }
 
 /** What must change, so that the list is true and what is left of removed partners goes. */
-export interface PartnersCare {
+export interface RegistryChanges {
   /** To be written into the list. */
-  readonly write: readonly KnownPartner[];
+  readonly write: readonly RegisteredPartner[];
   /** Whose deliveries end now, before their consumers go. */
-  readonly remove: readonly KnownPartner[];
+  readonly remove: readonly RegisteredPartner[];
 }
 
 /**
@@ -34,12 +34,12 @@ const nobody: ReadonlySet<string> = new Set();
 const turnsBetweenReads = 10;
 
 /** Decides about every partner that is in the configuration or in the list. */
-export function partnersCare(
+export function registryChanges(
   partners: readonly Partner[],
-  known: readonly KnownPartner[],
+  known: readonly RegisteredPartner[],
   nowMs: number,
   patienceMs: number,
-): PartnersCare {
+): RegistryChanges {
   const byToken = new Map(known.map((entry) => [entry.token, entry]));
   const present = new Set(partners.map(({ token }) => token));
   const added = partners
@@ -53,22 +53,22 @@ export function partnersCare(
   };
 }
 
-function isNews(entry: KnownPartner | undefined): boolean {
+function isNews(entry: RegisteredPartner | undefined): boolean {
   return entry === undefined || entry.removedAtMs !== undefined;
 }
 
 interface ReadOptions {
-  readonly before?: ReadonlyMap<string, KnownPartner>;
+  readonly before?: ReadonlyMap<string, RegisteredPartner>;
   readonly isWanted?: (token: string) => boolean;
   /** @default all */
   readonly countMax?: number;
 }
 
-export interface KnownPartnersDeps {
+export interface PartnerRegistryDeps {
   readonly bucket: Bucket;
   readonly partners: () => readonly Partner[];
   /** Ends some of what waits, and deletes the consumers when nothing does; false when there is more. */
-  readonly end: (partner: KnownPartner) => Promise<boolean>;
+  readonly end: (partner: RegisteredPartner) => Promise<boolean>;
   /** Of these tokens, those that a pod may still have configured. */
   readonly running: (tokens: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly now: () => number;
@@ -82,22 +82,27 @@ export interface KnownPartnersDeps {
  * attempts end, then what waits becomes dead letters, then its consumers go. One pod does this. Each call is one turn.
  * Source: design §4.
  */
-export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void> {
+export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<void> {
   /** What the list says; read now and then, since other pods only add to it while this pod has the duty. */
-  let known: Map<string, KnownPartner> | undefined;
+  let known: Map<string, RegisteredPartner> | undefined;
   let turns = 0;
   return async () => {
     turns += 1;
     if (known === undefined || turns % turnsBetweenReads === 0) {
       known = await readAll(deps.bucket, known === undefined ? {} : { before: known });
     }
-    const care = partnersCare(deps.partners(), [...known.values()], deps.now(), deps.patienceMs ?? removedAfterMs);
-    for (const entry of care.write) {
+    const changes = registryChanges(
+      deps.partners(),
+      [...known.values()],
+      deps.now(),
+      deps.patienceMs ?? removedAfterMs,
+    );
+    for (const entry of changes.write) {
       await deps.bucket.put(entry.token, JSON.stringify(entry));
       known.set(entry.token, entry);
     }
-    const running = care.remove.length === 0 ? nobody : await deps.running(care.remove.map(({ token }) => token));
-    for (const entry of care.remove.filter(({ token }) => !running.has(token))) {
+    const running = changes.remove.length === 0 ? nobody : await deps.running(changes.remove.map(({ token }) => token));
+    for (const entry of changes.remove.filter(({ token }) => !running.has(token))) {
       if (await deps.end(entry)) {
         await deps.bucket.drop(entry.token);
         known.delete(entry.token);
@@ -111,13 +116,13 @@ export function createKnownPartners(deps: KnownPartnersDeps): () => Promise<void
 export async function readAll(
   bucket: Bucket,
   { before, isWanted = () => true, countMax }: ReadOptions = {},
-): Promise<Map<string, KnownPartner>> {
+): Promise<Map<string, RegisteredPartner>> {
   const known = new Map(before);
   const wanted = (await bucket.keys()).filter((token) => !known.has(token) && isWanted(token));
   for (const key of wanted.slice(0, countMax)) {
     const entry = await bucket.get(key);
     if (entry !== undefined) {
-      known.set(key, JSON.parse(entry.value) as KnownPartner);
+      known.set(key, JSON.parse(entry.value) as RegisteredPartner);
     }
   }
   return known;

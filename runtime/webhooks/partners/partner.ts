@@ -3,7 +3,7 @@ import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../c
 import { materialIdsOf } from "../../../crds/material.ts";
 import { assignLanes, type LanePlace, type LaneRules } from "./assign-lanes.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
-import { partnerToken } from "../ids.ts";
+import { partnerKey } from "../ids.ts";
 import { readSigners, signersAt, type Signer } from "../signing/signers.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 
@@ -57,7 +57,7 @@ export function compilePartners(
   rules: LaneRules = defaultLaneRules,
 ): readonly Partner[] {
   const known = new Map(previous.map((partner) => [partner.fingerprint, partner]));
-  const tokens = config.partners.map(({ uid }) => partnerToken(uid));
+  const tokens = config.partners.map(({ uid }) => partnerKey(uid));
   const places = assignLanes(tokens, promoted, rules);
   return config.partners.map((partner, index) => {
     const token = tokens[index] ?? "";

@@ -1,6 +1,6 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { Bucket } from "../../nats/streams/buckets.ts";
-import type { KnownPartner } from "./partner-registry.ts";
+import type { RegisteredPartner } from "./partner-registry.ts";
 import type { Partner } from "./partner.ts";
 
 /**
@@ -20,7 +20,7 @@ export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPart
     const known = listed.get(partner);
     if (known !== undefined) return known;
     const { token, label, config } = partner;
-    const entry: KnownPartner = { token, uid: config.uid, label };
+    const entry: RegisteredPartner = { token, uid: config.uid, label };
     // Revision 0: an entry that is there already stays, also one of a partner that was missed for a while.
     const listing = untilAnswered(() => bucket.putIf(token, JSON.stringify(entry), 0), { signal }).then(
       () => undefined,

@@ -1,5 +1,5 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
-import { readAll, type KnownPartner } from "./partner-registry.ts";
+import { readAll, type RegisteredPartner } from "./partner-registry.ts";
 
 /** Time for which an answer is given again. */
 const rememberMs = 2_000;
@@ -13,8 +13,8 @@ const removedMax = 32;
 export function createRemovedPartners(
   bucket: Bucket,
   has: (token: string) => boolean,
-): () => Promise<readonly KnownPartner[]> {
-  let removed: readonly KnownPartner[] = [];
+): () => Promise<readonly RegisteredPartner[]> {
+  let removed: readonly RegisteredPartner[] = [];
   let nextAtMs = 0;
   return async () => {
     if (performance.now() >= nextAtMs) {

@@ -1,6 +1,6 @@
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import type { DeliveryItem } from "./delivery-record.ts";
+import type { DeliveryRecord } from "./delivery-record.ts";
 import { eventHash, messageId, type AttemptId } from "../ids.ts";
 import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
@@ -41,7 +41,7 @@ export type RecordedOutcome =
 
 /** One attempt that was made, or what ended its delivery without one. */
 export interface RecordableAttempt {
-  readonly item: DeliveryItem;
+  readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly startedAtMs: number;
   readonly outcome: Outcome;
@@ -63,7 +63,7 @@ const keptHeaders = ["content-type", "location", "retry-after", "x-request-id", 
 
 /** The record of an attempt. */
 export function attemptRecord({
-  item,
+  delivery,
   partner,
   startedAtMs,
   outcome,
@@ -71,7 +71,7 @@ export function attemptRecord({
   pod,
 }: RecordableAttempt): AttemptRecord {
   const { uid, namespace, name } = partner.config;
-  const { did, generation, attempt, hop, eventId, tenant } = item;
+  const { did, generation, attempt, hop, eventId, tenant } = delivery;
   return {
     did,
     generation,
@@ -80,14 +80,14 @@ export function attemptRecord({
     eventId,
     tenant,
     partner: { uid, namespace, name },
-    number: item.attemptsBefore + attempt,
+    number: delivery.attemptsBefore + attempt,
     at: new Date(startedAtMs).toISOString(),
     durationMs: Math.round(outcome.timings.totalMs),
     timings: outcome.timings,
     outcome: recordedOutcome(outcome),
     settlement,
     pod,
-    ...(item.replayId === undefined ? {} : { replayId: item.replayId }),
+    ...(delivery.replayId === undefined ? {} : { replayId: delivery.replayId }),
   };
 }
 

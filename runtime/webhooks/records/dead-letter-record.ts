@@ -1,15 +1,15 @@
 import type { DeadLettersStream, DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { AttemptRecord } from "./attempt-records.ts";
-import type { DeliveryItem } from "./delivery-record.ts";
-import { deliveryId, eventHash, messageId, partnerToken } from "../ids.ts";
+import type { DeliveryRecord } from "./delivery-record.ts";
+import { deliveryId, eventHash, messageId, partnerKey } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 
 /** How a delivery ended without success: the partner said no, or time ran out. */
 export type DeadLetterState = "rejected" | "dead";
 
 /** What is kept of a delivery that ended without success. The body is the event as received, in base64. */
-export interface DeadLetter extends DeliveryItem {
+export interface DeadLetter extends DeliveryRecord {
   readonly state: DeadLetterState;
   /** Code of the outcome that ended it; the last token of the subject. */
   readonly reason: string;
@@ -23,7 +23,7 @@ export interface DeadLetter extends DeliveryItem {
 
 /** A delivery that ended. */
 export interface EndedDelivery {
-  readonly item: DeliveryItem;
+  readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly state: DeadLetterState;
   readonly reason: string;
@@ -41,10 +41,10 @@ const attemptsMax = 64;
  * repeat after a crash is stored once.
  */
 export function deadLetter(ended: EndedDelivery): DeadLetterToStore {
-  const { item, partner, state, reason, endedAtMs, attempts, body } = ended;
+  const { delivery, partner, state, reason, endedAtMs, attempts, body } = ended;
   const { uid, namespace, name, deadLetterSeconds: retainSeconds } = partner.config;
-  const letter: DeadLetter = {
-    ...item,
+  const deadLetter: DeadLetter = {
+    ...delivery,
     state,
     reason,
     partnerName: { uid, namespace, name },
@@ -52,33 +52,40 @@ export function deadLetter(ended: EndedDelivery): DeadLetterToStore {
     attempts: attempts.slice(-attemptsMax),
     body: Buffer.from(body).toString("base64"),
   };
-  const { partner: token, did } = item;
+  const { partner: token, did } = delivery;
   const kept = retainSeconds === undefined ? {} : { retainSeconds };
-  return { partner: token, reason, did, messageId: `dlq:${messageId(item)}`, payload: JSON.stringify(letter), ...kept };
+  return {
+    partner: token,
+    reason,
+    did,
+    messageId: `dlq:${messageId(delivery)}`,
+    payload: JSON.stringify(deadLetter),
+    ...kept,
+  };
 }
 
 /**
  * The message of a dead letter of a partner that is configured no more. It is kept under the partner's name, so that
  * the next partner of that name finds it, whatever its uid is.
  */
-export function removedPartnerLetter(ended: EndedDelivery): DeadLetterToStore {
+export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStore {
   const {
-    item: { tenant, eventId },
+    delivery: { tenant, eventId },
     partner: { label },
   } = ended;
-  return { ...deadLetter(ended), partner: partnerToken(label), did: deliveryId(tenant, eventId, label) };
+  return { ...deadLetter(ended), partner: partnerKey(label), did: deliveryId(tenant, eventId, label) };
 }
 
 /** Under which tokens the letters of a partner of this name are: its own, and that of those before it. */
 export function letterTokens({ token, label }: Pick<Partner, "token" | "label">): readonly string[] {
-  return [token, partnerToken(label)];
+  return [token, partnerKey(label)];
 }
 
 /**
  * Letters of several tokens in order, from a sequence on, at most `countMax`. Fewer does not mean that there are no
  * more; none does.
  */
-export async function readLetters(
+export async function readDeadLetters(
   stream: DeadLettersStream,
   tokens: readonly string[],
   { reason, fromSeq, countMax }: { readonly reason: string; readonly fromSeq: number; readonly countMax: number },
@@ -91,18 +98,23 @@ export async function readLetters(
 }
 
 /** The newest letter of each reason of one delivery, or of the same event's to a partner of the name before. */
-export async function lettersOfDelivery(
+export async function deadLettersOfDelivery(
   stream: DeadLettersStream,
   { token, label, config }: Partner,
-  { tenant, eventId }: Pick<DeliveryItem, "tenant" | "eventId">,
+  { tenant, eventId }: Pick<DeliveryRecord, "tenant" | "eventId">,
 ): Promise<readonly StoredMessage[]> {
   const own = stream.of(token, deliveryId(tenant, eventId, config.uid));
-  const before = stream.of(partnerToken(label), deliveryId(tenant, eventId, label));
+  const before = stream.of(partnerKey(label), deliveryId(tenant, eventId, label));
   return [...(await own), ...(await before)];
 }
 
 /** A message that is no delivery at all: kept as it is, so that nobody trips over it again. */
-export function unreadableLetter(partner: string, subject: string, seq: number, data: Uint8Array): DeadLetterToStore {
+export function unreadableDeadLetter(
+  partner: string,
+  subject: string,
+  seq: number,
+  data: Uint8Array,
+): DeadLetterToStore {
   const reason = "unreadable";
   const payload = JSON.stringify({ subject, seq, state: "dead", reason, body: Buffer.from(data).toString("base64") });
   return { partner, reason, did: eventHash(`${subject}:${seq}`), messageId: `dlq:${subject}:${seq}`, payload };

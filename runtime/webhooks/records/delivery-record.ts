@@ -3,7 +3,7 @@ import type { HeaderFields } from "../../nats/messages/headers.ts";
 import { messageId, type AttemptId } from "../ids.ts";
 
 /** One delivery and the try it is at, as the headers and the subject of its message say it. */
-export interface DeliveryItem extends AttemptId {
+export interface DeliveryRecord extends AttemptId {
   /** Partner token. */
   readonly partner: string;
   readonly tenant: string;
@@ -39,22 +39,22 @@ const header = {
 
 const stepForm = /^(?<generation>\d{1,9}):(?<attempt>[1-9]\d{0,8}):(?<hop>\d{1,9})$/u;
 
-/** Headers that {@link readItem} reads back. */
-export function itemHeaders(item: DeliveryItem): HeaderFields {
+/** Headers that {@link parseDeliveryRecord} reads back. */
+export function deliveryHeaders(delivery: DeliveryRecord): HeaderFields {
   return {
-    [header.eventId]: item.eventId,
-    [header.tenant]: item.tenant,
-    [header.type]: item.type,
-    [header.producer]: item.producer,
-    [header.step]: `${item.generation}:${item.attempt}:${item.hop}`,
-    [header.accepted]: String(item.acceptedAtMs),
-    [header.before]: item.attemptsBefore === 0 ? undefined : String(item.attemptsBefore),
-    [header.replayId]: item.replayId,
+    [header.eventId]: delivery.eventId,
+    [header.tenant]: delivery.tenant,
+    [header.type]: delivery.type,
+    [header.producer]: delivery.producer,
+    [header.step]: `${delivery.generation}:${delivery.attempt}:${delivery.hop}`,
+    [header.accepted]: String(delivery.acceptedAtMs),
+    [header.before]: delivery.attemptsBefore === 0 ? undefined : String(delivery.attemptsBefore),
+    [header.replayId]: delivery.replayId,
   };
 }
 
 /** The item of a message, whichever of the three subjects it is on; undefined when something else wrote the message. */
-export function readItem({ subject, headers }: ItemMessage): DeliveryItem | undefined {
+export function parseDeliveryRecord({ subject, headers }: ItemMessage): DeliveryRecord | undefined {
   const [partner, did] = subject.split(".").slice(-2);
   const { [header.eventId]: eventId, [header.tenant]: tenant, [header.type]: type } = headers;
   const { [header.accepted]: accepted, [header.producer]: producer, [header.replayId]: replayId } = headers;
@@ -82,19 +82,19 @@ function areWhole<K extends string>(
 }
 
 /** The message that carries an item in a lane. @param body of the event, as it was accepted */
-export function itemMessage(item: DeliveryItem, lane: string, body: Uint8Array): DeliveryToStore {
-  const { partner, did } = item;
-  return { lane, partner, did, messageId: messageId(item), headers: itemHeaders(item), body };
+export function deliveryMessage(delivery: DeliveryRecord, lane: string, body: Uint8Array): DeliveryToStore {
+  const { partner, did } = delivery;
+  return { lane, partner, did, messageId: messageId(delivery), headers: deliveryHeaders(delivery), body };
 }
 
 /** The item of the attempt after this one. */
-export function nextAttempt(item: DeliveryItem): DeliveryItem {
-  return { ...item, attempt: item.attempt + 1, hop: 0 };
+export function nextAttempt(delivery: DeliveryRecord): DeliveryRecord {
+  return { ...delivery, attempt: delivery.attempt + 1, hop: 0 };
 }
 
 /** Number of the attempt as partners see it: `X-Attempt` and the body's `attempt`. */
-export function attemptNumber(item: DeliveryItem): number {
-  return item.attemptsBefore + item.attempt;
+export function attemptNumber(delivery: DeliveryRecord): number {
+  return delivery.attemptsBefore + delivery.attempt;
 }
 
 /** Whether `a` comes after `b` in the life of the same delivery. */

@@ -14,7 +14,7 @@ export function createSettledCounter(
   log: Log,
   signal: AbortSignal,
 ): (settled: SettledDelivery) => Promise<void> {
-  return async ({ item: { replayId, did }, settlement }) => {
+  return async ({ delivery: { replayId, did }, settlement }) => {
     if (replayId === undefined || settlement.kind === "retry") {
       return;
     }

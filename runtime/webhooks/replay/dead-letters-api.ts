@@ -1,17 +1,22 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { lettersOfDelivery, letterTokens, readLetters, type DeadLetter } from "../records/dead-letter-record.ts";
+import {
+  deadLettersOfDelivery,
+  letterTokens,
+  readDeadLetters,
+  type DeadLetter,
+} from "../records/dead-letter-record.ts";
 import type { HandledNote } from "../records/handled-record.ts";
-import { eventHash, partnerToken } from "../ids.ts";
+import { eventHash, partnerKey } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RouterDeps } from "../delivery/router.ts";
 import { readEvent } from "../records/event-record.ts";
-import { mayName, parseLetter } from "./read-chunk.ts";
+import { mayName, parseDeadLetter } from "./read-chunk.ts";
 import { parseAckRequest, type AckRequest } from "./replay-request.ts";
 import type { ReplayCaller } from "./replay-access.ts";
 import { partnerNamed } from "./replays.ts";
-import { tellRecipient, type RecipientTold } from "./notify-recipient.ts";
+import { notifyRecipient, type RecipientTold } from "./notify-recipient.ts";
 
 /** Which dead letters to list. */
 export interface DeadLetterQuery {
@@ -55,7 +60,7 @@ export interface AckResponse {
 }
 
 /** What was not delivered, as callers see it. */
-export interface DeadLetterBox {
+export interface DeadLettersApi {
   /** Oldest first. @throws Refusal `partner_not_found` */
   list(query: DeadLetterQuery, caller: ReplayCaller): Promise<DeadLetterPage>;
   /**
@@ -74,14 +79,14 @@ const batchMax = 64;
 const lookedAtMax = 1_024;
 
 /** Creates what the routes call. */
-export function createDeadLetterBox(deps: DeadLetterDeps): DeadLetterBox {
+export function createDeadLettersApi(deps: DeadLetterDeps): DeadLettersApi {
   return {
-    list: (query, caller) => listLetters(deps, query, caller),
+    list: (query, caller) => listDeadLetters(deps, query, caller),
     ack: async (body, caller) => acknowledge(deps, parseAckRequest(body), caller),
   };
 }
 
-async function listLetters(
+async function listDeadLetters(
   deps: DeadLetterDeps,
   query: DeadLetterQuery,
   caller: ReplayCaller,
@@ -93,14 +98,14 @@ async function listLetters(
   let lastSeq = query.afterSeq;
   for (let lookedAt = 0; lookedAt < lookedAtMax;) {
     const from = { reason: query.reason ?? "*", fromSeq: lastSeq + 1, countMax: batchMax };
-    const messages = await readLetters(deps.deadLetters, tokens, from);
+    const messages = await readDeadLetters(deps.deadLetters, tokens, from);
     if (messages.length === 0) {
       return { items };
     }
     for (const message of messages) {
-      const letter = parseLetter(message.data);
-      if (letter !== undefined && mayName(tenants, letter.tenant)) {
-        items.push(summaryOf(letter, label));
+      const deadLetter = parseDeadLetter(message.data);
+      if (deadLetter !== undefined && mayName(tenants, deadLetter.tenant)) {
+        items.push(summaryOf(deadLetter, label));
       }
       lastSeq = message.seq;
       if (items.length === query.limit) {
@@ -118,14 +123,14 @@ async function tokensOf(
   { partner: label, afterSeq }: DeadLetterQuery,
   caller: ReplayCaller,
 ): Promise<readonly string[]> {
-  const token = partnerToken(label);
+  const token = partnerKey(label);
   const isKnown = !mayNamePartner(caller, label) || partners().some((one) => one.label === label);
   const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(token, "*", 1, 1)).length > 0);
   return isLeft ? [token] : letterTokens(partnerNamed(partners(), label, caller));
 }
 
-function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
-  const { eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = letter;
+function summaryOf(deadLetter: DeadLetter, partner: string): DeadLetterSummary {
+  const { eventId, tenant, type, state, reason, attemptsBefore, attempt, endedAt, replayId = null } = deadLetter;
   const attempts = attemptsBefore + attempt;
   return { event_id: eventId, tenant, type, partner, state, reason, attempts, ended_at: endedAt, replay_id: replayId };
 }
@@ -133,16 +138,16 @@ function summaryOf(letter: DeadLetter, partner: string): DeadLetterSummary {
 async function acknowledge(deps: DeadLetterDeps, request: AckRequest, caller: ReplayCaller): Promise<AckResponse> {
   const partner = partnerNamed(deps.partners(), request.partner, caller);
   const tenants = await tenantsOf(deps, request, caller);
-  const found = await Promise.all(tenants.map((tenant) => lettersOf(deps, partner, tenant, request.eventId)));
-  const letters = found.flat();
-  const [last] = letters.toSorted((a, b) => b.letter.generation - a.letter.generation);
+  const found = await Promise.all(tenants.map((tenant) => deadLettersOf(deps, partner, tenant, request.eventId)));
+  const deadLetters = found.flat();
+  const [last] = deadLetters.toSorted((a, b) => b.deadLetter.generation - a.deadLetter.generation);
   if (last === undefined) {
     throw new Refusal("dead_letter_not_found", "No dead letter of this event and partner is visible to this caller.");
   }
   // The note first: a letter that is gone without one would be lost.
-  await keepNote(deps, last.letter, request, caller);
-  await Promise.all(letters.map(({ message }) => deps.deadLetters.remove(message.seq)));
-  const recipient = await tellRecipient(deps, partner, last.letter, request.note);
+  await keepNote(deps, last.deadLetter, request, caller);
+  await Promise.all(deadLetters.map(({ message }) => deps.deadLetters.remove(message.seq)));
+  const recipient = await notifyRecipient(deps, partner, last.deadLetter, request.note);
   return { event_id: request.eventId, partner: partner.label, state: "delivered", handled: "manual", recipient };
 }
 
@@ -174,16 +179,16 @@ async function tenantsOf(
   return [event.tenant];
 }
 
-async function lettersOf(
+async function deadLettersOf(
   { deadLetters }: DeadLetterDeps,
   partner: Partner,
   tenant: string,
   eventId: string,
-): Promise<readonly { readonly message: StoredMessage; readonly letter: DeadLetter }[]> {
-  const messages = await lettersOfDelivery(deadLetters, partner, { tenant, eventId });
+): Promise<readonly { readonly message: StoredMessage; readonly deadLetter: DeadLetter }[]> {
+  const messages = await deadLettersOfDelivery(deadLetters, partner, { tenant, eventId });
   return messages.flatMap((message) => {
-    const letter = parseLetter(message.data);
-    return letter === undefined ? [] : [{ message, letter }];
+    const deadLetter = parseDeadLetter(message.data);
+    return deadLetter === undefined ? [] : [{ message, deadLetter }];
   });
 }
 

@@ -1,14 +1,14 @@
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import type { DeliveryItem } from "../records/delivery-record.ts";
+import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isHandled, type HandledNote } from "../records/handled-record.ts";
 import { compareAttempts, lastSettlement } from "../history/history.ts";
 
 /** What is stored about one delivery. */
-export interface DeliveryPast {
+export interface DeliveryState {
   readonly attempts: readonly AttemptRecord[];
   /** Attempts of the same event to partners of the same name that were removed. @default none */
   readonly before?: readonly AttemptRecord[];
-  readonly live: readonly DeliveryItem[];
+  readonly live: readonly DeliveryRecord[];
   readonly handled: readonly HandledNote[];
 }
 
@@ -23,9 +23,9 @@ export interface ReplayCandidate {
   readonly idempotencyMs: number;
   readonly nowMs: number;
   /** Last generation that a dead letter is known of. @default none */
-  readonly letterGeneration?: number;
+  readonly deadLetterGeneration?: number;
   /** Last `X-Attempt` that a dead letter is known of. @default none */
-  readonly letterNumber?: number;
+  readonly deadLetterNumber?: number;
 }
 
 /**
@@ -43,13 +43,13 @@ export type ReplayDecision =
 const failedKinds: ReadonlySet<string | undefined> = new Set(["rejected", "dead", "disabled"]);
 
 /** Decides about one delivery. Source: wire, "A replay is a new generation; items still live are skipped". */
-export function decideReplay(candidate: ReplayCandidate, past: DeliveryPast): ReplayDecision {
-  const { attempts, live, before = [] } = past;
+export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): ReplayDecision {
+  const { attempts, live, before = [] } = state;
   const { replayId } = candidate;
   if ([...attempts, ...live].some((one) => one.replayId === replayId)) {
     return { kind: "done" };
   }
-  if (candidate.onlyFailed && !hasFailed(past)) {
+  if (candidate.onlyFailed && !hasFailed(state)) {
     return { kind: "unmatched" };
   }
   if (live.length > 0) {
@@ -58,17 +58,17 @@ export function decideReplay(candidate: ReplayCandidate, past: DeliveryPast): Re
   if (!candidate.force && candidate.nowMs - candidate.acceptedAtMs > candidate.idempotencyMs) {
     return { kind: "too_old" };
   }
-  const { letterGeneration = 0, letterNumber = 0 } = candidate;
+  const { deadLetterGeneration = 0, deadLetterNumber = 0 } = candidate;
   const made = [...before, ...attempts];
   return {
     kind: "publish",
-    generation: Math.max(letterGeneration, ...made.map(({ generation }) => generation)) + 1,
-    attemptsBefore: Math.max(letterNumber, ...made.map(({ number }) => number)),
+    generation: Math.max(deadLetterGeneration, ...made.map(({ generation }) => generation)) + 1,
+    attemptsBefore: Math.max(deadLetterNumber, ...made.map(({ number }) => number)),
   };
 }
 
 /** Whether the delivery ended without success and nobody has handled it since. */
-export function hasFailed({ attempts, live, handled }: DeliveryPast): boolean {
+export function hasFailed({ attempts, live, handled }: DeliveryState): boolean {
   const ordered = attempts.toSorted(compareAttempts);
   const last = ordered.at(-1);
   return (

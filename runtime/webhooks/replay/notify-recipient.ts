@@ -14,14 +14,14 @@ export interface RecipientTold {
   readonly error: string | null;
 }
 
-type TellDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
+type NotifyDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
 
 /**
  * Tells the recipient's `/webhooks/ack`, once and signed like a delivery, that an event was handled by hand; null when
  * the partner has no such endpoint. Source: seed "Webhook Event Delivery" §4.3.
  */
-export async function tellRecipient(
-  context: TellDeps,
+export async function notifyRecipient(
+  context: NotifyDeps,
   partner: Partner,
   { eventId, attemptsBefore, attempt, producer }: DeadLetter,
   note: string | undefined,

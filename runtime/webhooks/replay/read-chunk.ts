@@ -1,5 +1,5 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { letterTokens, readLetters, type DeadLetter } from "../records/dead-letter-record.ts";
+import { letterTokens, readDeadLetters, type DeadLetter } from "../records/dead-letter-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -21,7 +21,7 @@ export interface ReplayUnit {
   /** Whether the router has made the deliveries of the event. */
   readonly isRouted: boolean;
   /** The dead letter it comes from. */
-  readonly letter?: { readonly seq: number; readonly generation: number; readonly number: number };
+  readonly deadLetter?: { readonly seq: number; readonly generation: number; readonly number: number };
 }
 
 /** The next part of what a replay concerns. */
@@ -51,7 +51,7 @@ export async function readChunk(deps: ReadDeps, job: Place, countMax: number): P
     case "window":
       return readWindow(deps, job, source, countMax);
     case "dead_letters":
-      return readLetterChunk(deps, job, source, countMax);
+      return readDeadLetterChunk(deps, job, source, countMax);
     default:
       throw new Error(`unknown source ${String(source satisfies never)}`);
   }
@@ -128,7 +128,7 @@ function unitsOf(
   });
 }
 
-async function readLetterChunk(
+async function readDeadLetterChunk(
   deps: ReadDeps,
   job: Place,
   source: Extract<ReplaySource, { kind: "dead_letters" }>,
@@ -136,17 +136,17 @@ async function readLetterChunk(
 ): Promise<ReplayChunk> {
   const partner = deps.partners().find(({ token }) => token === source.partner);
   const tokens = partner === undefined ? [source.partner] : letterTokens(partner);
-  const messages = await readLetters(deps.deadLetters, tokens, {
+  const messages = await readDeadLetters(deps.deadLetters, tokens, {
     reason: source.reason,
     fromSeq: job.cursor,
     countMax,
   });
   const meant = messages.filter(({ seq }) => seq <= source.lastSeq);
   const matches = matcherOf(job);
-  const letters = meant.flatMap((message) => letterUnit(message, partner) ?? []);
+  const deadLetters = meant.flatMap((message) => deadLetterUnit(message, partner) ?? []);
   const { eventIds } = source;
   return {
-    units: letters.filter((unit) => matches(unit) && (eventIds === undefined || eventIds.includes(unit.eventId))),
+    units: deadLetters.filter((unit) => matches(unit) && (eventIds === undefined || eventIds.includes(unit.eventId))),
     missing: 0,
     cursor: (messages.at(-1)?.seq ?? job.cursor) + 1,
     isEnd: messages.length === 0 || meant.length < messages.length,
@@ -154,12 +154,12 @@ async function readLetterChunk(
 }
 
 /** Undefined for a letter of what was no delivery, and for a partner that is gone. */
-function letterUnit({ seq, data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
-  const letter = parseLetter(data);
-  if (letter === undefined || partner === undefined) {
+function deadLetterUnit({ seq, data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
+  const deadLetter = parseDeadLetter(data);
+  if (deadLetter === undefined || partner === undefined) {
     return undefined;
   }
-  const { tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = letter;
+  const { tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = deadLetter;
   const unit = {
     // The letter may be of a partner of this name that was removed.
     did: deliveryId(tenant, eventId, partner.config.uid),
@@ -168,7 +168,7 @@ function letterUnit({ seq, data }: StoredMessage, partner: Partner | undefined):
     eventId,
     type,
     acceptedAtMs: Date.parse(endedAt),
-    body: Buffer.from(letter.body, "base64"),
+    body: Buffer.from(deadLetter.body, "base64"),
     isRouted: true,
     letter: { seq, generation, number: attemptsBefore + attempt },
   };
@@ -176,7 +176,7 @@ function letterUnit({ seq, data }: StoredMessage, partner: Partner | undefined):
 }
 
 /** The dead letter of a message; undefined when it holds what was no delivery. */
-export function parseLetter(data: Uint8Array): DeadLetter | undefined {
+export function parseDeadLetter(data: Uint8Array): DeadLetter | undefined {
   try {
     const value = JSON.parse(Buffer.from(data).toString()) as Partial<DeadLetter> | null;
     return value?.did !== undefined && value.eventId !== undefined ? (value as DeadLetter) : undefined;

@@ -1,13 +1,13 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import { parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
-import { lettersOfDelivery } from "../records/dead-letter-record.ts";
-import { itemMessage, readItem, type DeliveryItem } from "../records/delivery-record.ts";
+import { deadLettersOfDelivery } from "../records/dead-letter-record.ts";
+import { deliveryMessage, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import { parseHandled } from "../records/handled-record.ts";
 import { eventHash } from "../ids.ts";
 import type { RouterDeps } from "../delivery/router.ts";
-import { decideReplay, type DeliveryPast, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";
-import { parseLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
+import { decideReplay, type DeliveryState, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";
+import { parseDeadLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
 import { ReplayFault } from "./replay-fault.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 
@@ -78,13 +78,13 @@ async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promi
   if (!unit.isRouted) {
     return { kind: job.filter.onlyFailed ? "unmatched" : "in_progress" };
   }
-  return decideReplay(candidateOf(deps, job, unit), await readPastOf(deps, unit));
+  return decideReplay(candidateOf(deps, job, unit), await readStoredStateOf(deps, unit));
 }
 
 function candidateOf(
   { now }: ReplayDeps,
   job: ReplayJob,
-  { letter, acceptedAtMs, partner }: ReplayUnit,
+  { deadLetter, acceptedAtMs, partner }: ReplayUnit,
 ): ReplayCandidate {
   return {
     replayId: job.id,
@@ -93,12 +93,17 @@ function candidateOf(
     acceptedAtMs,
     idempotencyMs: partner.config.endpoint.idempotencyMs,
     nowMs: now(),
-    ...(letter === undefined ? {} : { letterGeneration: letter.generation, letterNumber: letter.number }),
+    ...(deadLetter === undefined
+      ? {}
+      : { deadLetterGeneration: deadLetter.generation, deadLetterNumber: deadLetter.number }),
   };
 }
 
 /** From the leaders of the streams; live messages first, since what is gone from there has left an attempt. */
-async function readPastOf(deps: ReplayDeps, { did, partner, tenant, eventId }: ReplayUnit): Promise<DeliveryPast> {
+async function readStoredStateOf(
+  deps: ReplayDeps,
+  { did, partner, tenant, eventId }: ReplayUnit,
+): Promise<DeliveryState> {
   const { ending: signal } = deps;
   const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
   const stored = await untilAnswered(() => deps.attempts.read(tenant, eventHash(eventId)), { signal });
@@ -107,7 +112,7 @@ async function readPastOf(deps: ReplayDeps, { did, partner, tenant, eventId }: R
   const isOfName = (attempt: AttemptRecord): boolean =>
     attempt.partner.namespace === namespace && attempt.partner.name === name;
   return {
-    live: live.map(readItem).filter((item) => item !== undefined),
+    live: live.map(parseDeliveryRecord).filter((delivery) => delivery !== undefined),
     attempts: attempts.filter((attempt) => attempt.did === did),
     before: attempts.filter((attempt) => attempt.did !== did && isOfName(attempt)),
     handled: parseHandled(stored).filter((note) => note.did === did),
@@ -118,9 +123,9 @@ async function replayOne(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Pr
   for (let hop = 0; hop < hopsMax; hop += 1) {
     const decision = await decide(deps, job, unit);
     if (decision.kind === "publish") {
-      const item = itemOf(deps, job, unit, decision, hop);
+      const delivery = itemOf(deps, job, unit, decision, hop);
       const answer = await untilAnswered(
-        () => deps.deliveries.publishFirst(itemMessage(item, unit.partner.lane, unit.body)),
+        () => deps.deliveries.publishFirst(deliveryMessage(delivery, unit.partner.lane, unit.body)),
         { signal: deps.ending },
       );
       if (answer.kind === "refused") {
@@ -152,7 +157,7 @@ function itemOf(
   unit: ReplayUnit,
   { generation, attemptsBefore }: Extract<ReplayDecision, { kind: "publish" }>,
   hop: number,
-): DeliveryItem {
+): DeliveryRecord {
   const { did, partner, tenant, eventId, type, producer } = unit;
   return {
     did,
@@ -175,9 +180,9 @@ async function settlePublished(deps: ReplayDeps, job: ReplayJob, unit: ReplayUni
   const { did, partner } = unit;
   const { ending: signal } = deps;
   await untilAnswered(() => deps.replays.mark(job.id, "published", did), { signal });
-  for (const { seq, data } of await lettersOfDelivery(deps.deadLetters, partner, unit)) {
+  for (const { seq, data } of await deadLettersOfDelivery(deps.deadLetters, partner, unit)) {
     // What this very replay came to may be a dead letter already.
-    if (parseLetter(data)?.replayId !== job.id) {
+    if (parseDeadLetter(data)?.replayId !== job.id) {
       await deps.deadLetters.remove(seq);
     }
   }

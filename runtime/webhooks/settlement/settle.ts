@@ -49,11 +49,11 @@ const goneStatus = 410;
 export function settle(
   outcome: Outcome,
   policy: RetryConfig,
-  item: AttemptedDelivery,
+  delivery: AttemptedDelivery,
   nowMs: number,
   random: () => number,
 ): Settlement {
-  return settledByStatus(outcome) ?? retryOrDead(outcome, policy, item, nowMs, random);
+  return settledByStatus(outcome) ?? retryOrDead(outcome, policy, delivery, nowMs, random);
 }
 
 function settledByStatus(outcome: Outcome): Settlement | undefined {
@@ -73,14 +73,14 @@ function settledByStatus(outcome: Outcome): Settlement | undefined {
 function retryOrDead(
   outcome: Outcome,
   policy: RetryConfig,
-  item: AttemptedDelivery,
+  delivery: AttemptedDelivery,
   nowMs: number,
   random: () => number,
 ): Settlement {
   const reason = outcomeCode(outcome);
-  const scheduledMs = scheduledWaitMs(policy, item.attempt);
+  const scheduledMs = scheduledWaitMs(policy, delivery.attempt);
   const askedMs = askedWaitMs(outcome, nowMs);
-  const endMs = lastAttemptAtMs(policy, item.acceptedAtMs);
+  const endMs = lastAttemptAtMs(policy, delivery.acceptedAtMs);
   const isExhausted = askedMs === undefined ? nowMs + scheduledMs > endMs : nowMs >= endMs;
   if (isExhausted) {
     return { kind: "dead", reason };

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { HeldReason, PartnerConfig } from "../../../crds/config.ts";
-import { attemptNumber, type DeliveryItem } from "../records/delivery-record.ts";
+import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Outcome } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
@@ -9,7 +9,7 @@ export interface PartnerMetrics {
   /** Counts an answer, or that there was none. */
   answered(partner: string, outcome: Outcome): void;
   /** Counts the end of a delivery; a retry is none. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
-  ended(partner: string, item: DeliveryItem, settlement: Settlement, nowMs: number): void;
+  ended(partner: string, delivery: DeliveryRecord, settlement: Settlement, nowMs: number): void;
   /** Age of what has been due for longest, in seconds, of a partner or of all. */
   oldestDue(partner: string | undefined, seconds: number): void;
   /** Deliveries that are due or in flight: all, and by partner; a partner that is left out has none. */
@@ -36,15 +36,15 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
   const resting = new Set<string>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
-    ended: (partner, item, settlement, nowMs) => {
+    ended: (partner, delivery, settlement, nowMs) => {
       if (settlement.kind === "retry") {
         return;
       }
       const own = label(partner);
       ends.inc({ partner: own, state: settlement.kind === "disabled" ? "rejected" : settlement.kind });
-      attempts.observe(attemptNumber(item));
+      attempts.observe(attemptNumber(delivery));
       if (settlement.kind === "delivered") {
-        durations.observe({ partner: own }, Math.max(0, nowMs - item.acceptedAtMs) / secondMs);
+        durations.observe({ partner: own }, Math.max(0, nowMs - delivery.acceptedAtMs) / secondMs);
       }
     },
     backlog: (all, byPartner) => {

@@ -1,5 +1,5 @@
 /** Messages in work in one pod, shared by partners so that none of them can take all. */
-export interface Budget {
+export interface InFlightBudget {
   /**
    * Messages that one who asks may have under way besides those in work: a quarter of what is free. However many
    * partners hang, some part stays free; whoever comes new gets at least one.
@@ -13,7 +13,7 @@ export interface Budget {
 const shareDivisor = 4;
 
 /** @param size messages in work at once; each partner may exceed it by one */
-export function createBudget(size: number): Budget {
+export function createInFlightBudget(size: number): InFlightBudget {
   let held = 0;
   return {
     share: () => Math.max(1, Math.floor((size - held) / shareDivisor)),

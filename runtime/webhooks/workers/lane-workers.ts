@@ -1,12 +1,12 @@
 import { isSharedLane } from "../partners/assign-lanes.ts";
-import { createBudget } from "./in-flight-budget.ts";
+import { createInFlightBudget } from "./in-flight-budget.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import type { LaneOwnership } from "./lane-ownership.ts";
 import type { Partner } from "../partners/partner.ts";
 import { createPartnerWorker, type PartnerWorker, type SharedByWorkers } from "./own-lane-worker.ts";
 import type { Promotions } from "./promotions.ts";
 import { createSharedLane, type SharedLane } from "./shared-lane-worker.ts";
-import { Slots } from "./semaphore.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /** The workers of this pod: one per partner with a lane of its own, one per lane that is shared. */
 export interface Lanes {
@@ -61,8 +61,8 @@ class WorkerLanes implements Lanes {
 
   constructor(deps: LanesDeps) {
     this.#deps = deps;
-    const budget = createBudget(deps.inWorkMax ?? inWorkMaxDefault);
-    this.#common = { turns: new Slots(consumerChangesMax), budget, inWork: new Map() };
+    const budget = createInFlightBudget(deps.inWorkMax ?? inWorkMaxDefault);
+    this.#common = { turns: new Semaphore(consumerChangesMax), budget, inWork: new Map() };
   }
 
   apply(partners: readonly Partner[]): void {
@@ -129,7 +129,7 @@ class WorkerLanes implements Lanes {
   }
 
   isBusyWith(token: string): boolean {
-    return this.#common.inWork.values().some(({ item }) => item.partner === token);
+    return this.#common.inWork.values().some(({ delivery }) => delivery.partner === token);
   }
 
   async stop(drainMs: number): Promise<void> {

@@ -2,18 +2,18 @@ import type { LaneQueue } from "../../nats/layout.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import type { BreakerState, Health } from "../settlement/circuit-breaker.ts";
-import type { Budget } from "./in-flight-budget.ts";
+import type { InFlightBudget } from "./in-flight-budget.ts";
 import { storeDeadLetter } from "../delivery/apply-settlement.ts";
-import { unreadableLetter } from "../records/dead-letter-record.ts";
+import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "../delivery/delivery-context.ts";
-import { readItem, type DeliveryItem } from "../records/delivery-record.ts";
+import { parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import { deliver } from "../delivery/deliver.ts";
 import { createInFlight, type InFlight } from "../delivery/in-flight.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
 import { partnerConsumer, shareInFlight } from "../delivery/partner-consumer.ts";
-import { PartnerGate } from "./partner-limiter.ts";
-import type { Slots } from "./semaphore.ts";
-import { createSuspicion, type Suspicion } from "../delivery/redelivery-check.ts";
+import { PartnerLimiter } from "./partner-limiter.ts";
+import type { Semaphore } from "./semaphore.ts";
+import { createRedeliveryCheck, type RedeliveryCheck } from "../delivery/redelivery-check.ts";
 
 /** Pulls and delivers the messages of one partner while this pod is its home. */
 export interface PartnerWorker {
@@ -61,9 +61,9 @@ export function createPartnerWorker(
 /** What all workers of a pod share. */
 export interface SharedByWorkers {
   /** As many workers change consumers at once as there are places. */
-  readonly turns: Slots;
+  readonly turns: Semaphore;
   /** Bounds the messages in work. */
-  readonly budget: Budget;
+  readonly budget: InFlightBudget;
   /** The messages in work, by stream sequence. */
   readonly inWork: Map<number, Work>;
 }
@@ -71,7 +71,7 @@ export interface SharedByWorkers {
 class Worker implements PartnerWorker, LaneControl {
   readonly #context: DeliveryContext;
   readonly #shared: SharedByWorkers;
-  readonly #gate: PartnerGate;
+  readonly #gate: PartnerLimiter;
   readonly #inFlight: InFlight<Work>;
   readonly #pulls = new Map<LaneQueue, Pull>();
   #partner: Partner;
@@ -96,7 +96,7 @@ class Worker implements PartnerWorker, LaneControl {
     this.#shared = shared;
     this.#partner = partner;
     this.#inFlight = createInFlight((error, work) => this.#logFailure(error, work), shared.inWork, context.clock);
-    this.#gate = new PartnerGate(partner, {
+    this.#gate = new PartnerLimiter(partner, {
       now: context.now,
       clock: context.clock,
       onBreaker: (state) => this.#onBreaker(state),
@@ -130,8 +130,8 @@ class Worker implements PartnerWorker, LaneControl {
     queues.forEach((queue) => this.#pulls.get(queue)?.startOver());
   }
 
-  pace(perMinute: number): Promise<void> {
-    return this.#gate.pace(perMinute);
+  throttle(perMinute: number): Promise<void> {
+    return this.#gate.throttle(perMinute);
   }
 
   observe(health: Health): void {
@@ -311,11 +311,11 @@ class Worker implements PartnerWorker, LaneControl {
   }
 
   #startPull(queue: LaneQueue, lane: string): void {
-    const suspicion = createSuspicion(() => this.#partner.config.delivery.maxInFlight);
+    const redeliveryCheck = createRedeliveryCheck(() => this.#partner.config.delivery.maxInFlight);
     const pull = this.#context.deliveries.pull(queue, lane, {
       credit: () => this.#credit(queue),
-      onMessage: (message) => this.#accept(message, suspicion),
-      onOpen: () => suspicion.raise(),
+      onMessage: (message) => this.#accept(message, redeliveryCheck),
+      onOpen: () => redeliveryCheck.require(),
       repair: () => this.#ensure(this.#partner, queue),
     });
     this.#pulls.set(queue, pull);
@@ -362,15 +362,15 @@ class Worker implements PartnerWorker, LaneControl {
     await Promise.all(pulls.map((pull) => pull.stop()));
   }
 
-  #accept(message: PulledMessage, suspicion: Suspicion): void {
-    const item = readItem(message);
-    if (item === undefined) {
+  #accept(message: PulledMessage, redeliveryCheck: RedeliveryCheck): void {
+    const delivery = parseDeliveryRecord(message);
+    if (delivery === undefined) {
       this.#dropUnreadable(message);
       return;
     }
     const start = (held: PulledMessage): Work => ({
-      item,
-      suspicion,
+      delivery,
+      redeliveryCheck,
       message: held,
       sinceMs: this.#context.clock.nowMs(),
     });
@@ -412,14 +412,14 @@ class Worker implements PartnerWorker, LaneControl {
   #dropUnreadable(message: PulledMessage): void {
     const { subject, seq, data } = message;
     this.#context.log.error({ subject, seq }, "a message of the deliveries stream is no delivery");
-    storeDeadLetter(this.#context, unreadableLetter(this.#partner.token, subject, seq, data), this)
+    storeDeadLetter(this.#context, unreadableDeadLetter(this.#partner.token, subject, seq, data), this)
       .then(() => message.ack())
       .catch((error: unknown) => this.#context.log.error({ err: error, subject, seq }, "not stored as a dead letter"));
   }
 
-  #logFailure(error: unknown, { item }: { readonly item: DeliveryItem }): void {
+  #logFailure(error: unknown, { delivery }: { readonly delivery: DeliveryRecord }): void {
     if (!this.#context.ending.aborted) {
-      const { eventId, tenant, attempt } = item;
+      const { eventId, tenant, attempt } = delivery;
       this.#context.log.error(
         { err: error, eventId, tenant, attempt, partner: this.#partner.label },
         "attempt failed here",

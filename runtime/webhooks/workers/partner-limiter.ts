@@ -7,10 +7,10 @@ import {
   type Health,
 } from "../settlement/circuit-breaker.ts";
 import type { Partner } from "../partners/partner.ts";
-import { Slots } from "./semaphore.ts";
-import { TokenBucket } from "./rate-limiter.ts";
+import { Semaphore } from "./semaphore.ts";
+import { RateLimiter } from "./rate-limiter.ts";
 
-export interface PartnerGateDeps {
+export interface PartnerLimiterDeps {
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   /** What tokens come by. */
@@ -25,21 +25,21 @@ const secondsPerMinute = 60;
  * What one partner allows at this moment: places for attempts, tokens of its rate, and its breaker. One pod, the
  * partner's home, asks it before each attempt.
  */
-export class PartnerGate {
-  readonly #deps: PartnerGateDeps;
-  readonly #slots: Slots;
+export class PartnerLimiter {
+  readonly #deps: PartnerLimiterDeps;
+  readonly #semaphore: Semaphore;
   #partner: Partner;
-  #bucket: TokenBucket | undefined;
+  #bucket: RateLimiter | undefined;
   /** Of the rate that the endpoint consented to. */
-  #pace: { readonly perMinute: number; readonly bucket: TokenBucket } | undefined;
+  #pace: { readonly perMinute: number; readonly bucket: RateLimiter } | undefined;
   #breaker: BreakerState = closedBreaker;
   /** Who waits for the outcome of the probe. */
   #waiting: (() => void)[] = [];
 
-  constructor(partner: Partner, deps: PartnerGateDeps) {
+  constructor(partner: Partner, deps: PartnerLimiterDeps) {
     this.#deps = deps;
     this.#partner = partner;
-    this.#slots = new Slots(partner.config.delivery.maxInFlight);
+    this.#semaphore = new Semaphore(partner.config.delivery.maxInFlight);
     this.use(partner);
   }
 
@@ -52,12 +52,12 @@ export class PartnerGate {
     const isOtherSpec = partner.config.specDigest !== this.#partner.config.specDigest;
     this.#partner = partner;
     const { maxInFlight, rate } = partner.config.delivery;
-    this.#slots.resize(maxInFlight);
+    this.#semaphore.resize(maxInFlight);
     const nowMs = this.#deps.clock.nowMs();
     if (rate === undefined) {
       this.#bucket = undefined;
     } else if (this.#bucket === undefined) {
-      this.#bucket = new TokenBucket(rate, nowMs);
+      this.#bucket = new RateLimiter(rate, nowMs);
     } else {
       this.#bucket.change(rate, nowMs);
     }
@@ -100,7 +100,7 @@ export class PartnerGate {
    */
   async enter(): Promise<boolean> {
     for (;;) {
-      await this.#slots.acquire();
+      await this.#semaphore.acquire();
       if (this.#breaker.kind === "closed") {
         await this.#token();
         return true;
@@ -110,7 +110,7 @@ export class PartnerGate {
         this.#breaker = { kind: "probing", restMs };
         return true;
       }
-      this.#slots.release();
+      this.#semaphore.release();
       if (kind === "open") {
         return false;
       }
@@ -119,20 +119,20 @@ export class PartnerGate {
   }
 
   /** Resolves when an attempt may begin by the rate that the endpoint consented to. */
-  async pace(perMinute: number): Promise<void> {
+  async throttle(perMinute: number): Promise<void> {
     const nowMs = this.#deps.clock.nowMs();
     const perSecond = perMinute / secondsPerMinute;
     if (this.#pace?.perMinute !== perMinute) {
       this.#pace = {
         perMinute,
-        bucket: new TokenBucket({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs),
+        bucket: new RateLimiter({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs),
       };
     }
     await this.#waited(this.#pace.bucket.take(nowMs));
   }
 
   leave(): void {
-    this.#slots.release();
+    this.#semaphore.release();
     if (this.#breaker.kind === "probing") {
       // It ended without a word about the partner, for example because it was done already.
       this.#breaker = { kind: "open", untilMs: this.#deps.now(), restMs: this.#breaker.restMs };

@@ -1,7 +1,7 @@
 import type { Health } from "../settlement/circuit-breaker.ts";
 import type { DeliveryContext, LaneControl } from "../delivery/delivery-context.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
-import { PartnerGate } from "./partner-limiter.ts";
+import { PartnerLimiter } from "./partner-limiter.ts";
 
 /** Why a delivery cannot be attempted now though its message is here. */
 export type HoldReason = "paused" | "disabled" | "blocked" | "keyless" | "sick" | "busy" | "rate";
@@ -10,8 +10,8 @@ export type HoldReason = "paused" | "disabled" | "blocked" | "keyless" | "sick" 
 const underWayMax = 64;
 
 /** One partner of a shared lane: what it allows, and what its deliveries say of it. */
-export class PartnerDesk implements LaneControl {
-  readonly gate: PartnerGate;
+export class PartnerSession implements LaneControl {
+  readonly limiter: PartnerLimiter;
   readonly #context: DeliveryContext;
   readonly #find: () => Partner | undefined;
   #partner: Partner;
@@ -28,8 +28,8 @@ export class PartnerDesk implements LaneControl {
     this.#context = context;
     this.#find = find ?? (() => this.#partner);
     this.#partner = partner;
-    const onBreaker = (): void => this.#tell(this.gate.breaker.kind !== "closed");
-    this.gate = new PartnerGate(partner, { now: context.now, clock: context.clock, onBreaker });
+    const onBreaker = (): void => this.#tell(this.limiter.breaker.kind !== "closed");
+    this.limiter = new PartnerLimiter(partner, { now: context.now, clock: context.clock, onBreaker });
   }
 
   get partner(): Partner {
@@ -39,13 +39,13 @@ export class PartnerDesk implements LaneControl {
   use(partner: Partner): void {
     if (partner !== this.#partner) {
       this.#partner = partner;
-      this.gate.use(partner);
+      this.limiter.use(partner);
     }
   }
 
   /** This pod is the lane's home again, and tells how the partner is, as far as it knows. */
   comeBack(): void {
-    this.#tell(this.gate.breaker.kind !== "closed");
+    this.#tell(this.limiter.breaker.kind !== "closed");
   }
 
   /** The lane has another home from now on, which tells how the partner is. */
@@ -90,12 +90,12 @@ export class PartnerDesk implements LaneControl {
     this.#disabled = { digest: partner.config.specDigest, isDisabled: Promise.resolve(true) };
   }
 
-  pace(perMinute: number): Promise<void> {
-    return this.gate.pace(perMinute);
+  throttle(perMinute: number): Promise<void> {
+    return this.limiter.throttle(perMinute);
   }
 
   observe(health: Health): void {
-    this.gate.observe(health);
+    this.limiter.observe(health);
   }
 
   block(isBlocked: boolean): void {
@@ -113,8 +113,8 @@ export class PartnerDesk implements LaneControl {
     if (this.#underWay >= underWayMax) {
       return "busy";
     }
-    if (this.gate.allowance() === 0) {
-      return this.gate.breaker.kind === "closed" ? "rate" : "sick";
+    if (this.limiter.allowance() === 0) {
+      return this.limiter.breaker.kind === "closed" ? "rate" : "sick";
     }
     return undefined;
   }

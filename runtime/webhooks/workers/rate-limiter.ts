@@ -4,7 +4,7 @@ import { fullBucket, refilled, spent, waitMs, type Bucket, type Rate } from "../
  * Tokens that come at a steady rate and pile up to a bound. Taking never fails: who takes more than there is waits in
  * the order of taking. The clock is the caller's, in milliseconds, and never goes back.
  */
-export class TokenBucket {
+export class RateLimiter {
   #rate: Rate;
   #bucket: Bucket;
 

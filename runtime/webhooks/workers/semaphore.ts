@@ -1,5 +1,5 @@
 /** A number of places; whoever finds none waits its turn. */
-export class Slots {
+export class Semaphore {
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
   #size: number;

@@ -1,18 +1,18 @@
 import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
-import { unreadableLetter } from "../records/dead-letter-record.ts";
+import { unreadableDeadLetter } from "../records/dead-letter-record.ts";
 import { storeDeadLetter } from "../delivery/apply-settlement.ts";
 import type { DeliveryContext, Work } from "../delivery/delivery-context.ts";
-import { readItem } from "../records/delivery-record.ts";
+import { parseDeliveryRecord } from "../records/delivery-record.ts";
 import { deliver } from "../delivery/deliver.ts";
 import { createInFlight, type InFlight } from "../delivery/in-flight.ts";
-import { forward, park } from "../delivery/move-delivery.ts";
+import { moveToLane, defer } from "../delivery/move-delivery.ts";
 import type { Partner } from "../partners/partner.ts";
-import { PartnerDesk, type HoldReason } from "./partner-session.ts";
+import { PartnerSession, type HoldReason } from "./partner-session.ts";
 import type { SharedByWorkers } from "./own-lane-worker.ts";
 import type { Promotions } from "./promotions.ts";
-import { createSuspicion, type Suspicion } from "../delivery/redelivery-check.ts";
+import { createRedeliveryCheck, type RedeliveryCheck } from "../delivery/redelivery-check.ts";
 
 /** Pulls a lane that many partners share, or the lane of one that now shares another, while this pod is its home. */
 export interface SharedLane {
@@ -37,8 +37,8 @@ export interface SharedLaneDeps extends SharedByWorkers {
 const ackPendingMax: Readonly<Record<LaneQueue, number>> = { first: 256, retry: 64 };
 const creditMax = 64;
 /** How long a message whose partner is not known here, or may not be sent to, is put aside. */
-const parkMs = 30_000;
-const parkMsMin = 1_000;
+const deferMs = 30_000;
+const deferMsMin = 1_000;
 const retryPauseMs = 1_000;
 /** What passes by itself in a moment is no reason to promote. */
 const lasting: ReadonlySet<HoldReason> = new Set(["paused", "disabled", "sick", "busy", "rate"]);
@@ -50,7 +50,7 @@ export function createSharedLane(deps: SharedLaneDeps): SharedLane {
 
 class Lane implements SharedLane {
   readonly #deps: SharedLaneDeps;
-  readonly #desks = new Map<string, PartnerDesk>();
+  readonly #sessions = new Map<string, PartnerSession>();
   readonly #pulls = new Map<LaneQueue, Pull>();
   readonly #inFlight: InFlight<Work>;
   #isWanted = false;
@@ -109,10 +109,10 @@ class Lane implements SharedLane {
       const pulls = [...this.#pulls.values()];
       this.#pulls.clear();
       await Promise.all(pulls.map((pull) => pull.stop()));
-      this.#desks.forEach((desk) => desk.leave());
+      this.#sessions.forEach((session) => session.leave());
       return;
     }
-    if (this.#pulls.size === 0) this.#desks.forEach((desk) => desk.comeBack());
+    if (this.#pulls.size === 0) this.#sessions.forEach((session) => session.comeBack());
     for (const queue of laneQueues.filter((one) => !this.#pulls.has(one))) {
       await this.#ensure(queue);
       this.#pulls.set(queue, this.#startPull(queue));
@@ -127,24 +127,24 @@ class Lane implements SharedLane {
 
   #startPull(queue: LaneQueue): Pull {
     const { context, lane, budget } = this.#deps;
-    const suspicion = createSuspicion(() => ackPendingMax[queue]);
+    const redeliveryCheck = createRedeliveryCheck(() => ackPendingMax[queue]);
     return context.deliveries.pull(queue, lane, {
       credit: () => Math.min(creditMax, ackPendingMax[queue], budget.share()),
-      onMessage: (message) => this.#accept(message, suspicion),
-      onOpen: () => suspicion.raise(),
+      onMessage: (message) => this.#accept(message, redeliveryCheck),
+      onOpen: () => redeliveryCheck.require(),
       repair: () => this.#ensure(queue),
     });
   }
 
-  #accept(message: PulledMessage, suspicion: Suspicion): void {
-    const item = readItem(message);
-    if (item === undefined) {
-      void this.#bury(message);
+  #accept(message: PulledMessage, redeliveryCheck: RedeliveryCheck): void {
+    const delivery = parseDeliveryRecord(message);
+    if (delivery === undefined) {
+      void this.#storeAsDeadLetter(message);
       return;
     }
     const start = (held: PulledMessage): Work => ({
-      item,
-      suspicion,
+      delivery,
+      redeliveryCheck,
       message: held,
       sinceMs: this.#deps.context.clock.nowMs(),
     });
@@ -155,14 +155,14 @@ class Lane implements SharedLane {
     const { budget, context, partnerOf } = this.#deps;
     budget.enter();
     try {
-      const partner = partnerOf(work.item.partner);
+      const partner = partnerOf(work.delivery.partner);
       if (!this.#isWanted || partner === undefined) {
         // It belongs to a partner that this pod has not heard of yet, or whose leavings are about to go.
         await (partner === undefined && this.#isWanted ? this.#setAside(work) : work.message.release());
       } else if (partner.lane === this.#deps.lane) {
         await this.#deliver(work, partner);
       } else {
-        await forward(context, work, partner);
+        await moveToLane(context, work, partner);
       }
     } finally {
       budget.leave();
@@ -170,82 +170,82 @@ class Lane implements SharedLane {
   }
 
   async #deliver(work: Work, partner: Partner): Promise<void> {
-    const desk = this.#deskOf(partner);
-    const reason = await desk.holdReason();
+    const session = this.#sessionOf(partner);
+    const reason = await session.holdReason();
     if (reason !== undefined) {
-      await this.#hold(work, desk, reason);
+      await this.#hold(work, session, reason);
       return;
     }
-    desk.begin();
+    session.begin();
     try {
-      if (!(await desk.gate.enter())) {
-        await this.#hold(work, desk, "sick");
-      } else if (!(await this.#inside(work, desk))) {
-        await this.#hold(work, desk, "paused");
+      if (!(await session.limiter.enter())) {
+        await this.#hold(work, session, "sick");
+      } else if (!(await this.#inside(work, session))) {
+        await this.#hold(work, session, "paused");
       }
     } finally {
-      desk.end();
+      session.end();
     }
   }
 
   /** False when nothing may be sent any more. */
-  async #inside(work: Work, desk: PartnerDesk): Promise<boolean> {
+  async #inside(work: Work, session: PartnerSession): Promise<boolean> {
     const { metrics } = this.#deps.context;
     metrics.inFlight.inc();
     try {
-      return (await deliver(this.#deps.context, work, desk.partner, desk)) === "done";
+      return (await deliver(this.#deps.context, work, session.partner, session)) === "done";
     } finally {
       metrics.inFlight.dec();
-      desk.gate.leave();
+      session.limiter.leave();
     }
   }
 
   /** What cannot be sent now must not stand in the way: its partner gets a lane of its own, or it is put aside. */
-  async #hold(work: Work, desk: PartnerDesk, reason: HoldReason): Promise<void> {
+  async #hold(work: Work, session: PartnerSession, reason: HoldReason): Promise<void> {
     const { context, promotions } = this.#deps;
-    const { partner, gate } = desk;
+    const { partner, limiter } = session;
     if (lasting.has(reason) && (await promotions.promote(partner.token))) {
-      await forward(context, work, { ...partner, lane: partner.token });
+      await moveToLane(context, work, { ...partner, lane: partner.token });
       return;
     }
-    const waitMs = reason === "rate" || reason === "busy" ? parkMsMin + gate.tokensInMs(1) : parkMs;
-    await park(context, work, partner, context.now() + waitMs * (1 + context.random()));
+    const waitMs = reason === "rate" || reason === "busy" ? deferMsMin + limiter.tokensInMs(1) : deferMs;
+    await defer(context, work, partner, context.now() + waitMs * (1 + context.random()));
   }
 
   async #setAside(work: Work): Promise<void> {
     const { context, lane } = this.#deps;
-    await park(context, work, { lane, lanes: [lane], label: work.item.partner }, context.now() + parkMs);
+    await defer(context, work, { lane, lanes: [lane], label: work.delivery.partner }, context.now() + deferMs);
   }
 
-  async #bury(message: PulledMessage): Promise<void> {
+  async #storeAsDeadLetter(message: PulledMessage): Promise<void> {
     const { context, lane } = this.#deps;
     const { subject, seq, data } = message;
     context.log.error({ subject, seq }, "a message of the deliveries stream is no delivery");
     try {
-      await storeDeadLetter(context, unreadableLetter(lane, subject, seq, data), { block: () => undefined });
+      await storeDeadLetter(context, unreadableDeadLetter(lane, subject, seq, data), { block: () => undefined });
       message.ack();
     } catch (error) {
       context.log.error({ err: error, subject, seq }, "not stored as a dead letter");
     }
   }
 
-  #logFailure(error: unknown, { item }: Work): void {
+  #logFailure(error: unknown, { delivery }: Work): void {
     const { context, lane } = this.#deps;
     if (!context.ending.aborted) {
-      const { eventId, tenant, attempt } = item;
+      const { eventId, tenant, attempt } = delivery;
       context.log.error({ err: error, eventId, tenant, attempt, lane }, "attempt failed here");
     }
   }
 
-  #deskOf(partner: Partner): PartnerDesk {
+  #sessionOf(partner: Partner): PartnerSession {
     const { context, lane, partnerOf } = this.#deps;
     const find = (): Partner | undefined => {
       const now = partnerOf(partner.token);
       return now?.lane === lane ? now : undefined;
     };
-    const desk = this.#desks.get(partner.token) ?? new PartnerDesk(context, partner, find);
-    this.#desks.set(partner.token, desk);
-    desk.use(partner);
-    return desk;
+    const session = this.#sessions.get(partner.token) ?? new PartnerSession(context, partner, find);
+    this.#sessions.set(partner.token, session);
+    session.use(partner);
+    return session;
   }
 }

@@ -6,7 +6,11 @@ import { createBacklogs, type BacklogsDeps } from "../../../runtime/webhooks/del
 import { createDisabledPartners } from "../../../runtime/webhooks/partners/disabled-partners.ts";
 import { createLaneOwnership, podKey } from "../../../runtime/webhooks/workers/lane-ownership.ts";
 import { createIdempotencyKeys } from "../../../runtime/webhooks/ingest/idempotency-keys.ts";
-import { createKnownPartners, partnersCare, readAll } from "../../../runtime/webhooks/partners/partner-registry.ts";
+import {
+  createPartnerRegistry,
+  registryChanges,
+  readAll,
+} from "../../../runtime/webhooks/partners/partner-registry.ts";
 import { createListPartner } from "../../../runtime/webhooks/partners/register-partner.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
 import { createPromotions } from "../../../runtime/webhooks/workers/promotions.ts";
@@ -55,7 +59,7 @@ async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
   await createListPartner(bucketWith(buckets.partners), signal)(own);
   const listed = nats.take();
   const values = { [own.token]: `{"token":"${own.token}","uid":"uid-1","label":"default/one"}` };
-  const turn = createKnownPartners({
+  const turn = createPartnerRegistry({
     bucket: bucketWith(buckets.partners, values),
     partners: () => [],
     end: async () => true,
@@ -166,7 +170,7 @@ test("what was written into buckets is read as it was meant", async () => {
   expect(await disabled.isDisabled(own)).toBe(true);
   const missed = `{"token":"t-1","uid":"uid-1","label":"default/one","removedAtMs":${nowMs - 600_000}}`;
   const known = await readAll(bucketWith(buckets.partners, { "t-1": missed }));
-  expect(JSON.stringify(partnersCare([], [...known.values()], nowMs, 600_000))).toBe(
+  expect(JSON.stringify(registryChanges([], [...known.values()], nowMs, 600_000))).toBe(
     `{"write":[],"remove":[${missed}]}`,
   );
   const digest = "RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o";

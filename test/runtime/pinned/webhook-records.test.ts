@@ -8,26 +8,26 @@ import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createReplaysStream } from "../../../runtime/nats/streams/replays-stream.ts";
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
 import { attemptRecord, parseAttempts } from "../../../runtime/webhooks/records/attempt-records.ts";
-import { deadLetter, unreadableLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
+import { deadLetter, unreadableDeadLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
 import type { DeliveryContext } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import {
-  itemHeaders,
-  itemMessage,
-  readItem,
-  type DeliveryItem,
+  deliveryHeaders,
+  deliveryMessage,
+  parseDeliveryRecord,
+  type DeliveryRecord,
 } from "../../../runtime/webhooks/records/delivery-record.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import { endUnsent } from "../../../runtime/webhooks/delivery/end-unsent.ts";
 import { EventIdTaken } from "../../../runtime/webhooks/ingest/event-ids.ts";
 import { historyBytes, standingsOf } from "../../../runtime/webhooks/history/history.ts";
-import { deliveryId, eventHash, partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { deliveryId, eventHash, partnerKey } from "../../../runtime/webhooks/ids.ts";
 import {
   createOperationalEvents,
   type OperationalDeps,
 } from "../../../runtime/webhooks/delivery/operational-events.ts";
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
-import { createDeadLetterBox, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
+import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
 import { keepRouted } from "../../../runtime/webhooks/delivery/keep-routed.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
@@ -49,9 +49,9 @@ const [partner] = compilePartners(
 if (partner === undefined) throw new Error("no partner");
 const own = { ...partner, config: { ...partner.config, specDigest: "spec-1" } };
 const body = Buffer.from('{"event_id":"e-1"}');
-const item: DeliveryItem = {
+const delivery: DeliveryRecord = {
   did: deliveryId("acme", "e-1", "uid-1"),
-  partner: partnerToken("uid-1"),
+  partner: partnerKey("uid-1"),
   tenant: "acme",
   eventId: "e-1",
   type: "payout.processed",
@@ -63,9 +63,9 @@ const item: DeliveryItem = {
   attemptsBefore: 4,
   replayId: "r-1",
 };
-const first: DeliveryItem = {
-  did: item.did,
-  partner: item.partner,
+const first: DeliveryRecord = {
+  did: delivery.did,
+  partner: delivery.partner,
   tenant: "acme",
   eventId: "e-1",
   type: "payout.processed",
@@ -98,15 +98,15 @@ const context = {
   metrics: createDeliveryMetrics(new Registry()),
 } as unknown as DeliveryContext;
 
-async function attemptOf(of: DeliveryItem, outcome: Outcome, settlement: Settlement): Promise<string> {
-  const record = attemptRecord({ item: of, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
+async function attemptOf(of: DeliveryRecord, outcome: Outcome, settlement: Settlement): Promise<string> {
+  const record = attemptRecord({ delivery: of, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
   await attempts.append(of.tenant, eventHash(of.eventId), JSON.stringify(record));
   return nats.take();
 }
 
 /** The record of an attempt, settled by the product. */
-function settled(outcome: Outcome, acceptedAtMs = item.acceptedAtMs): Promise<string> {
-  const of = { ...item, acceptedAtMs };
+function settled(outcome: Outcome, acceptedAtMs = delivery.acceptedAtMs): Promise<string> {
+  const of = { ...delivery, acceptedAtMs };
   return attemptOf(
     of,
     outcome,
@@ -128,29 +128,36 @@ async function notes(): Promise<Readonly<Record<string, string>>> {
   createTakenIds({ attempts, now: () => nowMs, log })(new EventIdTaken({ eventId: "e-1", tenant: "acme" }, "other"));
   const taken = nats.take();
   const letter = Buffer.from(
-    deadLetter({ item: first, partner: own, state: "dead", reason: "connect", endedAtMs: nowMs, attempts: [], body })
-      .payload,
+    deadLetter({
+      delivery: first,
+      partner: own,
+      state: "dead",
+      reason: "connect",
+      endedAtMs: nowMs,
+      attempts: [],
+      body,
+    }).payload,
   );
   const found = [{ subject: "", seq: 5, storedAtMs: nowMs, headers: {}, data: letter }];
   const stream = { of: async () => found, remove: async () => undefined };
   const deps = { ...context, partners: () => [own], deadLetters: stream } as unknown as DeadLetterDeps;
   const request = { event_id: "e-1", partner: "default/one", note: "by phone", tenant: "acme" };
-  await createDeadLetterBox(deps).ack(Buffer.from(JSON.stringify(request)), { client: "support", tenants: ["*"] });
+  await createDeadLettersApi(deps).ack(Buffer.from(JSON.stringify(request)), { client: "support", tenants: ["*"] });
   return { "routed note": routed, "taken note": taken, "handled note": nats.take() };
 }
 
 async function letters(): Promise<Readonly<Record<string, string>>> {
   const outcome = answered(404);
-  const settlement = settle(outcome, policy, item, nowMs, () => 0);
-  const record = attemptRecord({ item, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
+  const settlement = settle(outcome, policy, delivery, nowMs, () => 0);
+  const record = attemptRecord({ delivery, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
   const state = "rejected";
   await deadLetters.append(
-    deadLetter({ item, partner: own, state, reason: "status_404", endedAtMs: nowMs, attempts: [record], body }),
+    deadLetter({ delivery, partner: own, state, reason: "status_404", endedAtMs: nowMs, attempts: [record], body }),
   );
   const rejected = nats.take();
-  await deadLetters.append(unreadableLetter(item.partner, "hg.dlv.lane.partner.did", 11, Buffer.from("?")));
+  await deadLetters.append(unreadableDeadLetter(delivery.partner, "hg.dlv.lane.partner.did", 11, Buffer.from("?")));
   const unreadable = nats.take();
-  const unsent = { item: first, partner: own, body, before: [] };
+  const unsent = { delivery: first, partner: own, body, before: [] };
   await endUnsent(context, unsent, { reason: "backlog_full", detail: "too much waits" });
   const full = nats.take();
   await endUnsent(context, unsent, { reason: "partner_removed", detail: "removed" });
@@ -163,13 +170,13 @@ async function letters(): Promise<Readonly<Record<string, string>>> {
 }
 
 async function deliveriesSent(): Promise<Readonly<Record<string, string>>> {
-  await deliveries.publishFirst(itemMessage(first, "lane-1", body));
+  await deliveries.publishFirst(deliveryMessage(first, "lane-1", body));
   const published = nats.take();
-  const held = { subject: layout.firstAttempt("lane-1", item.partner, item.did), seq: 21 };
-  await deliveries.schedule(itemMessage(item, "lane-1", body), held, nowMs + 5_000);
+  const held = { subject: layout.firstAttempt("lane-1", delivery.partner, delivery.did), seq: 21 };
+  await deliveries.schedule(deliveryMessage(delivery, "lane-1", body), held, nowMs + 5_000);
   const scheduled = nats.take();
-  await deliveries.forward(itemMessage(item, "lane-2", body), {
-    subject: layout.retry("lane-1", item.partner, item.did),
+  await deliveries.forward(deliveryMessage(delivery, "lane-2", body), {
+    subject: layout.retry("lane-1", delivery.partner, delivery.did),
     seq: 22,
   });
   return { "first attempt": published, "scheduled attempt": scheduled, "moved attempt": nats.take() };
@@ -181,16 +188,16 @@ async function operational(): Promise<Readonly<Record<string, string>>> {
   const deps = { events, table, now: () => nowMs, installation: "test", nonce: () => "n-1", log, signal };
   const told = createOperationalEvents(deps as unknown as OperationalDeps);
   const reason = "status_503";
-  const rows: readonly (readonly [string, DeliveryItem, Settlement])[] = [
-    ["recovered", { ...item, attempt: 4 }, { kind: "delivered" }],
-    ["failing", item, { kind: "retry", atMs: nowMs, reason }],
-    ["rejected", item, { kind: "rejected", reason }],
-    ["exhausted", item, { kind: "dead", reason }],
-    ["disabled", item, { kind: "disabled", reason }],
+  const rows: readonly (readonly [string, DeliveryRecord, Settlement])[] = [
+    ["recovered", { ...delivery, attempt: 4 }, { kind: "delivered" }],
+    ["failing", delivery, { kind: "retry", atMs: nowMs, reason }],
+    ["rejected", delivery, { kind: "rejected", reason }],
+    ["exhausted", delivery, { kind: "dead", reason }],
+    ["disabled", delivery, { kind: "disabled", reason }],
   ];
   const made: Record<string, string> = {};
   for (const [name, of, settlement] of rows) {
-    await told.settled({ item: of, partner: own, settlement });
+    await told.settled({ delivery: of, partner: own, settlement });
     made[`operational event ${name}`] = nats.take();
   }
   await told.breakerOpened(own, 60_000);
@@ -207,11 +214,11 @@ async function eventAndMark(): Promise<Readonly<Record<string, string>>> {
     producer: "ledger",
   };
   const message = { tenant: "acme", idhash: eventHash("e-1"), bytes: body };
-  await events.store({ ...message, headers: eventHeaders(envelope, "n-1", item.partner) });
+  await events.store({ ...message, headers: eventHeaders(envelope, "n-1", delivery.partner) });
   const event = nats.take();
   const replays = createReplaysStream(nats.handle, layout);
-  for (const mark of ["published", "delivered", "failed"] as const) await replays.mark("r-1", mark, item.did);
-  return { event, "replay marks": nats.take(), traceparent: traceparentOf(item.did, 7) };
+  for (const mark of ["published", "delivered", "failed"] as const) await replays.mark("r-1", mark, delivery.did);
+  return { event, "replay marks": nats.take(), traceparent: traceparentOf(delivery.did, 7) };
 }
 
 test("what is written into streams has these bytes", async () => {
@@ -257,7 +264,7 @@ test("what was written into streams is read as it was meant", async () => {
   const stream = { list: async () => [storedAs("dead letter of a rejected delivery")] };
   const deps = { ...context, partners: () => [own], deadLetters: stream } as unknown as DeadLetterDeps;
   const query = { partner: "default/one", afterSeq: 0, limit: 1 };
-  const listed = await createDeadLetterBox(deps).list(query, { client: "support", tenants: ["*"] });
+  const listed = await createDeadLettersApi(deps).list(query, { client: "support", tenants: ["*"] });
   expect({
     history: withoutDetails(Buffer.from(historyBytes({ event: body, ...history })).toString()),
     "history of a handled delivery": withoutDetails(JSON.stringify(handled)),
@@ -270,9 +277,9 @@ test("what was written into streams is read as it was meant", async () => {
 test("an attempt and a delivery are read back whole", () => {
   const line = storedAs("attempt rejected");
   expect(JSON.stringify(parseAttempts([line])[0])).toBe(line.data.toString());
-  const subject = `hg.dlr.lane-1.${item.partner}.${item.did}`;
-  const read = readItem({ subject, headers: textsOf(itemHeaders(item)) });
-  expect(read === undefined ? "" : JSON.stringify(itemHeaders(read))).toBe(
+  const subject = `hg.dlr.lane-1.${delivery.partner}.${delivery.did}`;
+  const read = parseDeliveryRecord({ subject, headers: textsOf(deliveryHeaders(delivery)) });
+  expect(read === undefined ? "" : JSON.stringify(deliveryHeaders(read))).toBe(
     '{"Hg-Event":"e-1","Hg-Tenant":"acme","Hg-Type":"payout.processed","Hg-Producer":"ledger","Hg-Step":"2:3:1",' +
       '"Hg-Accepted":"1767323044678","Hg-Before":"4","Hg-Replay":"r-1"}',
   );

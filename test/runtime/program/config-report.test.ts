@@ -125,7 +125,7 @@ describe("the report", () => {
       ({ kind: "failure", reason, detail: "why", timings: { totalMs: 1 } }) as const;
     const marksWith = (failure?: ReturnType<typeof failing>) => {
       const verdict = { partner, sinceMs: 0, ...(failure === undefined ? {} : { failure }) };
-      status.engine = { health: () => ({ ok: true }), endpointVerdicts: () => [verdict] };
+      status.engine = { health: () => ({ ok: true }), endpointValidations: () => [verdict] };
       return reportOf(status).marks;
     };
     const common = {

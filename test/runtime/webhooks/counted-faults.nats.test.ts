@@ -5,7 +5,7 @@ import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/co
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import { ownerOf } from "../../../runtime/pods/owner-of.ts";
-import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { isSoak } from "../../support/soak.ts";
@@ -95,7 +95,7 @@ describe("5,000 events and a worker killed", () => {
       const pods = idsOf(kills + 1).map((_, count) => `killed-${count}`);
       // Its home is always the pod that is killed next.
       const isHomeOfKilled = (id: string): boolean =>
-        pods.every((pod) => ownerOf(partnerToken(id), ["stays", pod]) === pod);
+        pods.every((pod) => ownerOf(partnerKey(id), ["stays", pod]) === pod);
       const uid = idsOf(10_000).find(isHomeOfKilled) ?? "";
       expect(uid).not.toBe("");
       const partner = await partnerServer();

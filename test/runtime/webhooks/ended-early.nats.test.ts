@@ -7,7 +7,7 @@ import { createPodMessages, type PodMessages } from "../../../runtime/nats/messa
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/partners/assign-lanes.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
-import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -52,7 +52,7 @@ function untilHistory(
 
 const inState = (state: string) => (history: EventHistory) => history.deliveries[0]?.state === state;
 
-const lettersOf = ({ engine }: TestEngine, partner = "default/one"): Promise<DeadLetterPage> =>
+const deadLettersOf = ({ engine }: TestEngine, partner = "default/one"): Promise<DeadLetterPage> =>
   engine.deadLetters.list({ partner, afterSeq: 0, limit: 200 }, everyone);
 
 async function redrive({ engine }: TestEngine): Promise<void> {
@@ -94,7 +94,7 @@ describe.concurrent("a partner that is removed", () => {
       expect(deliveries).toMatchObject([{ partner: "default/one", reason: "partner_removed", next_attempt_at: null }]);
     }
     await untilEmpty(engine, timeoutMs);
-    const { items } = await lettersOf(engine);
+    const { items } = await deadLettersOf(engine);
     expect(items).toHaveLength(200);
     expect(new Set(items.map(({ state, reason }) => `${state} ${reason}`))).toEqual(new Set(["dead partner_removed"]));
     isFailing = false;
@@ -104,7 +104,7 @@ describe.concurrent("a partner that is removed", () => {
     await untilEmpty(engine, timeoutMs);
     expect(ids.filter((id) => partner.of(id).length !== 1)).toEqual([]);
     expect(partner.of("fails").map(({ attempt }) => attempt)).toEqual([1, 3]);
-    await waitFor(async () => (await lettersOf(engine)).items.length === 0, { timeoutMs, what: "no letters" });
+    await waitFor(async () => (await deadLettersOf(engine)).items.length === 0, { timeoutMs, what: "no letters" });
   });
 
   test("before the leader looked at it: what waited is dead under its name", async (context) => {
@@ -121,7 +121,7 @@ describe.concurrent("a partner that is removed", () => {
     for (const name of names) {
       const { deliveries } = await untilHistory(engine, `for-${name}`, inState("dead"));
       expect(deliveries).toMatchObject([{ partner: `default/${name}`, reason: "partner_removed" }]);
-      expect((await lettersOf(engine, `default/${name}`)).items).toHaveLength(1);
+      expect((await deadLettersOf(engine, `default/${name}`)).items).toHaveLength(1);
     }
   });
 
@@ -145,7 +145,7 @@ describe.concurrent("a partner that is removed", () => {
       const { deliveries } = await untilHistory(engine, id, inState(sent.has(id) ? "delivered" : "dead"));
       expect(deliveries).toHaveLength(1);
     }
-    expect((await lettersOf(engine)).items).toHaveLength(4 - sent.size);
+    expect((await deadLettersOf(engine)).items).toHaveLength(4 - sent.size);
   });
 
   test("keeps everything while another pod has it, and for as long as dead letters find no room", async (context) => {
@@ -174,7 +174,7 @@ describe.concurrent("a partner that is removed", () => {
     expect(await waiting()).toBe(2);
     await leader.nats.manager.streams.update(deadLetters, { ...config, max_msgs: -1 });
     await waitFor(async () => (await waiting()) === 0, { timeoutMs, what: "every end" });
-    expect((await lettersOf(leader)).items).toHaveLength(3);
+    expect((await deadLettersOf(leader)).items).toHaveLength(3);
   });
 });
 
@@ -184,7 +184,7 @@ describe.concurrent("partners of a shared lane", () => {
     const laneRules = { ownLanesMax: 1, sharedLanes: 1 };
     const names = ["one", "two", "three", "four"];
     const all = names.map((name) => partnerConfig(name, partner.url));
-    const tokens = all.map(({ uid }) => partnerToken(uid));
+    const tokens = all.map(({ uid }) => partnerKey(uid));
     const places = assignLanes(tokens, new Set(), laneRules);
     const shared = all.filter((_, index) => isSharedLane(places.get(tokens[index] ?? "")?.lane ?? ""));
     const [first, second] = shared;
@@ -206,7 +206,7 @@ describe.concurrent("partners of a shared lane", () => {
     engine.engine.apply(configOf(first, ...others));
     await untilEmpty(engine, 2 * timeoutMs);
     expect(ids.filter((id) => partner.of(id).length !== others.length + 1)).toEqual([]);
-    expect((await lettersOf(engine, `default/${second.name}`)).items).toHaveLength(ids.length);
+    expect((await deadLettersOf(engine, `default/${second.name}`)).items).toHaveLength(ids.length);
   });
 });
 

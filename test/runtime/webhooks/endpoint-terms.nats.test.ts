@@ -123,7 +123,7 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
     await untilLast(engine, "unwanted", "consent");
     expect(questions).toEqual(["heliograph"]);
     expect(deliveredAtMs).toEqual([]);
-    expect(engine.engine.endpointVerdicts()).toMatchObject([
+    expect(engine.engine.endpointValidations()).toMatchObject([
       { partner: { name: "one", generation: 1 }, failure: { reason: "consent" } },
     ]);
   });
@@ -144,7 +144,7 @@ describe.concurrent("an endpoint that is asked for its consent", () => {
     // Timers may be a millisecond early.
     expect((deliveredAtMs.at(-1) ?? 0) - startedAtMs).toBeGreaterThan(leastMs - 10);
     expect(questions).toHaveLength(1);
-    expect(engine.engine.endpointVerdicts()).toEqual([
+    expect(engine.engine.endpointValidations()).toEqual([
       { partner: config.partners[0], sinceMs: expect.any(Number) as number },
     ]);
   });

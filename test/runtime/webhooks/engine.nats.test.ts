@@ -4,7 +4,7 @@ import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { DeadLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
-import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -125,10 +125,13 @@ describe.concurrent("a delivery", () => {
     await engine.ingest(eventBytes("e-4"));
     const history = await untilHistory(engine, "e-4", inState("rejected"));
     expect(history.deliveries[0]?.reason).toBe(`status_${status}`);
-    const [letter] = await waitFor(async () => notEmpty(await deadLetters(engine)), { timeoutMs, what: "dead letter" });
-    expect(letter).toMatchObject({ state: "rejected", reason: `status_${status}`, eventId: "e-4", tenant: "acme" });
-    expect(letter?.attempts).toMatchObject([{ outcome: { status, body: "<html>no</html>" } }]);
-    expect(Buffer.from(letter?.body ?? "", "base64").equals(eventBytes("e-4"))).toBe(true);
+    const [deadLetter] = await waitFor(async () => notEmpty(await deadLetters(engine)), {
+      timeoutMs,
+      what: "dead letter",
+    });
+    expect(deadLetter).toMatchObject({ state: "rejected", reason: `status_${status}`, eventId: "e-4", tenant: "acme" });
+    expect(deadLetter?.attempts).toMatchObject([{ outcome: { status, body: "<html>no</html>" } }]);
+    expect(Buffer.from(deadLetter?.body ?? "", "base64").equals(eventBytes("e-4"))).toBe(true);
     await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-4")).toHaveLength(1);
   });
@@ -139,9 +142,12 @@ describe.concurrent("a delivery", () => {
     const engine = await engineOf(context, configOf(partnerConfig("four", partner.url, { retry })));
     await engine.ingest(eventBytes("e-5"));
     await untilHistory(engine, "e-5", inState("dead"));
-    const [letter] = await waitFor(async () => notEmpty(await deadLetters(engine)), { timeoutMs, what: "dead letter" });
-    expect(letter?.attempts.map(({ number }) => number)).toEqual([1, 2]);
-    expect(letter?.state).toBe("dead");
+    const [deadLetter] = await waitFor(async () => notEmpty(await deadLetters(engine)), {
+      timeoutMs,
+      what: "dead letter",
+    });
+    expect(deadLetter?.attempts.map(({ number }) => number)).toEqual([1, 2]);
+    expect(deadLetter?.state).toBe("dead");
   });
 
   test("to a partner that cannot be reached tells why", async (context) => {
@@ -321,7 +327,7 @@ describe.concurrent("a change of the configuration", () => {
     await engine.ingest(eventBytes("e-1"));
     await waitFor(() => partner.of("e-1").length === 2, { timeoutMs, what: "two deliveries" });
     const stream = createLayout(engine.prefix).streams.deliveries;
-    const consumer = `first-${partnerToken(stays.uid)}`;
+    const consumer = `first-${partnerKey(stays.uid)}`;
     const waitingBefore = (await engine.nats.manager.consumers.info(stream, consumer)).num_waiting;
     engine.engine.apply(configOf(stays, partnerConfig("changes", partner.url, { delivery: { maxInFlight: 2 } })));
     await engine.ingest(eventBytes("e-2"));

@@ -4,7 +4,7 @@ import { connectNats, type NatsConnectionHandle } from "../../../runtime/nats/co
 import { ensureTopology } from "../../../runtime/nats/streams/topology.ts";
 import type { Stage } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import { ownerOf } from "../../../runtime/pods/owner-of.ts";
-import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import {
@@ -115,7 +115,7 @@ describe("a worker killed", () => {
 
 describe("two pods", () => {
   /** A partner whose home is pod-1 while both live. */
-  const uid = idsOf(64).find((id) => ownerOf(partnerToken(id), ["pod-1", "pod-2"]) === "pod-1") ?? "";
+  const uid = idsOf(64).find((id) => ownerOf(partnerKey(id), ["pod-1", "pod-2"]) === "pod-1") ?? "";
 
   test("share partners: when a home is killed, the other sends within three seconds, nothing twice", async () => {
     const partner = await partnerServer();

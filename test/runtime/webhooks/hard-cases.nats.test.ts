@@ -4,7 +4,7 @@ import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createDeliveriesStream } from "../../../runtime/nats/streams/deliveries-stream.ts";
 import { createLayout, routerConsumer } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
-import { deliveryId, messageId, partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { deliveryId, messageId, partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import type { WebhookPartnerServer } from "../../support/webhook-partner.ts";
@@ -94,7 +94,7 @@ describe.concurrent("a dead letter stream that is full", () => {
       what: "routing",
     });
     const asked = async () =>
-      (await engine.nats.manager.consumers.info(deliveries, `first-${partnerToken(stopped.uid)}`)).num_waiting;
+      (await engine.nats.manager.consumers.info(deliveries, `first-${partnerKey(stopped.uid)}`)).num_waiting;
     await waitFor(async () => (await asked()) === 0, { timeoutMs, what: "no pull for the partner" });
     await bringSentinel(engine, witness);
     expect(partner.of("good")).toHaveLength(0);
@@ -114,15 +114,15 @@ describe.concurrent("a message that is no delivery", () => {
     const partner = await partnerServer(context);
     const config = partnerConfig("one", partner.url);
     const engine = await caseOf(context, configOf(config));
-    const token = partnerToken(config.uid);
+    const token = partnerKey(config.uid);
     engine.nats.connection.publish(engine.layout.firstAttempt(token, token, "did"), "not a delivery");
     await engine.ingest(eventBytes("e-1"));
     await untilState(engine, "e-1", "delivered");
-    const letter = async () => {
+    const deadLetter = async () => {
       const last_by_subj = engine.layout.deadLetter(token, "unreadable", "*");
       return engine.nats.manager.streams.getMessage(engine.layout.streams.deadLetters, { last_by_subj });
     };
-    const kept = await waitFor(letter, { timeoutMs, what: "the dead letter" });
+    const kept = await waitFor(deadLetter, { timeoutMs, what: "the dead letter" });
     const { body } = kept.json<{ body: string }>();
     expect(Buffer.from(body, "base64").toString()).toBe("not a delivery");
     await untilEmpty(engine, timeoutMs);
@@ -137,7 +137,7 @@ describe.concurrent("a message that nobody survives", () => {
     await engine.ingest(eventBytes("poison"));
     const { deliveries, deadLetters } = engine.layout.streams;
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
-    const token = partnerToken(config.uid);
+    const token = partnerKey(config.uid);
     const lane = { durable_name: `first-${token}`, filter_subject: engine.layout.laneFilter("first", token) };
     await engine.nats.manager.consumers.add(deliveries, {
       ...lane,
@@ -169,7 +169,7 @@ describe.concurrent("routing", () => {
     const config = partnerConfig("one", partner.url);
     const engine = await caseOf(context, configOf({ ...config, state: "Paused" }));
     const { deliveries } = engine.layout.streams;
-    const token = partnerToken(config.uid);
+    const token = partnerKey(config.uid);
     const did = deliveryId("acme", "e-1", config.uid);
     const subject = engine.layout.firstAttempt(token, token, did);
     const msgID = messageId({ did, generation: 0, attempt: 1, hop: 0 });
@@ -227,7 +227,7 @@ describe.concurrent("retries", () => {
     }));
     const config = partnerConfig("one", partner.url, { delivery: { maxInFlight: 8 } });
     const engine = await caseOf(context, configOf(config));
-    const token = partnerToken(config.uid);
+    const token = partnerKey(config.uid);
     const info = (name: string) => engine.nats.manager.consumers.info(engine.layout.streams.deliveries, name);
     await engine.ingest(eventBytes("fine"));
     await untilState(engine, "fine", "delivered");

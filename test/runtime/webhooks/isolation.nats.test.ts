@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
-import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
@@ -24,7 +24,7 @@ const caseOf = (
 const idsOf = (length: number): readonly string[] => Array.from({ length }, (_, index) => `e-${index}`);
 
 async function consumerOf({ nats, layout }: EngineCase, queue: "first" | "retry", uid: string) {
-  return await nats.manager.consumers.info(layout.streams.deliveries, `${queue}-${partnerToken(uid)}`);
+  return await nats.manager.consumers.info(layout.streams.deliveries, `${queue}-${partnerKey(uid)}`);
 }
 
 describe.concurrent("a partner with a rate", () => {

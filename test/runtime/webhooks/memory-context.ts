@@ -11,7 +11,7 @@ import type { PublishResult } from "../../../runtime/nats/messages/publish.ts";
 import type { Pull, PullOptions } from "../../../runtime/nats/messages/pull.ts";
 import type { PulledMessage } from "../../../runtime/nats/messages/pulled-message.ts";
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
-import type { DeliveryItem } from "../../../runtime/webhooks/records/delivery-record.ts";
+import type { DeliveryRecord } from "../../../runtime/webhooks/records/delivery-record.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
 import type { Outcome } from "../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners, type Partner } from "../../../runtime/webhooks/partners/partner.ts";
@@ -33,7 +33,7 @@ export interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
 export interface Answers {
   readonly publishFirst: PublishResult[];
   readonly schedule: PublishResult[];
-  readonly letter: PublishResult[];
+  readonly deadLetter: PublishResult[];
 }
 
 /** Everything a delivery needs, in memory, in a time that stands still until a test moves it. */
@@ -77,7 +77,7 @@ export const answered = (status: number): Outcome => ({
 });
 
 /** A first attempt of the event `e-1`, at the beginning of time. */
-export const firstAttempt = (partner: string, did: string): DeliveryItem => ({
+export const firstAttempt = (partner: string, did: string): DeliveryRecord => ({
   did,
   partner,
   tenant: "acme",
@@ -151,7 +151,7 @@ export function memoryContext(): MemoryContext {
     ending,
     lines,
     done: [] as string[],
-    answers: { publishFirst: [], schedule: [], letter: [] } as Answers,
+    answers: { publishFirst: [], schedule: [], deadLetter: [] } as Answers,
     stored: [] as DeliveryToStore[],
     letters: [] as DeadLetterToStore[],
     past: { live: [], attempts: [] } as MemoryContext["past"],
@@ -173,8 +173,8 @@ export function memoryContext(): MemoryContext {
       read: async () => parts.past.attempts,
     },
     deadLetters: {
-      append: async (letter: DeadLetterToStore) =>
-        answerOf(parts, parts.answers.letter, "letter", () => parts.letters.push(letter)),
+      append: async (deadLetter: DeadLetterToStore) =>
+        answerOf(parts, parts.answers.deadLetter, "letter", () => parts.letters.push(deadLetter)),
     },
     disabled: { mark: async () => void parts.done.push("mark"), isDisabled: async () => false },
     events: {
@@ -184,7 +184,7 @@ export function memoryContext(): MemoryContext {
     backlogs: { isFull: () => false },
     listPartner: async () => undefined,
     sender: { send: async () => (parts.done.push("POST"), parts.partner.answer()), close: async () => undefined },
-    consents: { of: async () => ({}), verdictOf: () => undefined },
+    validations: { of: async () => ({}), verdictOf: () => undefined },
     now: () => clock.wallMs(),
     clock,
     random: () => 0,

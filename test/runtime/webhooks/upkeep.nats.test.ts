@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
-import { partnerToken } from "../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
@@ -55,7 +55,7 @@ describe.concurrent("streams that somebody deletes", () => {
     // Its record comes first: what is deleted before the retry is stored is stored again, for its time, by the one who
     // made it.
     const { deliveries } = engine.layout.streams;
-    const schedules = { subjects_filter: engine.layout.schedule(partnerToken(active.uid), "*") };
+    const schedules = { subjects_filter: engine.layout.schedule(partnerKey(active.uid), "*") };
     const scheduled = async () =>
       Object.keys((await engine.nats.manager.streams.info(deliveries, schedules)).state.subjects ?? {}).length;
     await waitFor(async () => (await scheduled()) === 1, { timeoutMs, what: "the retry to be stored" });
@@ -143,7 +143,7 @@ describe.concurrent("a partner that is removed", () => {
     await untilState(engine, "slow", "default/gone", "delivered");
     await untilState(engine, "fails", "default/gone", "dead");
     const consumers = await names(engine.nats.manager.consumers.list(deliveries));
-    const token = partnerToken(stays.uid);
+    const token = partnerKey(stays.uid);
     expect([...consumers].sort()).toEqual([`first-${token}`, `retry-${token}`]);
     const left = await engine.nats.manager.streams.info(deliveries, { subjects_filter: ">" });
     expect(Object.keys(left.state.subjects ?? {})).toEqual([expect.stringContaining(`.sch.${token}.`) as string]);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { queryParameters } from "../../../../runtime/http/server/query-string.ts";
-import { readEventQuery, readLetterQuery } from "../../../../runtime/http/routes/event-query.ts";
+import { readEventQuery, readDeadLetterQuery } from "../../../../runtime/http/routes/event-query.ts";
 
 const nowMs = Date.UTC(2026, 0, 31, 12);
 const dayMs = 86_400_000;
 const listed = (query: string) =>
   readEventQuery(queryParameters(`/webhooks/events?${query}`), { tenants: ["acme"] }, nowMs);
-const letters = (query: string) => readLetterQuery(queryParameters(`/webhooks/dead-letters?${query}`));
+const letters = (query: string) => readDeadLetterQuery(queryParameters(`/webhooks/dead-letters?${query}`));
 
 function refusalOf(read: () => unknown): readonly (string | undefined)[] {
   try {

@@ -1,7 +1,10 @@
 import { createServer, type Server } from "node:https";
 import type { IncomingMessage } from "node:http";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { createConsents, type Consents } from "../../../../runtime/webhooks/authorization/endpoint-validation.ts";
+import {
+  createEndpointValidations,
+  type EndpointValidations,
+} from "../../../../runtime/webhooks/authorization/endpoint-validation.ts";
 import { createTokens } from "../../../../runtime/webhooks/authorization/access-tokens.ts";
 import { compilePartners, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createSender } from "../../../../runtime/webhooks/sending/send.ts";
@@ -21,7 +24,7 @@ afterAll(() => sender.close());
 type Answer = readonly [status: number, headers?: Readonly<Record<string, string>>];
 
 interface Case {
-  readonly consents: Consents;
+  readonly validations: EndpointValidations;
   readonly partner: Partner;
   readonly seen: readonly Pick<IncomingMessage, "method" | "url" | "headers">[];
   clockMs: number;
@@ -50,7 +53,7 @@ async function caseOf(
   if (partner === undefined) throw new Error("no partner");
   const clock = { clockMs: 0 };
   const tokens = createTokens(sender, Date.now);
-  const consents = createConsents({
+  const validations = createEndpointValidations({
     sender,
     tokens,
     origin: "Events.Example.com",
@@ -58,10 +61,10 @@ async function caseOf(
     monotonicMs: () => clock.clockMs,
     now: () => clock.clockMs,
   });
-  return Object.assign(clock, { consents, partner, seen });
+  return Object.assign(clock, { validations, partner, seen });
 }
 
-const of = ({ consents, partner }: Case, type = "payout.processed") => consents.of(partner, partner.urlFor(type));
+const of = ({ validations, partner }: Case, type = "payout.processed") => validations.of(partner, partner.urlFor(type));
 const allowed = { "webhook-allowed-origin": "events.example.com" };
 const yes: Answer = [200, allowed];
 
@@ -95,8 +98,8 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
     ["consents for every origin", [204, { "webhook-allowed-origin": "*" }], {}],
     ["consents without a limit", [200, { ...allowed, "webhook-allowed-rate": "*" }], {}],
     ["consents to a rate", [200, { ...allowed, "webhook-allowed-rate": "90" }], { perMinute: 90 }],
-  ])("%s", async (_name, answer, consent) => {
-    expect(await of(await caseOf(() => answer))).toEqual(consent);
+  ])("%s", async (_name, answer, validation) => {
+    expect(await of(await caseOf(() => answer))).toEqual(validation);
   });
 
   test.each<[string, Answer, string]>([
@@ -139,7 +142,7 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
   test("is told of by what it said last, by the URL that fails, and since when", async () => {
     let answer: Answer = [404];
     const it = await caseOf(() => answer);
-    const verdict = () => it.consents.verdictOf(it.partner);
+    const verdict = () => it.validations.verdictOf(it.partner);
     expect(verdict()).toBeUndefined();
     await of(it);
     expect(verdict()).toMatchObject({

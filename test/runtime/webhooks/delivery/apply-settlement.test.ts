@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
 import { attemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
-import { carryOut } from "../../../../runtime/webhooks/delivery/apply-settlement.ts";
+import { applySettlement } from "../../../../runtime/webhooks/delivery/apply-settlement.ts";
 import type { LaneControl, Work } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
-import { itemMessage, type DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
-import { createSuspicion } from "../../../../runtime/webhooks/delivery/redelivery-check.ts";
+import { createRedeliveryCheck } from "../../../../runtime/webhooks/delivery/redelivery-check.ts";
 import {
   advance,
   answered,
@@ -23,8 +23,8 @@ import {
 } from "../memory-context.ts";
 
 const partner = compiled("one");
-const item: DeliveryItem = { ...firstAttempt(partner.token, "did"), attempt: 2 };
-const laterItem = { ...item, attempt: 3 };
+const delivery: DeliveryRecord = { ...firstAttempt(partner.token, "did"), attempt: 2 };
+const laterItem = { ...delivery, attempt: 3 };
 
 function begin(memory: MemoryContext, settlement: Settlement) {
   const { context, clock, done } = memory;
@@ -32,15 +32,15 @@ function begin(memory: MemoryContext, settlement: Settlement) {
     current: () => partner,
     prepareRetries: async () => void done.push("retries"),
     disable: () => void done.push("disable"),
-    pace: async () => undefined,
+    throttle: async () => undefined,
     observe: () => undefined,
     block: (isBlocked) => void done.push(isBlocked ? "block" : "unblock"),
   };
-  const message = pulled(done, storedAs(itemMessage(item, partner.lane, Buffer.from(""))));
-  const work: Work = { item, suspicion: createSuspicion(() => 1), message, sinceMs: clock.nowMs() };
+  const message = pulled(done, storedAs(deliveryMessage(delivery, partner.lane, Buffer.from(""))));
+  const work: Work = { delivery, redeliveryCheck: createRedeliveryCheck(() => 1), message, sinceMs: clock.nowMs() };
   const startMs = clock.nowMs();
   const end: { atMs?: number; error?: unknown } = {};
-  const carried = carryOut(context, work, partner, lane, settlement).then(
+  const carried = applySettlement(context, work, partner, lane, settlement).then(
     () => void (end.atMs = clock.nowMs() - startMs),
     (error: unknown) => void (end.error = error),
   );
@@ -86,7 +86,7 @@ describe("a settlement", () => {
 describe("a retry", () => {
   const again = (id: string, seq = 5, passedMs = 0): string =>
     `schedule did:0:${id} after ${seq} in ${60_000 - passedMs}`;
-  const live = [storedAs(itemMessage(laterItem, partner.lane, Buffer.from("")))];
+  const live = [storedAs(deliveryMessage(laterItem, partner.lane, Buffer.from("")))];
   test.each<[string, readonly PublishResult[], Partial<MemoryContext["past"]>, number, readonly string[]]>([
     ["is stored in the place of what is held", [stored], {}, 0, [`${again("3:0")}: stored`]],
     [
@@ -113,10 +113,10 @@ describe("a retry", () => {
       0,
       [`${again("3:0")}: duplicate`, `${again("3:1")}: duplicate`, `${again("3:2")}: stored`],
     ],
-  ])("%s", async (_sentence, answers, past, tookMs, expected) => {
+  ])("%s", async (_sentence, answers, stored, tookMs, expected) => {
     const memory = memoryContext();
     memory.answers.schedule.push(...answers);
-    Object.assign(memory.past, past);
+    Object.assign(memory.past, stored);
     expect(await throughout(memory, later(memory))).toBe(tookMs);
     expect(memory.done).toEqual(["retries", ...expected, "ack 5"]);
   });
@@ -137,7 +137,7 @@ describe("a retry", () => {
 describe("a dead letter that is refused", () => {
   test("blocks the partner, is tried every five seconds, and lets it go on when there is room", async () => {
     const memory = memoryContext();
-    memory.answers.letter.push(refused, refused, refused);
+    memory.answers.deadLetter.push(refused, refused, refused);
     expect(await throughout(memory, { kind: "dead", reason: "status_500" })).toBe(10_000 + 5_000);
     expect(memory.done).toEqual([
       "letter: refused",
@@ -152,7 +152,7 @@ describe("a dead letter that is refused", () => {
 
   test("unblocks the partner, unacknowledged, when the process ends", async () => {
     const memory = memoryContext();
-    memory.answers.letter.push(refused, refused);
+    memory.answers.deadLetter.push(refused, refused);
     const { carried } = begin(memory, { kind: "dead", reason: "status_500" });
     await quiet();
     memory.ending.abort(new Error("ends"));
@@ -163,9 +163,16 @@ describe("a dead letter that is refused", () => {
   test("holds the attempts that were recorded", async () => {
     const memory = memoryContext();
     const settlement: Settlement = { kind: "dead", reason: "status_500" };
-    const record = attemptRecord({ item, partner, startedAtMs: 0, outcome: answered(500), settlement, pod: "pod-1" });
+    const record = attemptRecord({
+      delivery,
+      partner,
+      startedAtMs: 0,
+      outcome: answered(500),
+      settlement,
+      pod: "pod-1",
+    });
     memory.past.attempts = [
-      { ...storedAs(itemMessage(item, "lane", Buffer.from(""))), data: Buffer.from(JSON.stringify(record)) },
+      { ...storedAs(deliveryMessage(delivery, "lane", Buffer.from(""))), data: Buffer.from(JSON.stringify(record)) },
     ];
     await throughout(memory, settlement);
     expect(memory.letters).toHaveLength(1);

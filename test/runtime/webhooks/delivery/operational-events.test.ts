@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import type { DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { eventsOfSettlement } from "../../../../runtime/webhooks/delivery/operational-events.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
@@ -8,7 +8,7 @@ import { configOf, partnerConfig } from "../engine-fixture.ts";
 const [partner] = compilePartners(configOf(partnerConfig("one", "https://one.example/v1")), []);
 if (partner === undefined) throw new Error("no partner");
 
-const item: DeliveryItem = {
+const delivery: DeliveryRecord = {
   did: "d",
   generation: 2,
   attempt: 3,
@@ -20,14 +20,14 @@ const item: DeliveryItem = {
   acceptedAtMs: 0,
   attemptsBefore: 7,
 };
-const told = (settlement: Settlement, fields: Partial<DeliveryItem> = {}) =>
-  eventsOfSettlement({ item: { ...item, ...fields }, partner, settlement }).map(
+const told = (settlement: Settlement, fields: Partial<DeliveryRecord> = {}) =>
+  eventsOfSettlement({ delivery: { ...delivery, ...fields }, partner, settlement }).map(
     ({ kind, eventId, tenant }) => `${kind} ${eventId} ${tenant}`,
   );
 const retry: Settlement = { kind: "retry", atMs: 1, reason: "status_503" };
 
 describe("what is told of a settlement", () => {
-  test.each<[string, Settlement, Partial<DeliveryItem>, readonly string[]]>([
+  test.each<[string, Settlement, Partial<DeliveryRecord>, readonly string[]]>([
     ["nothing of a first failure", retry, { attempt: 1 }, []],
     ["the third failure, once", retry, { attempt: 3 }, ["failing heliograph:failing:d:2 acme"]],
     ["nothing of the fourth", retry, { attempt: 4 }, []],
@@ -56,7 +56,7 @@ describe("what is told of a settlement", () => {
   });
 
   test("names the event, the partner, the attempt and the reason", () => {
-    const [event] = eventsOfSettlement({ item, partner, settlement: retry });
+    const [event] = eventsOfSettlement({ delivery, partner, settlement: retry });
     expect(event?.data).toEqual({
       partner: "default/one",
       event_id: "e-1",

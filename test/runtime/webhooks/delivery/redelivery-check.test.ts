@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { createSuspicion } from "../../../../runtime/webhooks/delivery/redelivery-check.ts";
+import { createRedeliveryCheck } from "../../../../runtime/webhooks/delivery/redelivery-check.ts";
 
 function reported(...traces: readonly boolean[]): boolean {
-  const suspicion = createSuspicion(() => 2);
-  suspicion.raise();
-  traces.forEach((hasTrace) => suspicion.report(hasTrace));
-  return suspicion.isRaised;
+  const redeliveryCheck = createRedeliveryCheck(() => 2);
+  redeliveryCheck.require();
+  traces.forEach((hasTrace) => redeliveryCheck.report(hasTrace));
+  return redeliveryCheck.isRequired;
 }
 
 describe("suspicion", () => {
   test("is not raised before a pull starts", () => {
-    expect(createSuspicion(() => 2).isRaised).toBe(false);
+    expect(createRedeliveryCheck(() => 2).isRequired).toBe(false);
   });
 
   test.each([
@@ -19,7 +19,7 @@ describe("suspicion", () => {
     ["starts over at every trace", [false, false, true, false, false], true],
     ["ends after the last trace too", [true, false, false, false], false],
     ["is not below nothing", [false, false, false, false, false], false],
-  ])("%s", (_sentence, traces, isRaised) => {
-    expect(reported(...traces)).toBe(isRaised);
+  ])("%s", (_sentence, traces, isRequired) => {
+    expect(reported(...traces)).toBe(isRequired);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { AttemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
-import type { DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
-import { deliveriesWithoutTraceMax, resume } from "../../../../runtime/webhooks/delivery/redelivery.ts";
+import type { DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { deliveriesWithoutTraceMax, decideRedelivery } from "../../../../runtime/webhooks/delivery/redelivery.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
 
-const item: DeliveryItem = {
+const delivery: DeliveryRecord = {
   did: "did-1",
   partner: "partner-1",
   tenant: "acme",
@@ -21,7 +21,7 @@ const delivered: Settlement = { kind: "delivered" };
 
 function made(attempt: number, settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
   return {
-    ...item,
+    ...delivery,
     attempt,
     partner: { uid: "u", namespace: "n", name: "p" },
     number: attempt,
@@ -37,52 +37,58 @@ function made(attempt: number, settlement: Settlement, fields: Partial<AttemptRe
 
 describe("a message that was handed out before", () => {
   test.each([
-    ["without a trace is sent", [made(1, retry)], [item], 2, { kind: "send" }],
+    ["without a trace is sent", [made(1, retry)], [delivery], 2, { kind: "send" }],
     [
       "with its attempt recorded is settled without a POST",
       [made(1, retry), made(2, delivered)],
-      [item],
+      [delivery],
       2,
       { kind: "carry_out", settlement: delivered },
     ],
     [
       "whose retry was recorded but not stored gets it stored",
       [made(2, retry)],
-      [item],
+      [delivery],
       2,
       { kind: "carry_out", settlement: retry },
     ],
     [
       "whose retry is stored is a leftover",
       [made(2, retry)],
-      [item, { ...item, attempt: 3 }],
+      [delivery, { ...delivery, attempt: 3 }],
       2,
       { kind: "superseded" },
     ],
     [
       "whose retry was made already is a leftover",
       [made(2, retry), made(3, delivered)],
-      [item],
+      [delivery],
       2,
       { kind: "superseded" },
     ],
-    ["of before a replay is a leftover", [], [item, { ...item, generation: 1, attempt: 1 }], 2, { kind: "superseded" }],
+    [
+      "of before a replay is a leftover",
+      [],
+      [delivery, { ...delivery, generation: 1, attempt: 1 }],
+      2,
+      { kind: "superseded" },
+    ],
     [
       "that two pods sent counts as delivered when one of them was told so",
       [made(2, delivered), made(2, retry, { pod: "pod-2" })],
-      [item],
+      [delivery],
       2,
       { kind: "carry_out", settlement: delivered },
     ],
-    ["often enough without a trace is poison", [], [item], deliveriesWithoutTraceMax + 1, { kind: "poison" }],
+    ["often enough without a trace is poison", [], [delivery], deliveriesWithoutTraceMax + 1, { kind: "poison" }],
     [
       "often, but with a trace, is settled",
       [made(2, delivered)],
-      [item],
+      [delivery],
       99,
       { kind: "carry_out", settlement: delivered },
     ],
   ] as const)("%s", (_sentence, attempts, live, deliveryCount, expected) => {
-    expect(resume(item, { attempts, live }, deliveryCount)).toEqual(expected);
+    expect(decideRedelivery(delivery, { attempts, live }, deliveryCount)).toEqual(expected);
   });
 });

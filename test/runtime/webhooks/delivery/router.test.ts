@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { itemMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { deliveryId } from "../../../../runtime/webhooks/ids.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createRouter, type Router } from "../../../../runtime/webhooks/delivery/router.ts";
@@ -42,8 +42,8 @@ async function route(memory: MemoryContext, deliveryCount = 1): Promise<void> {
 
 /** A live message of the delivery to a partner. */
 function liveOf(partner: Partner) {
-  const item = firstAttempt(partner.token, idOf(partner));
-  return storedAs(itemMessage(item, "x", Buffer.from("")));
+  const delivery = firstAttempt(partner.token, idOf(partner));
+  return storedAs(deliveryMessage(delivery, "x", Buffer.from("")));
 }
 
 describe("an event", () => {

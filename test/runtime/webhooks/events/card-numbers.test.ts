@@ -15,7 +15,7 @@ function checked(start: string): string {
 
 /** The check digits of an account number. Source: ISO 13616-1. */
 function ibanCheck(country: string, account: string): string {
-  const digits = `${account}${country}00`.replace(/[A-Z]/gu, (letter) => String(Number.parseInt(letter, 36)));
+  const digits = `${account}${country}00`.replace(/[A-Z]/gu, (deadLetter) => String(Number.parseInt(deadLetter, 36)));
   return String(98n - (BigInt(digits) % 97n)).padStart(2, "0");
 }
 

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
-import { createFullness } from "../../../../runtime/webhooks/ingest/backpressure.ts";
+import { createBackpressure } from "../../../../runtime/webhooks/ingest/backpressure.ts";
 import { memoryLog } from "../engine-fixture.ts";
 
 test("producers are refused from 95 % on, and taken again below 90 %, with one line each", async () => {
   const size = { messages: 1, bytes: 0, firstSeq: 1 };
   const { log, lines } = memoryLog();
-  const fullness = createFullness({ size: async () => size }, 1_000, log);
+  const backpressure = createBackpressure({ size: async () => size }, 1_000, log);
   const seen: boolean[] = [];
   for (const bytes of [0, 950, 951, 901, 900, 950, 951]) {
     size.bytes = bytes;
-    await fullness.look();
-    seen.push(fullness.isFull);
+    await backpressure.look();
+    seen.push(backpressure.isFull);
   }
   expect(seen).toEqual([false, false, true, true, false, false, true]);
   expect(lines.map(({ message }) => message)).toEqual([

@@ -5,7 +5,7 @@ import type { Ingest } from "../../../../runtime/webhooks/ingest/ingest.ts";
 import { batchEventsMax, ingestBatch, isBatch, splitBatch } from "../../../../runtime/webhooks/ingest/ingest-batch.ts";
 
 const texts = (body: string): readonly string[] =>
-  splitBatch(Buffer.from(body)).map((item) => Buffer.from(item).toString());
+  splitBatch(Buffer.from(body)).map((delivery) => Buffer.from(delivery).toString());
 
 describe("a batch", () => {
   test.each([

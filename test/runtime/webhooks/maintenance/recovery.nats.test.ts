@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../../crds/config.ts";
 import type { WebhookEngineDeps } from "../../../../runtime/webhooks/engine.ts";
-import { partnerToken } from "../../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "../engine-cases.ts";
@@ -39,7 +39,7 @@ describe.concurrent("a delivery below what its consumer has settled", () => {
     await engine.ingest(eventBytes("e-1"));
     const { deliveries } = engine.layout.streams;
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
-    const name = `first-${partnerToken(config.uid)}`;
+    const name = `first-${partnerKey(config.uid)}`;
     // It settles something that came later; then the engine gives it back its filter, behind which the delivery lies.
     const elsewhere = { durable_name: name, filter_subject: engine.layout.laneFilter("first", "elsewhere") };
     await engine.nats.manager.consumers.add(deliveries, { ...elsewhere, ack_policy: "explicit" } as never);
@@ -63,7 +63,7 @@ describe.concurrent("a retry in a lane without a consumer of retries", () => {
     const { streams } = engine.nats.manager;
     const { deliveries } = engine.layout.streams;
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
-    const token = partnerToken(config.uid);
+    const token = partnerKey(config.uid);
     const message = await streams.getMessage(deliveries, {
       last_by_subj: engine.layout.firstAttempt(token, token, "*"),
     });
@@ -106,7 +106,7 @@ describe.concurrent("a message that JetStream gave up", () => {
     await engine.ingest(eventBytes("e-1"));
     const { deliveries } = engine.layout.streams;
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 1, { timeoutMs, what: "routing" });
-    const token = partnerToken(config.uid);
+    const token = partnerKey(config.uid);
     await engine.nats.manager.consumers.add(deliveries, {
       durable_name: `first-${token}`,
       filter_subject: engine.layout.laneFilter("first", token),

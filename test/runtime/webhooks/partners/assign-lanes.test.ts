@@ -1,10 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assignLanes, isSharedLane } from "../../../../runtime/webhooks/partners/assign-lanes.ts";
-import { partnerToken } from "../../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 
-const tokensOf = (count: number): readonly string[] =>
-  Array.from({ length: count }, (_, n) => partnerToken(`uid-${n}`));
+const tokensOf = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => partnerKey(`uid-${n}`));
 const rules = { ownLanesMax: 4, sharedLanes: 3 };
 const nobody = new Set<string>();
 
@@ -35,7 +34,7 @@ describe("lanes", () => {
     const someTokens = fc.uniqueArray(fc.integer({ min: 0, max: 999 }), { minLength: 5, maxLength: 40 });
     fc.assert(
       fc.property(someTokens, (numbers) => {
-        const tokens = numbers.map((n) => partnerToken(`uid-${n}`));
+        const tokens = numbers.map((n) => partnerKey(`uid-${n}`));
         const before = assignLanes(tokens.slice(1), nobody, rules);
         const after = assignLanes(tokens, nobody, rules);
         const moved = tokens.slice(1).filter((token) => before.get(token)?.lane !== after.get(token)?.lane);

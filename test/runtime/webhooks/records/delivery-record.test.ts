@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import {
   attemptNumber,
   isLater,
-  itemHeaders,
+  deliveryHeaders,
   nextAttempt,
-  readItem,
-  type DeliveryItem,
+  parseDeliveryRecord,
+  type DeliveryRecord,
 } from "../../../../runtime/webhooks/records/delivery-record.ts";
 
-const item: DeliveryItem = {
+const delivery: DeliveryRecord = {
   did: "did-1",
   partner: "partner-1",
   tenant: "acme",
@@ -22,13 +22,15 @@ const item: DeliveryItem = {
   attemptsBefore: 0,
 };
 
-function messageOf(given: DeliveryItem, subject = `hg.dlr.lane.${given.partner}.${given.did}`) {
-  const headers = Object.entries(itemHeaders(given)).filter((pair): pair is [string, string] => pair[1] !== undefined);
+function messageOf(given: DeliveryRecord, subject = `hg.dlr.lane.${given.partner}.${given.did}`) {
+  const headers = Object.entries(deliveryHeaders(given)).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined,
+  );
   return { subject, headers: Object.fromEntries(headers) };
 }
 
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,20}$/u);
-const anyItem: fc.Arbitrary<DeliveryItem> = fc.record(
+const anyItem: fc.Arbitrary<DeliveryRecord> = fc.record(
   {
     did: fc.stringMatching(/^[\w-]{22}$/u),
     partner: fc.stringMatching(/^[\w-]{16}$/u),
@@ -63,20 +65,20 @@ describe("an item", () => {
   test("is read back from its headers and any of its subjects", () => {
     fc.assert(
       fc.property(anyItem, (given) => {
-        expect(readItem(messageOf(given))).toEqual(given);
-        expect(readItem(messageOf(given, `hg.sch.${given.partner}.${given.did}`))).toEqual(given);
+        expect(parseDeliveryRecord(messageOf(given))).toEqual(given);
+        expect(parseDeliveryRecord(messageOf(given, `hg.sch.${given.partner}.${given.did}`))).toEqual(given);
       }),
     );
   });
 
   test.each(["Hg-Event", "Hg-Tenant", "Hg-Type", "Hg-Step", "Hg-Accepted"])("is none without %s", (name) => {
-    const { subject, headers } = messageOf(item);
+    const { subject, headers } = messageOf(delivery);
     const { [name]: _left, ...rest } = headers;
-    expect(readItem({ subject, headers: rest })).toBeUndefined();
+    expect(parseDeliveryRecord({ subject, headers: rest })).toBeUndefined();
   });
 
   test("keeps its headers under these names, which stored messages carry", () => {
-    expect(itemHeaders({ ...item, producer: "payments", attemptsBefore: 4, replayId: "r-1" })).toEqual({
+    expect(deliveryHeaders({ ...delivery, producer: "payments", attemptsBefore: 4, replayId: "r-1" })).toEqual({
       "Hg-Event": "e-1",
       "Hg-Tenant": "acme",
       "Hg-Type": "payout.processed",
@@ -89,15 +91,15 @@ describe("an item", () => {
   });
 
   test("starts the hops anew with the next attempt and counts attempts across replays", () => {
-    const next = nextAttempt({ ...item, hop: 3, attemptsBefore: 14 });
+    const next = nextAttempt({ ...delivery, hop: 3, attemptsBefore: 14 });
     expect(next).toMatchObject({ attempt: 2, hop: 0, generation: 0 });
     expect(attemptNumber(next)).toBe(16);
   });
 
   test("comes later by generation first, then by attempt, never by hop", () => {
-    expect(isLater({ ...item, generation: 1 }, { ...item, attempt: 9 })).toBe(true);
-    expect(isLater({ ...item, attempt: 2 }, item)).toBe(true);
-    expect(isLater({ ...item, hop: 5 }, item)).toBe(false);
-    expect(isLater(item, item)).toBe(false);
+    expect(isLater({ ...delivery, generation: 1 }, { ...delivery, attempt: 9 })).toBe(true);
+    expect(isLater({ ...delivery, attempt: 2 }, delivery)).toBe(true);
+    expect(isLater({ ...delivery, hop: 5 }, delivery)).toBe(false);
+    expect(isLater(delivery, delivery)).toBe(false);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AttemptRecord } from "../../../../runtime/webhooks/records/attempt-records.ts";
 import {
   decideReplay,
-  type DeliveryPast,
+  type DeliveryState,
   type ReplayCandidate,
 } from "../../../../runtime/webhooks/replay/decide-replay.ts";
 import type { Settlement } from "../../../../runtime/webhooks/settlement/settle.ts";
@@ -16,9 +16,9 @@ const candidate: ReplayCandidate = {
   idempotencyMs: 86_400_000,
   nowMs,
 };
-const item = { did: "d", generation: 0, attempt: 1, hop: 0 };
+const delivery = { did: "d", generation: 0, attempt: 1, hop: 0 };
 const dead: Settlement = { kind: "dead", reason: "status_503" };
-const past: DeliveryPast = { attempts: [], live: [], handled: [] };
+const state: DeliveryState = { attempts: [], live: [], handled: [] };
 
 function record(settlement: Settlement, fields: Partial<AttemptRecord> = {}): AttemptRecord {
   const what = {
@@ -34,14 +34,14 @@ function record(settlement: Settlement, fields: Partial<AttemptRecord> = {}): At
     outcome: { kind: "failure", reason: "dns", detail: "" },
     pod: "a",
   } as const;
-  return { ...item, ...what, ...how, settlement, ...fields };
+  return { ...delivery, ...what, ...how, settlement, ...fields };
 }
 
-const live = { ...item, partner: "p", tenant: "t", eventId: "e", type: "a.b", acceptedAtMs: 0, attemptsBefore: 0 };
+const live = { ...delivery, partner: "p", tenant: "t", eventId: "e", type: "a.b", acceptedAtMs: 0, attemptsBefore: 0 };
 const note = { kind: "handled", did: "d", generation: 0, at: "2026-01-09T00:00:00.000Z", by: "support" } as const;
 
 describe("a replay of a delivery", () => {
-  test.each<[string, Partial<ReplayCandidate>, Partial<DeliveryPast>, object]>([
+  test.each<[string, Partial<ReplayCandidate>, Partial<DeliveryState>, object]>([
     ["that was never attempted is its first generation", {}, {}, { kind: "publish", generation: 1, attemptsBefore: 0 }],
     [
       "is a generation more, and goes on counting attempts",
@@ -51,7 +51,7 @@ describe("a replay of a delivery", () => {
     ],
     [
       "counts from its dead letter when the attempts are gone",
-      { letterGeneration: 4, letterNumber: 17 },
+      { deadLetterGeneration: 4, deadLetterNumber: 17 },
       {},
       { kind: "publish", generation: 5, attemptsBefore: 17 },
     ],
@@ -104,6 +104,6 @@ describe("a replay of a delivery", () => {
       { kind: "unmatched" },
     ],
   ])("%s", (_sentence, asked, stored, expected) => {
-    expect(decideReplay({ ...candidate, ...asked }, { ...past, ...stored })).toMatchObject(expected);
+    expect(decideReplay({ ...candidate, ...asked }, { ...state, ...stored })).toMatchObject(expected);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { connectNats, type NatsConnectionHandle } from "../../../../runtime/nats/connection/connect.ts";
 import { ownerOf } from "../../../../runtime/pods/owner-of.ts";
-import { partnerToken } from "../../../../runtime/webhooks/ids.ts";
+import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import type { ReplayResponse } from "../../../../runtime/webhooks/replay/replays.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
@@ -39,7 +39,7 @@ test("a replay whose runner is killed goes on elsewhere, from the last part that
   const order = { url: server.url, prefix, config };
   const uid = config.partners[0]?.uid ?? "";
   // The pod that is killed runs the replay and delivers what it publishes.
-  const killed = podAtHome("stays", "duties", partnerToken(uid));
+  const killed = podAtHome("stays", "duties", partnerKey(uid));
   const runner = await startWorker({ ...order, podId: killed }, onTestFinished);
   await produceAll(ids, await producer(prefix, nats));
   await waitFor(() => partner.received.length >= eventCount, { timeoutMs, what: "the first deliveries" });

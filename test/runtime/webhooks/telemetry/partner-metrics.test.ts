@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
-import type { DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import type { DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { createDueBacklog } from "../../../../runtime/webhooks/maintenance/due-backlog.ts";
 import { createOldestDue } from "../../../../runtime/webhooks/maintenance/oldest-due.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
@@ -14,7 +14,7 @@ const partners = compilePartners(
 );
 const [partner] = partners;
 if (partner === undefined) throw new Error("no partner");
-const item: DeliveryItem = {
+const delivery: DeliveryRecord = {
   did: "d",
   generation: 0,
   attempt: 4,
@@ -49,9 +49,9 @@ describe("the sender's figures by partner (Webhook Event Delivery §6)", () => {
     const metrics = createPartnerMetrics(registry);
     for (const status of [204, 503, 429]) metrics.answered("default/one", response(status));
     metrics.answered("default/one", { kind: "failure", reason: "dns", detail: "", timings: { totalMs: 1 } });
-    metrics.ended("default/one", item, { kind: "retry", atMs: 0, reason: "dns" }, 9_000);
-    metrics.ended("default/one", item, { kind: "delivered" }, 3_500);
-    metrics.ended("default/one", item, { kind: "disabled", reason: "status_410" }, 9_000);
+    metrics.ended("default/one", delivery, { kind: "retry", atMs: 0, reason: "dns" }, 9_000);
+    metrics.ended("default/one", delivery, { kind: "delivered" }, 3_500);
+    metrics.ended("default/one", delivery, { kind: "disabled", reason: "status_410" }, 9_000);
     expect(await figures(registry)).toEqual(
       expect.arrayContaining([
         'partner_responses_total{partner="default/one",class="2xx"} 1',

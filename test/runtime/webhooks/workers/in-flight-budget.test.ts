@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
+import { createInFlightBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
 
 test("a budget gives a quarter of what is free, and never nothing", () => {
-  const budget = createBudget(100);
+  const budget = createInFlightBudget(100);
   expect(budget.share()).toBe(25);
   Array.from({ length: 60 }, () => budget.enter());
   expect([budget.held, budget.share()]).toEqual([60, 10]);
@@ -13,7 +13,7 @@ test("a budget gives a quarter of what is free, and never nothing", () => {
 });
 
 test("partners that hang leave room for one that comes new", () => {
-  const budget = createBudget(4_096);
+  const budget = createInFlightBudget(4_096);
   for (let partner = 0; partner < 16; partner += 1) {
     Array.from({ length: Math.min(256, budget.share()) }, () => budget.enter());
   }

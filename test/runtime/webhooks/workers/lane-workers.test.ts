@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LaneRules } from "../../../../runtime/webhooks/partners/assign-lanes.ts";
-import { itemMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { deliveryMessage } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import { createLanes, type Lanes } from "../../../../runtime/webhooks/workers/lane-workers.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import { compilePartners, defaultLaneRules, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
@@ -64,9 +64,9 @@ function pullsOf({ running }: MemoryContext, partners: readonly Partner[]): read
 }
 
 async function hand(it: Case, { token }: Partner, lane: string, seq = 5): Promise<void> {
-  const item = firstAttempt(token, `did-${seq}`);
+  const delivery = firstAttempt(token, `did-${seq}`);
   const pull = it.pulls.findLast(({ name }) => name === `first-${lane}`);
-  pull?.onMessage(pulled(it.done, storedAs(itemMessage(item, lane, Buffer.from(""))), 1, seq));
+  pull?.onMessage(pulled(it.done, storedAs(deliveryMessage(delivery, lane, Buffer.from(""))), 1, seq));
   await quiet();
 }
 

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LaneQueue } from "../../../../runtime/nats/layout.ts";
-import { createBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
-import { itemMessage, type DeliveryItem } from "../../../../runtime/webhooks/records/delivery-record.ts";
+import { createInFlightBudget } from "../../../../runtime/webhooks/workers/in-flight-budget.ts";
+import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createPartnerWorker, type PartnerWorker } from "../../../../runtime/webhooks/workers/own-lane-worker.ts";
-import { Slots } from "../../../../runtime/webhooks/workers/semaphore.ts";
+import { Semaphore } from "../../../../runtime/webhooks/workers/semaphore.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import {
   advance,
@@ -35,7 +35,7 @@ async function caseOf(
   const memory = memoryContext();
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
-  const shared = { turns: new Slots(16), budget: createBudget(4_096), inWork: new Map() };
+  const shared = { turns: new Semaphore(16), budget: createInFlightBudget(4_096), inWork: new Map() };
   const worker = createPartnerWorker(memory.context, partner, shared);
   worker.set(partner, true);
   await quiet();
@@ -43,14 +43,14 @@ async function caseOf(
   const hand = async (seq: number, queue: LaneQueue = "first"): Promise<void> => {
     const pull = memory.pulls.findLast(({ name }) => name === `${queue}-${partner.lane}`);
     pull?.onMessage(
-      pulled(memory.done, storedAs(itemMessage(itemOf(partner, seq), partner.lane, Buffer.from(""))), 1, seq),
+      pulled(memory.done, storedAs(deliveryMessage(itemOf(partner, seq), partner.lane, Buffer.from(""))), 1, seq),
     );
     await quiet();
   };
   return { ...memory, one: partner, worker, hand, news: () => memory.done.splice(0) };
 }
 
-const itemOf = ({ token }: Partner, seq: number): DeliveryItem => ({
+const itemOf = ({ token }: Partner, seq: number): DeliveryRecord => ({
   ...firstAttempt(token, `did-${seq}`),
   eventId: `e-${seq}`,
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { BreakerState } from "../../../../runtime/webhooks/settlement/circuit-breaker.ts";
-import { PartnerGate } from "../../../../runtime/webhooks/workers/partner-limiter.ts";
+import { PartnerLimiter } from "../../../../runtime/webhooks/workers/partner-limiter.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import { advance, compiled, quiet } from "../memory-context.ts";
@@ -9,8 +9,12 @@ function gateOf(overrides: PartnerOverrides) {
   const clock = new ManualClock();
   const states: BreakerState["kind"][] = [];
   const now = (): number => clock.wallMs();
-  const gate = new PartnerGate(compiled("one", overrides), { now, clock, onBreaker: ({ kind }) => states.push(kind) });
-  return { clock, gate, states };
+  const limiter = new PartnerLimiter(compiled("one", overrides), {
+    now,
+    clock,
+    onBreaker: ({ kind }) => states.push(kind),
+  });
+  return { clock, gate: limiter, states };
 }
 
 /** At which millisecond each of some attempts that ask at once may begin, within a time. */
@@ -20,11 +24,11 @@ async function beginsOf(
   inMs: number,
   perMinute?: number,
 ): Promise<readonly number[]> {
-  const { clock, gate } = gateOf(overrides);
+  const { clock, gate: limiter } = gateOf(overrides);
   const startMs = clock.nowMs();
   const begins: number[] = [];
   for (let attempt = 0; attempt < count; attempt += 1) {
-    const begun = perMinute === undefined ? gate.enter() : gate.pace(perMinute);
+    const begun = perMinute === undefined ? limiter.enter() : limiter.throttle(perMinute);
     void begun.then(() => begins.push(clock.nowMs() - startMs));
   }
   await quiet();
@@ -54,24 +58,24 @@ describe("attempts that ask at once", () => {
   });
 
   test("take the place that another leaves, in the order in which they came", async () => {
-    const { gate } = gateOf({ delivery: { maxInFlight: 1 } });
+    const { gate: limiter } = gateOf({ delivery: { maxInFlight: 1 } });
     const begun: number[] = [];
-    for (const attempt of [1, 2, 3]) void gate.enter().then(() => begun.push(attempt));
+    for (const attempt of [1, 2, 3]) void limiter.enter().then(() => begun.push(attempt));
     await quiet();
     expect(begun).toEqual([1]);
-    gate.leave();
+    limiter.leave();
     await quiet();
     expect(begun).toEqual([1, 2]);
   });
 
   test("know to the millisecond when tokens are there", async () => {
-    const { clock, gate } = gateOf(rate(10, 2));
-    await Promise.all([gate.enter(), gate.enter()]);
-    expect([gate.allowance(), gate.tokensInMs(1), gate.tokensInMs(16)]).toEqual([0, 100, 200]);
+    const { clock, gate: limiter } = gateOf(rate(10, 2));
+    await Promise.all([limiter.enter(), limiter.enter()]);
+    expect([limiter.allowance(), limiter.tokensInMs(1), limiter.tokensInMs(16)]).toEqual([0, 100, 200]);
     await advance(clock, 99);
-    expect(gate.allowance()).toBe(0);
+    expect(limiter.allowance()).toBe(0);
     await advance(clock, 1);
-    expect([gate.allowance(), gate.tokensInMs(1)]).toEqual([1, 0]);
+    expect([limiter.allowance(), limiter.tokensInMs(1)]).toEqual([1, 0]);
   });
 });
 
@@ -79,63 +83,63 @@ describe("a breaker", () => {
   const circuitBreaker = { failures: 2, openMs: 1_000, maxOpenMs: 3_000 };
 
   /** One attempt: whether it may begin, and what it says of the partner. */
-  async function attempt(gate: PartnerGate, health: "well" | "sick"): Promise<boolean> {
-    const isIn = await gate.enter();
+  async function attempt(limiter: PartnerLimiter, health: "well" | "sick"): Promise<boolean> {
+    const isIn = await limiter.enter();
     if (isIn) {
-      gate.observe(health);
-      gate.leave();
+      limiter.observe(health);
+      limiter.leave();
     }
     return isIn;
   }
 
   test("opens at the last failure in a row, lets one probe in when its time is over, and rests longer each time", async () => {
-    const { clock, gate, states } = gateOf({ circuitBreaker });
-    await attempt(gate, "sick");
-    await attempt(gate, "well");
-    await attempt(gate, "sick");
+    const { clock, gate: limiter, states } = gateOf({ circuitBreaker });
+    await attempt(limiter, "sick");
+    await attempt(limiter, "well");
+    await attempt(limiter, "sick");
     expect(states).toEqual([]);
-    await attempt(gate, "sick");
+    await attempt(limiter, "sick");
     for (const restMs of [1_000, 2_000, 3_000, 3_000]) {
       await advance(clock, restMs - 1);
-      expect([gate.allowance(), await gate.enter()]).toEqual([0, false]);
+      expect([limiter.allowance(), await limiter.enter()]).toEqual([0, false]);
       await advance(clock, 1);
-      expect([gate.allowance(), await attempt(gate, "sick")]).toEqual([1, true]);
+      expect([limiter.allowance(), await attempt(limiter, "sick")]).toEqual([1, true]);
     }
     await advance(clock, 3_000);
-    expect(await attempt(gate, "well")).toBe(true);
-    expect([gate.breaker.kind, gate.allowance()]).toEqual(["closed", undefined]);
+    expect(await attempt(limiter, "well")).toBe(true);
+    expect([limiter.breaker.kind, limiter.allowance()]).toEqual(["closed", undefined]);
     expect(states).toEqual(["open", "open", "open", "open", "open", "closed"]);
   });
 
   test("makes all others wait for the outcome of the probe", async () => {
-    const { clock, gate } = gateOf({ circuitBreaker });
-    gate.rest(clock.wallMs() + 500);
+    const { clock, gate: limiter } = gateOf({ circuitBreaker });
+    limiter.rest(clock.wallMs() + 500);
     await advance(clock, 500);
-    expect(await gate.enter()).toBe(true);
-    const others = [gate.enter(), gate.enter()];
+    expect(await limiter.enter()).toBe(true);
+    const others = [limiter.enter(), limiter.enter()];
     const answers: boolean[] = [];
     others.forEach((other) => void other.then((isIn) => answers.push(isIn)));
     await quiet();
-    expect([answers, gate.allowance()]).toEqual([[], 0]);
-    gate.observe("well");
+    expect([answers, limiter.allowance()]).toEqual([[], 0]);
+    limiter.observe("well");
     await quiet();
     expect(answers).toEqual([true, true]);
   });
 
   test("lets the next probe in at once when one ended without a word about the partner", async () => {
-    const { clock, gate } = gateOf({ circuitBreaker });
-    gate.rest(clock.wallMs());
-    expect(await gate.enter()).toBe(true);
-    gate.leave();
-    expect([gate.breaker.kind, await gate.enter()]).toEqual(["open", true]);
+    const { clock, gate: limiter } = gateOf({ circuitBreaker });
+    limiter.rest(clock.wallMs());
+    expect(await limiter.enter()).toBe(true);
+    limiter.leave();
+    expect([limiter.breaker.kind, await limiter.enter()]).toEqual(["open", true]);
   });
 
   test("closes when the specification changes, and keeps resting when only the same one is used again", async () => {
-    const { clock, gate } = gateOf({ circuitBreaker });
-    gate.rest(clock.wallMs() + 60_000);
-    gate.use(compiled("one", { circuitBreaker }));
-    expect(await gate.enter()).toBe(false);
-    gate.use(compiled("one", { circuitBreaker, timeoutMs: 2_001 }));
-    expect(await gate.enter()).toBe(true);
+    const { clock, gate: limiter } = gateOf({ circuitBreaker });
+    limiter.rest(clock.wallMs() + 60_000);
+    limiter.use(compiled("one", { circuitBreaker }));
+    expect(await limiter.enter()).toBe(false);
+    limiter.use(compiled("one", { circuitBreaker, timeoutMs: 2_001 }));
+    expect(await limiter.enter()).toBe(true);
   });
 });

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import type { DeliveryContext } from "../../../../runtime/webhooks/delivery/delivery-context.ts";
 import { compilePartners } from "../../../../runtime/webhooks/partners/partner.ts";
-import { PartnerDesk } from "../../../../runtime/webhooks/workers/partner-session.ts";
+import { PartnerSession } from "../../../../runtime/webhooks/workers/partner-session.ts";
 import { createPartnerMetrics } from "../../../../runtime/webhooks/telemetry/partner-metrics.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { configOf, partnerConfig } from "../engine-fixture.ts";
@@ -22,11 +22,11 @@ test("a partner that rests in a shared lane is told of by the lane's home, also 
   } as unknown as DeliveryContext;
   const open = async (): Promise<number | undefined> =>
     (await registry.getSingleMetric("heliograph_webhook_partner_breaker_open")?.get())?.values[0]?.value;
-  const desk = new PartnerDesk(context, partner);
-  desk.observe("sick");
+  const session = new PartnerSession(context, partner);
+  session.observe("sick");
   expect(await open()).toBe(1);
-  desk.leave();
+  session.leave();
   expect(await open()).toBe(0);
-  desk.comeBack();
+  session.comeBack();
   expect(await open()).toBe(1);
 });

@@ -1,23 +1,23 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { TokenBucket } from "../../../../runtime/webhooks/workers/rate-limiter.ts";
+import { RateLimiter } from "../../../../runtime/webhooks/workers/rate-limiter.ts";
 
 test("a bucket gives its burst at once and then one token after the other", () => {
-  const bucket = new TokenBucket({ perSecond: 10, burst: 3 }, 0);
+  const bucket = new RateLimiter({ perSecond: 10, burst: 3 }, 0);
   expect([0, 0, 0, 0, 0].map((nowMs) => bucket.take(nowMs))).toEqual([0, 0, 0, 100, 200]);
   expect(bucket.available(200)).toBe(0);
   expect(bucket.available(300)).toBe(1);
 });
 
 test("a bucket never holds more than its burst, also after it was made smaller", () => {
-  const bucket = new TokenBucket({ perSecond: 10, burst: 3 }, 0);
+  const bucket = new RateLimiter({ perSecond: 10, burst: 3 }, 0);
   expect(bucket.available(60_000)).toBe(3);
   bucket.change({ perSecond: 10, burst: 1 }, 60_000);
   expect(bucket.available(120_000)).toBe(1);
 });
 
 test("a bucket says how long it takes until tokens are there, at most until it is full", () => {
-  const bucket = new TokenBucket({ perSecond: 10, burst: 2 }, 0);
+  const bucket = new RateLimiter({ perSecond: 10, burst: 2 }, 0);
   expect(bucket.waitMs(2, 0)).toBe(0);
   bucket.take(0);
   bucket.take(0);
@@ -25,7 +25,7 @@ test("a bucket says how long it takes until tokens are there, at most until it i
 });
 
 test("a clock that stands still or goes back brings no tokens", () => {
-  const bucket = new TokenBucket({ perSecond: 1_000, burst: 1 }, 1_000);
+  const bucket = new RateLimiter({ perSecond: 1_000, burst: 1 }, 1_000);
   bucket.take(1_000);
   expect([bucket.available(500), bucket.available(1_000)]).toEqual([0, 0]);
   expect(bucket.available(1_001)).toBe(1);
@@ -35,7 +35,7 @@ test("whoever waits as long as it is told never exceeds burst + rate × time", (
   const asks = fc.array(fc.nat(500), { minLength: 1, maxLength: 60 });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 20 }), asks, (perSecond, burst, gaps) => {
-      const bucket = new TokenBucket({ perSecond, burst }, 0);
+      const bucket = new RateLimiter({ perSecond, burst }, 0);
       let nowMs = 0;
       const startsMs = gaps.map((gapMs) => {
         nowMs += gapMs;

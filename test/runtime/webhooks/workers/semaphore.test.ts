@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { shareInFlight } from "../../../../runtime/webhooks/delivery/partner-consumer.ts";
-import { Slots } from "../../../../runtime/webhooks/workers/semaphore.ts";
+import { Semaphore } from "../../../../runtime/webhooks/workers/semaphore.ts";
 
 async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
@@ -9,7 +9,7 @@ async function turn(): Promise<void> {
 
 describe("slots", () => {
   test("let in as many as there are places, and the others in their order as places come free", async () => {
-    const slots = new Slots(2);
+    const slots = new Semaphore(2);
     const entered: number[] = [];
     [1, 2, 3, 4].forEach((who) => void slots.acquire().then(() => entered.push(who)));
     await turn();
@@ -23,7 +23,7 @@ describe("slots", () => {
   });
 
   test("let in more at once when there are more places, and fewer only as places come free", async () => {
-    const slots = new Slots(1);
+    const slots = new Semaphore(1);
     const entered: number[] = [];
     [1, 2, 3, 4].forEach((who) => void slots.acquire().then(() => entered.push(who)));
     slots.resize(3);
