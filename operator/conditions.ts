@@ -1,4 +1,4 @@
-import type { Verdict } from "../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../crds/compile/resource-result.ts";
 import { type ConditionStatus, type EndpointVerifiedReason, reasons, type ProgrammedReason } from "../crds/reasons.ts";
 import { capBytes, mask } from "../kube/client/mask.ts";
 import type { Rollout } from "./observe/rollout.ts";
@@ -18,7 +18,7 @@ export interface Facts {
    * What `compile` said of this very version; undefined before it did, and for a paused object of which nothing was
    * published.
    */
-  readonly verdict: Verdict | undefined;
+  readonly result: ResourceResult | undefined;
   /** Whether it was left out because its shard is full. */
   readonly isTooLarge: boolean;
   /** The generation that is to be in force; undefined when none is. */
@@ -76,8 +76,8 @@ export function decideConditions(facts: Facts): readonly ConditionDraft[] {
 }
 
 /** A paused object that an older one drove out, or that may not be in force any more, is told so as any other. */
-function isUndisputed({ verdict, inForce }: Facts): boolean {
-  return verdict === undefined || (inForce !== undefined && verdict.held === undefined);
+function isUndisputed({ result, inForce }: Facts): boolean {
+  return result === undefined || (inForce !== undefined && result.held === undefined);
 }
 
 function activeDrafts(facts: Facts): readonly ConditionDraft[] {
@@ -103,29 +103,29 @@ function pausedDrafts(facts: Facts): readonly ConditionDraft[] {
   return [...others, readyDraft(others, facts, { ...of("Ready", "ReconcilePaused", inForce), message })];
 }
 
-function acceptedDraft({ verdict, generation }: Facts): ConditionDraft {
-  if (verdict === undefined) return of("Accepted", "Pending", generation);
-  const { status, reason, message } = verdict.accepted;
+function acceptedDraft({ result, generation }: Facts): ConditionDraft {
+  if (result === undefined) return of("Accepted", "Pending", generation);
+  const { status, reason, message } = result.accepted;
   return { type: "Accepted", status: status ? "True" : "False", reason, message, observedGeneration: generation };
 }
 
-function resolvedRefsDraft({ verdict, generation }: Facts): ConditionDraft {
-  if (verdict === undefined) return of("ResolvedRefs", "Pending", generation);
-  const { status, reason, message } = verdict.resolvedRefs;
+function resolvedRefsDraft({ result, generation }: Facts): ConditionDraft {
+  if (result === undefined) return of("ResolvedRefs", "Pending", generation);
+  const { status, reason, message } = result.resolvedRefs;
   return { type: "ResolvedRefs", status: status ? "True" : "False", reason, message, observedGeneration: generation };
 }
 
 function programmedDraft(facts: Facts, generation: number): ConditionDraft {
-  const { verdict, isTooLarge, inForce, isPublished, rollout } = facts;
+  const { result, isTooLarge, inForce, isPublished, rollout } = facts;
   const say = (reason: ProgrammedReason, message?: string): ConditionDraft => {
     const draft = of("Programmed", reason, generation);
     return message === undefined ? draft : { ...draft, message };
   };
-  if (verdict === undefined && inForce === undefined) return say("Pending");
+  if (result === undefined && inForce === undefined) return say("Pending");
   if (!isPublished) return say("Pending");
   if (isTooLarge) return say("ConfigTooLarge");
   if (inForce === undefined) return say("NotInForce");
-  return verdict?.held !== undefined && rollout.kind === "programmed"
+  return result?.held !== undefined && rollout.kind === "programmed"
     ? say("Held")
     : say(...wordsOf(rollout, generation));
 }
@@ -158,11 +158,11 @@ function readyDraft(others: readonly ConditionDraft[], facts: Facts, good: Condi
 /** The last good version is in force: when a reference is all that is at fault. */
 function lastGoodDraft(
   { type, message }: ConditionDraft,
-  { verdict, inForce, generation }: Facts,
+  { result, inForce, generation }: Facts,
 ): ConditionDraft | undefined {
-  if (type !== "ResolvedRefs" || verdict?.lastGood === undefined || inForce === undefined) return undefined;
+  if (type !== "ResolvedRefs" || result?.lastGood === undefined || inForce === undefined) return undefined;
   const draft = of("Ready", "UsingLastGood", generation);
-  const [since, until] = [verdict.lastGood.sinceMs, verdict.lastGood.untilMs].map((ms) =>
+  const [since, until] = [result.lastGood.sinceMs, result.lastGood.untilMs].map((ms) =>
     new Date(ms).toISOString().replace(/\.\d+Z$/u, "Z"),
   );
   const inForceNow = `That is generation ${inForce}, since ${since} and until ${until} at the latest.`;
@@ -170,9 +170,9 @@ function lastGoodDraft(
 }
 
 /** What is in force instead passes when what it stands in for does. */
-function passingDrafts({ status, ...rest }: ConditionDraft, { verdict }: Facts): readonly ConditionDraft[] {
+function passingDrafts({ status, ...rest }: ConditionDraft, { result }: Facts): readonly ConditionDraft[] {
   if (status === "True") return [];
-  const cause = rest.reason === "UsingLastGood" ? (verdict?.resolvedRefs.reason ?? "") : rest.reason;
+  const cause = rest.reason === "UsingLastGood" ? (result?.resolvedRefs.reason ?? "") : rest.reason;
   return [{ ...rest, status: "True", type: passingReasons.has(cause) ? "Reconciling" : "Stalled" }];
 }
 

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { byText } from "../crds/compile/canonical-json.ts";
 import type { HeldReason } from "../crds/config.ts";
-import type { Verdict } from "../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../crds/compile/resource-result.ts";
 import { lastingConditions, passingConditions, toldConditions } from "./conditions.ts";
 import { kindsInOrder, type Condition, type ResourceObject } from "./resource-types.ts";
 import { version } from "./version.ts";
@@ -68,11 +68,11 @@ export function createOperatorMetrics(registry: Registry) {
 const heldReasons = { unresolved: 0, not_permitted: 0, conflicted: 0 } as const satisfies Record<HeldReason, 0>;
 
 /** Counts what is in force instead of what resources say. */
-export function measureStandIns({ lastGood, heldPartners }: OperatorMetrics, verdicts: readonly Verdict[]): void {
+export function measureStandIns({ lastGood, heldPartners }: OperatorMetrics, results: readonly ResourceResult[]): void {
   for (const kind of kindsInOrder)
-    lastGood.set({ kind }, verdicts.filter((one) => one.kind === kind && one.lastGood !== undefined).length);
+    lastGood.set({ kind }, results.filter((one) => one.kind === kind && one.lastGood !== undefined).length);
   for (const reason of Object.keys(heldReasons))
-    heldPartners.set({ reason }, verdicts.filter(({ held }) => held === reason).length);
+    heldPartners.set({ reason }, results.filter(({ held }) => held === reason).length);
 }
 
 /** Resources that have series of their own; of more, those that are not Ready come first. */

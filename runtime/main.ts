@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
 import type { ShardCounts } from "../crds/shards/shards.ts";
-import type { Closing } from "./program/shutdown.ts";
+import type { Shutdown } from "./program/shutdown.ts";
 import { CompiledFileSource } from "./config/compiled-file.ts";
 import type { ConfigState } from "./config/config-source.ts";
 import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
@@ -60,18 +60,18 @@ export async function startRuntime(options: RuntimeOptions, stopping: AbortSigna
   const { config } = options;
   if (config.kind === "kubernetes") {
     return startProgram(
-      planOf(options, (settings, closing) => prepareKubernetes(options, config, settings, closing)),
+      planOf(options, (settings, shutdown) => prepareKubernetes(options, config, settings, shutdown)),
       stopping,
     );
   }
   const found = await startStep("folder", `the configuration ${config.path} cannot be read`, () => stat(config.path));
   return found.isDirectory()
     ? startProgram(
-        planOf(options, (settings, closing) => prepareFolder(options, config.path, settings, closing)),
+        planOf(options, (settings, shutdown) => prepareFolder(options, config.path, settings, shutdown)),
         stopping,
       )
     : startProgram(
-        planOf(options, (settings, closing) => prepareFile(options, config.path, settings, closing)),
+        planOf(options, (settings, shutdown) => prepareFile(options, config.path, settings, shutdown)),
         stopping,
       );
 }
@@ -84,10 +84,10 @@ function planOf<State extends ConfigState>(
 }
 
 /** The parts that do not depend on where the configuration is. */
-async function prepareCommon({ nats, podName, log }: RuntimeOptions, closing: Closing) {
-  if (nats.kind === "embedded") await holdDataFolder(nats.dataFolder, closing);
+async function prepareCommon({ nats, podName, log }: RuntimeOptions, shutdown: Shutdown) {
+  if (nats.kind === "embedded") await holdDataFolder(nats.dataFolder, shutdown);
   const natsAccess = async (): Promise<NatsAccess> => {
-    return nats.kind === "embedded" ? startEmbeddedNats({ ...nats, log }, closing) : nats.access;
+    return nats.kind === "embedded" ? startEmbeddedNats({ ...nats, log }, shutdown) : nats.access;
   };
   return { natsAccess, podId: podName, issuers: [] };
 }
@@ -96,7 +96,7 @@ async function prepareKubernetes(
   options: RuntimeOptions,
   place: KubernetesPlace,
   { streams }: Settings,
-  closing: Closing,
+  shutdown: Shutdown,
 ): Promise<Prepared<ConfigState>> {
   const { log } = options;
   const { prefix, counts, kubeconfig, cacheFolder } = place;
@@ -109,7 +109,7 @@ async function prepareKubernetes(
   const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`) };
   const common = { access, namespace, prefix, counts, log, userAgent: `heliograph/${version}`, ...copies };
   return {
-    ...(await prepareCommon(options, closing)),
+    ...(await prepareCommon(options, shutdown)),
     openConfig: ({ registry, onWaiting, stopping }) =>
       KubernetesSource.open({ ...common, registry, onWaiting }, stopping),
     logState: shardLog(log, streams),
@@ -124,11 +124,11 @@ async function prepareFolder(
   options: RuntimeOptions,
   folder: string,
   { streams }: Settings,
-  closing: Closing,
+  shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
   const open = () => FolderSource.open(folder, { policy: allowAll });
   return {
-    ...(await prepareCommon(options, closing)),
+    ...(await prepareCommon(options, shutdown)),
     openConfig: () => startStep("folder", `the folder ${folder} cannot be read`, open),
     logState: folderLog(options.log, streams),
   };
@@ -138,11 +138,11 @@ async function prepareFile(
   options: RuntimeOptions,
   path: string,
   { streams }: Settings,
-  closing: Closing,
+  shutdown: Shutdown,
 ): Promise<Prepared<ConfigState>> {
   const { log } = options;
   return {
-    ...(await prepareCommon(options, closing)),
+    ...(await prepareCommon(options, shutdown)),
     openConfig: () =>
       startStep("folder", `the configuration ${path} cannot be read`, () => CompiledFileSource.open(path, log)),
     logState: shardLog(log, streams),

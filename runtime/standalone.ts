@@ -1,5 +1,5 @@
 import { allowAll } from "../crds/policy.ts";
-import type { Closing } from "./program/shutdown.ts";
+import type { Shutdown } from "./program/shutdown.ts";
 import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
 import { retentionFaults } from "./config/settings/retention.ts";
 import type { Settings } from "./config/settings/settings.ts";
@@ -33,7 +33,7 @@ export async function startStandalone(options: StandaloneOptions, stopping: Abor
     {
       ...options,
       pod: "standalone",
-      prepare: (settings, closing) => prepare(options, settings, closing),
+      prepare: (settings, shutdown) => prepare(options, settings, shutdown),
       waitsForNats: false,
       unreadyMs: 0,
     },
@@ -44,18 +44,18 @@ export async function startStandalone(options: StandaloneOptions, stopping: Abor
 async function prepare(
   options: StandaloneOptions,
   settings: Settings,
-  closing: Closing,
+  shutdown: Shutdown,
 ): Promise<Prepared<FolderState>> {
   const { folder, dataFolder, natsUrl, log } = options;
   const open = () => FolderSource.open(folder, { policy: allowAll });
   const source = await startStep("folder", `the folder ${folder} cannot be read`, open);
-  closing.add("folder", () => source.stop());
+  shutdown.add("folder", () => source.stop());
   refuseForgetfulStreams(settings, source.current());
-  await holdDataFolder(dataFolder, closing);
+  await holdDataFolder(dataFolder, shutdown);
   return {
     openConfig: async () => source,
     logState: folderLog(log, settings.streams),
-    natsAccess: async () => (natsUrl === undefined ? startEmbeddedNats(options, closing) : natsAccessOf(natsUrl)),
+    natsAccess: async () => (natsUrl === undefined ? startEmbeddedNats(options, shutdown) : natsAccessOf(natsUrl)),
     podId: `standalone-${await dataFolderId(dataFolder)}`,
     issuers: [await developmentIssuer(options)],
   };

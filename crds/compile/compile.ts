@@ -1,14 +1,14 @@
-import { settleClaims } from "./uniqueness.ts";
+import { resolveConflicts } from "./uniqueness.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
 import { byText, canonicalJson, digestOf } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
-import { type Examined, Examiner } from "./evaluation-cache.ts";
+import { type Evaluation, EvaluationCache } from "./evaluation-cache.ts";
 import type { ConfigPart } from "../part.ts";
 import { type Before, lastGoodMsDefault } from "./stand-in.ts";
-import type { Verdict } from "./resource-result.ts";
+import type { ResourceResult } from "./resource-result.ts";
 
 export interface CompileInput {
   /** In any order. Each is validated again; one that is invalid is marked and left out. */
@@ -27,7 +27,7 @@ const nothingBefore: Before = { partOf: () => undefined, nowMs: 0, lastGoodMs: l
 export interface CompileResult {
   readonly config: RuntimeConfig;
   /** Of every object, by kind, namespace and name. */
-  readonly verdicts: readonly Verdict[];
+  readonly results: readonly ResourceResult[];
   /** Unix milliseconds at which the same input compiles to something else; infinity for never. */
   readonly againMs: number;
 }
@@ -48,18 +48,18 @@ export function compile(input: CompileInput): CompileResult {
  * were.
  */
 export function createCompiler(): (input: CompileInput) => CompileResult {
-  const examiner = new Examiner();
-  let byAgeBefore: readonly Examined[] = [];
-  let byNameBefore: readonly Examined[] = [];
+  const evaluations = new EvaluationCache();
+  let byAgeBefore: readonly Evaluation[] = [];
+  let byNameBefore: readonly Evaluation[] = [];
   return ({ resources, secrets, policy, held = new Map(), before = nothingBefore }) => {
-    const examined = resources.map((resource) => examiner.examine(resource, { secrets, policy, held, before }));
-    byAgeBefore = sortedLike(byAgeBefore, examined, byAge);
-    byNameBefore = sortedLike(byNameBefore, examined, byIdentity);
-    const conflicts = settleClaims(byAgeBefore.filter(({ part }) => part !== undefined));
+    const evaluated = resources.map((resource) => evaluations.evaluate(resource, { secrets, policy, held, before }));
+    byAgeBefore = sortedLike(byAgeBefore, evaluated, byAge);
+    byNameBefore = sortedLike(byNameBefore, evaluated, byIdentity);
+    const conflicts = resolveConflicts(byAgeBefore.filter(({ part }) => part !== undefined));
     const outcomes = byNameBefore.map((one) => one.outcome(conflicts.get(one) ?? [], before));
     return {
       config: assemble(outcomes.flatMap(({ part }) => part ?? [])),
-      verdicts: outcomes.map(({ verdict }) => verdict),
+      results: outcomes.map(({ result }) => result),
       againMs: byNameBefore.reduce((soonest, { againMs }) => Math.min(soonest, againMs), Number.POSITIVE_INFINITY),
     };
   };
@@ -75,9 +75,9 @@ export function configDigest(config: RuntimeConfig): string {
  * with.
  */
 function sortedLike(
-  before: readonly Examined[],
-  items: readonly Examined[],
-  order: (one: Examined, other: Examined) => number,
+  before: readonly Evaluation[],
+  items: readonly Evaluation[],
+  order: (one: Evaluation, other: Evaluation) => number,
 ) {
   const present = new Set(items);
   const known = before.filter((item) => present.has(item));
@@ -86,13 +86,13 @@ function sortedLike(
 }
 
 /** Oldest first. Without a cluster nothing has an age, and namespace and name decide. */
-function byAge(one: Examined, other: Examined): number {
+function byAge(one: Evaluation, other: Evaluation): number {
   return (
     one.bornAtMs - other.bornAtMs || byName(one.resource, other.resource) || byContent(one.resource, other.resource)
   );
 }
 
-function byIdentity(one: Examined, other: Examined): number {
+function byIdentity(one: Evaluation, other: Evaluation): number {
   const [{ resource }, { resource: next }] = [one, other];
   return byText(resource.kind, next.kind) || byName(resource, next) || byAge(one, other);
 }

@@ -1,4 +1,4 @@
-import { claimsOf, claimsOfPart, type Claim } from "./uniqueness.ts";
+import { uniqueKeysOf, uniqueKeysOfPart, type UniqueKey } from "./uniqueness.ts";
 import { permissionProblems } from "../checks/permissions.ts";
 import { noReferences, resolveReferences, type References } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
@@ -15,7 +15,7 @@ import { compileQuota } from "./quota.ts";
 export type Fault = "Invalid" | "NotPermitted" | "Unresolved";
 
 /** An object and all that can be said of it without the others. */
-export interface Candidate {
+export interface EvaluatedResource {
   /** With every default, unless it is invalid. */
   readonly resource: Resource;
   readonly fault: Fault | undefined;
@@ -25,7 +25,7 @@ export interface Candidate {
   /** What comes into force, unless an older object has one of the claims; undefined for an object that cannot be. */
   readonly part: ConfigPart | undefined;
   /** Empty for an object that cannot be in force. */
-  readonly claims: readonly Claim[];
+  readonly uniqueKeys: readonly UniqueKey[];
   /** Unix milliseconds at which time alone makes something else of it; infinity for never. */
   readonly againMs: number;
   /** Until when its last good version may stand in for it, in Unix milliseconds; absent when none does. */
@@ -33,33 +33,33 @@ export interface Candidate {
 }
 
 /** Validates one object, holds it against the policy and looks up what it refers to. */
-export function examine(resource: Resource, secrets: Secrets, policy: InstallationPolicy): Candidate {
+export function evaluate(resource: Resource, secrets: Secrets, policy: InstallationPolicy): EvaluatedResource {
   const validation = validateResource(resource);
-  const invalid: Candidate = {
+  const invalid: EvaluatedResource = {
     resource,
     fault: "Invalid",
     problems: validation.problems,
     references: noReferences,
     part: undefined,
-    claims: [],
+    uniqueKeys: [],
     againMs: Number.POSITIVE_INFINITY,
   };
   if (validation.resource === undefined) return invalid;
-  const valid: Candidate = { ...invalid, resource: validation.resource };
+  const valid: EvaluatedResource = { ...invalid, resource: validation.resource };
   const forbidden = permissionProblems(valid.resource, policy);
   if (forbidden.length > 0) return { ...valid, fault: "NotPermitted", problems: forbidden };
   const references = resolveReferences(valid.resource, secrets);
   const { keys, problems } = references;
   if (problems.length > 0) return { ...valid, fault: "Unresolved", problems, references };
   const part = partOf(valid.resource, references);
-  return { ...valid, fault: undefined, references, part, claims: claimsOf(valid.resource, keys) };
+  return { ...valid, fault: undefined, references, part, uniqueKeys: uniqueKeysOf(valid.resource, keys) };
 }
 
 /**
  * The same object, of which something else is to be in force than what it says. What is held has its name and no more.
  */
-export function withPart(candidate: Candidate, part: ConfigPart): Candidate {
-  return { ...candidate, part, claims: claimsOfPart(candidate.resource, part) };
+export function withPart(evaluated: EvaluatedResource, part: ConfigPart): EvaluatedResource {
+  return { ...evaluated, part, uniqueKeys: uniqueKeysOfPart(evaluated.resource, part) };
 }
 
 function partOf(resource: Resource, { keys, entries, endpoint }: References): ConfigPart {

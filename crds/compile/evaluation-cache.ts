@@ -1,26 +1,26 @@
-import { type ClaimProblem, isNamesake } from "./uniqueness.ts";
+import { type ConflictProblem, isNamesake } from "./uniqueness.ts";
 import { secretNamesOf } from "../checks/references.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { InstallationPolicy } from "../policy.ts";
 import type { Resource } from "../resource.ts";
-import { type Candidate, examine } from "./evaluate-resource.ts";
+import { type EvaluatedResource, evaluate } from "./evaluate-resource.ts";
 import type { ConfigPart } from "../part.ts";
 import { type Before, pinned, standIn, yielded } from "./stand-in.ts";
-import { verdictOf, type Verdict } from "./resource-result.ts";
+import { resultOf, type ResourceResult } from "./resource-result.ts";
 
 /** A candidate with what is needed of it again and again. */
-export interface Examined extends Candidate {
+export interface Evaluation extends EvaluatedResource {
   /** Unix milliseconds; what has no age comes last. */
   readonly bornAtMs: number;
   /** Whether time and what was in force before make nothing else of it. */
   isStillSo(before: Before): boolean;
   /** What becomes of it when others hold these claims; for the same problems the same objects. */
-  outcome(conflicts: readonly ClaimProblem[], before: Before): Outcome;
+  outcome(conflicts: readonly ConflictProblem[], before: Before): Outcome;
 }
 
 /** What becomes of one object among the others. */
 export interface Outcome {
-  readonly verdict: Verdict;
+  readonly result: ResourceResult;
   /** What comes into force of it; undefined when nothing does. */
   readonly part: ConfigPart | undefined;
 }
@@ -39,39 +39,39 @@ interface Memory {
   readonly held: ConfigPart | undefined;
   readonly lastGoodMs: number;
   readonly secrets: ReadonlyMap<string, ReturnType<Secrets["get"]>>;
-  readonly examined: Examined;
+  readonly evaluated: Evaluation;
 }
 
 /**
  * Examines objects and remembers the outcome for as long as the very same object comes again with the very same policy
  * and entries of Secrets. Objects, policies and entries must therefore never be changed, only replaced.
  */
-export class Examiner {
+export class EvaluationCache {
   readonly #memories = new WeakMap<Resource, Memory>();
 
-  examine(resource: Resource, circumstances: Circumstances): Examined {
+  evaluate(resource: Resource, circumstances: Circumstances): Evaluation {
     const known = this.#memories.get(resource);
-    if (known !== undefined && stillHolds(known, resource, circumstances)) return known.examined;
+    if (known !== undefined && stillHolds(known, resource, circumstances)) return known.evaluated;
     const { secrets, policy, held, before } = circumstances;
-    const examined = examinedOf(resource, circumstances);
-    const names = examined.fault === "Invalid" ? [] : secretNamesOf(examined.resource);
+    const evaluated = evaluationOf(resource, circumstances);
+    const names = evaluated.fault === "Invalid" ? [] : secretNamesOf(evaluated.resource);
     const used = new Map(names.map((name) => [name, secrets.get(name)]));
     this.#memories.set(resource, {
       policy,
       held: held.get(resource),
       lastGoodMs: before.lastGoodMs,
       secrets: used,
-      examined,
+      evaluated,
     });
-    return examined;
+    return evaluated;
   }
 }
 
 function stillHolds(known: Memory, resource: Resource, { secrets, policy, held, before }: Circumstances): boolean {
-  const { examined } = known;
+  const { evaluated } = known;
   const isAlike =
     known.policy === policy && known.held === held.get(resource) && known.lastGoodMs === before.lastGoodMs;
-  return isAlike && examined.isStillSo(before) && isSame(known.secrets, secrets);
+  return isAlike && evaluated.isStillSo(before) && isSame(known.secrets, secrets);
 }
 
 function isSame(used: Memory["secrets"], secrets: Secrets): boolean {
@@ -81,31 +81,31 @@ function isSame(used: Memory["secrets"], secrets: Secrets): boolean {
   return true;
 }
 
-function examinedOf(resource: Resource, { secrets, policy, held, before }: Circumstances): Examined {
-  const alone = examine(resource, secrets, policy);
+function evaluationOf(resource: Resource, { secrets, policy, held, before }: Circumstances): Evaluation {
+  const alone = evaluate(resource, secrets, policy);
   const pin = held.get(resource);
   const isStoodInFor = pin === undefined && alone.fault !== undefined;
   const last = isStoodInFor ? before.partOf(resource) : undefined;
-  const candidate =
+  const evaluated =
     pin === undefined ? standIn(alone, { ...before, secrets, policy, last }) : pinned(alone, pin, policy);
   let known: { readonly mark: string; readonly outcome: Outcome } | undefined;
   return {
-    ...candidate,
+    ...evaluated,
     bornAtMs: bornAtMs(resource),
-    isStillSo: ({ nowMs, partOf }) => nowMs < candidate.againMs && (!isStoodInFor || partOf(resource) === last),
+    isStillSo: ({ nowMs, partOf }) => nowMs < evaluated.againMs && (!isStoodInFor || partOf(resource) === last),
     outcome: (conflicts, { partOf }) => {
       const wasThere = conflicts.length > 0 && partOf(resource) !== undefined;
       const mark = JSON.stringify([conflicts, wasThere]);
-      if (mark !== known?.mark) known = { mark, outcome: outcomeOf(candidate, conflicts, wasThere) };
+      if (mark !== known?.mark) known = { mark, outcome: outcomeOf(evaluated, conflicts, wasThere) };
       return known.outcome;
     },
   };
 }
 
-function outcomeOf(candidate: Candidate, conflicts: readonly ClaimProblem[], wasThere: boolean): Outcome {
+function outcomeOf(evaluated: EvaluatedResource, conflicts: readonly ConflictProblem[], wasThere: boolean): Outcome {
   const part =
-    conflicts.length === 0 ? candidate.part : wasThere && !conflicts.some(isNamesake) ? yielded(candidate) : undefined;
-  return { part, verdict: verdictOf(candidate, conflicts, part) };
+    conflicts.length === 0 ? evaluated.part : wasThere && !conflicts.some(isNamesake) ? yielded(evaluated) : undefined;
+  return { part, result: resultOf(evaluated, conflicts, part) };
 }
 
 function bornAtMs({ metadata }: Resource): number {

@@ -1,29 +1,29 @@
-import type { ClaimProblem } from "./uniqueness.ts";
+import type { ConflictProblem } from "./uniqueness.ts";
 import type { HeldReason } from "../config.ts";
 import type { FieldProblem } from "../problem.ts";
 import { reasons, type AcceptedReason, type ResolvedRefsReason } from "../reasons.ts";
 import type { Kind, Resource } from "../resource.ts";
-import type { Candidate } from "./evaluate-resource.ts";
+import type { EvaluatedResource } from "./evaluate-resource.ts";
 import { catalogWarnings } from "./catalog.ts";
 import { uidOf } from "./origin.ts";
 import type { ConfigPart } from "../part.ts";
 import { partnerWarnings } from "./partner.ts";
 
 /** One condition of an object. */
-export interface ConditionVerdict<Reason> {
+export interface ConditionResult<Reason> {
   readonly status: boolean;
   readonly reason: Reason;
   readonly message: string;
 }
 
 /** What became of one object. It is in force as it is written when both conditions hold. */
-export interface Verdict {
+export interface ResourceResult {
   readonly kind: Kind;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  readonly accepted: ConditionVerdict<AcceptedReason>;
-  readonly resolvedRefs: ConditionVerdict<ResolvedRefsReason>;
+  readonly accepted: ConditionResult<AcceptedReason>;
+  readonly resolvedRefs: ConditionResult<ResolvedRefsReason>;
   /** Everything that keeps the object out of force. */
   readonly problems: readonly FieldProblem[];
   /** What is legal and yet probably not meant. */
@@ -38,26 +38,29 @@ export interface Verdict {
  * What the conditions of an object say. `conflicts` are the claims that others hold, `part` is what comes into force of
  * it.
  */
-export function verdictOf(
-  candidate: Candidate,
-  conflicts: readonly ClaimProblem[],
+export function resultOf(
+  evaluated: EvaluatedResource,
+  conflicts: readonly ConflictProblem[],
   part: ConfigPart | undefined,
-): Verdict {
-  const { kind, metadata } = candidate.resource;
+): ResourceResult {
+  const { kind, metadata } = evaluated.resource;
   return {
     kind,
     namespace: metadata.namespace,
     name: metadata.name,
-    uid: uidOf(candidate.resource),
-    accepted: acceptedOf(candidate, conflicts),
-    resolvedRefs: resolvedRefsOf(candidate),
-    problems: [...candidate.problems, ...conflicts],
-    warnings: warningsOf(candidate),
-    ...insteadOf(candidate, part),
+    uid: uidOf(evaluated.resource),
+    accepted: acceptedOf(evaluated, conflicts),
+    resolvedRefs: resolvedRefsOf(evaluated),
+    problems: [...evaluated.problems, ...conflicts],
+    warnings: warningsOf(evaluated),
+    ...insteadOf(evaluated, part),
   };
 }
 
-function insteadOf({ lastGoodUntilMs }: Candidate, part: ConfigPart | undefined): Pick<Verdict, "lastGood" | "held"> {
+function insteadOf(
+  { lastGoodUntilMs }: EvaluatedResource,
+  part: ConfigPart | undefined,
+): Pick<ResourceResult, "lastGood" | "held"> {
   if (part === undefined || part.kind === "QueryClassQuota") return {};
   if (part.kind === "WebhookPartner" && part.config.held !== undefined) return { held: part.config.held };
   const { lastGoodSinceMs } = part.config;
@@ -65,7 +68,10 @@ function insteadOf({ lastGoodUntilMs }: Candidate, part: ConfigPart | undefined)
   return { lastGood: { sinceMs: lastGoodSinceMs, untilMs: lastGoodUntilMs } };
 }
 
-function acceptedOf({ fault, problems }: Candidate, conflicts: readonly ClaimProblem[]): Verdict["accepted"] {
+function acceptedOf(
+  { fault, problems }: EvaluatedResource,
+  conflicts: readonly ConflictProblem[],
+): ResourceResult["accepted"] {
   const [conflict] = conflicts;
   if (conflict !== undefined) return { status: false, reason: conflict.reason, message: summary(conflicts) };
   if (fault === "Invalid" || fault === "NotPermitted")
@@ -73,7 +79,7 @@ function acceptedOf({ fault, problems }: Candidate, conflicts: readonly ClaimPro
   return { status: true, reason: "Accepted", message: reasons.Accepted.Accepted.meaning };
 }
 
-function resolvedRefsOf({ fault, references: { problems } }: Candidate): Verdict["resolvedRefs"] {
+function resolvedRefsOf({ fault, references: { problems } }: EvaluatedResource): ResourceResult["resolvedRefs"] {
   const [missing] = problems;
   if (missing !== undefined) return { status: false, reason: missing.reason, message: summary(problems) };
   const reason = fault === "Invalid" || fault === "NotPermitted" ? "NotChecked" : "ResolvedRefs";
@@ -81,7 +87,7 @@ function resolvedRefsOf({ fault, references: { problems } }: Candidate): Verdict
   return { status: status === "True", reason, message: meaning };
 }
 
-function warningsOf({ resource, fault, references }: Candidate): readonly string[] {
+function warningsOf({ resource, fault, references }: EvaluatedResource): readonly string[] {
   if (fault === "Invalid") return [];
   return [...kindWarnings(resource), ...references.warnings];
 }

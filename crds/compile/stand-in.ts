@@ -6,7 +6,7 @@ import { materialIdsOf } from "../material.ts";
 import { grantOf, type InstallationPolicy } from "../policy.ts";
 import type { MetricCatalog, Resource, WebhookPartner } from "../resource.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { type Candidate, withPart } from "./evaluate-resource.ts";
+import { type EvaluatedResource, withPart } from "./evaluate-resource.ts";
 import { compileCatalog } from "./catalog.ts";
 import { narrowPartner, release, restrict } from "./narrow-partner.ts";
 import { compilePartner } from "./partner.ts";
@@ -50,40 +50,40 @@ type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
  * A catalog keeps its last good version when nothing but references differ. An object that a later rule made invalid
  * keeps what was in force, which nothing of its spec can narrow; a partner is held when the time of that is over.
  */
-export function standIn(candidate: Candidate, input: StandInInput): Candidate {
-  const { resource, fault } = candidate;
-  if (fault === undefined) return candidate;
-  if (fault === "Invalid") return invalidStandIn(candidate, input);
+export function standIn(evaluated: EvaluatedResource, input: StandInInput): EvaluatedResource {
+  const { resource, fault } = evaluated;
+  if (fault === undefined) return evaluated;
+  if (fault === "Invalid") return invalidStandIn(evaluated, input);
   switch (resource.kind) {
     case "WebhookPartner":
       return fault === "Unresolved"
-        ? unresolvedPartner(candidate, resource, input)
-        : forbiddenPartner(candidate, resource, input);
+        ? unresolvedPartner(evaluated, resource, input)
+        : forbiddenPartner(evaluated, resource, input);
     case "MetricCatalog":
-      return fault === "Unresolved" ? catalogStandIn(candidate, resource, input) : candidate;
+      return fault === "Unresolved" ? catalogStandIn(evaluated, resource, input) : evaluated;
     case "QueryClassQuota":
-      return candidate;
+      return evaluated;
   }
 }
 
 /** What a partner that was in force comes to when it loses something to an older object: its events wait. */
-export function yielded({ part }: Candidate): ConfigPart | undefined {
+export function yielded({ part }: EvaluatedResource): ConfigPart | undefined {
   if (part?.kind !== "WebhookPartner") return undefined;
   return { ...part, config: held(part.config, "conflicted") };
 }
 
 /** What is pinned of an object, as far as today's policy permits it. */
-export function pinned(candidate: Candidate, part: ConfigPart, policy: InstallationPolicy): Candidate {
-  const { resource } = candidate;
+export function pinned(evaluated: EvaluatedResource, part: ConfigPart, policy: InstallationPolicy): EvaluatedResource {
+  const { resource } = evaluated;
   const isPartner = resource.kind === "WebhookPartner" && part.kind === "WebhookPartner";
   const whole: ConfigPart = isPartner ? { ...part, config: release(part.config, stateOf(resource)) } : part;
   const problems = partPermissionProblems(whole, policy);
-  if (problems.length === 0) return withPart(candidate, whole);
-  const isInvalid = candidate.fault === "Invalid";
+  if (problems.length === 0) return withPart(evaluated, whole);
+  const isInvalid = evaluated.fault === "Invalid";
   const fault = isInvalid
-    ? { problems: [...candidate.problems, ...problems] }
+    ? { problems: [...evaluated.problems, ...problems] }
     : { fault: "NotPermitted" as const, problems };
-  const out: Candidate = { ...candidate, ...fault, part: undefined, claims: [] };
+  const out: EvaluatedResource = { ...evaluated, ...fault, part: undefined, uniqueKeys: [] };
   return whole.kind === "WebhookPartner" ? withPart(out, withdrawnFrom(whole, policy)) : out;
 }
 
@@ -93,27 +93,35 @@ function stateOf({ spec }: WebhookPartner): PartnerConfig["state"] {
 }
 
 /** A partner with references that cannot be read. */
-function unresolvedPartner(candidate: Candidate, resource: WebhookPartner, input: StandInInput): Candidate {
-  const { references } = candidate;
+function unresolvedPartner(
+  evaluated: EvaluatedResource,
+  resource: WebhookPartner,
+  input: StandInInput,
+): EvaluatedResource {
+  const { references } = evaluated;
   const good =
     input.last?.kind === "WebhookPartner" ? lastGoodPartner(resource, input.last, references, input) : undefined;
-  if (good === undefined) return withPart(candidate, heldFromSpec(resource, references));
-  return { ...pinned(candidate, good.part, input.policy), againMs: good.againMs, lastGoodUntilMs: good.untilMs };
+  if (good === undefined) return withPart(evaluated, heldFromSpec(resource, references));
+  return { ...pinned(evaluated, good.part, input.policy), againMs: good.againMs, lastGoodUntilMs: good.untilMs };
 }
 
 /** A partner that names what the policy does not permit, or no longer does. */
-function forbiddenPartner(candidate: Candidate, resource: WebhookPartner, input: StandInInput): Candidate {
-  if (input.last?.kind !== "WebhookPartner") return candidate;
+function forbiddenPartner(
+  evaluated: EvaluatedResource,
+  resource: WebhookPartner,
+  input: StandInInput,
+): EvaluatedResource {
+  if (input.last?.kind !== "WebhookPartner") return evaluated;
   const good = lastGoodPartner(resource, input.last, resolveReferences(resource, input.secrets), input);
   const part = withdrawnFrom(good?.part ?? keyless(resource, input.last, input), input.policy);
-  return { ...withPart(candidate, part), againMs: good?.againMs ?? candidate.againMs };
+  return { ...withPart(evaluated, part), againMs: good?.againMs ?? evaluated.againMs };
 }
 
 interface LastGood {
   readonly part: PartnerPart;
   /** Until when it may stand in. */
   readonly untilMs: number;
-  /** @see Candidate.againMs */
+  /** @see EvaluatedResource.againMs */
   readonly againMs: number;
 }
 
@@ -183,27 +191,30 @@ function partOf(config: PartnerConfig, material: ConfigPart["material"]): Partne
 }
 
 /** An object that the API server took under earlier rules. */
-function invalidStandIn(candidate: Candidate, { last, nowMs, lastGoodMs, policy }: StandInInput): Candidate {
-  if (last === undefined || last.kind !== candidate.resource.kind) return candidate;
-  if (last.kind === "QueryClassQuota") return pinned(candidate, last, policy);
+function invalidStandIn(
+  evaluated: EvaluatedResource,
+  { last, nowMs, lastGoodMs, policy }: StandInInput,
+): EvaluatedResource {
+  if (last === undefined || last.kind !== evaluated.resource.kind) return evaluated;
+  if (last.kind === "QueryClassQuota") return pinned(evaluated, last, policy);
   const lastGoodSinceMs = last.config.lastGoodSinceMs ?? nowMs;
   const untilMs = lastGoodSinceMs + lastGoodMs;
   const isOver = untilMs <= nowMs || (last.kind === "WebhookPartner" && last.config.held === "unresolved");
-  if (isOver) return last.kind === "WebhookPartner" ? withPart(candidate, withoutKeys(last.config)) : candidate;
+  if (isOver) return last.kind === "WebhookPartner" ? withPart(evaluated, withoutKeys(last.config)) : evaluated;
   const part = { ...last, config: { ...last.config, lastGoodSinceMs } } as ConfigPart;
-  return { ...pinned(candidate, part, policy), againMs: untilMs, lastGoodUntilMs: untilMs };
+  return { ...pinned(evaluated, part, policy), againMs: untilMs, lastGoodUntilMs: untilMs };
 }
 
 function catalogStandIn(
-  candidate: Candidate,
+  evaluated: EvaluatedResource,
   resource: MetricCatalog,
   { last, nowMs, lastGoodMs, policy }: StandInInput,
-): Candidate {
-  if (last?.kind !== "MetricCatalog") return candidate;
+): EvaluatedResource {
+  if (last?.kind !== "MetricCatalog") return evaluated;
   const { config, material } = last;
   const lastGoodSinceMs = config.lastGoodSinceMs ?? nowMs;
   const untilMs = lastGoodSinceMs + lastGoodMs;
-  if (untilMs <= nowMs || !differInReferencesAlone(config, compileCatalog(resource, []))) return candidate;
-  const stood = pinned(candidate, { kind: "MetricCatalog", config: { ...config, lastGoodSinceMs }, material }, policy);
+  if (untilMs <= nowMs || !differInReferencesAlone(config, compileCatalog(resource, []))) return evaluated;
+  const stood = pinned(evaluated, { kind: "MetricCatalog", config: { ...config, lastGoodSinceMs }, material }, policy);
   return { ...stood, againMs: untilMs, lastGoodUntilMs: untilMs };
 }

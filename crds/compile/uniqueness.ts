@@ -5,7 +5,7 @@ import type { Resource } from "../resource.ts";
 import type { ResolvedKey } from "../checks/references.ts";
 
 /** Something that only one object may have. */
-export interface Claim {
+export interface UniqueKey {
   /** Identity of what is claimed, for example `metric/cpu_util`; never shown. */
   readonly name: string;
   readonly field: string;
@@ -15,34 +15,34 @@ export interface Claim {
 }
 
 /** A claim that an older object has. */
-export interface ClaimProblem extends FieldProblem {
-  readonly reason: Claim["reason"];
+export interface ConflictProblem extends FieldProblem {
+  readonly reason: UniqueKey["reason"];
 }
 
 /** An object that asks to be in force, with all that it claims. */
-export interface Claimant {
+export interface KeyHolder {
   readonly resource: Resource;
-  readonly claims: readonly Claim[];
+  readonly uniqueKeys: readonly UniqueKey[];
 }
 
 /** All that an object claims. `keys` are the signing keys that were found for it. */
-export function claimsOf(resource: Resource, keys: readonly ResolvedKey[]): readonly Claim[] {
-  return [identityClaim(resource), ...kindClaims(resource, keys)];
+export function uniqueKeysOf(resource: Resource, keys: readonly ResolvedKey[]): readonly UniqueKey[] {
+  return [identityKey(resource), ...kindKeys(resource, keys)];
 }
 
-function kindClaims(resource: Resource, keys: readonly ResolvedKey[]): readonly Claim[] {
+function kindKeys(resource: Resource, keys: readonly ResolvedKey[]): readonly UniqueKey[] {
   switch (resource.kind) {
     case "WebhookPartner":
-      return keys.map(({ index, digest }) => keyClaim(index, digest));
+      return keys.map(({ index, digest }) => signingKeyKey(index, digest));
     case "MetricCatalog":
       return resource.spec.metrics.map(metricClaim);
     case "QueryClassQuota":
-      return clientClaims(resource.spec);
+      return clientKeys(resource.spec);
   }
 }
 
 /** Whether the object itself is what is claimed twice. */
-export function isNamesake({ field }: ClaimProblem): boolean {
+export function isNamesake({ field }: ConflictProblem): boolean {
   return field === identityField;
 }
 
@@ -50,20 +50,23 @@ export function isNamesake({ field }: ClaimProblem): boolean {
  * All that a part of the configuration holds, for an object of which something else is in force than what it says. The
  * fields are named without their place in lists, which may be another by now.
  */
-export function claimsOfPart(resource: Resource, part: ConfigPart): readonly Claim[] {
-  if (part.kind === "WebhookPartner" && part.config.held !== undefined) return [identityClaim(resource)];
-  const claims = partClaims(part).map((claim) => ({ ...claim, field: claim.field.replace(/\[\d+\]/u, "") }));
-  return [identityClaim(resource), ...claims];
+export function uniqueKeysOfPart(resource: Resource, part: ConfigPart): readonly UniqueKey[] {
+  if (part.kind === "WebhookPartner" && part.config.held !== undefined) return [identityKey(resource)];
+  const uniqueKeys = partKeys(part).map((uniqueKey) => ({
+    ...uniqueKey,
+    field: uniqueKey.field.replace(/\[\d+\]/u, ""),
+  }));
+  return [identityKey(resource), ...uniqueKeys];
 }
 
-function partClaims({ kind, config, material }: ConfigPart): readonly Claim[] {
+function partKeys({ kind, config, material }: ConfigPart): readonly UniqueKey[] {
   switch (kind) {
     case "WebhookPartner":
-      return config.signing.keys.map((key, index) => keyClaim(index, digestOf(material[key.material] ?? "")));
+      return config.signing.keys.map((key, index) => signingKeyKey(index, digestOf(material[key.material] ?? "")));
     case "MetricCatalog":
       return config.metrics.map(metricClaim);
     case "QueryClassQuota":
-      return clientClaims(config);
+      return clientKeys(config);
   }
 }
 
@@ -73,16 +76,16 @@ function digestOf(base64: string): string {
 
 const identityField = "metadata.name";
 
-function identityClaim({ kind, metadata: { namespace, name } }: Resource): Claim {
+function identityKey({ kind, metadata: { namespace, name } }: Resource): UniqueKey {
   return { name: `object/${kind}/${namespace}/${name}`, field: identityField, reason: "Conflicted", what: "the name" };
 }
 
-function keyClaim(index: number, digest: string): Claim {
+function signingKeyKey(index: number, digest: string): UniqueKey {
   const field = `spec.signing.keys[${index}].secretRef`;
   return { name: `key/${digest}`, field, reason: "SharedSigningKey", what: "the signing key" };
 }
 
-function metricClaim({ id }: { readonly id: string }, index: number): Claim {
+function metricClaim({ id }: { readonly id: string }, index: number): UniqueKey {
   return { name: `metric/${id}`, field: `spec.metrics[${index}].id`, reason: "Conflicted", what: `the metric ${id}` };
 }
 
@@ -91,7 +94,7 @@ interface ClassClients {
   readonly clients: readonly { readonly clientId?: string; readonly scope?: string }[];
 }
 
-function clientClaims({ class: queryClass, clients }: ClassClients): readonly Claim[] {
+function clientKeys({ class: queryClass, clients }: ClassClients): readonly UniqueKey[] {
   if (clients.length === 0) {
     const what = `the default of class ${queryClass}`;
     return [{ name: `class/${queryClass}`, field: "spec.class", reason: "Conflicted", what }];
@@ -108,20 +111,24 @@ function clientClaims({ class: queryClass, clients }: ClassClients): readonly Cl
  * Gives each claim to the first claimant, in the order given (oldest first). One that finds any of its claims taken is
  * out: it gets nothing, so that the next one may. Returns the problems of those that are out.
  */
-export function settleClaims<C extends Claimant>(claimants: readonly C[]): ReadonlyMap<C, readonly ClaimProblem[]> {
+export function resolveConflicts<C extends KeyHolder>(
+  holders: readonly C[],
+): ReadonlyMap<C, readonly ConflictProblem[]> {
   const owners = new Map<string, C>();
-  const out = new Map<C, readonly ClaimProblem[]>();
-  for (const claimant of claimants) {
-    const problems = claimant.claims.flatMap((claim) => {
-      const owner = owners.get(claim.name);
-      return owner === undefined ? [] : [{ field: claim.field, reason: claim.reason, message: takenBy(claim, owner) }];
+  const out = new Map<C, readonly ConflictProblem[]>();
+  for (const holder of holders) {
+    const problems = holder.uniqueKeys.flatMap((uniqueKey) => {
+      const owner = owners.get(uniqueKey.name);
+      return owner === undefined
+        ? []
+        : [{ field: uniqueKey.field, reason: uniqueKey.reason, message: takenBy(uniqueKey, owner) }];
     });
-    if (problems.length > 0) out.set(claimant, problems);
-    else for (const { name } of claimant.claims) owners.set(name, claimant);
+    if (problems.length > 0) out.set(holder, problems);
+    else for (const { name } of holder.uniqueKeys) owners.set(name, holder);
   }
   return out;
 }
 
-function takenBy({ what }: Claim, { resource: { kind, metadata } }: Claimant): string {
+function takenBy({ what }: UniqueKey, { resource: { kind, metadata } }: KeyHolder): string {
   return `${what} belongs to ${kind} ${metadata.namespace}/${metadata.name}, which is older`;
 }

@@ -113,12 +113,12 @@ export interface ShardSecret {
 }
 
 /** What a Secret holds, or in one sentence why it cannot be obeyed. */
-export type ShardReading =
+export type ShardResult =
   | { readonly revision: number; readonly sha256: string; readonly shard: Shard; readonly error?: undefined }
   | { readonly error: string };
 
 /** Reads the Secret of the shard of that name. Nothing of a shard with an error may be obeyed. */
-export function readShardSecret(secret: ShardSecret, name: string, counts: ShardCounts): ShardReading {
+export function readShardSecret(secret: ShardSecret, name: string, counts: ShardCounts): ShardResult {
   const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 = "" } =
     secret.metadata.annotations ?? {};
   if (!/^[1-9]\d{0,14}$/u.test(revision))

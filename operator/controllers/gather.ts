@@ -3,7 +3,7 @@ import type { WebhookPartnerSpec } from "../../crds/types/webhook-partner.ts";
 import type { Facts } from "../conditions.ts";
 import { ownConditions } from "../conditions.ts";
 import { consentBy, disabledBy, rolloutOf, type Pods, type Rollout, type RolloutTimes } from "../observe/rollout.ts";
-import type { Judgement } from "../publish/desired-state.ts";
+import type { CompileOutcome } from "../publish/desired-state.ts";
 import type { Publication } from "../publish/publications.ts";
 import type { Need } from "../observe/rollout.ts";
 import { columnsOf } from "./status-columns.ts";
@@ -16,7 +16,7 @@ export interface Known {
   readonly object: ResourceObject;
   readonly status: ResourceStatus | undefined;
   /** What its present version says was judged so; undefined when that version was not looked at yet. */
-  readonly judgement: Judgement | undefined;
+  readonly outcome: CompileOutcome | undefined;
   readonly publication: Publication | undefined;
   readonly needs: readonly Need[];
   readonly pods: Pods;
@@ -29,16 +29,16 @@ export interface Known {
 
 /** Makes the facts of a decision out of what is known. */
 export function factsOf(known: Known, times: RolloutTimes): Facts {
-  const { object, judgement, publication } = known;
+  const { object, outcome, publication } = known;
   return {
     generation: object.metadata.generation,
     isPaused: isPaused(object),
     isSuspended: object.kind === "WebhookPartner" && (object.spec as WebhookPartnerSpec).state === "Paused",
     columns: { installation: known.installation, ...columnsOf(object) },
-    verdict: judgement?.verdict,
-    isTooLarge: judgement?.isTooLarge ?? false,
-    inForce: generationOf(judgement?.digest),
-    isPublished: judgement !== undefined && judgement.digest === publication?.digest,
+    result: outcome?.result,
+    isTooLarge: outcome?.isTooLarge ?? false,
+    inForce: generationOf(outcome?.digest),
+    isPublished: outcome !== undefined && outcome.digest === publication?.digest,
     rollout: rolloutFor(known, times),
     disabled: disabledFor(known),
     ...consentFor(known),
@@ -51,9 +51,9 @@ function generationOf(digest: string | undefined): number | undefined {
 }
 
 function rolloutFor(known: Known, times: RolloutTimes): Rollout {
-  const { key, judgement, publication, needs, pods, nowMs } = known;
-  const generation = generationOf(judgement?.digest);
-  const isPublished = generation !== undefined && publication !== undefined && judgement?.digest === publication.digest;
+  const { key, outcome, publication, needs, pods, nowMs } = known;
+  const generation = generationOf(outcome?.digest);
+  const isPublished = generation !== undefined && publication !== undefined && outcome?.digest === publication.digest;
   if (!isPublished) return { kind: "waiting", untilMs: nowMs };
   const isProgrammed = known.confirmedDigest === publication.digest && saysProgrammed(known.status, generation);
   return rolloutOf({ key, generation, needs, publishedAtMs: publication.atMs, isProgrammed }, pods, nowMs, times);

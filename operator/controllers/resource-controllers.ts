@@ -186,8 +186,8 @@ export class ResourceControllers {
   #gather(key: string, object: ResourceObject, status: ResourceStatus | undefined): Known {
     const { resources, desired, publications, pods, clock, installation } = this.#options;
     const said = resources.said(key);
-    const judged = desired()?.judgements.get(key);
-    const judgement = judged !== undefined && judged.resource === said ? judged : undefined;
+    const judged = desired()?.outcomes.get(key);
+    const outcome = judged !== undefined && judged.resource === said ? judged : undefined;
     const publication = publications.of(key);
     const needs = publication === undefined ? [] : publications.needs(publication);
     const confirmedDigest = this.#confirmed.get(key);
@@ -195,7 +195,7 @@ export class ResourceControllers {
       key,
       object,
       status,
-      judgement,
+      outcome,
       publication,
       needs,
       pods: pods(),
@@ -219,11 +219,7 @@ export class ResourceControllers {
     this.#options.metrics.programmedSeconds.observe((nowMs - publication.atMs) / 1000);
   }
 
-  async #write(
-    { object, status: before, judgement }: Known,
-    status: ResourceStatus,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #write({ object, status: before, outcome }: Known, status: ResourceStatus, signal: AbortSignal): Promise<void> {
     try {
       await this.#options.writer.write(object, status, signal);
     } catch (error) {
@@ -232,7 +228,7 @@ export class ResourceControllers {
       throw error;
     }
     const regarding = regardingOf(object);
-    for (const transition of transitionsBetween(before, status, judgement?.verdict)) {
+    for (const transition of transitionsBetween(before, status, outcome?.result)) {
       this.#options.events.record({ ...transition, regarding, action: "Reconcile" });
     }
   }

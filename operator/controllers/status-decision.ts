@@ -54,8 +54,8 @@ export function decideStatus(
 }
 
 /** Whether something is still to be decided, published or obeyed; a pause leaves it so. */
-function isPassing(drafts: readonly ConditionDraft[], { isPaused, verdict }: Facts): boolean {
-  return drafts.some(({ reason }) => reason === "Pending") && !(isPaused && verdict === undefined);
+function isPassing(drafts: readonly ConditionDraft[], { isPaused, result }: Facts): boolean {
+  return drafts.some(({ reason }) => reason === "Pending") && !(isPaused && result === undefined);
 }
 
 /** Until when a state that passes by itself is not written down. */

@@ -1,4 +1,4 @@
-import type { Verdict } from "../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { ownConditions } from "../conditions.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 
@@ -16,7 +16,7 @@ export interface Transition {
 export function transitionsBetween(
   before: ResourceStatus | undefined,
   after: ResourceStatus,
-  verdict: Pick<Verdict, "warnings"> | undefined,
+  result: Pick<ResourceResult, "warnings"> | undefined,
 ): readonly Transition[] {
   const [was, is] = [conditionOf(before, "Ready"), conditionOf(after, "Ready")];
   const isNews = is !== undefined && is.status !== "Unknown" && (was?.status !== is.status || was.reason !== is.reason);
@@ -24,7 +24,7 @@ export function transitionsBetween(
     ? [{ type: is.status === "True" ? "Normal" : "Warning", reason: is.reason, note: is.message } as const]
     : [];
   const isFirst = decidedGeneration(before) !== decidedGeneration(after);
-  const warnings = isFirst ? (verdict?.warnings ?? []) : [];
+  const warnings = isFirst ? (result?.warnings ?? []) : [];
   return [...ready, ...warnings.map((note) => ({ type: "Warning", reason: "Questionable", note }) as const)];
 }
 

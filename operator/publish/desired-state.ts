@@ -3,7 +3,7 @@ import { createCompiler } from "../../crds/compile/compile.ts";
 import type { ConfigPart } from "../../crds/part.ts";
 import { byText } from "../../crds/compile/canonical-json.ts";
 import type { Before } from "../../crds/compile/stand-in.ts";
-import type { Verdict } from "../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { secretNamesOf } from "../../crds/checks/references.ts";
 import type { Secrets } from "../../crds/checks/secret-entry.ts";
 import type { InstallationPolicy } from "../../crds/policy.ts";
@@ -21,11 +21,11 @@ import { fitIntoShards } from "./fit.ts";
 import type { Publications } from "./publications.ts";
 
 /** What is to become of one object. */
-export interface Judgement {
+export interface CompileOutcome {
   /** The version of it that was looked at. */
   readonly resource: Resource;
   /** Undefined for a paused object of which nothing was published. */
-  readonly verdict: Verdict | undefined;
+  readonly result: ResourceResult | undefined;
   readonly isTooLarge: boolean;
   /** Of its part in the shards, as in {@link Publications}; undefined when it is not to be in force. */
   readonly digest: string | undefined;
@@ -35,7 +35,7 @@ export interface Judgement {
 export interface Desired {
   readonly shards: ReadonlyMap<string, EncodedShard>;
   /** By `<Kind>/<namespace>/<name>`. */
-  readonly judgements: ReadonlyMap<string, Judgement>;
+  readonly outcomes: ReadonlyMap<string, CompileOutcome>;
 }
 
 export interface DesiredStateOptions {
@@ -55,7 +55,7 @@ export interface DesiredStateOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: OperatorMetrics;
-  /** @param changed keys of objects whose judgement is another, or gone */
+  /** @param changed keys of objects whose outcome is another, or gone */
   readonly onDesired: (desired: Desired, changed: readonly string[]) => void;
 }
 
@@ -123,7 +123,7 @@ export class DesiredState {
       }),
     );
     const compiled = all.filter((resource) => !isPaused(resource) || held.has(resource));
-    const { config, verdicts, againMs } = this.#compile({
+    const { config, results, againMs } = this.#compile({
       resources: compiled,
       secrets,
       policy: policy(),
@@ -132,11 +132,11 @@ export class DesiredState {
     });
     this.#lookAgain(againMs - before.nowMs);
     const fitted = this.#fit(config, all);
-    const judgements = this.#judge(all, verdicts, fitted);
-    const changed = changedBetween(this.#desired?.judgements, judgements);
-    this.#desired = { shards: fitted.shards, judgements };
+    const outcomes = this.#outcomesOf(all, results, fitted);
+    const changed = changedBetween(this.#desired?.outcomes, outcomes);
+    this.#desired = { shards: fitted.shards, outcomes };
     metrics.compileSeconds.observe((clock.nowMs() - startedMs) / 1000);
-    measureStandIns(metrics, verdicts);
+    measureStandIns(metrics, results);
     onDesired(this.#desired, changed);
   }
 
@@ -168,28 +168,28 @@ export class DesiredState {
     return fitIntoShards(config, { counts, split: this.#split, configzToken: token(), byAge, ...bound });
   }
 
-  #judge(
+  #outcomesOf(
     all: readonly Resource[],
-    verdicts: readonly Verdict[],
+    results: readonly ResourceResult[],
     { shards, tooLarge }: ReturnType<typeof fitIntoShards>,
-  ): ReadonlyMap<string, Judgement> {
-    const verdictOf = new Map(verdicts.map((verdict) => [resourceKey(verdict.kind, verdict), verdict]));
+  ): ReadonlyMap<string, CompileOutcome> {
+    const resultOf = new Map(results.map((result) => [resourceKey(result.kind, result), result]));
     const digests = [...shards.values()].flatMap(({ shard }) =>
       "digests" in shard ? Object.entries(shard.digests) : [],
     );
     const digestOf = new Map(digests);
-    const before = this.#desired?.judgements;
+    const before = this.#desired?.outcomes;
     return new Map(
       all.map((resource) => {
         const key = keyOf(resource);
-        const judgement = {
+        const outcome = {
           resource,
-          verdict: verdictOf.get(key),
+          result: resultOf.get(key),
           isTooLarge: tooLarge.has(key),
           digest: digestOf.get(key),
         };
         const known = before?.get(key);
-        return [key, known !== undefined && isSame(known, judgement) ? known : judgement];
+        return [key, known !== undefined && isSame(known, outcome) ? known : outcome];
       }),
     );
   }
@@ -216,15 +216,15 @@ function keyOf({ kind, metadata }: Resource): string {
   return resourceKey(kind, metadata);
 }
 
-function changedBetween(before: Desired["judgements"] | undefined, after: Desired["judgements"]): readonly string[] {
+function changedBetween(before: Desired["outcomes"] | undefined, after: Desired["outcomes"]): readonly string[] {
   const gone = [...(before?.keys() ?? [])].filter((key) => !after.has(key));
-  return [...gone, ...[...after].filter(([key, judgement]) => before?.get(key) !== judgement).map(([key]) => key)];
+  return [...gone, ...[...after].filter(([key, outcome]) => before?.get(key) !== outcome).map(([key]) => key)];
 }
 
-function isSame(one: Judgement, other: Judgement): boolean {
+function isSame(one: CompileOutcome, other: CompileOutcome): boolean {
   return (
     one.resource === other.resource &&
-    one.verdict === other.verdict &&
+    one.result === other.result &&
     one.isTooLarge === other.isTooLarge &&
     one.digest === other.digest
   );

@@ -216,9 +216,9 @@ export class ShardSecrets {
   }
 
   #read(name: string, secret: SecretObject): PublishedShard {
-    const reading = readingOf(secret, name, this.#options.counts, this.#written.get(name));
+    const result = resultOf(secret, name, this.#options.counts, this.#written.get(name));
     const { shard, sha256, revision } =
-      reading.error === undefined ? reading : { shard: undefined, sha256: undefined, revision: 0 };
+      result.error === undefined ? result : { shard: undefined, sha256: undefined, revision: 0 };
     return { name, secret, shard, sha256, revision, isIntact: isIntact(secret, this.#options.prefix) };
   }
 
@@ -269,7 +269,7 @@ function secretOf(encoded: EncodedShard, { namespace, prefix, revision, before }
   };
 }
 
-interface Reading {
+interface ShardSecretResult {
   readonly error?: undefined;
   readonly revision: number;
   readonly sha256: string;
@@ -277,12 +277,12 @@ interface Reading {
 }
 
 /** What we wrote ourselves is known by its bytes; its parts stay the very objects they were. */
-function readingOf(
+function resultOf(
   secret: SecretObject,
   name: string,
   counts: ShardCounts,
   written: EncodedShard | undefined,
-): Reading | { readonly error: string } {
+): ShardSecretResult | { readonly error: string } {
   const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 } =
     secret.metadata.annotations ?? {};
   const isOurs = written !== undefined && sha256 === written.sha256 && /^[1-9]\d{0,14}$/u.test(revision);

@@ -24,8 +24,8 @@ function lineOf(folder: string, { file, line, field, reason, message }: SourcePr
   return [place, ...(field === "" ? [] : [field]), reason, message].join(": ");
 }
 
-function warningsOf({ verdicts }: FolderState): readonly string[] {
-  return verdicts.flatMap(({ kind, namespace, name, warnings }) =>
+function warningsOf({ results }: FolderState): readonly string[] {
+  return results.flatMap(({ kind, namespace, name, warnings }) =>
     warnings.map((warning) => `warning: ${kind} ${namespace}/${name}: ${warning}`),
   );
 }

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { configDigest } from "../../crds/compile/compile.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
 import type { ConfigSource, ConfigState } from "./config-source.ts";
-import { obeyable } from "./supported-config.ts";
+import { supportedConfig } from "./supported-config.ts";
 
 const pollMsDefault = 200;
 const fileBytesMax = 64 * 1024 * 1024;
@@ -97,6 +97,6 @@ function isRuntimeConfig(value: unknown): value is RuntimeConfig {
 }
 
 function stateOf(read: RuntimeConfig, previous: RuntimeConfig | undefined): ConfigState {
-  const { config, errors } = obeyable(read, previous);
+  const { config, errors } = supportedConfig(read, previous);
   return { config, hash: configDigest(read), errors };
 }

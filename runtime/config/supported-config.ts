@@ -22,7 +22,7 @@ import type { Kind } from "../../crds/resource.ts";
 import { readSigningKey, type SigningScheme } from "../../crds/signing-key.ts";
 
 /** A configuration without what this program cannot obey, and what that was. */
-export interface Obeyable {
+export interface SupportedConfig {
   readonly config: RuntimeConfig;
   readonly errors: readonly ConfigzError[];
 }
@@ -31,7 +31,7 @@ export interface Obeyable {
  * Takes out what another version of the program compiled and this one cannot obey, so that one resource never keeps the
  * others from being applied. Such a resource stays what it was in `previous`; without an earlier self it is left out.
  */
-export function obeyable(config: RuntimeConfig, previous: RuntimeConfig | undefined): Obeyable {
+export function supportedConfig(config: RuntimeConfig, previous: RuntimeConfig | undefined): SupportedConfig {
   const partners = sift("WebhookPartner", config.partners, previous?.partners, (partner) =>
     partnerFault(partner, config.material),
   );

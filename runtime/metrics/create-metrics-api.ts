@@ -24,7 +24,7 @@ import type { Again, MetricsApi, RequestContext } from "./metrics-api.ts";
 import { handlePartials } from "./federation/handle-partials.ts";
 import { createPeerClient } from "./federation/peer-client.ts";
 import { singlePod, type Pods } from "../pods/pods.ts";
-import type { World } from "./planning/query.ts";
+import type { QueryContext } from "./planning/query.ts";
 import type { PartOutcome } from "./execution/read-stores.ts";
 import { createRequestLog } from "./telemetry/recent-requests.ts";
 import { handleSlo } from "./slo/handle-slo.ts";
@@ -66,8 +66,8 @@ const anonymousMax = 32;
 const questionsMax = 128;
 
 /** What requests are answered from until the next configuration. */
-interface Obeyed {
-  readonly world: World;
+interface AppliedConfig {
+  readonly queryContext: QueryContext;
   readonly slos: readonly SloEntry[];
 }
 
@@ -75,10 +75,10 @@ interface Obeyed {
 export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const parts = createParts(options);
   const { stores, requests, instruments, admission, reads, before, deadlineMs, hits } = parts;
-  let obeyed: Obeyed = obeyedOf(options.config);
+  let applied: AppliedConfig = appliedOf(options.config);
 
   const apply = (config: RuntimeConfig): void => {
-    obeyed = obeyedOf(config);
+    applied = appliedOf(config);
     before.forget();
     stores.apply(storesOf(config), config.material);
     probeAll(stores);
@@ -86,7 +86,7 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
   const observer = observerOf(instruments, options.log);
   const { sources, counted, slo, gate: concurrency, partials } = parts;
   const sourcesFor = (context: RequestContext): QuerySources => {
-    return { ...sources, world: obeyed.world, observe: observer(context) };
+    return { ...sources, queryContext: applied.queryContext, observe: observer(context) };
   };
   const measure: Measure = (route, signal, work) => measured({ route, signal, requests, instruments }, work);
   const answer =
@@ -113,11 +113,11 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       ),
     slo: (params, caller, signal, context) =>
       measure("slo", signal, () => {
-        const { slos, world } = obeyed;
+        const { slos, queryContext } = applied;
         const views = {
           ...slo,
           slos,
-          quotas: world.quotas,
+          quotas: queryContext.quotas,
           stores,
           admission,
           deadlineMs,
@@ -128,13 +128,13 @@ export function createMetricsApi(options: MetricsApiOptions): MetricsApi {
       }),
     partials: (request) =>
       measure("partials", request.signal, () =>
-        partials(request, { ...obeyed, stores, deadlineMs, observe: observer(request.context) }),
+        partials(request, { ...applied, stores, deadlineMs, observe: observer(request.context) }),
       ),
-    catalog: (params, caller, context) => catalogResponse(params, caller, obeyed.world, context),
+    catalog: (params, caller, context) => catalogResponse(params, caller, applied.queryContext, context),
     health() {
       probeAll(stores);
-      const { catalog } = obeyed.world;
-      const caches = cacheFigures(hits, options, obeyed);
+      const { catalog } = applied.queryContext;
+      const caches = cacheFigures(hits, options, applied);
       return healthResponse({ figures: requests.figures(), stores: stores.list(), catalog, caches });
     },
     apply,
@@ -224,15 +224,19 @@ function lookedBy({ all, memory, distributed }: HitLogs, instruments: Instrument
   };
 }
 
-function cacheFigures(hits: HitLogs, { sharedBytes, residency }: MetricsApiOptions, { world }: Obeyed): CacheFigures {
-  const stores = [...world.catalog.values()].flatMap((entry) => entry.stores);
+function cacheFigures(
+  hits: HitLogs,
+  { sharedBytes, residency }: MetricsApiOptions,
+  { queryContext }: AppliedConfig,
+): CacheFigures {
+  const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores);
   const mayShare = stores.some(({ store }) => residency === undefined || store.residency === residency);
   return {
     hitRatio: hits.all.ratio(),
     memoryHitRatio: hits.memory.ratio(),
     distributedHitRatio: hits.distributed.ratio(),
     distributed: mayShare ? sharedBytes?.state() : undefined,
-    limits: limitsInForce(world.quotas),
+    limits: limitsInForce(queryContext.quotas),
   };
 }
 
@@ -294,9 +298,9 @@ function createMeasuredBefore({ admission, requests, instruments, looked }: Coun
   };
 }
 
-function obeyedOf(config: RuntimeConfig): Obeyed {
+function appliedOf(config: RuntimeConfig): AppliedConfig {
   const catalog = indexCatalogs(config.catalogs);
-  return { world: { catalog, quotas: config }, slos: indexSlos(config.catalogs, catalog) };
+  return { queryContext: { catalog, quotas: config }, slos: indexSlos(config.catalogs, catalog) };
 }
 
 function storesOf({

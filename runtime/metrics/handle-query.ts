@@ -20,7 +20,7 @@ import { findResponse, storeResponse, lifetimesOf, newResponseHeaders, notKept }
 import type { Again, MetricsResponse, RequestContext } from "./metrics-api.ts";
 import type { Parameters } from "./request/parameters.ts";
 import { makePlan, type Plan } from "./planning/plan.ts";
-import { makeInstant, makeQuery, type Query, type World } from "./planning/query.ts";
+import { makeInstant, makeQuery, type Query, type QueryContext } from "./planning/query.ts";
 import type { PartOutcome } from "./execution/read-stores.ts";
 import { runPlan, type Result } from "./execution/run-plan.ts";
 import { createServerTiming, type ServerTiming } from "./response/server-timing.ts";
@@ -53,7 +53,7 @@ export interface Scheduling {
 
 /** What a query is answered from. */
 export interface QuerySources {
-  readonly world: World;
+  readonly queryContext: QueryContext;
   readonly stores: StoreSet;
   /** The same for reads that go on when the query is answered. */
   readonly lasting: StoreSet;
@@ -99,7 +99,7 @@ export async function handleQuery(
   timing.step("query");
   const { params, explain } = takeExplain(request.params, caller);
   const asOfMs = asOf(params, context.nowMs, sources.snapshots);
-  const query = routes[route].make(params, caller, sources.world, asOfMs);
+  const query = routes[route].make(params, caller, sources.queryContext, asOfMs);
   refuseSunset(
     query.metrics.map(({ entry }) => entry.metric),
     context.nowMs,

@@ -13,7 +13,7 @@ interface Poll {
 }
 
 /** The report of `/configz`, and those who wait for the next one. */
-export class ConfigBoard implements ConfigView {
+export class ConfigReporter implements ConfigView {
   private readonly status: ProgramStatus;
   private readonly polls = new Set<Poll>();
   private looking: NodeJS.Timeout | undefined;

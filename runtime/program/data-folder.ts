@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
-import type { Closing } from "./shutdown.ts";
+import type { Shutdown } from "./shutdown.ts";
 import { lockDataFolder } from "./data-lock.ts";
 import { startChildServer } from "../nats/child/child-server.ts";
 import type { NatsAccess } from "../nats/connection/connect.ts";
 import { StartError, startStep } from "./start-error.ts";
 
 /** Makes the data folder this program's own. @throws StartError `data`, `locked` */
-export async function holdDataFolder(folder: string, closing: Closing): Promise<void> {
+export async function holdDataFolder(folder: string, shutdown: Shutdown): Promise<void> {
   const lock = await startStep("data", `the data folder ${folder} cannot be used`, () => lockDataFolder(folder));
   if (lock === undefined) throw new StartError("locked", `the data folder ${folder} is in use by another program`);
-  closing.add("data folder", () => lock.release());
+  shutdown.add("data folder", () => lock.release());
 }
 
 /** The same for every run on one data folder. */
@@ -31,11 +31,11 @@ export interface EmbeddedNatsOptions {
 /** Starts a nats-server of the program's own in the data folder. @throws StartError `nats_server` */
 export async function startEmbeddedNats(
   { dataFolder, natsServer, log }: EmbeddedNatsOptions,
-  closing: Closing,
+  shutdown: Shutdown,
 ): Promise<NatsAccess> {
   const environment = natsServer === undefined ? process.env : { HELIOGRAPH_NATS_SERVER: natsServer };
   const start = () => startChildServer({ dataFolder, log, environment });
   const child = await startStep("nats_server", "the nats-server cannot be started", start);
-  closing.add("nats-server", () => child.stop());
+  shutdown.add("nats-server", () => child.stop());
   return child.access;
 }

@@ -23,13 +23,13 @@ export interface FollowOptions<State extends ConfigState> {
 export function followConfig<State extends ConfigState>(options: FollowOptions<State>): () => void {
   const { source, initial, apply, told, logState, log } = options;
   let seen = initial;
-  let obeyed = initial;
-  const obey = (state: State): void => {
+  let applied = initial;
+  const applyChanges = (state: State): void => {
     const before = seen;
     seen = state;
     try {
-      if (obeyed.hash !== state.hash) apply(state);
-      obeyed = state;
+      if (applied.hash !== state.hash) apply(state);
+      applied = state;
       told(state, undefined);
     } catch (error) {
       log.error({ err: error, configHash: state.hash }, "the configuration cannot be applied");
@@ -38,8 +38,8 @@ export function followConfig<State extends ConfigState>(options: FollowOptions<S
     logState(before, state);
   };
   logState(undefined, initial);
-  const end = source.onChange(obey);
+  const end = source.onChange(applyChanges);
   // What changed between the first look and now.
-  if (source.current() !== initial) obey(source.current());
+  if (source.current() !== initial) applyChanges(source.current());
   return end;
 }

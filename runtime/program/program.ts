@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";
-import { Closing } from "./shutdown.ts";
-import { ConfigBoard } from "./config-report.ts";
+import { Shutdown } from "./shutdown.ts";
+import { ConfigReporter } from "./config-report.ts";
 import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 import type { Settings } from "../config/settings/settings.ts";
 import { followConfig, type StateLog } from "./follow-config.ts";
@@ -54,7 +54,7 @@ export interface ProgramPlan<State extends ConfigState> extends ProgramOptions {
   /** Name under which the program reports. */
   readonly pod: string;
   /** Takes hold of what must be there before anything else. @throws StartError */
-  readonly prepare: (settings: Settings, closing: Closing) => Promise<Prepared<State>>;
+  readonly prepare: (settings: Settings, shutdown: Shutdown) => Promise<Prepared<State>>;
   /** Whether NATS that is away is waited for; else it ends the start. */
   readonly waitsForNats: boolean;
   /** After the end was asked for, requests are taken for so long, while readiness says that no more should be sent. */
@@ -102,11 +102,11 @@ interface Setting<State extends ConfigState> {
   readonly plan: ProgramPlan<State>;
   readonly settings: Settings;
   readonly prepared: Prepared<State>;
-  readonly closing: Closing;
+  readonly shutdown: Shutdown;
   readonly registry: Registry;
   readonly observe: (outcome: RequestOutcome) => void;
   readonly status: ProgramStatus;
-  readonly board: ConfigBoard;
+  readonly reporter: ConfigReporter;
   readonly stopping: AbortSignal;
 }
 
@@ -119,11 +119,11 @@ export async function startProgram<State extends ConfigState>(
   plan: ProgramPlan<State>,
   stopping: AbortSignal,
 ): Promise<Program | undefined> {
-  const closing = new Closing(plan.log);
+  const shutdown = new Shutdown(plan.log);
   try {
-    return await startParts(plan, closing, stopping);
+    return await startParts(plan, shutdown, stopping);
   } catch (error) {
-    await closing.run(failedStartDrainMs);
+    await shutdown.run(failedStartDrainMs);
     if (stopping.aborted) return undefined;
     throw error;
   }
@@ -131,17 +131,17 @@ export async function startProgram<State extends ConfigState>(
 
 async function startParts<State extends ConfigState>(
   plan: ProgramPlan<State>,
-  closing: Closing,
+  shutdown: Shutdown,
   stopping: AbortSignal,
 ): Promise<Program> {
   const settings = await readSettingsFile(plan.settingsFile);
-  const prepared = await plan.prepare(settings, closing);
+  const prepared = await plan.prepare(settings, shutdown);
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const observe = createRequestMetrics(registry);
   const status = startingStatus(plan.pod);
-  const board = new ConfigBoard(status);
-  const setting = { plan, settings, prepared, closing, registry, observe, status, board, stopping };
+  const reporter = new ConfigReporter(status);
+  const setting = { plan, settings, prepared, shutdown, registry, observe, status, reporter, stopping };
   const adminUrl = await serveAdmin(setting);
   const source = await openConfig(setting);
   const initial = source.current();
@@ -152,33 +152,33 @@ async function startParts<State extends ConfigState>(
   const stop = async (drainMs: number): Promise<void> => {
     // Whoever sends requests here is told first, and given the time to notice.
     status.draining = true;
-    board.changed();
+    reporter.changed();
     await sleep(plan.unreadyMs);
-    await closing.run(drainMs);
+    await shutdown.run(drainMs);
   };
   return { url, adminUrl, natsUrl, configHash: initial.hash, stop };
 }
 
 async function serveAdmin<State extends ConfigState>(setting: Setting<State>): Promise<string> {
-  const { plan, registry, observe, status, board, closing } = setting;
+  const { plan, registry, observe, status, reporter, shutdown } = setting;
   const app = createAdminServer({
     log: plan.log.child({ server: "admin" }, { level: "warn" }),
     observe,
     registry,
     health: () => healthOf(status),
-    config: board,
+    config: reporter,
   });
-  closing.add("admin server", (remainingMs) => stopServer(app, remainingMs));
+  shutdown.add("admin server", (remainingMs) => stopServer(app, remainingMs));
   return startStep("port", "the admin port cannot be opened", () => listenServer(app, plan.host, plan.adminPort));
 }
 
 async function openConfig<State extends ConfigState>(setting: Setting<State>): Promise<ConfigSource<State>> {
-  const { prepared, registry, status, closing, stopping } = setting;
+  const { prepared, registry, status, shutdown, stopping } = setting;
   const onWaiting = (detail: string): void => {
     status.waitingFor = detail;
   };
   const source = await prepared.openConfig({ registry, onWaiting, stopping });
-  closing.add("configuration source", () => source.stop());
+  shutdown.add("configuration source", () => source.stop());
   return source;
 }
 
@@ -191,26 +191,26 @@ async function startEngines<State extends ConfigState>(
   setting: Setting<State>,
   initial: State,
 ): Promise<Engines & { readonly natsUrl: string }> {
-  const { plan, settings, prepared, closing, registry, status, board } = setting;
+  const { plan, settings, prepared, shutdown, registry, status, reporter } = setting;
   const { log } = plan;
   const access = await prepared.natsAccess();
   const nats = await startStep("nats", "NATS cannot be used", () => connect(setting, access));
-  closing.add("NATS connection", () => nats.drain());
+  shutdown.add("NATS connection", () => nats.drain());
   status.nats = nats;
   const { config } = initial;
   const layout = createLayout(settings.streams.prefix);
   const messages = createPodMessages(nats, layout, podKey(prepared.podId), (error, topic) =>
     log.warn({ err: error, topic }, "another pod's question is not answered"),
   );
-  closing.add("messages of other pods", () => messages.stop());
+  shutdown.add("messages of other pods", () => messages.stop());
   const engine = await startStep("nats", "NATS cannot be used", () =>
     untilStreamsFound(setting, () =>
       createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version, peers: messages }),
     ),
   );
-  closing.add("webhooks", (remainingMs) => engine.stop(remainingMs));
+  shutdown.add("webhooks", (remainingMs) => engine.stop(remainingMs));
   status.engine = engine;
-  closing.add("marks", board.followMarks(engine));
+  shutdown.add("marks", reporter.followMarks(engine));
   const { residency } = settings;
   const shared = { pods: { ...messages, ...engine.pods }, sharedBytes: createCacheStream(nats, layout) };
   const { deadlineMs } = settings.metrics;
@@ -222,7 +222,7 @@ async function startEngines<State extends ConfigState>(
     ...shared,
     ...(residency === undefined ? {} : { residency }),
   });
-  closing.add("metrics", () => metrics.stop());
+  shutdown.add("metrics", () => metrics.stop());
   status.applied = { state: initial, at: new Date() };
   return { natsUrl: access.servers.join(","), engine, metrics };
 }
@@ -263,7 +263,7 @@ async function untilStreamsFound<State extends ConfigState, T>(
 }
 
 async function servePublic<State extends ConfigState>(
-  { plan, settings, prepared, observe, closing, status }: Setting<State>,
+  { plan, settings, prepared, observe, shutdown, status }: Setting<State>,
   engine: WebhookEngine,
   metrics: MetricsApi,
 ): Promise<string> {
@@ -298,8 +298,8 @@ async function servePublic<State extends ConfigState>(
     now: Date.now,
     isEnding: () => status.draining,
   });
-  closing.add("public server", (remainingMs) => stopServer(app, remainingMs));
-  if (tls !== undefined) closing.add("certificates", tls.follow(app.server, log));
+  shutdown.add("public server", (remainingMs) => stopServer(app, remainingMs));
+  if (tls !== undefined) shutdown.add("certificates", tls.follow(app.server, log));
   return startStep("port", "the port cannot be opened", () => listenServer(app, plan.host, plan.port));
 }
 
@@ -310,7 +310,7 @@ async function openTls({ tls }: Settings): Promise<TlsFiles | undefined> {
 }
 
 function follow<State extends ConfigState>(
-  { plan, prepared, closing, status, board }: Setting<State>,
+  { plan, prepared, shutdown, status, reporter }: Setting<State>,
   source: ConfigSource<State>,
   initial: State,
   { engine, metrics }: Engines,
@@ -323,12 +323,12 @@ function follow<State extends ConfigState>(
       if (fault === undefined)
         status.applied = { state, at: status.applied?.state.hash === state.hash ? status.applied.at : new Date() };
       status.refused = fault === undefined ? undefined : { state, reason: fault.message };
-      board.changed();
+      reporter.changed();
     },
     logState: prepared.logState,
     log: plan.log,
   });
-  closing.add("configuration", end);
+  shutdown.add("configuration", end);
 }
 
 /** A part that cannot obey keeps no other from it. @throws what the first such part threw */

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 export type Close = (remainingMs: number) => Promise<void> | void;
 
 /** What a program has opened, to be closed in reverse order, whether its start fails half-way or it is stopped. */
-export class Closing {
+export class Shutdown {
   private readonly log: Logger;
   private readonly parts: { readonly name: string; readonly close: Close }[] = [];
   private ended: Promise<void> | undefined;

@@ -107,17 +107,17 @@ function shardsOf({ applied, refused }: ProgramStatus): Readonly<Record<string, 
   const error = `cannot be applied: ${refused.reason}`;
   return Object.fromEntries(
     Object.entries(shards).map(([name, shard]) => {
-      const isObeyed = refused.state.shards?.[name]?.sha256 === shard.sha256;
-      return [name, isObeyed ? shard : { ...shard, error }];
+      const isApplied = refused.state.shards?.[name]?.sha256 === shard.sha256;
+      return [name, isApplied ? shard : { ...shard, error }];
     }),
   );
 }
 
 /** Only marks of specifications that are obeyed now: another one has lifted the mark. */
 function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMark[] {
-  const obeyed = new Set(applied?.state.config.partners.map(({ uid, specDigest }) => `${uid} ${specDigest}`));
+  const current = new Set(applied?.state.config.partners.map(({ uid, specDigest }) => `${uid} ${specDigest}`));
   return disabled
-    .filter(({ uid, specDigest }) => obeyed.has(`${uid} ${specDigest}`))
+    .filter(({ uid, specDigest }) => current.has(`${uid} ${specDigest}`))
     .map(({ namespace, name, uid, generation, at }) => ({
       kind: "WebhookPartner",
       namespace,

@@ -375,8 +375,8 @@ class Engine implements WebhookEngine {
   endpointValidations(): readonly (EndpointValidation & { readonly partner: PartnerConfig })[] {
     return this.#partners.flatMap((partner) => {
       if (partner.config.endpoint.verification === undefined || !this.#ownership.isOwner(partner.lane)) return [];
-      const verdict = this.#context.validations.verdictOf(partner);
-      return verdict === undefined ? [] : [{ ...verdict, partner: partner.config }];
+      const result = this.#context.validations.verdictOf(partner);
+      return result === undefined ? [] : [{ ...result, partner: partner.config }];
     });
   }
 

@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import type { Verdict } from "../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { decideConditions, type Facts, withTimes } from "../../operator/conditions.ts";
 import { temporaryFolder, type TemporaryFolder } from "../support/temp-folder.ts";
 import { resolveTool } from "../tools/resolve.ts";
@@ -22,13 +22,13 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 
-const refused: Verdict = { ...good, accepted: { status: false, reason: "NotPermitted", message: "no" } };
+const refused: ResourceResult = { ...good, accepted: { status: false, reason: "NotPermitted", message: "no" } };
 const inForce: Facts = {
   generation: 4,
   isPaused: false,
   isSuspended: false,
   columns: {},
-  verdict: good,
+  result: good,
   isTooLarge: false,
   inForce: 4,
   isPublished: true,
@@ -37,7 +37,7 @@ const inForce: Facts = {
 };
 const nothing: Facts = {
   ...inForce,
-  verdict: undefined,
+  result: undefined,
   inForce: undefined,
   isPublished: false,
   rollout: { kind: "waiting", untilMs: 0 },
@@ -72,13 +72,13 @@ const rows: readonly Row[] = [
   },
   {
     when: "it is refused",
-    facts: { ...nothing, verdict: refused, isPublished: true },
+    facts: { ...nothing, result: refused, isPublished: true },
     flux: "Failed",
     argo: "Degraded",
   },
   {
     when: "it does not fit",
-    facts: { ...nothing, verdict: good, isTooLarge: true, isPublished: true },
+    facts: { ...nothing, result: good, isTooLarge: true, isPublished: true },
     flux: "Failed",
     argo: "Degraded",
   },

@@ -27,7 +27,7 @@ const isSecret = (value: unknown): value is Secret => Reflect.get(Object(value),
 const objects = documents.filter(({ value }) => !isSecret(value));
 const secrets = documents.map(({ value }) => value).filter(isSecret);
 
-const { config, verdicts } = compile({
+const { config, results: verdicts } = compile({
   resources: objects.flatMap(({ value }) => validateResource(value).resource ?? []),
   secrets: new Map(
     secrets.map(({ metadata, stringData }) => [

@@ -28,7 +28,7 @@ describe.each(versions)("what %s stored", (version) => {
       expect({ spec, problems }).toEqual({ spec, problems: [] });
       if (resource === undefined) continue;
       expect(resource.spec).toMatchObject(spec);
-      const { verdicts } = compile({ resources: [resource], secrets: new Map(), policy: allowAll });
+      const { results: verdicts } = compile({ resources: [resource], secrets: new Map(), policy: allowAll });
       expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted"]);
     }
   });

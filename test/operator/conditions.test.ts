@@ -1,19 +1,19 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { reasons } from "../../crds/reasons.ts";
-import type { Verdict } from "../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { decideConditions, type Facts, ownConditions, withTimes } from "../../operator/conditions.ts";
 import type { ResourceStatus } from "../../operator/resource-types.ts";
 import { statusDefault } from "../crds/status-default.ts";
 import { goodVerdict as good } from "./good-verdict.ts";
 
-const refused = (reason: Verdict["accepted"]["reason"]): Verdict => ({
+const refused = (reason: ResourceResult["accepted"]["reason"]): ResourceResult => ({
   ...good,
   accepted: { status: false, reason, message: "it is not" },
   resolvedRefs: { status: false, reason: "NotChecked", message: "not looked up" },
 });
 
-const unresolved = (reason: Verdict["resolvedRefs"]["reason"]): Verdict => ({
+const unresolved = (reason: ResourceResult["resolvedRefs"]["reason"]): ResourceResult => ({
   ...good,
   resolvedRefs: { status: false, reason, message: "it is missing" },
 });
@@ -24,7 +24,7 @@ const inForce: Facts = {
   isPaused: false,
   isSuspended: false,
   columns: {},
-  verdict: good,
+  result: good,
   isTooLarge: false,
   inForce: 4,
   isPublished: true,
@@ -53,7 +53,7 @@ const rows: readonly Row[] = [
   },
   {
     when: "it was not looked at yet",
-    facts: { ...outOfForce, verdict: undefined, isPublished: false },
+    facts: { ...outOfForce, result: undefined, isPublished: false },
     say: [
       "Accepted=Unknown/Pending@4",
       "ResolvedRefs=Unknown/Pending@4",
@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
   },
   ...(["Invalid", "NotPermitted", "Conflicted", "SharedSigningKey"] as const).map((reason) => ({
     when: `it is ${reason}`,
-    facts: { ...outOfForce, verdict: refused(reason) },
+    facts: { ...outOfForce, result: refused(reason) },
     say: [
       `Accepted=False/${reason}@4`,
       "ResolvedRefs=False/NotChecked@4",
@@ -75,7 +75,7 @@ const rows: readonly Row[] = [
   })),
   {
     when: "it is refused and the shards still hold it",
-    facts: { ...outOfForce, verdict: refused("Invalid"), isPublished: false },
+    facts: { ...outOfForce, result: refused("Invalid"), isPublished: false },
     say: [
       "Accepted=False/Invalid@4",
       "ResolvedRefs=False/NotChecked@4",
@@ -95,7 +95,7 @@ const rows: readonly Row[] = [
     ] as const
   ).map((reason) => ({
     when: `its reference is ${reason}`,
-    facts: { ...outOfForce, verdict: unresolved(reason) },
+    facts: { ...outOfForce, result: unresolved(reason) },
     say: [
       "Accepted=True/Accepted@4",
       `ResolvedRefs=False/${reason}@4`,
@@ -106,7 +106,7 @@ const rows: readonly Row[] = [
   })),
   {
     when: "its Secret cannot be read and generation 3 stays in force",
-    facts: { ...inForce, inForce: 3, verdict: unresolved("SecretNotReadable") },
+    facts: { ...inForce, inForce: 3, result: unresolved("SecretNotReadable") },
     say: [
       "Accepted=True/Accepted@4",
       "ResolvedRefs=False/SecretNotReadable@4",
@@ -120,7 +120,7 @@ const rows: readonly Row[] = [
     facts: {
       ...inForce,
       inForce: 3,
-      verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
+      result: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
     },
     say: [
       "Accepted=True/Accepted@4",
@@ -135,7 +135,7 @@ const rows: readonly Row[] = [
     facts: {
       ...inForce,
       inForce: 3,
-      verdict: { ...unresolved("SecretNotReadable"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
+      result: { ...unresolved("SecretNotReadable"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
     },
     say: [
       "Accepted=True/Accepted@4",
@@ -151,7 +151,7 @@ const rows: readonly Row[] = [
       ...inForce,
       isPublished: false,
       rollout: { kind: "waiting", untilMs: 0 },
-      verdict: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
+      result: { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 1_000 } },
     },
     say: [
       "Accepted=True/Accepted@4",
@@ -163,7 +163,7 @@ const rows: readonly Row[] = [
   },
   {
     when: "its events wait for a Secret that never was there",
-    facts: { ...inForce, verdict: { ...unresolved("SecretNotFound"), held: "unresolved" } },
+    facts: { ...inForce, result: { ...unresolved("SecretNotFound"), held: "unresolved" } },
     say: [
       "Accepted=True/Accepted@4",
       "ResolvedRefs=False/SecretNotFound@4",
@@ -176,7 +176,7 @@ const rows: readonly Row[] = [
     when: "its events wait and a pod does not know that yet",
     facts: {
       ...inForce,
-      verdict: { ...unresolved("SecretNotFound"), held: "unresolved" },
+      result: { ...unresolved("SecretNotFound"), held: "unresolved" },
       rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" },
     },
     say: [
@@ -189,7 +189,7 @@ const rows: readonly Row[] = [
   },
   {
     when: "it is paused and the policy withdrew what it names",
-    facts: { ...inForce, isPaused: true, inForce: 3, verdict: { ...refused("NotPermitted"), held: "not_permitted" } },
+    facts: { ...inForce, isPaused: true, inForce: 3, result: { ...refused("NotPermitted"), held: "not_permitted" } },
     say: [
       "Accepted=False/NotPermitted@4",
       "ResolvedRefs=False/NotChecked@4",
@@ -329,7 +329,7 @@ const rows: readonly Row[] = [
   },
   {
     when: "it is paused by its annotation and generation 3 is in force",
-    facts: { ...inForce, isPaused: true, inForce: 3, verdict: refused("Invalid") },
+    facts: { ...inForce, isPaused: true, inForce: 3, result: refused("Invalid") },
     say: [
       "Accepted=True/Accepted@3",
       "ResolvedRefs=True/ResolvedRefs@3",
@@ -350,7 +350,7 @@ const rows: readonly Row[] = [
   },
   {
     when: "it is paused and nothing was ever published",
-    facts: { ...outOfForce, isPaused: true, verdict: undefined },
+    facts: { ...outOfForce, isPaused: true, result: undefined },
     say: [
       "Accepted=Unknown/Pending@4",
       "ResolvedRefs=Unknown/Pending@4",
@@ -361,7 +361,7 @@ const rows: readonly Row[] = [
   },
   {
     when: "it is paused and an older object drove it out",
-    facts: { ...outOfForce, isPaused: true, verdict: refused("Conflicted") },
+    facts: { ...outOfForce, isPaused: true, result: refused("Conflicted") },
     say: [
       "Accepted=False/Conflicted@4",
       "ResolvedRefs=False/NotChecked@4",
@@ -422,7 +422,7 @@ describe("conditions", () => {
     expect(messageOf({ ...inForce, isPaused: true, inForce: 3 }, "Ready")).toMatch(/That is generation 3\.$/u);
     expect(messageOf({ ...inForce, disabled: "it answered 410" }, "Ready")).toBe("it answered 410");
     const lastGood = { ...unresolved("SecretNotFound"), lastGood: { sinceMs: 0, untilMs: 86_400_000 } };
-    expect(messageOf({ ...inForce, inForce: 3, verdict: lastGood }, "Ready")).toBe(
+    expect(messageOf({ ...inForce, inForce: 3, result: lastGood }, "Ready")).toBe(
       "A reference cannot be read, so the last good version stays in force. That is generation 3, since " +
         "1970-01-01T00:00:00Z and until 1970-01-02T00:00:00Z at the latest. it is missing",
     );
@@ -442,7 +442,7 @@ describe("conditions", () => {
     isPaused: fc.boolean(),
     isSuspended: fc.boolean(),
     columns: fc.constant({}),
-    verdict: fc.constantFrom(
+    result: fc.constantFrom(
       undefined,
       good,
       refused("Invalid"),

@@ -2,7 +2,7 @@ import { compile } from "../../crds/compile/compile.ts";
 import { uidOf } from "../../crds/compile/origin.ts";
 import { type ConfigPart, partsOf } from "../../crds/part.ts";
 import { lastGoodMsDefault } from "../../crds/compile/stand-in.ts";
-import type { Verdict } from "../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 import { allowAll } from "../../crds/policy.ts";
 import type { Resource } from "../../crds/resource.ts";
 import type { RuntimeConfig } from "../../crds/config.ts";
@@ -51,15 +51,15 @@ export async function expectedState(cluster: OperatorCluster, namespace: string)
     nowMs: Date.now(),
     lastGoodMs: lastGoodMsDefault,
   };
-  const { config, verdicts } = compile({ resources, secrets: entries, policy: allowAll, before });
+  const { config, results } = compile({ resources, secrets: entries, policy: allowAll, before });
   const shards = splitIntoShards(config, counts, tokenOf(secrets));
-  const verdictOf = new Map(verdicts.map((verdict) => [resourceKey(verdict.kind, verdict), verdict]));
+  const resultOf = new Map(results.map((result) => [resourceKey(result.kind, result), result]));
   return {
     shards: Object.fromEntries(
       [...shards].map(([name, { bytes }]) => [`heliograph-${name}`, Buffer.from(bytes).toString("base64")]),
     ),
     statuses: Object.fromEntries(
-      objects.map((object) => [keyOf(object), expectedStatus(object, verdictOf.get(keyOf(object)), config)]),
+      objects.map((object) => [keyOf(object), expectedStatus(object, resultOf.get(keyOf(object)), config)]),
     ),
   };
 }
@@ -103,13 +103,13 @@ function differences(expected: State, actual: State): readonly string[] {
 
 function expectedStatus(
   { metadata: { generation, uid }, spec }: ResourceObject,
-  verdict: Verdict | undefined,
+  result: ResourceResult | undefined,
   config: RuntimeConfig,
 ): string {
-  if (verdict === undefined) return "no verdict";
-  const { accepted, resolvedRefs, lastGood } = verdict;
+  if (result === undefined) return "no verdict";
+  const { accepted, resolvedRefs, lastGood } = result;
   const inForce = [...config.partners, ...config.catalogs, ...config.quotas].find((one) => one.uid === uid)?.generation;
-  const programmed = programmedReason(verdict, inForce);
+  const programmed = programmedReason(result, inForce);
   const conditions = [
     ["Accepted", accepted.status, accepted.reason, generation],
     ["ResolvedRefs", resolvedRefs.status, resolvedRefs.reason, generation],
@@ -130,7 +130,7 @@ function goodReason(spec: ResourceObject["spec"]): string {
   return "state" in spec && spec.state === "Paused" ? "Paused" : "Ready";
 }
 
-function programmedReason({ held }: Verdict, inForce: number | undefined): string {
+function programmedReason({ held }: ResourceResult, inForce: number | undefined): string {
   if (held !== undefined) return "Held";
   return inForce === undefined ? "NotInForce" : "Programmed";
 }

@@ -1,7 +1,7 @@
-import type { Verdict } from "../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../crds/compile/resource-result.ts";
 
 /** What compiling says of a partner that is in order. */
-export const goodVerdict: Verdict = {
+export const goodVerdict: ResourceResult = {
   kind: "WebhookPartner",
   namespace: "shop",
   name: "acme",

@@ -40,12 +40,12 @@ interface Placed {
  * of one name the first counts.
  */
 export function readObjects(files: readonly FolderFile[], previous: FolderObjects): FolderObjects {
-  const reading = new Reading(previous);
+  const result = new ObjectResult(previous);
   for (const file of files) {
-    for (const document of file.documents) reading.add({ ...placed(file, document), value: document.value });
+    for (const document of file.documents) result.add({ ...placed(file, document), value: document.value });
   }
   const broken = new Set(files.filter(({ problems }) => problems.length > 0).map(({ name }) => name));
-  return reading.finish(
+  return result.finish(
     broken,
     files.flatMap(({ problems }) => problems),
   );
@@ -60,7 +60,7 @@ export function objectKey(kind: string, namespace: string, name: string): string
   return `${kind}/${namespace}/${name}`;
 }
 
-class Reading {
+class ObjectResult {
   private readonly previous: FolderObjects;
   private readonly objects = new Map<string, FolderObject>();
   private readonly problems: SourceProblem[] = [];

@@ -3,7 +3,7 @@ import { compile, configDigest } from "../../../crds/compile/compile.ts";
 import { uidOf } from "../../../crds/compile/origin.ts";
 import { type ConfigPart, partsOf } from "../../../crds/part.ts";
 import { type Before, lastGoodMsDefault } from "../../../crds/compile/stand-in.ts";
-import type { Verdict } from "../../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { InstallationPolicy } from "../../../crds/policy.ts";
 import type { ConfigSource, ConfigState } from "../config-source.ts";
 import { fileProblem, filesMax, listFolder, readFolderFile, type FolderEntry } from "./folder-files.ts";
@@ -13,7 +13,7 @@ import type { SourceProblem } from "../yaml/yaml-documents.ts";
 /** What a folder says now. */
 export interface FolderState extends ConfigState {
   /** What became of each object that is valid in itself. */
-  readonly verdicts: readonly Verdict[];
+  readonly results: readonly ResourceResult[];
   /** Everything that is not obeyed as written, of files and of objects, by file and line. */
   readonly problems: readonly SourceProblem[];
   /** `Kind/namespace/name` of objects that are in force as they were before. */
@@ -204,7 +204,7 @@ function stateOf(
   folderProblems: readonly SourceProblem[],
 ): { readonly state: FolderState; readonly againMs: number } {
   const all = [...objects];
-  const { config, verdicts, againMs } = compile({
+  const { config, results, againMs } = compile({
     resources: all.flatMap(([, { resource }]) => resource ?? []),
     secrets: new Map(
       all.flatMap(([key, { secret }]) => (secret === undefined ? [] : [[key.slice("Secret/".length), secret]])),
@@ -215,19 +215,19 @@ function stateOf(
   const state = {
     config,
     hash: configDigest(config),
-    verdicts,
-    problems: [...folderProblems, ...problems, ...verdicts.flatMap((verdict) => verdictProblems(verdict, objects))],
-    kept: [...kept, ...verdicts.flatMap((verdict) => lastGoodKey(verdict) ?? [])],
+    results,
+    problems: [...folderProblems, ...problems, ...results.flatMap((result) => resultProblems(result, objects))],
+    kept: [...kept, ...results.flatMap((result) => lastGoodKey(result) ?? [])],
   };
   return { state, againMs };
 }
 
-function lastGoodKey({ kind, namespace, name, lastGood }: Verdict): string | undefined {
+function lastGoodKey({ kind, namespace, name, lastGood }: ResourceResult): string | undefined {
   return lastGood === undefined ? undefined : objectKey(kind, namespace, name);
 }
 
-function verdictProblems(verdict: Verdict, objects: FolderObjects["objects"]): readonly SourceProblem[] {
-  const object = objects.get(objectKey(verdict.kind, verdict.namespace, verdict.name));
+function resultProblems(result: ResourceResult, objects: FolderObjects["objects"]): readonly SourceProblem[] {
+  const object = objects.get(objectKey(result.kind, result.namespace, result.name));
   if (object === undefined) return [];
-  return verdict.problems.map((problem) => ({ ...problem, file: object.file, line: object.lineOf(problem.field) }));
+  return result.problems.map((problem) => ({ ...problem, file: object.file, line: object.lineOf(problem.field) }));
 }

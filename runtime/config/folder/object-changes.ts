@@ -1,4 +1,4 @@
-import type { Verdict } from "../../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { FolderState } from "./folder-source.ts";
 
 /** What an edit did to one object, for the log. */
@@ -29,13 +29,22 @@ export function changesBetween(before: FolderState | undefined, after: FolderSta
 function marked(state: FolderState): readonly (readonly [string, { mark: string; change: ObjectChange }])[] {
   const { partners, catalogs, quotas } = state.config;
   const digests = new Map([...partners, ...catalogs, ...quotas].map(({ uid, specDigest }) => [uid, specDigest]));
-  return state.verdicts.map((verdict) => {
-    const change = changeOf(verdict);
-    return [change.object, { mark: JSON.stringify([change, digests.get(verdict.uid)]), change }];
+  return state.results.map((result) => {
+    const change = changeOf(result);
+    return [change.object, { mark: JSON.stringify([change, digests.get(result.uid)]), change }];
   });
 }
 
-function changeOf({ kind, namespace, name, accepted, resolvedRefs, warnings, lastGood, held }: Verdict): ObjectChange {
+function changeOf({
+  kind,
+  namespace,
+  name,
+  accepted,
+  resolvedRefs,
+  warnings,
+  lastGood,
+  held,
+}: ResourceResult): ObjectChange {
   const object = `${kind}/${namespace}/${name}`;
   const noted = warnings.length === 0 ? {} : { warnings };
   if (accepted.status && resolvedRefs.status) return { object, outcome: "accepted", ...noted };

@@ -4,7 +4,7 @@ import type { FieldProblem } from "../../../crds/validate.ts";
 export type SecretEntries = Readonly<Record<string, string>>;
 
 /** The entries of a Secret, or what is wrong with it; never both. */
-export type SecretReading =
+export type SecretResult =
   | { readonly entries: SecretEntries; readonly problems: readonly [] }
   | { readonly entries?: undefined; readonly problems: readonly FieldProblem[] };
 
@@ -12,7 +12,7 @@ export type SecretReading =
  * Reads `data` and `stringData` of a Secret as the API server does: `data` must be base64, `stringData` wins. No
  * message holds a value. Source: Kubernetes API, core/v1 Secret.
  */
-export function readSecret(object: object): SecretReading {
+export function readSecret(object: object): SecretResult {
   const data = readMap(object, "data", isBase64, "must be base64 text");
   const stringData = readMap(object, "stringData", () => true, "must be text");
   const problems = [...data.problems, ...stringData.problems];
@@ -22,12 +22,12 @@ export function readSecret(object: object): SecretReading {
   return { entries: Object.fromEntries([...decoded, ...encoded]) as SecretEntries, problems: [] };
 }
 
-interface MapReading {
+interface MapResult {
   readonly entries: readonly (readonly [string, string])[];
   readonly problems: readonly FieldProblem[];
 }
 
-function readMap(object: object, field: string, isValid: (value: string) => boolean, message: string): MapReading {
+function readMap(object: object, field: string, isValid: (value: string) => boolean, message: string): MapResult {
   const map: unknown = Reflect.get(object, field) ?? {};
   if (typeof map !== "object" || map === null || Array.isArray(map)) {
     return { entries: [], problems: [{ field, reason: "WrongType", message: "must be a map of texts" }] };

@@ -10,7 +10,7 @@ import {
   type ShardSecret,
 } from "../../../crds/shards/shards.ts";
 import type { ConfigState } from "../config-source.ts";
-import { obeyable } from "../supported-config.ts";
+import { supportedConfig } from "../supported-config.ts";
 
 /** What shards say together. */
 export interface ShardedState extends ConfigState {
@@ -90,7 +90,7 @@ export class ShardSet {
       held.map(({ shard }) => shard),
       previous,
     );
-    const { config, errors: unknown } = obeyable(joined.config, previous);
+    const { config, errors: unknown } = supportedConfig(joined.config, previous);
     const errors = [...joined.faults, ...unknown];
     return {
       config,

@@ -1,7 +1,7 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { IdempotencyKeys } from "../../webhooks/ingest/idempotency-keys.ts";
 import type { Ingest, IngestResponse } from "../../webhooks/ingest/ingest.ts";
-import { ingestBatch, isBatch, splitBatch, type BatchVerdict } from "../../webhooks/ingest/ingest-batch.ts";
+import { ingestBatch, isBatch, splitBatch, type BatchItemResult } from "../../webhooks/ingest/ingest-batch.ts";
 import { idempotent } from "./idempotent.ts";
 import { ingestOperation } from "../openapi/event-operations.ts";
 import { problemOf } from "../server/problem.ts";
@@ -34,12 +34,12 @@ export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly 
 }
 
 /** 202 when every event is stored, 207 when some are; when none is for want of a store, that is the answer. */
-function batchResponse(verdicts: readonly BatchVerdict[], correlationId: string): ApiResponse {
-  const refusals = verdicts.flatMap((verdict) => ("refusal" in verdict ? [verdict.refusal] : []));
+function batchResponse(results: readonly BatchItemResult[], correlationId: string): ApiResponse {
+  const refusals = results.flatMap((result) => ("refusal" in result ? [result.refusal] : []));
   const [first] = refusals;
   if (
     first !== undefined &&
-    refusals.length === verdicts.length &&
+    refusals.length === results.length &&
     refusals.every(({ code }) => code === "events_unavailable")
   ) {
     throw new Refusal(first.code, first.message, {
@@ -47,11 +47,11 @@ function batchResponse(verdicts: readonly BatchVerdict[], correlationId: string)
       retryAfterSeconds: first.retryAfterSeconds ?? 1,
     });
   }
-  const results = verdicts.map((verdict) => {
-    if ("answer" in verdict) return { status: 202, ...acceptedBody(verdict.answer) };
-    return { status: verdict.refusal.status, error: problemOf(verdict.refusal, correlationId) };
+  const items = results.map((result) => {
+    if ("answer" in result) return { status: 202, ...acceptedBody(result.answer) };
+    return { status: result.refusal.status, error: problemOf(result.refusal, correlationId) };
   });
-  return { status: refusals.length === 0 ? 202 : 207, body: { results } };
+  return { status: refusals.length === 0 ? 202 : 207, body: { results: items } };
 }
 
 function acceptedBody({ eventId, tenant, duplicate }: IngestResponse): object {

@@ -2,7 +2,7 @@ import type { LabelName } from "../../../crds/config.ts";
 import { Refusal, refuseField, type RefusalOptions } from "../../errors/refusal.ts";
 import type { Access } from "./access.ts";
 import { publicReadScope, readScope, type Caller } from "./caller.ts";
-import type { HeldStore, MetricEntry } from "../catalog/catalog-index.ts";
+import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
 import { allows, type Names } from "./names.ts";
 import { shown } from "../request/parameters.ts";
 
@@ -10,7 +10,7 @@ import { shown } from "../request/parameters.ts";
 export interface GrantedMetric {
   readonly entry: MetricEntry;
   /** By key; never empty. */
-  readonly stores: readonly HeldStore[];
+  readonly stores: readonly CatalogStore[];
 }
 
 /** What a request may really read. The planner adds nothing to it and leaves nothing of it out. */
@@ -105,7 +105,7 @@ function environmentsOf(filters: Filters, environments: Names): Names {
   throw refuseField("environment_forbidden", "filter[environment]", `${detail} allowed to this caller`);
 }
 
-function storesOf(entry: MetricEntry, filters: Filters, environments: Names, regions: Names): readonly HeldStore[] {
+function storesOf(entry: MetricEntry, filters: Filters, environments: Names, regions: Names): readonly CatalogStore[] {
   const asked = filters.get("region");
   if (asked !== undefined && !allows(regions, asked)) {
     const detail = `the region ${shown(asked)} is not allowed to this caller`;

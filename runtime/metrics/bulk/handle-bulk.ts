@@ -89,11 +89,11 @@ export async function handleBulk(request: BulkRequest, sources: BulkSources): Pr
 function admitBulk(
   items: readonly BulkItem[],
   caller: Caller,
-  { world, admission }: BulkSources,
+  { queryContext, admission }: BulkSources,
 ): Promise<AdmittedRequest> {
   const ids = items.flatMap(({ params }) => (params instanceof Refusal ? [] : (params.get("metric") ?? [])));
-  const metrics = [...new Set(ids)].flatMap((id) => world.catalog.get(id)?.metric ?? []);
-  return admission.request(caller, classOf(caller, metrics, world.quotas), new Map());
+  const metrics = [...new Set(ids)].flatMap((id) => queryContext.catalog.get(id)?.metric ?? []);
+  return admission.request(caller, classOf(caller, metrics, queryContext.quotas), new Map());
 }
 
 async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResult> {

@@ -9,7 +9,7 @@ import type { PointCounts } from "./hit-ratio.ts";
 import { noReads, olderReads, type Lifetimes, type OldestReads } from "./extents.ts";
 import type { ReadCache } from "./read-cache.ts";
 import { readInstantValue } from "./read-instant.ts";
-import { readThrough, type Reading, type Source } from "./read-through.ts";
+import { readThrough, type RangeRead, type Source } from "./read-through.ts";
 import { nativeHistograms, numbers } from "./series-kind.ts";
 import { answerAt, askTogether, queryTogether } from "./together.ts";
 
@@ -66,7 +66,7 @@ export function cachedStores(
       ...stores,
       get(key) {
         const store = stores.get(key);
-        const note: Reading["note"] = (own, reads, points) => {
+        const note: RangeRead["note"] = (own, reads, points) => {
           sourcedRanges.push(...own.map((range) => ({ ...range, store: key })));
           oldest = olderReads(oldest, reads);
           renewed += points;
@@ -94,7 +94,7 @@ export function cachedStores(
   };
 }
 
-function cachedClient(store: Store, lasting: Store, reading: Reading): PrometheusClient {
+function cachedClient(store: Store, lasting: Store, reading: RangeRead): PrometheusClient {
   const { client, identity } = store;
   const settledUntilMs = reading.nowMs - store.config.settleSeconds * 1_000;
   const own = { settledUntilMs, mayShare: reading.cache.shared?.mayHold(store.config.residency) ?? false };
@@ -122,7 +122,7 @@ function cachedClient(store: Store, lasting: Store, reading: Reading): Prometheu
     async ranges(asks, call) {
       const wanted = queryTogether(asks);
       if (wanted === undefined) return [];
-      const note: Reading["note"] = (sourcedRanges, reads, renewed) =>
+      const note: RangeRead["note"] = (sourcedRanges, reads, renewed) =>
         reading.note(
           asks.flatMap(() => sourcedRanges),
           reads,

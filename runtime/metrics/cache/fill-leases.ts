@@ -29,7 +29,7 @@ interface Failure {
 }
 
 /** What a home says. */
-interface Verdict {
+interface LeaseResult {
   readonly state: "own" | "done" | "unknown";
   readonly failure?: Failure | undefined;
 }
@@ -45,13 +45,13 @@ export function createFillLeases(pods: Pods): FillLeases {
     if (typeof take === "string") return { isFree: table.take(take) };
     return typeof wait === "string" ? table.wait(wait) : {};
   });
-  const ask = async (owner: string, name: string): Promise<Verdict> => {
+  const ask = async (owner: string, name: string): Promise<LeaseResult> => {
     if (owner === pods.own) return table.take(name) ? { state: "own" } : table.wait(name);
     try {
       // Two questions, so that a home which is silent is noticed long before work would be done.
       const { isFree } = (await pods.ask(owner, topic, { take: name })) as { readonly isFree?: unknown };
       if (typeof isFree !== "boolean") return { state: "unknown" };
-      return isFree ? { state: "own" } : ((await pods.ask(owner, topic, { wait: name }, waitTimeoutMs)) as Verdict);
+      return isFree ? { state: "own" } : ((await pods.ask(owner, topic, { wait: name }, waitTimeoutMs)) as LeaseResult);
     } catch {
       return { state: "unknown" };
     }
@@ -80,13 +80,13 @@ interface Table {
   /** Whether nobody does this work; then the asking pod does. */
   take(name: string): boolean;
   /** What becomes of the work, once that is known. */
-  wait(name: string): Promise<Verdict>;
+  wait(name: string): Promise<LeaseResult>;
   end(name: string, failure: Failure | undefined): void;
 }
 
 interface Held {
-  readonly ending: Promise<Verdict>;
-  readonly end: (verdict: Verdict) => void;
+  readonly ending: Promise<LeaseResult>;
+  readonly end: (result: LeaseResult) => void;
 }
 
 /** The leases whose home this pod is. */
@@ -96,7 +96,7 @@ function createTable(): Table {
     take(name) {
       if (leases.has(name)) return false;
       if (leases.size >= leasesMax) return true;
-      const { promise: ending, resolve: end } = Promise.withResolvers<Verdict>();
+      const { promise: ending, resolve: end } = Promise.withResolvers<LeaseResult>();
       const held = { ending, end };
       leases.set(name, held);
       const timer = setTimeout(() => {

@@ -3,7 +3,7 @@ import type { PrometheusClient } from "../../stores/prometheus/prometheus-client
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Store } from "../../stores/store.ts";
 import { staleLifetimes } from "./extents.ts";
-import type { Reading } from "./read-through.ts";
+import type { RangeRead } from "./read-through.ts";
 
 /** One number that is wanted. */
 export interface WantedInstant {
@@ -25,7 +25,7 @@ export interface InstantSource {
 export async function readInstantValue(
   wanted: WantedInstant,
   { now, later }: InstantSource,
-  reading: Reading,
+  reading: RangeRead,
 ): Promise<number | undefined> {
   const { identity, query, timeMs, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;

@@ -22,7 +22,7 @@ import type { SeriesKind } from "./series-kind.ts";
 import type { Done, SharedExtents } from "./shared-extents.ts";
 
 /** What one query reads with. */
-export interface Reading {
+export interface RangeRead {
   readonly cache: ReadCache;
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
@@ -73,7 +73,7 @@ interface OriginRun<Series> extends Run<Series> {
 export async function readThrough<Series>(
   source: Source<Series>,
   wanted: Wanted,
-  reading: Reading,
+  reading: RangeRead,
 ): Promise<RangeResult<Series>> {
   const { query, grid, call } = wanted;
   const { cache, lifetimes, nowMs } = reading;
@@ -108,7 +108,7 @@ function readStale<Series>(
   source: Source<Series>,
   wanted: Wanted,
   key: string,
-  reading: Reading,
+  reading: RangeRead,
 ): { readonly runs: readonly OriginRun<Series>[]; readonly renewed: number } | undefined {
   const { cache, lifetimes, nowMs } = reading;
   const { grid } = wanted;
@@ -123,7 +123,7 @@ function readStale<Series>(
 }
 
 interface Finishing<Series> extends Pick<RangeResult<Series>, "warning"> {
-  readonly reading: Reading;
+  readonly reading: RangeRead;
   /** Points that are read again because of it. */
   readonly renewed: number;
 }
@@ -173,7 +173,7 @@ async function readGap<Series>(
   source: Source<Series>,
   wanted: Wanted,
   key: string,
-  reading: Reading,
+  reading: RangeRead,
 ): Promise<GapRead<Series>> {
   const { grid, call } = wanted;
   const { cache } = reading;
@@ -194,7 +194,7 @@ async function readGap<Series>(
 }
 
 /** How old the points of other pods may be for one reader. */
-function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRefresh }: Reading): Lifetimes {
+function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRefresh }: RangeRead): Lifetimes {
   return { settledMs: isRefresh ? settledMs : Math.max(settledMs, sharedMs), tailMs };
 }
 
@@ -219,7 +219,7 @@ function readsOf<Series>(runs: readonly OriginRun<Series>[], grid: PointGrid): O
 function readFiner<Series>(
   source: Source<Series>,
   { grid, call }: Wanted,
-  { cache, lifetimes, nowMs }: Reading,
+  { cache, lifetimes, nowMs }: RangeRead,
 ): OriginRun<Series> | undefined {
   const { startMs, stepMs, count, narrower } = grid;
   if (narrower === undefined) return undefined;
@@ -255,7 +255,7 @@ function readShared<Series>(
   source: Source<Series>,
   wanted: Wanted,
   { key, flight, shared }: Sharing,
-  reading: Reading,
+  reading: RangeRead,
 ): Promise<GapRead<Series>> {
   const { kind } = source;
   const { cache, lifetimes, nowMs } = reading;
@@ -298,7 +298,7 @@ async function readStore<Series>(
   source: Source<Series>,
   { query, grid, call, settledUntilMs }: Wanted,
   key: string,
-  { cache, nowMs }: Reading,
+  { cache, nowMs }: RangeRead,
 ): Promise<GapRead<Series>> {
   const { series, warning } = await source.ask(query, grid, call);
   const { startMs, stepMs, count } = grid;

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { MetricConfig, RuntimeConfig, StoreConfig } from "../../../crds/config.ts";
 
 /** A store as one metric sees it. */
-export interface HeldStore {
+export interface CatalogStore {
   /** `<namespace>/<catalog>/<store>`: unique over all catalogs, and the order in which stores are merged. */
   readonly key: string;
   readonly store: StoreConfig;
@@ -17,7 +17,7 @@ export interface MetricEntry {
   readonly metric: MetricConfig;
   readonly schemaVersion: string;
   /** By key; never empty for a metric that a catalog accepted. */
-  readonly stores: readonly HeldStore[];
+  readonly stores: readonly CatalogStore[];
   /** Of the metric. */
   readonly digest: string;
 }
@@ -25,7 +25,7 @@ export interface MetricEntry {
 /** Every metric by id. */
 export type CatalogIndex = ReadonlyMap<string, MetricEntry>;
 
-/** The key of a store; see {@link HeldStore.key}. Names of resources and stores hold no slash. */
+/** The key of a store; see {@link CatalogStore.key}. Names of resources and stores hold no slash. */
 export function storeKey(catalog: { readonly namespace: string; readonly name: string }, store: StoreConfig): string {
   return `${catalog.namespace}/${catalog.name}/${store.name}`;
 }
@@ -38,7 +38,7 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
         const intervalSeconds = metric.intervalSeconds[store.name];
         return intervalSeconds === undefined
           ? []
-          : [heldStore({ key: storeKey(catalog, store), store, intervalSeconds })];
+          : [catalogStore({ key: storeKey(catalog, store), store, intervalSeconds })];
       });
       const sorted = stores.sort((a, b) => (a.key < b.key ? -1 : 1));
       return [metric.id, { metric, schemaVersion: catalog.schemaVersion, stores: sorted, digest: digestOf(metric) }];
@@ -47,7 +47,7 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
   return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function heldStore(held: Omit<HeldStore, "digest">): HeldStore {
+function catalogStore(held: Omit<CatalogStore, "digest">): CatalogStore {
   return { ...held, digest: digestOf(held) };
 }
 

@@ -37,7 +37,7 @@ export interface PartResult extends PartSeries {
 /** Requests of one part that run at once, so that one query never has all of a store's connections. */
 const requestsMax = 4;
 
-interface Reading {
+interface PartRead {
   readonly plan: Plan;
   readonly part: PlannedPart;
   readonly client: PrometheusClient;
@@ -73,7 +73,7 @@ export function readPart(
   });
 }
 
-async function readAll(reading: Reading): Promise<PartResult> {
+async function readAll(reading: PartRead): Promise<PartResult> {
   const { plan, part, client, call, boundary } = reading;
   const [newestSeconds, exemplars, answer] = await Promise.all([
     part.newest && client.single(printVector(part.newest, boundary), plan.query.window.toMs, call),
@@ -87,7 +87,7 @@ async function readAll(reading: Reading): Promise<PartResult> {
 
 type RangesResult = Pick<PartResult, "ranges" | "histograms" | "layout" | "warning">;
 
-async function readRanges(reading: Reading): Promise<RangesResult> {
+async function readRanges(reading: PartRead): Promise<RangesResult> {
   const read =
     reading.part.ranges.length > 1
       ? readTogether(reading)
@@ -110,7 +110,7 @@ async function readTogether({
   client,
   call,
   boundary,
-}: Reading): Promise<readonly RangeResult<StoreSeries>[]> {
+}: PartRead): Promise<readonly RangeResult<StoreSeries>[]> {
   const rangeMs = plan.query.window.stepSeconds * 1_000;
   const read = (asks: readonly RangeAsk[]): Promise<readonly RangeResult<StoreSeries>[]> =>
     client.ranges?.(asks, call) ?? Promise.all(asks.map(({ query, grid }) => client.range(query, grid, call)));
@@ -135,7 +135,7 @@ async function readTogether({
 
 const nothing: RangeResult<StoreSeries> = { series: [], warning: "none" };
 
-async function readNative(reading: Reading): Promise<RangesResult> {
+async function readNative(reading: PartRead): Promise<RangesResult> {
   const [answer] = await readSplits(reading, (...asked) => reading.client.histograms(...asked), joinHistograms);
   const { series = [], warning = "none" } = answer ?? {};
   return { ranges: [], histograms: series, layout: await settledLayout(reading, series), warning };
@@ -143,7 +143,7 @@ async function readNative(reading: Reading): Promise<RangesResult> {
 
 /** The layout of what was read; the store itself is asked where the bounds leave it open. */
 async function settledLayout(
-  { plan, part, client, call, boundary }: Reading,
+  { plan, part, client, call, boundary }: PartRead,
   series: readonly HistogramSeries[],
 ): Promise<NativeLayout> {
   const layout = layoutOf(series);
@@ -166,7 +166,7 @@ type Join<Series> = (answers: readonly SplitResponse<Series>[], grid: PointGrid)
 
 /** Every range query of a part, each over all splits, in the plan's order. */
 async function readSplits<Series extends StoreSeries | HistogramSeries>(
-  { plan, part, call, boundary }: Reading,
+  { plan, part, call, boundary }: PartRead,
   read: ReadRange<Series>,
   join: Join<Series>,
 ): Promise<readonly RangeResult<Series>[]> {
@@ -228,7 +228,7 @@ function readExemplars({
   part,
   client,
   call,
-}: Reading): readonly StoreExemplar[] | Promise<readonly StoreExemplar[]> {
+}: PartRead): readonly StoreExemplar[] | Promise<readonly StoreExemplar[]> {
   const { exemplars } = part;
   if (exemplars === undefined) return [];
   const { fromMs, toMs } = plan.query.window;

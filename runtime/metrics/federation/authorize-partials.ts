@@ -3,7 +3,7 @@ import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, classOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
-import type { HeldStore, MetricEntry } from "../catalog/catalog-index.ts";
+import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
 import type { ScalarRecipe } from "../promql/kinds/recipe.ts";
 import { allows, type Names } from "../authorization/names.ts";
 import { shown } from "../request/parameters.ts";
@@ -16,7 +16,7 @@ import {
   requireOneRule,
   schemaVersionOf,
   type QueriedMetric,
-  type World,
+  type QueryContext,
 } from "../planning/query.ts";
 import { countingRecipe } from "../slo/slo-recipe.ts";
 import type { SloEntry } from "../slo/slo-index.ts";
@@ -30,8 +30,8 @@ import {
 import { widthMsMax } from "./parse-question.ts";
 
 /** What a question is held against. */
-export interface PartialsWorld {
-  readonly world: World;
+export interface PartialsContext {
+  readonly queryContext: QueryContext;
   readonly slos: readonly SloEntry[];
 }
 
@@ -54,11 +54,11 @@ export function grantPartials(
   ask: PartialQuestion,
   over: AskedTimes,
   caller: Caller,
-  { world, slos }: PartialsWorld,
+  { queryContext, slos }: PartialsContext,
 ): GrantedPartial {
-  const entry = ownEntry(entryOf(ask.metric, world.catalog), ask.region);
+  const entry = ownEntry(entryOf(ask.metric, queryContext.catalog), ask.region);
   const schemaVersion = schemaVersionOf([entry], ask.schema_version);
-  const access = accessOf(caller, world.quotas);
+  const access = accessOf(caller, queryContext.quotas);
   requireEnvironments(ask.environments, access.environments);
   requireRegions(ask, entry);
   const filters = new Map<LabelName, string>([
@@ -68,7 +68,7 @@ export function grantPartials(
   ]);
   const environments = ask.environments === undefined ? access.environments : new Set(ask.environments);
   const granted = grantUnscoped([entry], filters, caller, { ...access, environments });
-  const quota = classOf(caller, [entry.metric], world.quotas);
+  const quota = classOf(caller, [entry.metric], queryContext.quotas);
   requireLabels({ groupBy: ask.group_by, filters }, [entry.metric], labelNames.length);
   const metrics = granted.metrics.map((one) => narrowed(metricOf(one, ask, slos), ask));
   const [metric] = metrics;
@@ -154,7 +154,7 @@ function narrowed(metric: QueriedMetric, { part, agg, points }: PartialQuestion)
   throw refuseField("invalid_aggregation", "ask.part", `${agg} of ${entry.metric.id} is made of ${names}`);
 }
 
-function requireIncreases(stores: readonly HeldStore[], asked: string | undefined): void {
+function requireIncreases(stores: readonly CatalogStore[], asked: string | undefined): void {
   if (stores.every(({ store }) => traitsOf(store).increases === asked)) return;
   throw refuseField(
     "incompatible_increases",

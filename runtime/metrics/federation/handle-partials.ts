@@ -17,7 +17,7 @@ import { printExemplified, printVector, type Vector } from "../promql/promql.ts"
 import type { QueriedMetric } from "../planning/query.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { exemplarsOfSeries } from "./exemplars-of-series.ts";
-import { grantPartials, type PartialsWorld } from "./authorize-partials.ts";
+import { grantPartials, type PartialsContext } from "./authorize-partials.ts";
 import {
   gatherLabelled,
   gatherNative,
@@ -38,7 +38,7 @@ import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { readQuestion } from "./parse-question.ts";
 
 /** What it is answered from. */
-export interface PartialsSources extends PartialsWorld {
+export interface PartialsSources extends PartialsContext {
   readonly stores: StoreSet;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
@@ -198,10 +198,10 @@ function told(body: object, warning: WarningClass): PartialsResponse {
 }
 
 /** How the stores of a region compute increases. @throws Refusal `region_forbidden` without any */
-function increasesIn(region: string, caller: Caller, { world }: PartialsSources): readonly string[] {
-  const stores = [...world.catalog.values()].flatMap((entry) => entry.stores.map(({ store }) => store));
+function increasesIn(region: string, caller: Caller, { queryContext }: PartialsSources): readonly string[] {
+  const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores.map(({ store }) => store));
   const own = stores.filter((store) => store.prometheus !== undefined && store.region === region);
-  if (own.length === 0 || !allows(accessOf(caller, world.quotas).regions, region)) {
+  if (own.length === 0 || !allows(accessOf(caller, queryContext.quotas).regions, region)) {
     throw refuseField(
       "region_forbidden",
       "probe.region",

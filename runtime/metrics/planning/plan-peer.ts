@@ -1,6 +1,6 @@
 import type { LabelName } from "../../../crds/config.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import type { HeldStore } from "../catalog/catalog-index.ts";
+import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { imposedLabels } from "./labels.ts";
 import type { Question } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
@@ -18,7 +18,7 @@ export interface AskedPeer {
 const isolationLabels: readonly string[] = ["tenant", "region", "environment"] satisfies readonly LabelName[];
 
 /** The questions of one metric to the peer of a region. Rights travel in them as what they come to. */
-export function askPeer(query: Query, metric: QueriedMetric, held: HeldStore): AskedPeer {
+export function askPeer(query: Query, metric: QueriedMetric, held: CatalogStore): AskedPeer {
   const { recipe } = metric;
   const base = baseOf(query, metric, held);
   const points = {
@@ -37,7 +37,7 @@ export function askPeer(query: Query, metric: QueriedMetric, held: HeldStore): A
 function baseOf(
   query: Query,
   { entry, aggregation, slo }: QueriedMetric,
-  { store }: HeldStore,
+  { store }: CatalogStore,
 ): Omit<PartialQuestion, "part"> {
   const imposed = imposedLabels(store, query.tenant);
   const environments = store.environment === undefined ? query.environments : new Set([store.environment]);

@@ -1,7 +1,7 @@
 import type { LabelName, SeriesConfig, StoreConfig } from "../../../crds/config.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
-import type { HeldStore } from "../catalog/catalog-index.ts";
+import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { splitRange, type RangeSplit } from "./split-interval.ts";
 import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels, type LabelSource } from "./labels.ts";
 import type { StoreScope } from "../promql/kinds/recipe.ts";
@@ -13,7 +13,7 @@ import { pointCount } from "../request/window.ts";
 /** Everything one store is asked for one metric. */
 export interface PlannedPart {
   readonly metric: QueriedMetric;
-  readonly held: HeldStore;
+  readonly held: CatalogStore;
   /** Labels that all series of the store have in this query. */
   readonly imposed: ImposedLabels;
   /** The tenant that the store is told; undefined where the series name their own, or have none. */
@@ -54,7 +54,7 @@ export function makePlan(query: Query, nowMs: number): Plan {
 
 interface Placed {
   readonly metric: QueriedMetric;
-  readonly held: HeldStore;
+  readonly held: CatalogStore;
   readonly nowMs: number;
 }
 

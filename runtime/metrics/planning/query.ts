@@ -51,7 +51,7 @@ export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"
 }
 
 /** What a query is resolved against. */
-export interface World {
+export interface QueryContext {
   readonly catalog: CatalogIndex;
   readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
 }
@@ -62,22 +62,22 @@ const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"
 /**
  * The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says
  */
-export function makeQuery(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
+export function makeQuery(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, window } = readQuery(params);
   return resolve(
     { selection, caller, nowMs },
-    world,
+    queryContext,
     (minimum, limits) => (atMs) =>
       resolveWindow(window, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum, limits }),
   );
 }
 
 /** The query of `GET /v1/metrics/instant`: a window of one point. @throws Refusal as {@link makeQuery} does */
-export function makeInstant(params: Parameters, caller: Caller, world: World, nowMs: number): Query {
+export function makeInstant(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, tsMs } = readInstant(params);
   return resolve(
     { selection, caller, nowMs },
-    world,
+    queryContext,
     (minimum) => (atMs) => resolveInstant(tsMs, selection.downsample, { nowMs: atMs, stepSecondsMin: minimum }),
   );
 }
@@ -90,11 +90,15 @@ interface Resolving {
   readonly nowMs: number;
 }
 
-function resolve({ selection, caller, nowMs }: Resolving, world: World, chooseWindow: ChooseWindow): Query {
-  const entries = selection.metrics.map((id) => entryOf(id, world.catalog));
-  const granted = grant(entries, selection.filters, caller, accessOf(caller, world.quotas));
+function resolve(
+  { selection, caller, nowMs }: Resolving,
+  queryContext: QueryContext,
+  chooseWindow: ChooseWindow,
+): Query {
+  const entries = selection.metrics.map((id) => entryOf(id, queryContext.catalog));
+  const granted = grant(entries, selection.filters, caller, accessOf(caller, queryContext.quotas));
   const configs = entries.map(({ metric }) => metric);
-  const quota = classOf(caller, configs, world.quotas);
+  const quota = classOf(caller, configs, queryContext.quotas);
   const { limits } = quota;
   requireLabels(selection, configs, limits.maxGroupBy);
   const windowAt = chooseWindow(smallestStep(caller, configs, limits), limits);

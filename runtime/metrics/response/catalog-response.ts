@@ -19,7 +19,7 @@ import {
   refuseUnknown,
 } from "../request/parameters.ts";
 import { mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
-import { schemaVersionOf, type World } from "../planning/query.ts";
+import { schemaVersionOf, type QueryContext } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
 
 const categories = [
@@ -43,7 +43,7 @@ const names: readonly string[] = ["metric", "category", "label", "state", "schem
 export function catalogResponse(
   params: Parameters,
   caller: Caller,
-  world: World,
+  queryContext: QueryContext,
   { nowMs }: RequestContext,
 ): MetricsResponse {
   refuseUnknown(params, (name) => names.includes(name));
@@ -55,10 +55,10 @@ export function catalogResponse(
     ),
     state: readWord(params, "state", states),
   };
-  const access = accessOf(caller, world.quotas);
+  const access = accessOf(caller, queryContext.quotas);
   requireReadScope(caller);
   requireTenant(params, access);
-  const entries = [...world.catalog.values()].filter(
+  const entries = [...queryContext.catalog.values()].filter(
     (entry) =>
       mayRead(entry, caller, access) &&
       !isPastSunset(entry.metric, nowMs) &&

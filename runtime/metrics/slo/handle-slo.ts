@@ -11,12 +11,12 @@ import { addedCosts, totalCost } from "../admission/cost.ts";
 import { freshnessHeader } from "../execution/freshness.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Parameters } from "../request/parameters.ts";
-import type { World } from "../planning/query.ts";
+import type { QueryContext } from "../planning/query.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
 import type { KnownEnvironments } from "./known-environments.ts";
-import { planSlo, readSlo, type SloPlan, type SloReading } from "./read-slo.ts";
+import { planSlo, readSlo, type SloPlan, type SloData } from "./read-slo.ts";
 import type { SloCache } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-index.ts";
 import { selectSlos } from "./slo-selection.ts";
@@ -38,7 +38,7 @@ export interface SloRequest {
 /** What objectives are answered from. */
 export interface SloSources {
   readonly slos: readonly SloEntry[];
-  readonly quotas: World["quotas"];
+  readonly quotas: QueryContext["quotas"];
   readonly stores: StoreSet;
   readonly cache: SloCache;
   /** Holds callers without a token back, together and each. */
@@ -126,7 +126,7 @@ async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: 
   const lateness = lateAfter(sources.deadlineMs);
   const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
   const reads = shareReads(sources.stores, { signal: lateness.signal, bytesMax: sloStoreBytesMax, origin });
-  const readOne = async (plan: SloPlan): Promise<SloReading> => {
+  const readOne = async (plan: SloPlan): Promise<SloData> => {
     const reading = await readSlo(plan, reads, { deadlineMs: lateness.leftMs(), signal, nowMs });
     sources.observe(reading.outcomes);
     return reading;

@@ -7,7 +7,7 @@ import { addedCosts, expectedCosts, type Costs } from "../admission/cost.ts";
 import { freshnessSeconds } from "../execution/freshness.ts";
 import { mergeScalars } from "../aggregation/merge-scalars.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
-import type { Query, World } from "../planning/query.ts";
+import type { Query, QueryContext } from "../planning/query.ts";
 import type { PartResult } from "../execution/read-part.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
 import { countingRecipe } from "./slo-recipe.ts";
@@ -24,7 +24,7 @@ export interface SloPlan {
 }
 
 /** What the stores say of one view. */
-export interface SloReading {
+export interface SloData {
   readonly counts: CountsByWindow;
   /** One for each store: it answered for every window, or failed as it did for the first one that it failed for. */
   readonly outcomes: readonly PartOutcome[];
@@ -32,7 +32,7 @@ export interface SloReading {
 }
 
 /** Plans a view. All windows end at the same time, which all callers of the next seconds share. */
-export function planSlo(view: SloView, caller: Caller, quotas: World["quotas"], nowMs: number): SloPlan {
+export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quotas"], nowMs: number): SloPlan {
   const { slo, entry, grant } = view;
   const { metric } = entry;
   const stepMs = metric.minStepSeconds * 1_000;
@@ -68,7 +68,7 @@ export async function readSlo(
   { view, plans }: SloPlan,
   reads: SharedReads,
   { nowMs, ...options }: FanOutOptions & { readonly nowMs: number },
-): Promise<SloReading> {
+): Promise<SloData> {
   const bytes = createByteBudget();
   const windows = await Promise.all(plans.map((plan) => readStores(plan, reads.stores, { ...options, bytes })));
   const outcomes = byStore(windows);

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import type { SloPlan, SloReading } from "./read-slo.ts";
+import type { SloPlan, SloData } from "./read-slo.ts";
 
 /** How long a reading serves. Source: seed "Operational Metrics API" §8, "In-memory cache". */
 export const sloCacheMs = 30_000;
@@ -18,12 +18,12 @@ export interface SloCache {
   get(
     plan: SloPlan,
     nowMs: number,
-    read: () => Promise<SloReading>,
-  ): { readonly hit: boolean; readonly reading: Promise<SloReading> };
+    read: () => Promise<SloData>,
+  ): { readonly hit: boolean; readonly reading: Promise<SloData> };
 }
 
 interface Kept {
-  readonly reading: Promise<SloReading>;
+  readonly reading: Promise<SloData>;
   readonly atMs: number;
 }
 

@@ -2,13 +2,13 @@ import { contentId } from "../response/content-id.ts";
 import { formatDuration } from "../request/duration.ts";
 import { regionReports } from "../execution/region-status.ts";
 import { formatTime } from "../request/time.ts";
-import type { SloPlan, SloReading } from "./read-slo.ts";
+import type { SloPlan, SloData } from "./read-slo.ts";
 import { assessSlo, type SloAssessment, type TierBurn } from "./slo-status.ts";
 
 /** A view and what was read for it. */
 export interface ReadSlo {
   readonly plan: SloPlan;
-  readonly reading: SloReading;
+  readonly reading: SloData;
   /** Whether it was read before. */
   readonly hit: boolean;
 }

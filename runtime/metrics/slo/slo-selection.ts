@@ -3,7 +3,7 @@ import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, type Access } from "../authorization/access.ts";
 import { publicReadScope, type Caller } from "../authorization/caller.ts";
-import type { HeldStore } from "../catalog/catalog-index.ts";
+import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { isPastSunset } from "../catalog/deprecation.ts";
 import { forbiddenValue } from "../request/forbidden-labels.ts";
 import { type Parameters, readOne, refuseUnknown, shown } from "../request/parameters.ts";
@@ -26,7 +26,7 @@ export interface SloSelection {
 }
 
 /** What a request is read against. */
-export interface SloWorld {
+export interface SloContext {
   readonly slos: readonly SloEntry[];
   readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
 }
@@ -41,17 +41,17 @@ const names: readonly string[] = ["domain", "slo", "schema_version", ...isolatio
  *
  * @throws Refusal for a parameter that is not known or not valid, and for what the caller may not see
  */
-export function selectSlos(params: Parameters, caller: Caller, world: SloWorld, nowMs: number): SloSelection {
+export function selectSlos(params: Parameters, caller: Caller, queryContext: SloContext, nowMs: number): SloSelection {
   refuseUnknown(params, (name) => names.includes(name));
   const isPublic = caller.scopes.length === 0;
   const filters = readIsolation(params);
   const viewer = isPublic ? publicViewer(filters.get("tenant")) : caller;
   requireReadScope(viewer);
-  const access = accessOf(viewer, world.quotas);
+  const access = accessOf(viewer, queryContext.quotas);
   const tenant = tenantOf(filters, access.tenants, "tenant");
   requireRegion(filters, access);
   const [domain, name] = [readOne(params, "domain"), readOne(params, "slo")];
-  const wanted = world.slos.filter(
+  const wanted = queryContext.slos.filter(
     ({ slo, entry }) =>
       slo.domain === (domain ?? slo.domain) &&
       slo.name === (name ?? slo.name) &&
@@ -119,7 +119,7 @@ function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Acce
     }));
 }
 
-function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readonly HeldStore[] {
+function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readonly CatalogStore[] {
   const [region, environment] = [filters.get("region"), filters.get("environment")];
   return entry.stores.filter(({ store }) => {
     const isInRegion = store.region === (region ?? store.region) && allows(access.regions, store.region);
@@ -133,6 +133,6 @@ function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readon
 }
 
 /** Source: design §5 rule 6, "never mixed in one answer". */
-function countAlike(stores: readonly HeldStore[]): boolean {
+function countAlike(stores: readonly CatalogStore[]): boolean {
   return new Set(stores.map(({ store }) => traitsOf(store).increases)).size === 1;
 }

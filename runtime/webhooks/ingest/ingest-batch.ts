@@ -2,7 +2,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { EventCaller, Ingest, IngestResponse } from "./ingest.ts";
 
 /** What became of one event of a batch, at its place in the batch. */
-export type BatchVerdict = { readonly answer: IngestResponse } | { readonly refusal: Refusal };
+export type BatchItemResult = { readonly answer: IngestResponse } | { readonly refusal: Refusal };
 
 /** Most events of one batch. */
 export const batchEventsMax = 500;
@@ -59,19 +59,19 @@ export async function ingestBatch(
   ingest: Ingest,
   items: readonly Uint8Array[],
   caller: EventCaller,
-): Promise<readonly BatchVerdict[]> {
-  const verdicts: BatchVerdict[] = [];
+): Promise<readonly BatchItemResult[]> {
+  const results: BatchItemResult[] = [];
   for (let start = 0; start < items.length; start += atOnceMax) {
-    verdicts.push(
+    results.push(
       ...(await Promise.all(
         items.slice(start, start + atOnceMax).map((delivery) => ingestOne(ingest, delivery, caller)),
       )),
     );
   }
-  return verdicts;
+  return results;
 }
 
-async function ingestOne(ingest: Ingest, delivery: Uint8Array, caller: EventCaller): Promise<BatchVerdict> {
+async function ingestOne(ingest: Ingest, delivery: Uint8Array, caller: EventCaller): Promise<BatchItemResult> {
   try {
     return { answer: await ingest(delivery, caller) };
   } catch (error) {

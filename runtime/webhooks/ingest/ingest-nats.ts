@@ -39,9 +39,9 @@ async function answerTo({ ingest, log }: IngestSubjectDeps, { token, data, isAsk
     if (!isBatch(data)) {
       return accepted(await ingest(data, caller));
     }
-    const verdicts = await ingestBatch(ingest, splitBatch(data), caller);
+    const results = await ingestBatch(ingest, splitBatch(data), caller);
     return {
-      results: verdicts.map((verdict) => ("answer" in verdict ? accepted(verdict.answer) : refused(verdict.refusal))),
+      results: results.map((result) => ("answer" in result ? accepted(result.answer) : refused(result.refusal))),
     };
   } catch (error) {
     const refusal =

@@ -12,7 +12,7 @@ import { createHeldExpiry } from "./expire-held.ts";
 import { createPartnerRegistry } from "../partners/partner-registry.ts";
 import type { Partner } from "../partners/partner.ts";
 import { trimEvents } from "./stream-trim.ts";
-import { createOrphanSearch, obeyAdvisories, type RecoveryDeps } from "./recovery.ts";
+import { createOrphanSearch, handleAdvisories, type RecoveryDeps } from "./recovery.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import type { RunningPartners } from "./running-partners.ts";
 
@@ -58,7 +58,7 @@ export function createMaintenanceJobs(deps: MaintenanceDeps): readonly Maintenan
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
     { name: "partners", periodMs: partnersMs, begin: () => partnersJob(deps) },
     { name: "held", periodMs: partnersMs, begin: () => heldJob(deps) },
-    { name: "advisories", periodMs: advisoriesMs, begin: () => () => obeyAdvisories(recoveryDeps(deps)) },
+    { name: "advisories", periodMs: advisoriesMs, begin: () => () => handleAdvisories(recoveryDeps(deps)) },
     { name: "orphans", periodMs: orphansMs, begin: () => createOrphanSearch(recoveryDeps(deps)) },
   ];
 }

@@ -35,11 +35,11 @@ const batchMax = 512;
  * Obeys advisories: what a consumer will not hand out again is stored again, with one hop more, so that whoever gets it
  * looks first at what became of it.
  */
-export async function obeyAdvisories(deps: RecoveryDeps): Promise<void> {
-  await deps.advisories.take((advisory) => obey(deps, advisory));
+export async function handleAdvisories(deps: RecoveryDeps): Promise<void> {
+  await deps.advisories.take((advisory) => handle(deps, advisory));
 }
 
-async function obey(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
+async function handle(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
   const { context, streams, router } = deps;
   const isEvent = advisory.stream === streams.events;
   const message = await (isEvent ? context.events.at(advisory.seq) : context.deliveries.at(advisory.seq));

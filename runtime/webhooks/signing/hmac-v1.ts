@@ -1,6 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { sharedKeysAt, type HmacKey, type SigningKey, type VerificationKey } from "./keys.ts";
-import { fault, signaturesMax, timeFault, type SignatureVerdict } from "./verification-result.ts";
+import { fault, signaturesMax, timeFault, type VerificationResult } from "./verification-result.ts";
 
 /** What a HmacV1 signature covers. Source: seed "Webhook Event Delivery" §5. */
 export interface SignedParts {
@@ -58,7 +58,7 @@ export function verifyHmacV1(
   keys: readonly VerificationKey[],
   received: ReceivedParts,
   nowMs: number,
-): SignatureVerdict {
+): VerificationResult {
   const { signature, timestamp } = received;
   if (signature === undefined) {
     return fault("signature_missing");

@@ -10,7 +10,7 @@ import {
   timeFault,
   type IncomingRequest,
   type SignatureFault,
-  type SignatureVerdict,
+  type VerificationResult,
 } from "./verification-result.ts";
 
 /** What an HTTP message signature of an attempt covers. */
@@ -116,7 +116,7 @@ export function verifyMessageSignature(
   keys: readonly VerificationKey[],
   request: IncomingRequest,
   nowMs: number,
-): SignatureVerdict {
+): VerificationResult {
   const inputField = singleHeader(request, "signature-input");
   const signatureField = singleHeader(request, "signature");
   if (inputField === undefined || signatureField === undefined) {
@@ -131,8 +131,8 @@ export function verifyMessageSignature(
   if (digestProblem !== undefined) {
     return fault(digestProblem);
   }
-  const verdicts = inputs.map((input) => judge(keys, request, input, signatures.get(input.label), nowMs));
-  return verdicts.find(({ ok }) => ok) ?? verdicts[0] ?? fault("signature_missing");
+  const results = inputs.map((input) => judge(keys, request, input, signatures.get(input.label), nowMs));
+  return results.find(({ ok }) => ok) ?? results[0] ?? fault("signature_missing");
 }
 
 function digestFault(request: IncomingRequest): SignatureFault | undefined {
@@ -153,7 +153,7 @@ function judge(
   { components, parameters, text }: SignatureInput,
   signature: Buffer | undefined,
   nowMs: number,
-): SignatureVerdict {
+): VerificationResult {
   if (signature === undefined) {
     return fault("signature_missing");
   }

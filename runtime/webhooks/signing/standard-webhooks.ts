@@ -7,7 +7,7 @@ import {
   singleHeader,
   timeFault,
   type IncomingRequest,
-  type SignatureVerdict,
+  type VerificationResult,
 } from "./verification-result.ts";
 
 /** What a Standard Webhooks signature covers. Source: Standard Webhooks 1.0.0, "Signature scheme". */
@@ -65,7 +65,7 @@ export function verifyStandardWebhooks(
   keys: readonly VerificationKey[],
   request: IncomingRequest,
   nowMs: number,
-): SignatureVerdict {
+): VerificationResult {
   const id = singleHeader(request, "webhook-id");
   const signatures = singleHeader(request, "webhook-signature")?.split(" ", signaturesMax + 1);
   const timestamp = singleHeader(request, "webhook-timestamp");

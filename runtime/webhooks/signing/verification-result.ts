@@ -11,7 +11,7 @@ export type SignatureFault =
   | "components_missing";
 
 /** What became of the verification of one request. */
-export type SignatureVerdict =
+export type VerificationResult =
   | { readonly ok: true; readonly keyId: string }
   | { readonly ok: false; readonly fault: SignatureFault };
 
@@ -33,7 +33,7 @@ export const signatureWindowMs = 300_000;
 export const signaturesMax = 8;
 
 /** A verdict that does not believe. */
-export function fault(name: SignatureFault): SignatureVerdict {
+export function fault(name: SignatureFault): VerificationResult {
   return { ok: false, fault: name };
 }
 

@@ -3,9 +3,9 @@ import { verifyHmacV1 } from "./hmac-v1.ts";
 import type { VerificationKey } from "./keys.ts";
 import { verifyMessageSignature } from "./message-signature.ts";
 import { verifyStandardWebhooks } from "./standard-webhooks.ts";
-import { pathOf, singleHeader, type IncomingRequest, type SignatureVerdict } from "./verification-result.ts";
+import { pathOf, singleHeader, type IncomingRequest, type VerificationResult } from "./verification-result.ts";
 
-type Verify = (keys: readonly VerificationKey[], request: IncomingRequest, nowMs: number) => SignatureVerdict;
+type Verify = (keys: readonly VerificationKey[], request: IncomingRequest, nowMs: number) => VerificationResult;
 
 /** One row per scheme. */
 const schemes: Readonly<Record<SigningScheme, Verify>> = {
@@ -31,6 +31,6 @@ export function verifyRequest(
   keys: readonly VerificationKey[],
   request: IncomingRequest,
   nowMs: number,
-): SignatureVerdict {
+): VerificationResult {
   return schemes[scheme](keys, request, nowMs);
 }

@@ -5,7 +5,7 @@ import { compiled, first, resourceOf } from "../compile/resources.ts";
 const allowed = (...allowCidrs: readonly string[]) => ({ allowCidrs, allowPlaintext: true });
 
 function warnings(url: string, networks = allowed()): readonly string[] {
-  const { config, verdicts } = compiled([resourceOf("WebhookPartner", { "endpoint.url": url, networks })]);
+  const { config, results: verdicts } = compiled([resourceOf("WebhookPartner", { "endpoint.url": url, networks })]);
   expect(config.partners).toHaveLength(1);
   return first(verdicts).warnings;
 }

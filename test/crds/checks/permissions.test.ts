@@ -73,7 +73,7 @@ describe("a policy that grants metrics", () => {
       metrics: [metric],
     });
     const policy = { grants: [grant("shop", "shop_*"), grant("squatter", "squat_*")] };
-    const { verdicts } = compiled([catalog("squatter", 2024), catalog("shop", 2025)], partnerSecrets, policy);
+    const { results: verdicts } = compiled([catalog("squatter", 2024), catalog("shop", 2025)], partnerSecrets, policy);
     expect(verdicts.map(({ namespace, accepted }) => [namespace, accepted.reason])).toEqual([
       ["shop", "Accepted"],
       ["squatter", "NotPermitted"],
@@ -215,7 +215,7 @@ describe("a policy", () => {
   });
 
   test("keeps what it does not permit out of force, and looks nothing up for it", () => {
-    const { config, verdicts } = compiled([resourceOf("WebhookPartner")], new Map(), { grants: [granted] });
+    const { config, results: verdicts } = compiled([resourceOf("WebhookPartner")], new Map(), { grants: [granted] });
     expect(config.partners).toEqual([]);
     expect(first(verdicts)).toMatchObject({
       accepted: { status: false, reason: "NotPermitted" },

@@ -4,8 +4,8 @@ import type { Changes } from "../valid-objects.ts";
 import { compiled, first, resourceOf } from "./resources.ts";
 
 const catalogWith = (changes: Changes) => {
-  const { config, verdicts } = compiled([resourceOf("MetricCatalog", changes)]);
-  return { catalog: first(config.catalogs), metric: first(first(config.catalogs).metrics), verdict: first(verdicts) };
+  const { config, results } = compiled([resourceOf("MetricCatalog", changes)]);
+  return { catalog: first(config.catalogs), metric: first(first(config.catalogs).metrics), verdict: first(results) };
 };
 
 const dayMs = 86_400_000;
@@ -161,15 +161,15 @@ describe("a compiled catalog", () => {
   });
 
   test("is in force with a warning when a store settles before two intervals passed", () => {
-    const { verdict } = catalogWith({ "stores[1].settleSeconds": 29 });
-    expect(verdict.accepted.status).toBe(true);
-    expect(verdict.warnings).toEqual(["the store latam settles after 29 s, before 2 intervals (30 s) passed"]);
+    const { verdict: result } = catalogWith({ "stores[1].settleSeconds": 29 });
+    expect(result.accepted.status).toBe(true);
+    expect(result.warnings).toEqual(["the store latam settles after 29 s, before 2 intervals (30 s) passed"]);
   });
 
   test("is in force with a warning when a store has longer to answer than a whole query", () => {
-    const { verdict } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
-    expect(verdict.accepted.status).toBe(true);
-    expect(verdict.warnings).toEqual([
+    const { verdict: result } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
+    expect(result.accepted.status).toBe(true);
+    expect(result.warnings).toEqual([
       "the store eu has 2 s to answer, which counts only below metrics.deadlineMs of the settings (by default 1800 ms)",
     ]);
   });

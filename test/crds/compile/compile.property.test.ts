@@ -109,7 +109,7 @@ describe("compile", () => {
       fc.property(resources, (set) => {
         const { config } = compiled(set, secrets);
         const kept = set.filter((resource) =>
-          compiled([resource], secrets).verdicts.every(
+          compiled([resource], secrets).results.every(
             ({ problems, held }) => problems.length === 0 || held !== undefined,
           ),
         );
@@ -143,13 +143,13 @@ describe("compile", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 48 }), (bytes) => {
         const key = Buffer.from(bytes);
-        const { config, verdicts } = compiled(
+        const { config, results } = compiled(
           [resourceOf("WebhookPartner"), resourceOf("WebhookPartner", {}, { name: "other" })],
           new Map([["default/partner", { hmac: key.toString("base64") }]]),
         );
         const base64 = key.toString("base64");
         expect(config.material).toEqual({ [materialOf("default/partner/hmac", base64)]: base64 });
-        const shown = JSON.stringify({ ...config, material: {}, verdicts });
+        const shown = JSON.stringify({ ...config, material: {}, verdicts: results });
         for (const encoding of ["base64", "base64url", "hex", "latin1"] as const) {
           expect(shown).not.toContain(key.toString(encoding));
         }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { configDigest } from "../../../crds/compile/compile.ts";
-import type { Verdict } from "../../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { Resource } from "../../../crds/resource.ts";
 import { compiled, first, keyOf, materialOf, resourceOf } from "./resources.ts";
 
@@ -8,8 +8,8 @@ const older = "2026-01-01T00:00:00Z";
 const younger = "2026-01-02T00:00:00Z";
 
 /** `kind namespace/name: reason` of every object. */
-function acceptance(verdicts: readonly Verdict[]): readonly string[] {
-  return verdicts.map(({ kind, namespace, name, accepted }) => `${kind} ${namespace}/${name}: ${accepted.reason}`);
+function acceptance(results: readonly ResourceResult[]): readonly string[] {
+  return results.map(({ kind, namespace, name, accepted }) => `${kind} ${namespace}/${name}: ${accepted.reason}`);
 }
 
 /** A partner of that name with a Secret of its own. */
@@ -20,12 +20,12 @@ function partnerOf(name: string, secret: string, creationTimestamp?: string): Re
 
 describe("claims", () => {
   test("of one metric id: the older catalog has it, the other is Conflicted", () => {
-    const { config, verdicts } = compiled([
+    const { config, results } = compiled([
       resourceOf("MetricCatalog", {}, { name: "a", creationTimestamp: younger }),
       resourceOf("MetricCatalog", {}, { name: "b", creationTimestamp: older }),
     ]);
     expect(config.catalogs.map(({ name }) => name)).toEqual(["b"]);
-    expect(first(verdicts)).toMatchObject({
+    expect(first(results)).toMatchObject({
       name: "a",
       accepted: {
         status: false,
@@ -54,13 +54,13 @@ describe("claims", () => {
     ["a scope", { clients: [{ scope: "metrics:read" }] }, "spec.clients[0].scope: the scope metrics:read belongs to"],
     ["a class default", { clients: [] }, "spec.class: the default of class A belongs to"],
   ])("of %s: the older quota has it", (_what, changes, message) => {
-    const { config, verdicts } = compiled([
+    const { config, results } = compiled([
       resourceOf("QueryClassQuota", changes, { name: "a", creationTimestamp: older }),
       resourceOf("QueryClassQuota", changes, { name: "b", creationTimestamp: younger }),
     ]);
     expect(config.quotas.map(({ name }) => name)).toEqual(["a"]);
-    expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
-    expect(verdicts[1]?.accepted.message).toContain(message);
+    expect(results.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
+    expect(results[1]?.accepted.message).toContain(message);
   });
 
   test("of a client id and a scope of one name are two", () => {
@@ -77,9 +77,9 @@ describe("claims", () => {
       ["default/one", { hmac: keyOf(7) }],
       ["default/two", { hmac: keyOf(7) }],
     ]);
-    const { config, verdicts } = compiled([partnerOf("a", "one", younger), partnerOf("b", "two", older)], secrets);
+    const { config, results } = compiled([partnerOf("a", "one", younger), partnerOf("b", "two", older)], secrets);
     expect(config.partners.map(({ name }) => name)).toEqual(["b"]);
-    expect(first(verdicts).accepted).toEqual({
+    expect(first(results).accepted).toEqual({
       status: false,
       reason: "SharedSigningKey",
       message: "spec.signing.keys[0].secretRef: the signing key belongs to WebhookPartner default/b, which is older",
@@ -87,22 +87,22 @@ describe("claims", () => {
   });
 
   test("of one name: the older object has it", () => {
-    const { config, verdicts } = compiled([
+    const { config, results } = compiled([
       resourceOf("QueryClassQuota", { clients: [{ clientId: "one" }] }, { creationTimestamp: younger }),
       resourceOf("QueryClassQuota", { clients: [{ clientId: "two" }] }, { creationTimestamp: older }),
     ]);
     expect(config.quotas.flatMap(({ clients }) => clients.map(({ clientId }) => clientId))).toEqual(["two"]);
-    expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
+    expect(results.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
   });
 
   test("of an object in conflict count for nothing: the next one has what it asked for besides", () => {
     const clients = (...ids: readonly string[]) => ({ clients: ids.map((clientId) => ({ clientId })) });
-    const { verdicts } = compiled([
+    const { results } = compiled([
       resourceOf("QueryClassQuota", clients("x"), { name: "a", creationTimestamp: "2026-01-01T00:00:00Z" }),
       resourceOf("QueryClassQuota", clients("x", "y"), { name: "b", creationTimestamp: "2026-01-02T00:00:00Z" }),
       resourceOf("QueryClassQuota", clients("y"), { name: "c", creationTimestamp: "2026-01-03T00:00:00Z" }),
     ]);
-    expect(verdicts.map(({ accepted }) => accepted.status)).toEqual([true, false, true]);
+    expect(results.map(({ accepted }) => accepted.status)).toEqual([true, false, true]);
   });
 
   test("of an older object that is invalid count for nothing", () => {
@@ -111,12 +111,12 @@ describe("claims", () => {
       { "metrics[0].defaultAggregation": "max" },
       { name: "a", creationTimestamp: older },
     );
-    const { config, verdicts } = compiled([
+    const { config, results } = compiled([
       invalid,
       resourceOf("MetricCatalog", {}, { name: "b", creationTimestamp: younger }),
     ]);
     expect(config.catalogs.map(({ name }) => name)).toEqual(["b"]);
-    expect(acceptance(verdicts)).toEqual(["MetricCatalog default/a: Invalid", "MetricCatalog default/b: Accepted"]);
+    expect(acceptance(results)).toEqual(["MetricCatalog default/a: Invalid", "MetricCatalog default/b: Accepted"]);
   });
 
   test("of an older partner without all its keys count for nothing", () => {
@@ -155,12 +155,12 @@ describe("references", () => {
       `${field}.key: the signing key current has 31 bytes, fewer than 32`,
     ],
   ])("to %s let nothing be sent to the partner", (_what, secrets, reason, message) => {
-    const { config, verdicts } = compiled([resourceOf("WebhookPartner")], secrets);
+    const { config, results } = compiled([resourceOf("WebhookPartner")], secrets);
     expect(config.partners).toMatchObject([
       { held: "unresolved", state: "Paused", signing: { keys: [] }, subscriptions: [{ name: "payouts" }] },
     ]);
     expect(config.material).toEqual({});
-    expect(first(verdicts)).toMatchObject({
+    expect(first(results)).toMatchObject({
       accepted: { status: true, reason: "Accepted" },
       resolvedRefs: { status: false, reason, message },
       problems: [{ reason }],
@@ -169,18 +169,18 @@ describe("references", () => {
 
   test("to an entry named like a member of every object are missing", () => {
     const changes = { "signing.keys[0].secretRef.key": "constructor" };
-    const { verdicts } = compiled([resourceOf("WebhookPartner", changes)]);
-    expect(first(verdicts).resolvedRefs.reason).toBe("SecretKeyMissing");
+    const { results } = compiled([resourceOf("WebhookPartner", changes)]);
+    expect(first(results).resolvedRefs.reason).toBe("SecretKeyMissing");
   });
 });
 
 describe("an invalid object", () => {
   test("is marked with its first problem and the number of the others", () => {
-    const { config, verdicts } = compiled([
+    const { config, results } = compiled([
       resourceOf("WebhookPartner", { "endpoint.url": "http://a:b@partner.example/v1" }),
     ]);
     expect(config.partners).toEqual([]);
-    expect(first(verdicts)).toMatchObject({
+    expect(first(results)).toMatchObject({
       accepted: {
         status: false,
         reason: "Invalid",

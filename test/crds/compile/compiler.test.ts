@@ -97,10 +97,10 @@ describe("a compiler that remembers", () => {
     const edited = { ...a, metadata: { ...a.metadata, generation: 2 } };
     const after = compileNext({ resources: [edited, b, c], secrets: new Map(secrets), policy });
     expect(after.config.partners[1]).toBe(before.config.partners[1]);
-    expect(after.verdicts.slice(1)).toEqual(before.verdicts.slice(1));
-    expect(after.verdicts[1]).toBe(before.verdicts[1]);
-    expect(before.verdicts[2]?.accepted.reason).toBe("SharedSigningKey");
-    expect(after.verdicts[2]).toBe(before.verdicts[2]);
+    expect(after.results.slice(1)).toEqual(before.results.slice(1));
+    expect(after.results[1]).toBe(before.results[1]);
+    expect(before.results[2]?.accepted.reason).toBe("SharedSigningKey");
+    expect(after.results[2]).toBe(before.results[2]);
     expect(after.config.partners[0]).toMatchObject({ generation: 2 });
   });
 
@@ -126,15 +126,15 @@ describe("an object of which something is held", () => {
 
   test("keeps it in force, key included, whatever its spec says now", () => {
     const edited = resourceOf("WebhookPartner", { "endpoint.url": "nonsense" }, { name: "held", generation: 2 });
-    const { config, verdicts } = withHeld(edited);
+    const { config, results } = withHeld(edited);
     expect(canonicalJson(config)).toBe(canonicalJson(published));
-    expect(first(verdicts).accepted.reason).toBe("Invalid");
+    expect(first(results).accepted.reason).toBe("Invalid");
   });
 
   test("keeps it in force when a Secret cannot be read, and says so", () => {
-    const { config, verdicts } = withHeld(partner, [], new Map([["default/partner", "unreadable"]]));
+    const { config, results } = withHeld(partner, [], new Map([["default/partner", "unreadable"]]));
     expect(canonicalJson(config)).toBe(canonicalJson(published));
-    expect(first(verdicts).resolvedRefs).toEqual({
+    expect(first(results).resolvedRefs).toEqual({
       status: false,
       reason: "SecretNotReadable",
       message: "spec.signing.keys[0].secretRef.name: the Secret default/partner cannot be read",
@@ -151,13 +151,13 @@ describe("an object of which something is held", () => {
       material: {},
     };
     const resources = [paused, quota("x", "old", younger), quota("y", "new", younger)];
-    const { verdicts } = compile({
+    const { results } = compile({
       resources,
       secrets: new Map(),
       policy: allowAll,
       held: new Map([[paused, heldQuota]]),
     });
-    expect(verdicts.map(({ name, accepted }) => [name, accepted.reason])).toEqual([
+    expect(results.map(({ name, accepted }) => [name, accepted.reason])).toEqual([
       ["paused", "Accepted"],
       ["x", "Conflicted"],
       ["y", "Accepted"],
@@ -167,7 +167,7 @@ describe("an object of which something is held", () => {
   test("gives way to an older object with the same key bytes or metric, named without its place", () => {
     const elder = resourceOf("WebhookPartner", {}, { name: "elder", creationTimestamp: "2025-01-01T00:00:00Z" });
     const secrets = new Map([["default/partner", { hmac: keyOf(1) }]]);
-    const { config, verdicts } = compile({
+    const { config, results } = compile({
       resources: [elder, partner],
       secrets,
       policy: allowAll,
@@ -175,7 +175,7 @@ describe("an object of which something is held", () => {
     });
     expect(config.partners.map(({ name }) => name)).toEqual(["elder"]);
     expect(Object.keys(config.material)).toEqual([materialOf("default/partner/hmac", keyOf(1))]);
-    expect(verdicts[1]?.accepted).toMatchObject({
+    expect(results[1]?.accepted).toMatchObject({
       reason: "SharedSigningKey",
       message: expect.stringMatching(/^spec\.signing\.keys\.secretRef: /u),
     });
@@ -192,7 +192,7 @@ describe("an object of which something is held", () => {
     const held = new Map<Resource, ConfigPart>([
       [paused, { kind: "MetricCatalog", config: first(heldCatalog), material: {} }],
     ]);
-    const { verdicts } = compile({ resources: [paused, rival], secrets: new Map(), policy: allowAll, held });
-    expect(verdicts.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
+    const { results } = compile({ resources: [paused, rival], secrets: new Map(), policy: allowAll, held });
+    expect(results.map(({ accepted }) => accepted.reason)).toEqual(["Accepted", "Conflicted"]);
   });
 });

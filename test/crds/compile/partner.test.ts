@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { keyOf, compiled, first, materialOf, partnerSecrets, resourceOf } from "./resources.ts";
 
 const partnerWith = (changes: Readonly<Record<string, unknown>>) => {
-  const { config, verdicts } = compiled([resourceOf("WebhookPartner", changes)]);
-  return { partner: first(config.partners), warnings: first(verdicts).warnings };
+  const { config, results } = compiled([resourceOf("WebhookPartner", changes)]);
+  return { partner: first(config.partners), warnings: first(results).warnings };
 };
 
 describe("a compiled partner", () => {
@@ -120,9 +120,9 @@ describe("a compiled partner", () => {
 
   test("is in force with a warning when its key ends with a line feed", () => {
     const secrets = new Map([["default/partner", { hmac: Buffer.from(`${"k".repeat(32)}\n`).toString("base64") }]]);
-    const { config, verdicts } = compiled([resourceOf("WebhookPartner")], secrets);
+    const { config, results } = compiled([resourceOf("WebhookPartner")], secrets);
     expect(config.partners).toHaveLength(1);
-    expect(first(verdicts).warnings).toEqual([
+    expect(first(results).warnings).toEqual([
       "the signing key current ends with a line feed, which is part of the key",
     ]);
   });

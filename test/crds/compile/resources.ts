@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { allowAll, type InstallationPolicy } from "../../../crds/policy.ts";
 import { compile } from "../../../crds/compile/compile.ts";
-import type { Verdict } from "../../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { Kind, ObjectMeta, Resource } from "../../../crds/resource.ts";
 import { plainObject, type Changes } from "../valid-objects.ts";
@@ -33,7 +33,7 @@ export function compiled(
   resources: readonly Resource[],
   secrets = partnerSecrets,
   policy: InstallationPolicy = allowAll,
-): { readonly config: RuntimeConfig; readonly verdicts: readonly Verdict[] } {
+): { readonly config: RuntimeConfig; readonly results: readonly ResourceResult[] } {
   return compile({ resources, secrets, policy });
 }
 

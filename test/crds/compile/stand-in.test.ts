@@ -21,8 +21,8 @@ const granting = (grant: Partial<InstallationPolicy["grants"][number]>): Install
 
 /** A partner that was in force with these settings, and then other moments. */
 function afterwards(before: Changes, ...moments: readonly Moment[]) {
-  const { config, verdicts, againMs } = compileInTurn([{ resources: [partner(before)], secrets }, ...moments]);
-  return { config, againMs, partner: first(config.partners), verdict: first(verdicts) };
+  const { config, results, againMs } = compileInTurn([{ resources: [partner(before)], secrets }, ...moments]);
+  return { config, againMs, partner: first(config.partners), verdict: first(results) };
 }
 
 const good = first(compileInTurn([{ resources: [partner()], secrets }]).config.partners);
@@ -35,10 +35,10 @@ function compilePinned(resource: Resource, part: ConfigPart, policy: Installatio
 
 describe("a partner that was in force", () => {
   test("stays as it was, key included, when its Secret is gone, and says since and until when", () => {
-    const { config, verdict, againMs } = afterwards({}, { resources: [partner()], nowMs: 5 });
+    const { config, verdict: result, againMs } = afterwards({}, { resources: [partner()], nowMs: 5 });
     expect(config.partners).toEqual([{ ...good, lastGoodSinceMs: 5 }]);
     expect(config.material).toEqual({ [current]: keyOf(1) });
-    expect(verdict).toMatchObject({
+    expect(result).toMatchObject({
       accepted: { status: true },
       resolvedRefs: { status: false, reason: "SecretNotFound" },
       lastGood: { sinceMs: 5, untilMs: 5 + lastGoodMs },
@@ -74,10 +74,10 @@ describe("a partner that was in force", () => {
       secrets,
       nowMs,
     });
-    const { partner: now, verdict, config } = afterwards({}, invalid(5));
+    const { partner: now, verdict: result, config } = afterwards({}, invalid(5));
     expect(now).toEqual({ ...good, lastGoodSinceMs: 5 });
     expect(config.material).toEqual({ [current]: keyOf(1) });
-    expect(verdict).toMatchObject({
+    expect(result).toMatchObject({
       accepted: { status: false, reason: "Invalid" },
       lastGood: { sinceMs: 5, untilMs: 5 + lastGoodMs },
     });
@@ -125,14 +125,14 @@ describe("a partner that was in force", () => {
       [missing(5), missing(5 + lastGoodMs)],
       [missing(5), missing(5 + lastGoodMs), missing(6 + lastGoodMs)],
     ]) {
-      const { config, verdict } = afterwards({}, ...moments);
+      const { config, verdict: result } = afterwards({}, ...moments);
       expect(config.partners).toMatchObject([
         { held: "unresolved", state: "Paused", signing: { keys: [] }, subscriptions: good.subscriptions },
       ]);
       expect(config.partners[0]).not.toHaveProperty("lastGoodSinceMs");
       expect(config.material).toEqual({});
-      expect(verdict).toMatchObject({ held: "unresolved", resolvedRefs: { reason: "SecretNotFound" } });
-      expect(verdict).not.toHaveProperty("lastGood");
+      expect(result).toMatchObject({ held: "unresolved", resolvedRefs: { reason: "SecretNotFound" } });
+      expect(result).not.toHaveProperty("lastGood");
     }
   });
 
@@ -262,7 +262,7 @@ describe("a right that is withdrawn", () => {
   const lumenOnly = granting({ tenants: ["lumen"] });
 
   test("holds the partner; what is permitted still is routed, and the rest is named", () => {
-    const { partner: now, verdict } = afterwards(ofTenants("lumen", "nova"), {
+    const { partner: now, verdict: result } = afterwards(ofTenants("lumen", "nova"), {
       resources: [partner(ofTenants("lumen", "nova"))],
       secrets,
       policy: lumenOnly,
@@ -274,7 +274,7 @@ describe("a right that is withdrawn", () => {
       subscriptions: [{ ...payouts, tenants: ["lumen"] }],
       withdrawn: [{ ...payouts, tenants: ["lumen", "nova"] }],
     });
-    expect(verdict).toMatchObject({ accepted: { status: false, reason: "NotPermitted" }, held: "not_permitted" });
+    expect(result).toMatchObject({ accepted: { status: false, reason: "NotPermitted" }, held: "not_permitted" });
   });
 
   test("of every tenant but one, and of producers, leaves what is granted", () => {
@@ -331,11 +331,11 @@ describe("a right that is withdrawn", () => {
   });
 
   test("from a partner that never was in force leaves it out", () => {
-    const { config, verdicts } = compileInTurn([
+    const { config, results } = compileInTurn([
       { resources: [partner(ofTenants("nova"))], secrets, policy: lumenOnly },
     ]);
     expect(config.partners).toEqual([]);
-    expect(first(verdicts).accepted.reason).toBe("NotPermitted");
+    expect(first(results).accepted.reason).toBe("NotPermitted");
   });
 
   test("is not got by an edit: what was never permitted is not named as withdrawn", () => {
@@ -351,11 +351,11 @@ describe("a right that is withdrawn", () => {
     const resource = partner(ofTenants("nova"));
     const published = compileInTurn([{ resources: [resource], secrets }]).config;
     const part = { kind: "WebhookPartner" as const, config: first(published.partners), material: published.material };
-    const { config, verdicts } = compilePinned(resource, part, lumenOnly);
+    const { config, results } = compilePinned(resource, part, lumenOnly);
     expect(config.partners).toMatchObject([
       { held: "not_permitted", subscriptions: [], withdrawn: [{ tenants: ["nova"] }] },
     ]);
-    expect(first(verdicts).accepted.reason).toBe("NotPermitted");
+    expect(first(results).accepted.reason).toBe("NotPermitted");
     expect(compilePinned(resource, { ...part, config: first(config.partners) }, allowAll).config).toEqual(published);
   });
 });
@@ -376,7 +376,7 @@ describe("claims", () => {
       { resources: [elder({ "signing.keys[0].secretRef.name": "typo" }), younger()], secrets },
     ];
     expect(namesOf(moments)).toEqual([["elder", undefined]]);
-    expect(compileInTurn(moments).verdicts[1]?.accepted.reason).toBe("SharedSigningKey");
+    expect(compileInTurn(moments).results[1]?.accepted.reason).toBe("SharedSigningKey");
   });
 
   test("that are lost to an older object hold the partner that had them", () => {
@@ -384,13 +384,13 @@ describe("claims", () => {
       { resources: [elder(), younger(other)], secrets: all },
       { resources: [elder(), younger()], secrets: all },
     ];
-    const { config, verdicts } = compileInTurn(moments);
+    const { config, results } = compileInTurn(moments);
     expect(config.partners[1]).toMatchObject({
       held: "conflicted",
       state: "Paused",
       subscriptions: good.subscriptions,
     });
-    expect(verdicts[1]).toMatchObject({ held: "conflicted", accepted: { status: false, reason: "SharedSigningKey" } });
+    expect(results[1]).toMatchObject({ held: "conflicted", accepted: { status: false, reason: "SharedSigningKey" } });
   });
 
   test("are no one's while a partner is held", () => {
@@ -436,10 +436,10 @@ describe("a catalog", () => {
 
   test("stays as it was when a credential of a store is gone, until the time is over", () => {
     const missing = (nowMs: number): Moment => ({ resources: [catalog()], nowMs });
-    const { config, verdicts, againMs } = compileInTurn([before, missing(5), missing(9)]);
+    const { config, results, againMs } = compileInTurn([before, missing(5), missing(9)]);
     expect(config.catalogs).toEqual([{ ...inForce, lastGoodSinceMs: 5 }]);
     expect(Object.values(config.material)).toEqual([Buffer.from("hush").toString("base64")]);
-    expect(first(verdicts).lastGood).toEqual({ sinceMs: 5, untilMs: againMs });
+    expect(first(results).lastGood).toEqual({ sinceMs: 5, untilMs: againMs });
     expect(compileInTurn([before, missing(5), missing(5 + lastGoodMs)]).config).toMatchObject({
       catalogs: [],
       material: {},

@@ -16,8 +16,8 @@ function compileWith(changes: Changes, secrets: Readonly<Record<string, Entries>
     return [`default/${name}`, Object.fromEntries(base64) as Entries] as const;
   });
   const https = { "stores[0].prometheus.url": "https://eu.example" };
-  const { config, verdicts } = compiled([resourceOf("MetricCatalog", { ...https, ...changes })], new Map(encoded));
-  return { config, catalog: config.catalogs[0], verdict: first(verdicts) };
+  const { config, results } = compiled([resourceOf("MetricCatalog", { ...https, ...changes })], new Map(encoded));
+  return { config, catalog: config.catalogs[0], verdict: first(results) };
 }
 
 const basic = { "stores[0].prometheus.auth": { basic: { secretRef: { name: "login" } } } };
@@ -110,18 +110,18 @@ describe("what a store needs from Secrets", () => {
     ],
   ];
   test.each(rows)("keeps the catalog out of force when %s", (_sentence, changes, secrets, fault) => {
-    const { config, verdict } = compileWith(changes, secrets);
+    const { config, verdict: result } = compileWith(changes, secrets);
     expect(config.catalogs).toEqual([]);
     expect(config.material).toEqual({});
-    expect(verdict.resolvedRefs).toMatchObject({ status: false, reason: fault.split(" ")[0] });
-    expect(verdict.problems.map(({ reason, field }) => `${reason} ${field}`)).toEqual([fault]);
+    expect(result.resolvedRefs).toMatchObject({ status: false, reason: fault.split(" ")[0] });
+    expect(result.problems.map(({ reason, field }) => `${reason} ${field}`)).toEqual([fault]);
   });
 
   test("goes over plain http with a warning", () => {
     const plain = { ...bearer, "stores[0].prometheus.url": "http://eu.example" };
-    const { catalog, verdict } = compileWith(plain, { login: { token: "abc" } });
+    const { catalog, verdict: result } = compileWith(plain, { login: { token: "abc" } });
     expect(catalog).toBeDefined();
-    expect(verdict.warnings).toEqual(["the credentials for the store eu go over plain http"]);
+    expect(result.warnings).toEqual(["the credentials for the store eu go over plain http"]);
   });
 });
 
@@ -141,8 +141,8 @@ describe("a store that is a peer", () => {
         Object.fromEntries(Object.entries(entries).map(([entry, text]) => [entry, base64(text)])),
       ] as const;
     });
-    const { config, verdicts } = compiled([resourceOf("MetricCatalog", { ...peer, ...changes })], new Map(encoded));
-    return { config, store: config.catalogs[0]?.stores[0], verdict: first(verdicts) };
+    const { config, results } = compiled([resourceOf("MetricCatalog", { ...peer, ...changes })], new Map(encoded));
+    return { config, store: config.catalogs[0]?.stores[0], verdict: first(results) };
   };
 
   test("is compiled with its token and both sides' certificates as material", () => {
@@ -208,9 +208,9 @@ describe("a store that is a peer", () => {
       "CertificateInvalid spec.stores[0].peer.tls.clientSecretRef.name",
     ],
   ] as const)("keeps the catalog out of force when %s", (_sentence, secrets, fault) => {
-    const { config, verdict } = compilePeer(secrets);
+    const { config, verdict: result } = compilePeer(secrets);
     expect(config.catalogs).toEqual([]);
-    expect(verdict.problems.map(({ reason, field }) => `${reason} ${field}`)).toEqual([fault]);
+    expect(result.problems.map(({ reason, field }) => `${reason} ${field}`)).toEqual([fault]);
   });
 });
 

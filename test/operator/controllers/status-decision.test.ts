@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Verdict } from "../../../crds/compile/resource-result.ts";
+import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { Facts } from "../../../operator/conditions.ts";
 import { decideStatus, type Moments } from "../../../operator/controllers/status-decision.ts";
 import type { ResourceStatus } from "../../../operator/resource-types.ts";
@@ -14,7 +14,7 @@ const factsOf = (generation: number, changes: Partial<Facts> = {}): Facts => ({
   isPaused: false,
   isSuspended: false,
   columns: {},
-  verdict: good,
+  result: good,
   isTooLarge: false,
   inForce: generation,
   isPublished: true,
@@ -32,7 +32,7 @@ function written(facts: Facts, before?: ResourceStatus, at: Partial<Moments> = {
 }
 
 const unknown = factsOf(1, {
-  verdict: undefined,
+  result: undefined,
   inForce: undefined,
   isPublished: false,
   rollout: { kind: "waiting", untilMs: nowMs },
@@ -60,7 +60,7 @@ describe("a status", () => {
   test("of an ordinary edit is written once", () => {
     const ready = written(factsOf(3));
     expect(
-      decide(factsOf(4, { verdict: undefined, inForce: undefined, isPublished: false }), ready, {
+      decide(factsOf(4, { result: undefined, inForce: undefined, isPublished: false }), ready, {
         pendingSinceMs: nowMs,
       }),
     ).toEqual({ kind: "keep", againMs: 2_000 });
@@ -134,12 +134,12 @@ describe("a status", () => {
 
 test("of an object that went out of force is written when the shards hold it no more", () => {
   const ready = written(factsOf(3));
-  const missing: Verdict = {
+  const missing: ResourceResult = {
     ...good,
     resolvedRefs: { status: false, reason: "SecretNotFound", message: "there is none" },
   };
   const out = factsOf(3, {
-    verdict: missing,
+    result: missing,
     inForce: undefined,
     isPublished: false,
     rollout: { kind: "waiting", untilMs: nowMs },

@@ -18,6 +18,6 @@ export function stateOf(
   const key = (name: string) => Buffer.from(name.padEnd(40, "k")).toString("base64");
   const secrets = Object.keys(partners).map((name) => [`default/${name}`, { hmac: key(name) }] as const);
   const input = { resources, secrets: new Map(options.withoutSecrets === true ? [] : secrets), policy: allowAll };
-  const { config, verdicts } = compile(input);
-  return { config, hash: configDigest(config), verdicts, problems: [], kept: options.kept ?? [] };
+  const { config, results } = compile(input);
+  return { config, hash: configDigest(config), results, problems: [], kept: options.kept ?? [] };
 }

@@ -47,8 +47,8 @@ export function configOf(partners: Readonly<Record<string, PartnerPlan>>, catalo
   });
   const hmac = (text: string) => ({ hmac: Buffer.from(text.padEnd(40, "k")).toString("base64") });
   const secrets = Object.entries(partners).map(([name, { key = name }]) => [`default/${name}`, hmac(key)] as const);
-  const { config, verdicts } = compile({ resources, secrets: new Map(secrets), policy: allowAll });
-  const refused = verdicts.flatMap(({ problems }) => problems);
+  const { config, results } = compile({ resources, secrets: new Map(secrets), policy: allowAll });
+  const refused = results.flatMap(({ problems }) => problems);
   if (refused.length > 0) throw new Error(JSON.stringify(refused));
   return config;
 }

@@ -1,7 +1,7 @@
 import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import { describe, expect, test } from "vitest";
 import type { CatalogConfig, QuotaConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { obeyable } from "../../../runtime/config/supported-config.ts";
+import { supportedConfig } from "../../../runtime/config/supported-config.ts";
 import { configOf } from "./shard-secrets.ts";
 
 const good = configOf({ acme: {}, beta: {} }, {});
@@ -48,12 +48,12 @@ const names = ({ partners, catalogs, quotas }: RuntimeConfig) =>
 describe("a configuration of another version of the program", () => {
   test("that this one knows is obeyed as it is", () => {
     const config = { ...good, quotas: [quota] };
-    expect(obeyable(config, undefined)).toEqual({ config, errors: [] });
+    expect(supportedConfig(config, undefined)).toEqual({ config, errors: [] });
   });
 
   test("and that holds a partner without a key is obeyed as it is", () => {
     const config = withAcme({ held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } });
-    expect(obeyable(config, undefined)).toEqual({ config, errors: [] });
+    expect(supportedConfig(config, undefined)).toEqual({ config, errors: [] });
   });
 
   test.each<[string, RuntimeConfig, string]>([
@@ -109,7 +109,7 @@ describe("a configuration of another version of the program", () => {
     ],
     ["a part that is missing", withAcme({ endpoint: undefined }), "this version of the runtime cannot read it"],
   ])("keeps a partner with %s as it was, and all the others as they are", (_name, config, message) => {
-    const first = obeyable(config, undefined);
+    const first = supportedConfig(config, undefined);
     expect(names(first.config)).toEqual(["beta", "example"]);
     const [error, ...more] = first.errors;
     expect(more).toEqual([]);
@@ -121,7 +121,7 @@ describe("a configuration of another version of the program", () => {
       reason: "NotObeyable",
     });
     expect(error?.message).toContain(message);
-    const second = obeyable(config, good);
+    const second = supportedConfig(config, good);
     expect(second.config.partners).toEqual([good.partners[0], config.partners[1]]);
   });
 
@@ -132,12 +132,12 @@ describe("a configuration of another version of the program", () => {
       signing: { scheme: "HmacV1", keys: [] },
       subscriptions: [],
     });
-    expect(obeyable(held, good)).toEqual({ config: held, errors: [] });
+    expect(supportedConfig(held, good)).toEqual({ config: held, errors: [] });
   });
 
   test("brings the bytes of a kept partner's key along", () => {
     const rotated = withAcme({ state: "Dormant" }, configOf({ acme: { key: "new" }, beta: {} }, {}));
-    const { config } = obeyable(rotated, good);
+    const { config } = supportedConfig(rotated, good);
     const ids = config.partners.flatMap(({ signing }) => signing.keys.map(({ material }) => material));
     expect(ids.map((id) => config.material[id])).toEqual(ids.map((id) => good.material[id]));
   });
@@ -207,7 +207,7 @@ describe("a configuration of another version of the program", () => {
       "does not know the source sketch of the metric cpu_util",
     ],
   ])("keeps a catalog with %s as it was", (_name, config, message) => {
-    const { config: obeyed, errors } = obeyable(config, good);
+    const { config: obeyed, errors } = supportedConfig(config, good);
     expect(obeyed.catalogs).toEqual(good.catalogs);
     expect(errors).toMatchObject([{ kind: "MetricCatalog", name: "example" }]);
     expect(errors[0]?.message).toContain(message);
@@ -215,7 +215,7 @@ describe("a configuration of another version of the program", () => {
 
   test("leaves out a quota of a class that is not known", () => {
     const config = { ...good, quotas: [{ ...quota, class: "D" } as unknown as QuotaConfig] };
-    expect(obeyable(config, good)).toMatchObject({
+    expect(supportedConfig(config, good)).toMatchObject({
       config: { quotas: [] },
       errors: [{ kind: "QueryClassQuota", generation: 3 }],
     });

@@ -83,7 +83,7 @@ function stoodIn(): string {
 }
 
 test("resources are compiled to this", () => {
-  expect(compiled.verdicts.map(({ accepted }) => accepted.reason)).toEqual(specs.map(() => "Accepted"));
+  expect(compiled.results.map(({ accepted }) => accepted.reason)).toEqual(specs.map(() => "Accepted"));
   const { partners, catalogs, quotas, ...rest } = config;
   expect({
     partners: partners.map(canonicalJson).join("\n"),

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { ConfigBoard } from "../../../runtime/program/config-report.ts";
+import { ConfigReporter } from "../../../runtime/program/config-report.ts";
 import { healthOf, reportOf, startingStatus, type ProgramStatus } from "../../../runtime/program/status.ts";
 import type { DisabledMark } from "../../../runtime/webhooks/partners/disabled-partners.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -170,39 +170,39 @@ describe("the report", () => {
 describe("whoever waits for the next report", () => {
   test("has it at once when there is another already", async () => {
     start();
-    expect(await new ConfigBoard(status).next("old", 60_000, never)).toMatchObject({ hash: acme.hash });
+    expect(await new ConfigReporter(status).next("old", 60_000, never)).toMatchObject({ hash: acme.hash });
   });
 
   test("has it as soon as a change is told", async () => {
-    const board = new ConfigBoard(status);
-    const waiting = board.next(board.report().version, 60_000, never);
+    const reporter = new ConfigReporter(status);
+    const waiting = reporter.next(reporter.report().version, 60_000, never);
     start();
-    board.changed();
+    reporter.changed();
     expect(await waiting).toMatchObject({ hash: acme.hash });
   });
 
   test("has it soon when a part that tells nobody changes", async () => {
     start();
-    const board = new ConfigBoard(status);
-    const waiting = board.next(board.report().version, 60_000, never);
+    const reporter = new ConfigReporter(status);
+    const waiting = reporter.next(reporter.report().version, 60_000, never);
     status.nats = { isConnected: () => false };
     expect(await waiting).toMatchObject({ ready: false });
   });
 
   test("is not woken by what changes nothing, and has the same when the wait is over", async () => {
-    const board = new ConfigBoard(status);
-    const { version } = board.report();
+    const reporter = new ConfigReporter(status);
+    const { version } = reporter.report();
     const startedMs = performance.now();
-    const waiting = board.next(version, 50, never);
-    board.changed();
+    const waiting = reporter.next(version, 50, never);
+    reporter.changed();
     expect((await waiting).version).toBe(version);
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(49);
   });
 
   test("is let go when it hangs up", async () => {
-    const board = new ConfigBoard(status);
+    const reporter = new ConfigReporter(status);
     const hangUp = new AbortController();
-    const waiting = board.next(board.report().version, 60_000, hangUp.signal);
+    const waiting = reporter.next(reporter.report().version, 60_000, hangUp.signal);
     hangUp.abort();
     expect(await waiting).toMatchObject({ hash: null });
   });
@@ -211,10 +211,10 @@ describe("whoever waits for the next report", () => {
 describe("marks", () => {
   test("are read at first and whenever this pod disables a partner; a failure keeps the last ones", async () => {
     start();
-    const board = new ConfigBoard(status);
+    const reporter = new ConfigReporter(status);
     let listener: () => void = () => undefined;
     let answers: (readonly DisabledMark[] | Error)[] = [[], [markOf(acme)], new Error("no answer")];
-    const end = board.followMarks({
+    const end = reporter.followMarks({
       disabledPartners: async () => {
         const [answer = [], ...rest] = answers;
         answers = rest;
@@ -229,13 +229,13 @@ describe("marks", () => {
       },
     });
     await waitFor(() => answers.length === 2, { timeoutMs: 2000, what: "the first look" });
-    const waiting = board.next(board.report().version, 60_000, never);
+    const waiting = reporter.next(reporter.report().version, 60_000, never);
     listener();
     expect((await waiting).marks).toHaveLength(1);
     listener();
     await waitFor(() => answers.length === 0, { timeoutMs: 2000, what: "the look that fails" });
-    expect(board.report().marks).toHaveLength(1);
+    expect(reporter.report().marks).toHaveLength(1);
     end();
-    expect(board.token()).toBe("t");
+    expect(reporter.token()).toBe("t");
   });
 });

@@ -21,7 +21,7 @@ export const lifetimes: Lifetimes = { settledMs: 60_000, tailMs: 20_000 };
 export const bytesMax = 8 * 1024 * 1024;
 
 /** What is the case. */
-export interface World {
+export interface QueryContext {
   /** Unix milliseconds. */
   nowMs: number;
   asked: RangeGrid[];
@@ -38,33 +38,33 @@ export function truth(series: string, timeMs: number, askedMs: number): number |
   return timeMs / 1_000 + late / 1e6;
 }
 
-function answer(grid: RangeGrid, world: World): RangeResult<StoreSeries> {
+function answer(grid: RangeGrid, queryContext: QueryContext): RangeResult<StoreSeries> {
   const series = ["whole", "gappy"].flatMap((name): StoreSeries[] => {
     const values = new Float64Array(grid.count);
     const present = new Uint8Array(grid.count);
     for (let index = 0; index < grid.count; index += 1) {
-      const value = truth(name, grid.startMs + index * stepMs, world.nowMs);
+      const value = truth(name, grid.startMs + index * stepMs, queryContext.nowMs);
       if (value === undefined) continue;
       values[index] = value;
       present[index] = 1;
     }
     return present.includes(1) ? [{ labels: { name }, values, present }] : [];
   });
-  return { series, warning: world.warning };
+  return { series, warning: queryContext.warning };
 }
 
 let named = 0;
 
 /** The store as the only one of a set; a new one each time. */
 export function storesOf(
-  world: World,
+  queryContext: QueryContext,
   config = storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" }, { settleSeconds }),
 ): StoreSet {
   const client: Partial<PrometheusClient> = {
     range: async (_query, grid) => {
-      world.asked.push(grid);
-      if (world.failure !== undefined) throw world.failure;
-      return answer(grid, world);
+      queryContext.asked.push(grid);
+      if (queryContext.failure !== undefined) throw queryContext.failure;
+      return answer(grid, queryContext);
     },
   };
   named += 1;
@@ -86,20 +86,20 @@ export interface Asked {
 }
 
 /** Nothing was asked yet. */
-export function worldAt(nowMs: number): World {
+export function worldAt(nowMs: number): QueryContext {
   return { nowMs, asked: [], warning: "none", failure: undefined };
 }
 
 /** Points up to a time through a cache. */
 export async function read(
-  world: World,
+  queryContext: QueryContext,
   stores: StoreSet,
   cache: ReadCache,
   grid: { endMs: number; count: number },
   { query = "q", tenant, signal = new AbortController().signal, lifetimes: own = lifetimes }: Asked = {},
 ) {
   const startMs = grid.endMs - (grid.count - 1) * stepMs;
-  const cached = cachedStores(stores, cache, { lifetimes: own, nowMs: world.nowMs });
+  const cached = cachedStores(stores, cache, { lifetimes: own, nowMs: queryContext.nowMs });
   const call = { signal, tenant, bytes: createByteBudget() };
   const { series } = await cached.stores
     .get("eu")

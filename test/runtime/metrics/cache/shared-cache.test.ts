@@ -25,13 +25,13 @@ import {
   truth,
   worldAt,
   wrongPlaces,
-  type World,
+  type QueryContext,
 } from "./live-store.ts";
 
 const sharing: Lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_000 };
 
 interface Shared {
-  readonly world: World;
+  readonly queryContext: QueryContext;
   readonly stores: StoreSet;
   readonly caches: readonly ReadCache[];
   readonly pods: PodsOfATest;
@@ -48,20 +48,20 @@ function startShared(count = 2, residency?: string): Shared {
     put: async (name, value) => void kept.set(name, value),
     state: () => "ok",
   };
-  const world = worldAt(startOfDayMs + 3_600_000);
+  const queryContext = worldAt(startOfDayMs + 3_600_000);
   const members = Array.from({ length: count }, (_, index) => pods.join(`pod-${index}`));
   const caches = members.map((own) =>
     createReadCache(bytesMax, { shared: createSharedExtents(bytes, own, { residency }) }),
   );
-  return { world, stores: storesOf(world), caches, pods, kept };
+  return { queryContext, stores: storesOf(queryContext), caches, pods, kept };
 }
 
 const window = { endMs: startOfDayMs + 3_000_000, count: 40 };
 
-async function ask({ world, stores, caches }: Shared, pod: number, grid = window) {
+async function ask({ queryContext, stores, caches }: Shared, pod: number, grid = window) {
   const cache = caches[pod];
   if (cache === undefined) throw new Error("no such pod");
-  return read(world, stores, cache, grid, { lifetimes: sharing });
+  return read(queryContext, stores, cache, grid, { lifetimes: sharing });
 }
 
 /** Once what a pod read can be seen by the others. */
@@ -74,7 +74,7 @@ describe("what one pod read", () => {
     const first = await ask(all, 0);
     await shared(all);
     const second = await ask(all, 1);
-    expect(all.world.asked).toHaveLength(1);
+    expect(all.queryContext.asked).toHaveLength(1);
     expect(second).toMatchObject({ hit: 40, shared: 40, miss: 0 });
     expect(second.series).toEqual(first.series);
   });
@@ -83,33 +83,33 @@ describe("what one pod read", () => {
     const all = startShared();
     await ask(all, 0);
     await shared(all);
-    all.world.nowMs += 119_999;
+    all.queryContext.nowMs += 119_999;
     expect((await ask(all, 0)).miss).toBe(0);
     expect((await ask(all, 1)).miss).toBe(0);
-    all.world.nowMs += 1;
+    all.queryContext.nowMs += 1;
     expect((await ask(all, 1)).miss).toBe(40);
   });
 
   test("is read once by all pods when they want it at the same time", async () => {
     const all = startShared(3);
     const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(all, index % 3)));
-    expect(all.world.asked).toHaveLength(1);
+    expect(all.queryContext.asked).toHaveLength(1);
     expect(answers.every(({ series }) => series.length === 2)).toBe(true);
   });
 
   test("fails for all who waited, with one request", async () => {
     const all = startShared(3);
-    all.world.failure = new StoreError("status", "HTTP 500");
+    all.queryContext.failure = new StoreError("status", "HTTP 500");
     const answers = await Promise.allSettled(Array.from({ length: 9 }, (_, index) => ask(all, index % 3)));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 9 }, () => "rejected"));
-    expect(all.world.asked).toHaveLength(1);
-    all.world.failure = undefined;
+    expect(all.queryContext.asked).toHaveLength(1);
+    all.queryContext.failure = undefined;
     expect((await ask(all, 1)).miss).toBe(40);
   });
 
   test("is shared only when it was whole", async () => {
     const all = startShared();
-    all.world.warning = "incomplete";
+    all.queryContext.warning = "incomplete";
     await ask(all, 0);
     await settle();
     expect(all.kept.size).toBe(0);
@@ -127,26 +127,26 @@ describe("what one pod read", () => {
     const all = startShared(2, "elsewhere");
     await Promise.all([ask(all, 0), ask(all, 1)]);
     expect(all.kept.size).toBe(0);
-    expect(all.world.asked).toHaveLength(2);
+    expect(all.queryContext.asked).toHaveLength(2);
   });
 
   test("is not taken from another configuration of its store", async () => {
     const all = startShared();
     await ask(all, 0);
     await shared(all);
-    expect((await ask({ ...all, stores: storesOf(all.world) }, 1)).miss).toBe(40);
+    expect((await ask({ ...all, stores: storesOf(all.queryContext) }, 1)).miss).toBe(40);
   });
 
   test("has a late sample once the lifetime of its tail is over", async () => {
     const all = startShared();
-    const tail = { endMs: align(all.world.nowMs), count: 2 };
+    const tail = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, 0, tail);
     await shared(all);
-    all.world.nowMs += 9_999;
+    all.queryContext.nowMs += 9_999;
     expect((await ask(all, 1, tail)).miss).toBe(0);
-    all.world.nowMs += 1;
+    all.queryContext.nowMs += 1;
     const { series } = await ask(all, 1, tail);
-    expect(series[0]?.values[1]).toBe(truth("whole", tail.endMs, all.world.nowMs));
+    expect(series[0]?.values[1]).toBe(truth("whole", tail.endMs, all.queryContext.nowMs));
   });
 });
 
@@ -167,24 +167,24 @@ describe("callers with other lifetimes", () => {
     lifetimesOf(classDefaults.B),
     lifetimesOf(classDefaults.C),
   ];
-  const readAs = ({ world, stores, caches: [cache] }: Shared, lifetimes: Lifetimes) =>
-    read(world, stores, cache as ReadCache, window, { lifetimes });
+  const readAs = ({ queryContext, stores, caches: [cache] }: Shared, lifetimes: Lifetimes) =>
+    read(queryContext, stores, cache as ReadCache, window, { lifetimes });
 
   test("join a read only if they accept the age of what it finds", async () => {
     const all = startShared();
     await readAs(all, slow);
     await shared(all);
-    all.world.nowMs += 200_000;
+    all.queryContext.nowMs += 200_000;
     const [patient, hasty] = await Promise.all([readAs(all, slow), readAs(all, quick)]);
     expect(patient).toMatchObject({ shared: 40, miss: 0 });
     expect(hasty).toMatchObject({ shared: 0, miss: 40 });
-    expect(all.world.asked).toHaveLength(2);
+    expect(all.queryContext.asked).toHaveLength(2);
   });
 
   test("wait for one request when nothing is known", async () => {
     const all = startShared();
     await Promise.all([readAs(all, slow), readAs(all, quick), readAs(all, slow)]);
-    expect(all.world.asked).toHaveLength(1);
+    expect(all.queryContext.asked).toHaveLength(1);
   });
 
   test.each([
@@ -198,9 +198,9 @@ describe("callers with other lifetimes", () => {
       for (const asked of [2, 3, 4]) {
         await shared(all);
         await settle();
-        all.world.nowMs += renewing.settledMs;
+        all.queryContext.nowMs += renewing.settledMs;
         expect(await readAs(all, renewing)).toMatchObject({ stale: 40, miss: 0 });
-        await waitFor(() => all.world.asked.length >= asked, {
+        await waitFor(() => all.queryContext.asked.length >= asked, {
           timeoutMs: 5_000,
           pollMs: 1,
           what: "a renewal that asks the store",
@@ -209,7 +209,7 @@ describe("callers with other lifetimes", () => {
         expect(await readAs(all, renewing)).toMatchObject({
           stale: 0,
           miss: 0,
-          oldest: { settledMs: all.world.nowMs },
+          oldest: { settledMs: all.queryContext.nowMs },
         });
       }
     },
@@ -219,9 +219,9 @@ describe("callers with other lifetimes", () => {
     const all = startShared();
     await readAs(all, renewing);
     await shared(all);
-    all.world.nowMs += renewing.settledMs;
+    all.queryContext.nowMs += renewing.settledMs;
     const bytes = [...all.kept.values()][0];
-    const other = read(all.world, all.stores, all.caches[1] as ReadCache, window, {
+    const other = read(all.queryContext, all.stores, all.caches[1] as ReadCache, window, {
       lifetimes: { ...quick, sharedMs: 1 },
     });
     expect((await other).miss).toBe(40);
@@ -237,7 +237,7 @@ describe("callers with other lifetimes", () => {
       pollMs: 1,
       what: "fresh points",
     });
-    expect(all.world.asked).toHaveLength(2);
+    expect(all.queryContext.asked).toHaveLength(2);
   });
 });
 
@@ -255,11 +255,14 @@ describe("2,000 queries that slide, jump and overlap over three pods, while samp
         const all = startShared(3);
         for (const { waitMs, count, back, pod } of steps) {
           queries += 1;
-          all.world.nowMs += waitMs;
-          const { series, startMs } = await ask(all, pod, { endMs: align(all.world.nowMs) - back * stepMs, count });
+          all.queryContext.nowMs += waitMs;
+          const { series, startMs } = await ask(all, pod, {
+            endMs: align(all.queryContext.nowMs) - back * stepMs,
+            count,
+          });
           for (const name of ["whole", "gappy"]) {
             const own = series.find(({ labels }) => labels["name"] === name);
-            expect(wrongPlaces(own, name, { startMs, count, nowMs: all.world.nowMs }, sharing)).toEqual([]);
+            expect(wrongPlaces(own, name, { startMs, count, nowMs: all.queryContext.nowMs }, sharing)).toEqual([]);
           }
         }
       }),

@@ -15,7 +15,7 @@ import {
   truth,
   worldAt,
   wrongPlaces,
-  type World,
+  type QueryContext,
 } from "./live-store.ts";
 
 /** Points whose lifetime is just over are served once more while they are read again. */
@@ -25,7 +25,7 @@ const renewing: Lifetimes = { settledMs: 30_000, tailMs: 10_000, staleMs: 15_000
 const served: Lifetimes = { settledMs: 45_000, tailMs: 25_000 };
 
 interface Renewing {
-  readonly world: World;
+  readonly queryContext: QueryContext;
   readonly stores: ReturnType<typeof storesOf>;
   readonly cache: ReadCache;
   /** What renewals ended with. */
@@ -33,91 +33,95 @@ interface Renewing {
 }
 
 function start(): Renewing {
-  const world = worldAt(startOfDayMs + 3_600_000);
+  const queryContext = worldAt(startOfDayMs + 3_600_000);
   const ended: unknown[] = [];
   const refreshes = createBackgroundRefreshes({ ended: (failure) => void ended.push(failure) });
-  return { world, stores: storesOf(world), cache: createReadCache(bytesMax, { refreshes }), ended };
+  return { queryContext, stores: storesOf(queryContext), cache: createReadCache(bytesMax, { refreshes }), ended };
 }
 
 const ask = (
-  { world, stores, cache }: Renewing,
+  { queryContext, stores, cache }: Renewing,
   grid: { endMs: number; count: number },
   asked: Omit<Asked, "lifetimes"> = {},
-) => read(world, stores, cache, grid, { lifetimes: renewing, ...asked });
+) => read(queryContext, stores, cache, grid, { lifetimes: renewing, ...asked });
 const renewed = ({ ended }: Renewing, count = 1): Promise<boolean> =>
   waitFor(() => ended.length >= count, { timeoutMs: 5_000, pollMs: 1, what: "a renewal" });
 
 describe("a point whose lifetime is just over", () => {
   test("is served at once, and read again for the next caller", async () => {
     const all = start();
-    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     const before = await ask(all, grid);
-    all.world.nowMs += renewing.tailMs;
+    all.queryContext.nowMs += renewing.tailMs;
     const stale = await ask(all, grid);
     expect(stale.series).toEqual(before.series);
     expect(stale).toMatchObject({ hit: 2, stale: 2, renewed: 2, miss: 0 });
     await renewed(all);
     const after = await ask(all, grid);
     expect(after).toMatchObject({ hit: 2, stale: 0, renewed: 0, miss: 0 });
-    expect(after.series[0]?.values[1]).toBe(truth("whole", grid.endMs, all.world.nowMs));
-    expect(all.world.asked).toHaveLength(2);
+    expect(after.series[0]?.values[1]).toBe(truth("whole", grid.endMs, all.queryContext.nowMs));
+    expect(all.queryContext.asked).toHaveLength(2);
   });
 
   test("is read again once, however many are served, and only the first of them caused it", async () => {
     const all = start();
-    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
-    all.world.nowMs += renewing.tailMs;
+    all.queryContext.nowMs += renewing.tailMs;
     const answers = await Promise.all(Array.from({ length: 50 }, () => ask(all, grid)));
     expect(answers.map((answer) => answer.renewed)).toEqual([2, ...Array.from({ length: 49 }, () => 0)]);
     await renewed(all);
-    expect([all.world.asked.length, all.ended.length]).toEqual([2, 1]);
+    expect([all.queryContext.asked.length, all.ended.length]).toEqual([2, 1]);
   });
 
   test("is waited for when that is longer ago than the class allows, to the millisecond", async () => {
     const all = start();
-    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
-    all.world.nowMs += served.tailMs;
+    all.queryContext.nowMs += served.tailMs;
     expect(await ask(all, grid)).toMatchObject({ hit: 0, stale: 0, miss: 2 });
-    all.world.nowMs += served.tailMs - 1;
+    all.queryContext.nowMs += served.tailMs - 1;
     expect(await ask(all, grid)).toMatchObject({ stale: 2, miss: 0 });
   });
 
   test("is not served beside new ones, which have to be waited for anyway", async () => {
     const all = start();
-    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
-    all.world.nowMs += stepMs;
-    const { stale, miss } = await ask(all, { endMs: align(all.world.nowMs), count: 3 });
+    all.queryContext.nowMs += stepMs;
+    const { stale, miss } = await ask(all, { endMs: align(all.queryContext.nowMs), count: 3 });
     expect([stale, miss]).toEqual([0, 3]);
   });
 
   test("is served until its end while the store fails, and what fails in the background ends nothing", async () => {
     const all = start();
-    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     await ask(all, grid);
-    all.world.failure = new Error("down");
-    all.world.nowMs += renewing.tailMs;
+    all.queryContext.failure = new Error("down");
+    all.queryContext.nowMs += renewing.tailMs;
     for (let turn = 1; turn <= 3; turn += 1) {
       expect(await ask(all, grid)).toMatchObject({ stale: 2 });
       await renewed(all, turn);
     }
-    expect(all.ended).toEqual([all.world.failure, all.world.failure, all.world.failure]);
-    all.world.nowMs += served.tailMs - renewing.tailMs;
+    expect(all.ended).toEqual([all.queryContext.failure, all.queryContext.failure, all.queryContext.failure]);
+    all.queryContext.nowMs += served.tailMs - renewing.tailMs;
     await expect(ask(all, grid)).rejects.toThrow("down");
   });
 
   test("is nobody else's: of another query, tenant or configuration of the store nothing is served", async () => {
     const all = start();
-    const grid = { endMs: align(all.world.nowMs), count: 2 };
+    const grid = { endMs: align(all.queryContext.nowMs), count: 2 };
     const own = { tenant: "acme" };
     await ask(all, grid, own);
-    all.world.nowMs += renewing.tailMs;
+    all.queryContext.nowMs += renewing.tailMs;
     expect(await ask(all, grid, { ...own, query: "narrower" })).toMatchObject({ hit: 0, stale: 0, miss: 2 });
     expect(await ask(all, grid, { tenant: "zeta" })).toMatchObject({ hit: 0, stale: 0, miss: 2 });
     expect(await ask(all, grid)).toMatchObject({ hit: 0, stale: 0, miss: 2 });
-    expect(await ask({ ...all, stores: storesOf(all.world) }, grid, own)).toMatchObject({ hit: 0, stale: 0, miss: 2 });
+    expect(await ask({ ...all, stores: storesOf(all.queryContext) }, grid, own)).toMatchObject({
+      hit: 0,
+      stale: 0,
+      miss: 2,
+    });
     // They are still there, for callers of their own tenant.
     expect(await ask(all, grid, own)).toMatchObject({ hit: 2, stale: 2, miss: 0 });
   });
@@ -134,17 +138,19 @@ describe("a point whose lifetime is just over", () => {
     await assert(
       asyncProperty(array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
         const all = start();
-        const { world } = all;
-        let grid = { endMs: align(world.nowMs), count: 10 };
+        const { queryContext } = all;
+        let grid = { endMs: align(queryContext.nowMs), count: 10 };
         for (const { waitMs, count, backSteps, stays, waits } of steps) {
-          world.nowMs += waitMs;
-          if (!stays) grid = { endMs: align(world.nowMs) - backSteps * stepMs, count };
+          queryContext.nowMs += waitMs;
+          if (!stays) grid = { endMs: align(queryContext.nowMs) - backSteps * stepMs, count };
           const { series, startMs, stale, renewed: begun } = await ask(all, grid);
           stales += stale;
           if (begun > 0 && waits) await renewed(all, all.ended.length + 1);
           for (const name of ["whole", "gappy"]) {
             const own = series.find(({ labels }) => labels["name"] === name);
-            expect(wrongPlaces(own, name, { startMs, count: grid.count, nowMs: world.nowMs }, served)).toEqual([]);
+            expect(wrongPlaces(own, name, { startMs, count: grid.count, nowMs: queryContext.nowMs }, served)).toEqual(
+              [],
+            );
           }
         }
       }),

@@ -34,7 +34,7 @@ function plan(
   environments: readonly string[] = ["*"],
   nowMs = noonMs,
 ): Plan {
-  const world = {
+  const queryContext = {
     catalog: indexCatalogs(configOf(stores, metrics).catalogs),
     quotas: { quotas: [], classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits } },
   };
@@ -44,7 +44,7 @@ function plan(
     ["step", "1m"],
   ] as const;
   const caller = { ...everyone, tenants: ["brand-a"], environments };
-  return makePlan(makeQuery(parameters([...window, ...pairs]), caller, world, nowMs), nowMs);
+  return makePlan(makeQuery(parameters([...window, ...pairs]), caller, queryContext, nowMs), nowMs);
 }
 
 const selectors = ({ parts }: Plan) =>

@@ -3,7 +3,7 @@ import type { ClassLimits, MetricConfig } from "../../../../crds/config.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { indexCatalogs } from "../../../../runtime/metrics/catalog/catalog-index.ts";
 import { formatDuration } from "../../../../runtime/metrics/request/duration.ts";
-import { makeInstant, makeQuery, type Query, type World } from "../../../../runtime/metrics/planning/query.ts";
+import { makeInstant, makeQuery, type Query, type QueryContext } from "../../../../runtime/metrics/planning/query.ts";
 import {
   configOf,
   everyone,
@@ -19,15 +19,15 @@ const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const stores = [storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" })];
 const reader: Caller = { ...everyone, tenants: ["brand-a"] };
 
-function worldOf(metrics: readonly MetricConfig[] = [], limits: Partial<ClassLimits> = {}): World {
+function worldOf(metrics: readonly MetricConfig[] = [], limits: Partial<ClassLimits> = {}): QueryContext {
   const config = configOf(stores, [...generatedMetrics(stores), ...metrics]);
   const own = { ...wideLimits, ...limits };
   return { catalog: indexCatalogs(config.catalogs), quotas: { quotas: [], classDefaults: { A: own, B: own, C: own } } };
 }
 
 type Pairs = readonly (readonly [string, string])[];
-function query(pairs: Pairs, { world = worldOf(), caller = reader } = {}): Query {
-  return makeQuery(parameters(pairs), caller, world, nowMs);
+function query(pairs: Pairs, { world: queryContext = worldOf(), caller = reader } = {}): Query {
+  return makeQuery(parameters(pairs), caller, queryContext, nowMs);
 }
 
 const queueLag: Pairs = [["metric", "queue_lag"]];
@@ -107,44 +107,46 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
   const stepOf = (made: Query): string => formatDuration(made.window.stepSeconds);
 
   test("let a step be 10 s, and 1 min for public dashboards", () => {
-    const world = bounded({});
+    const queryContext = bounded({});
     const publicCaller = { ...reader, scopes: ["metrics:read.public"] };
-    expect(stepOf(query(pairs(["step", "10s"]), { world }))).toBe("10s");
-    expect(stepOf(query(pairs(), { world, caller: publicCaller }))).toBe("1m");
-    expect(refused(() => query(pairs(["step", "9s"]), { world }))).toBe("invalid_step step");
-    expect(refused(() => query(pairs(["step", "30s"]), { world, caller: publicCaller }))).toBe("invalid_step step");
+    expect(stepOf(query(pairs(["step", "10s"]), { world: queryContext }))).toBe("10s");
+    expect(stepOf(query(pairs(), { world: queryContext, caller: publicCaller }))).toBe("1m");
+    expect(refused(() => query(pairs(["step", "9s"]), { world: queryContext }))).toBe("invalid_step step");
+    expect(refused(() => query(pairs(["step", "30s"]), { world: queryContext, caller: publicCaller }))).toBe(
+      "invalid_step step",
+    );
   });
 
   test("let a step be no smaller than the metric's minimum, the largest of several metrics", () => {
-    const world = bounded({ minStepSeconds: 120 });
-    expect(refused(() => query(pairs(["step", "1m"]), { world }))).toBe("invalid_step step");
-    expect(stepOf(query(pairs(["metric", "queue_lag"]), { world }))).toBe("2m");
+    const queryContext = bounded({ minStepSeconds: 120 });
+    expect(refused(() => query(pairs(["step", "1m"]), { world: queryContext }))).toBe("invalid_step step");
+    expect(stepOf(query(pairs(["metric", "queue_lag"]), { world: queryContext }))).toBe("2m");
   });
 
   test("let a class raise the smallest step and lower the series and the grouping", () => {
-    const world = worldOf([], { minStepSeconds: 300, maxSeries: 5, maxGroupBy: 1 });
+    const queryContext = worldOf([], { minStepSeconds: 300, maxSeries: 5, maxGroupBy: 1 });
     const lag: Pairs = [
       ["metric", "queue_lag"],
       ["from", "2026-01-01T11:00:00Z"],
       ["to", "2026-01-01T12:00:00Z"],
     ];
-    expect(query(lag, { world })).toMatchObject({ limit: 5, window: { stepSeconds: 300 } });
-    expect(refused(() => query([...lag, ["limit", "6"]], { world }))).toBe("invalid_limit limit");
-    expect(refused(() => query([...lag, ["group_by", "service,environment"]], { world }))).toBe(
+    expect(query(lag, { world: queryContext })).toMatchObject({ limit: 5, window: { stepSeconds: 300 } });
+    expect(refused(() => query([...lag, ["limit", "6"]], { world: queryContext }))).toBe("invalid_limit limit");
+    expect(refused(() => query([...lag, ["group_by", "service,environment"]], { world: queryContext }))).toBe(
       "invalid_group_by group_by",
     );
   });
 
   test("let a metric allow less grouping than four labels", () => {
-    const world = bounded({ maxGroupBy: 1 });
-    expect(refused(() => query(pairs(["group_by", "service,environment"]), { world }))).toBe(
+    const queryContext = bounded({ maxGroupBy: 1 });
+    expect(refused(() => query(pairs(["group_by", "service,environment"]), { world: queryContext }))).toBe(
       "invalid_group_by group_by",
     );
-    expect(query(pairs(["group_by", "service"]), { world }).groupBy).toEqual(["service"]);
+    expect(query(pairs(["group_by", "service"]), { world: queryContext }).groupBy).toEqual(["service"]);
   });
 
   test("let a class and a metric allow as many labels as their definitions do, and never more than 50 series", () => {
-    const world = worldOf(
+    const queryContext = worldOf(
       [
         metricConfig("m", stores, {
           source: { kind: "gauge", name: "m", matchers: [] },
@@ -155,8 +157,10 @@ describe("the limits of a query (Operational Metrics API §8)", () => {
       { maxGroupBy: 9, maxSeries: 500 },
     );
     const labels = ["region", "tenant", "environment", "service", "psp"];
-    expect(query(pairs(["group_by", labels.join(",")]), { world }).groupBy).toEqual(expect.arrayContaining(labels));
-    expect(query(pairs(), { world }).limit).toBe(50);
+    expect(query(pairs(["group_by", labels.join(",")]), { world: queryContext }).groupBy).toEqual(
+      expect.arrayContaining(labels),
+    );
+    expect(query(pairs(), { world: queryContext }).limit).toBe(50);
   });
 });
 

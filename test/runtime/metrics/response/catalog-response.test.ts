@@ -21,7 +21,7 @@ const metrics: readonly MetricConfig[] = [
   }),
   metricConfig("payouts", stores, { ...gauge, sensitivity: "finance", requiredRole: "finance-reader" }),
 ];
-const world = {
+const queryContext = {
   catalog: indexCatalogs(configOf(stores, metrics).catalogs),
   quotas: { quotas: [], classDefaults: { A: wideLimits, B: wideLimits, C: wideLimits } },
 };
@@ -37,7 +37,7 @@ function ask(
   nowMs = sunsetMs - 1,
 ): CatalogBody {
   const context = { correlationId: "id-1", nowMs };
-  return catalogResponse(parameters(pairs), { ...everyone, ...caller }, world, context).body as CatalogBody;
+  return catalogResponse(parameters(pairs), { ...everyone, ...caller }, queryContext, context).body as CatalogBody;
 }
 
 const ids = ({ data }: CatalogBody): readonly string[] => data.map(({ metric_id: id }) => id);

@@ -142,23 +142,23 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
   test("is told of by what it said last, by the URL that fails, and since when", async () => {
     let answer: Answer = [404];
     const it = await caseOf(() => answer);
-    const verdict = () => it.validations.verdictOf(it.partner);
-    expect(verdict()).toBeUndefined();
+    const result = () => it.validations.verdictOf(it.partner);
+    expect(result()).toBeUndefined();
     await of(it);
-    expect(verdict()).toMatchObject({
+    expect(result()).toMatchObject({
       failure: { reason: "consent", detail: "the endpoint does not consent: status 404" },
       sinceMs: 0,
     });
     answer = yes;
     it.clockMs = 10_000;
     await of(it, "order.placed");
-    expect(verdict()).toMatchObject({ failure: { reason: "consent" }, sinceMs: 0 });
+    expect(result()).toMatchObject({ failure: { reason: "consent" }, sinceMs: 0 });
     it.clockMs = 40_000;
     await of(it);
-    expect(verdict()).toEqual({ sinceMs: 40_000 });
+    expect(result()).toEqual({ sinceMs: 40_000 });
     it.clockMs = 7_200_000;
     await of(it);
-    expect(verdict()).toEqual({ sinceMs: 40_000 });
+    expect(result()).toEqual({ sinceMs: 40_000 });
   });
 
   test("that cannot be reached has the reason of that", async () => {

@@ -64,8 +64,8 @@ describe("a batch", () => {
       return { eventId, tenant: "acme", duplicate: false };
     };
     const items = Array.from({ length: 100 }, (_, index) => Buffer.from(String(index)));
-    const verdicts = await ingestBatch(ingest, items, { tenants: ["*"] });
-    expect(verdicts.map((verdict) => ("answer" in verdict ? verdict.answer.eventId : verdict.refusal.message))).toEqual(
+    const results = await ingestBatch(ingest, items, { tenants: ["*"] });
+    expect(results.map((result) => ("answer" in result ? result.answer.eventId : result.refusal.message))).toEqual(
       items.map(String),
     );
     expect(most).toBe(32);

@@ -8,7 +8,10 @@ import {
   verifyHmacV1,
   type ReceivedParts,
 } from "../../../../runtime/webhooks/signing/hmac-v1.ts";
-import { signatureWindowMs, type SignatureVerdict } from "../../../../runtime/webhooks/signing/verification-result.ts";
+import {
+  signatureWindowMs,
+  type VerificationResult,
+} from "../../../../runtime/webhooks/signing/verification-result.ts";
 
 const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 const event = Buffer.from(
@@ -73,13 +76,13 @@ const sentAtMs = Date.parse("2026-01-02T03:04:06.000Z");
 const received: ReceivedParts = { ...vectors[0].parts, signature: vectors[0].signature };
 const key = { id: "new", secret };
 
-function verdict(change: Partial<ReceivedParts>, nowMs = sentAtMs): SignatureVerdict {
+function result(change: Partial<ReceivedParts>, nowMs = sentAtMs): VerificationResult {
   return verifyHmacV1([key], { ...received, ...change }, nowMs);
 }
 
 describe("verifying", () => {
   test("accepts what was signed", () => {
-    expect(verdict({})).toEqual({ ok: true, keyId: "new" });
+    expect(result({})).toEqual({ ok: true, keyId: "new" });
   });
 
   test.each([
@@ -109,7 +112,7 @@ describe("verifying", () => {
   ] as readonly (readonly [string, Partial<ReceivedParts>, string])[])(
     "refuses %s (Webhook Event Delivery §5)",
     (_, change, fault) => {
-      expect(verdict(change)).toEqual({ ok: false, fault });
+      expect(result(change)).toEqual({ ok: false, fault });
     },
   );
 
@@ -119,9 +122,7 @@ describe("verifying", () => {
     ["a millisecond older is outside", signatureWindowMs + 1, false],
     ["a millisecond further ahead is outside", -signatureWindowMs - 1, false],
   ])("a timestamp that is %s the window (Webhook Event Delivery §5, §8)", (_, ageMs, ok) => {
-    expect(verdict({}, sentAtMs + ageMs)).toEqual(
-      ok ? { ok, keyId: "new" } : { ok, fault: "timestamp_outside_window" },
-    );
+    expect(result({}, sentAtMs + ageMs)).toEqual(ok ? { ok, keyId: "new" } : { ok, fault: "timestamp_outside_window" });
   });
 
   test("knows old and new keys (Webhook Event Delivery §5)", () => {
@@ -136,7 +137,7 @@ describe("verifying", () => {
       vectors[0].parts,
     );
     expect(signature).toBe(`${signHmacV1(newer, vectors[0].parts)},${vectors[0].signature}`);
-    expect(verdict({ signature })).toEqual({ ok: true, keyId: "new" });
+    expect(result({ signature })).toEqual({ ok: true, keyId: "new" });
     expect(verifyHmacV1([{ id: "newer", secret: newer }], { ...received, signature }, sentAtMs)).toEqual({
       ok: true,
       keyId: "newer",
