@@ -294,7 +294,7 @@ class Engine implements WebhookEngine {
   /** What this pod looks at in turns. */
   #looks(): readonly (() => Promise<void>)[] {
     const promoted = async (): Promise<void> => {
-      if (this.#partners.some(({ lane, token }) => lane !== token) && (await this.#promotions.look())) {
+      if (this.#partners.some(({ lane, key: token }) => lane !== token) && (await this.#promotions.look())) {
         this.apply(this.#config);
       }
     };
@@ -308,7 +308,7 @@ class Engine implements WebhookEngine {
   }
 
   #has(token: string): boolean {
-    return this.#partners.some((partner) => partner.token === token);
+    return this.#partners.some((partner) => partner.key === token);
   }
 
   #runningPartners(): RunningPartners {

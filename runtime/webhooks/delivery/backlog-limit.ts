@@ -59,7 +59,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     isRead = true;
   };
   const lookAt = async (partner: Partner, meanBytes: number): Promise<void> => {
-    const { token, config, label } = partner;
+    const { key: token, config, label } = partner;
     const limit = config.delivery.maxBacklog;
     const messages = await deliveries.waitingFor(partner.lane, token);
     const pauseMs = Math.max(500, (messages / subjectsPerSecond) * 1_000);
@@ -76,7 +76,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     }
   };
   return {
-    isFull: ({ token }) => full.has(token),
+    isFull: ({ key: token }) => full.has(token),
     look: async () => {
       const all = await deliveries.size();
       const isQuiet = !partners().some((partner) => mayBeFull(partner, all));
@@ -86,9 +86,9 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
       await read();
       const meanBytes = all.messages === 0 ? 0 : all.bytes / all.messages;
       const nowMs = performance.now();
-      const first = (partner: Partner): number => counts.get(partner.token)?.nextAtMs ?? 0;
+      const first = (partner: Partner): number => counts.get(partner.key)?.nextAtMs ?? 0;
       const isDue = (partner: Partner): boolean =>
-        full.has(partner.token) || (mayBeFull(partner, all) && first(partner) <= nowMs);
+        full.has(partner.key) || (mayBeFull(partner, all) && first(partner) <= nowMs);
       const due = partners().filter((partner) => isDue(partner) && isOwn(partner));
       for (const partner of due.sort((a, b) => first(a) - first(b)).slice(0, countsMax)) {
         await lookAt(partner, meanBytes);

@@ -79,7 +79,7 @@ export function eventsOfSettlement({ delivery, partner, settlement }: SettledDel
         about("rejected", delivery.tenant, { reason: settlement.reason }),
         {
           kind: "disabled",
-          eventId: `${ownIdPrefix}disabled:${partner.token}:${partner.config.specDigest}`,
+          eventId: `${ownIdPrefix}disabled:${partner.key}:${partner.config.specDigest}`,
           tenant: noTenant,
           data: { partner: partner.label, reason: settlement.reason },
         },
@@ -120,7 +120,7 @@ export function createOperationalEvents(deps: OperationalDeps): OperationalEvent
   return {
     settled: async (settled) => void (await tell(settled.partner, eventsOfSettlement(settled))),
     breakerOpened: async (partner, restMs) => {
-      const eventId = `${ownIdPrefix}breaker_open:${partner.token}:${Math.floor(deps.now())}`;
+      const eventId = `${ownIdPrefix}breaker_open:${partner.key}:${Math.floor(deps.now())}`;
       await tell(partner, [
         { kind: "breaker_open", eventId, tenant: noTenant, data: { partner: partner.label, rest_ms: restMs } },
       ]);
@@ -135,13 +135,13 @@ async function store(
 ): Promise<void> {
   const { installation: producer } = deps;
   const type = types[kind];
-  if (deps.table().partnersFor({ type, tenant, producer, about: about.token }).length === 0) {
+  if (deps.table().partnersFor({ type, tenant, producer, about: about.key }).length === 0) {
     return;
   }
   const ts = new Date(deps.now()).toISOString();
   const envelope: Envelope = { eventId, type, version, ts, producer, tenant, data };
   const body = { event_id: eventId, type, version, ts, producer, ...(tenant === noTenant ? {} : { tenant }), data };
-  const headers = eventHeaders(envelope, deps.nonce(), about.token);
+  const headers = eventHeaders(envelope, deps.nonce(), about.key);
   const event = { tenant, idhash: eventHash(eventId), headers, bytes: Buffer.from(JSON.stringify(body)) };
   try {
     const answer = await untilAnswered(() => deps.events.store(event), {

@@ -232,7 +232,7 @@ async function withoutDelivery(
   const { ending: signal } = deps;
   const isLive = async (partner: Partner): Promise<boolean> => {
     const { did } = firstDelivery(event, partner);
-    const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
+    const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
     return live.length > 0;
   };
   const areLive = await Promise.all(partners.map(isLive));
@@ -249,7 +249,7 @@ function firstDelivery(event: StoredEvent, partner: Partner): DeliveryRecord {
   const { tenant, eventId, type, producer, acceptedAtMs } = event;
   return {
     did: deliveryId(tenant, eventId, partner.config.uid),
-    partner: partner.token,
+    partner: partner.key,
     tenant,
     eventId,
     type,

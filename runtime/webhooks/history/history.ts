@@ -181,7 +181,7 @@ export async function waitingPartners(deps: HistoryDeps, event: StoredEvent): Pr
 /** Partners that are configured no more and for whom a delivery of the event still waits until it ends. */
 async function waitingRemoved(deps: HistoryDeps, event: StoredEvent): Promise<Waiting> {
   const find = async ({ token, uid, label }: Pick<RegisteredPartner, "token" | "uid" | "label">) => {
-    const generation = await liveGeneration(deps, event, { token, lanes: anyLane }, uid);
+    const generation = await liveGeneration(deps, event, { key: token, lanes: anyLane }, uid);
     return generation === undefined ? [] : [[label, { generation, held: "partner_removed" }] as const];
   };
   return new Map((await Promise.all((await deps.removed()).map(find))).flat());
@@ -190,7 +190,7 @@ async function waitingRemoved(deps: HistoryDeps, event: StoredEvent): Promise<Wa
 async function liveGeneration(
   { deliveries }: HistoryDeps,
   event: StoredEvent,
-  { token, lanes }: Pick<Partner, "token" | "lanes">,
+  { key: token, lanes }: Pick<Partner, "key" | "lanes">,
   uid: string,
 ): Promise<number | undefined> {
   const live = await deliveries.live(lanes, token, deliveryId(event.tenant, event.eventId, uid));

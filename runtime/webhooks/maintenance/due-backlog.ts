@@ -33,7 +33,7 @@ export function createDueBacklog({ deliveries, partners, isOwner, metrics }: Due
     nextAtMs = performance.now() + lookMs;
     const isEmpty = (await deliveries.size()).messages === 0;
     const lanes = isEmpty ? [] : [...(await deliveries.dueByLane())].filter(([lane, due]) => due > 0 && isOwner(lane));
-    const labels = new Map(partners().map(({ token, label }) => [token, label]));
+    const labels = new Map(partners().map(({ key: token, label }) => [token, label]));
     const whose = async (lane: string, due: number): Promise<Iterable<Due>> => {
       if (labels.has(lane)) return [[lane, due]];
       return due > splitMax ? [] : deliveries.dueByPartner(lane);

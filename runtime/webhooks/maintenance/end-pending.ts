@@ -56,7 +56,7 @@ export function createPendingEnder(context: DeliveryContext): PendingEnder {
   const fresh = (isBlocked: boolean): Walk => ({ place: 0, seq: 1, oldestMs: undefined, isBlocked });
   return {
     goOn: async (end) => {
-      const { token } = end.partner;
+      const { key: token } = end.partner;
       const walk = walks.get(token) ?? fresh(false);
       walks.set(token, walk);
       const endMs = performance.now() + turnMs;
@@ -78,7 +78,7 @@ async function stepOn(context: DeliveryContext, end: PendingEnd, walk: Walk): Pr
   if (place === undefined) {
     return "done";
   }
-  const messages = await context.deliveries.pending(end.partner.token, place, walk.seq, batchMax);
+  const messages = await context.deliveries.pending(end.partner.key, place, walk.seq, batchMax);
   for (let start = 0; start < messages.length; start += atOnceMax) {
     const some = messages.slice(start, start + atOnceMax);
     const kept = await Promise.all(some.map((message) => endOne(context, end, message)));
@@ -167,7 +167,7 @@ async function keepUnreadable(
   { partner }: PendingEnd,
   { subject, seq, data }: StoredMessage,
 ): Promise<boolean> {
-  const deadLetter = unreadableDeadLetter(partner.token, subject, seq, data);
+  const deadLetter = unreadableDeadLetter(partner.key, subject, seq, data);
   const answer = await untilAnswered(() => context.deadLetters.append(deadLetter), { signal: context.ending });
   return answer.kind !== "refused";
 }

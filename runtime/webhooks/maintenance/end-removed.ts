@@ -23,7 +23,7 @@ export function createRemovedEnder({
 }: EndRemovedDeps): (entry: RegisteredPartner) => Promise<boolean> {
   return async (entry) => {
     const { token } = entry;
-    const isStill = (): boolean => !partners().some((one) => one.token === token);
+    const isStill = (): boolean => !partners().some((one) => one.key === token);
     const acceptedUpToMs = Number.POSITIVE_INFINITY;
     const progress = await ender.goOn({
       partner: named(entry),
@@ -44,5 +44,5 @@ export function createRemovedEnder({
 function named({ token, uid, label }: RegisteredPartner): NamedPartner {
   const at = label.indexOf("/");
   const [namespace, name] = at < 0 ? ["", label] : [label.slice(0, at), label.slice(at + 1)];
-  return { token, label, config: { uid, namespace, name, specDigest: "" } };
+  return { key: token, label, config: { uid, namespace, name, specDigest: "" } };
 }

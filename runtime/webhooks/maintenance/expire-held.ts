@@ -22,16 +22,16 @@ const detail = "nothing could be sent to the partner until the delivery was too 
 export function createHeldExpiry({ partners, ender, now }: ExpireHeldDeps): () => Promise<void> {
   const nextAtMs = new Map<string, number>();
   const isHeld = (token: string): boolean =>
-    partners().some((one) => one.token === token && one.config.held !== undefined);
+    partners().some((one) => one.key === token && one.config.held !== undefined);
   return async () => {
     const held = partners().filter(({ config }) => config.held !== undefined);
     for (const token of [...nextAtMs.keys()].filter((one) => !isHeld(one))) {
       nextAtMs.delete(token);
       ender.forget(token);
     }
-    for (const partner of held.filter(({ token }) => (nextAtMs.get(token) ?? 0) <= now())) {
+    for (const partner of held.filter(({ key: token }) => (nextAtMs.get(token) ?? 0) <= now())) {
       const {
-        token,
+        key: token,
         config: { retry },
       } = partner;
       const ageMs = retry.maxAgeSeconds * secondMs;

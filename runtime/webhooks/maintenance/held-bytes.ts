@@ -36,7 +36,7 @@ export function createHeldBytes({ deliveries, partners }: HeldBytesDeps): () => 
     }
     let messages = 0;
     let sum = 0;
-    for (const { lane, token } of partners().filter(({ config }) => config.held !== undefined)) {
+    for (const { lane, key: token } of partners().filter(({ config }) => config.held !== undefined)) {
       const waiting = await deliveries.waitingFor(lane, token);
       messages += waiting;
       sum += waiting === 0 ? 0 : waiting * (await meanBytes(token));

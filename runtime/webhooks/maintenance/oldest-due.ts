@@ -49,7 +49,7 @@ export function createOldestDue({ deliveries, own, metrics, now }: OldestDueDeps
     }
     const some = all === 0 ? [] : turn(partners, position);
     position = partners.length === 0 ? 0 : (position + some.length) % partners.length;
-    for (const { label, token } of some) {
+    for (const { label, key: token } of some) {
       metrics.oldestDue(label, await age(token));
       behind.add(label);
     }

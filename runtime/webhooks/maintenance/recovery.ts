@@ -103,7 +103,7 @@ async function searchFrom(deps: RecoveryDeps, queue: LaneQueue, seq: number): Pr
   const messages = (await context.deliveries.waiting(queue, seq, batchMax)).filter(
     ({ storedAtMs }) => storedAtMs <= youngestMs,
   );
-  const known = new Set(partners().map(({ token }) => token));
+  const known = new Set(partners().map(({ key: token }) => token));
   const states = new Map<string, LaneState | undefined>();
   for (const message of messages) {
     const lane = laneOf(message);

@@ -29,13 +29,13 @@ export interface DisabledPartners {
 export function createDisabledPartners(bucket: Bucket): DisabledPartners {
   const listeners = new Set<() => void>();
   return {
-    mark: async ({ config, token }, nowMs, signal) => {
+    mark: async ({ config, key: token }, nowMs, signal) => {
       const { uid, namespace, name, generation, specDigest } = config;
       const mark: DisabledMark = { uid, namespace, name, generation, specDigest, at: new Date(nowMs).toISOString() };
       await untilAnswered(() => bucket.put(token, JSON.stringify(mark)), { signal });
       listeners.forEach((listener) => listener());
     },
-    isDisabled: async ({ config, token }) => {
+    isDisabled: async ({ config, key: token }) => {
       const entry = await bucket.get(token);
       return entry !== undefined && parseMark(entry.value).specDigest === config.specDigest;
     },

@@ -41,10 +41,10 @@ export function registryChanges(
   patienceMs: number,
 ): RegistryChanges {
   const byToken = new Map(known.map((entry) => [entry.token, entry]));
-  const present = new Set(partners.map(({ token }) => token));
+  const present = new Set(partners.map(({ key: token }) => token));
   const added = partners
-    .filter(({ token }) => isNews(byToken.get(token)))
-    .map(({ token, label, config }) => ({ token, uid: config.uid, label }));
+    .filter(({ key: token }) => isNews(byToken.get(token)))
+    .map(({ key: token, label, config }) => ({ token, uid: config.uid, label }));
   const missing = known.filter(({ token }) => !present.has(token));
   const missed = missing.filter(({ removedAtMs }) => removedAtMs === undefined);
   return {

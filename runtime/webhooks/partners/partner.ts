@@ -12,7 +12,7 @@ export interface Partner {
   readonly config: PartnerConfig;
   /** `namespace/name`, for people. */
   readonly label: string;
-  readonly token: string;
+  readonly key: string;
   /** Where its deliveries wait: its own lane, or one that it shares. */
   readonly lane: string;
   /** Every lane in which something of it may be. */
@@ -33,7 +33,7 @@ export interface Partner {
 }
 
 /** What is known of a partner that may be configured no more. */
-export interface NamedPartner extends Pick<Partner, "label" | "token"> {
+export interface NamedPartner extends Pick<Partner, "label" | "key"> {
   readonly config: Pick<PartnerConfig, "uid" | "namespace" | "name" | "specDigest" | "deadLetterSeconds">;
 }
 
@@ -60,9 +60,9 @@ export function compilePartners(
   const tokens = config.partners.map(({ uid }) => partnerKey(uid));
   const places = assignLanes(tokens, promoted, rules);
   return config.partners.map((partner, index) => {
-    const token = tokens[index] ?? "";
-    const place = places.get(token) ?? { lane: token, lanes: [token] };
-    const compiled = compilePartner(partner, config.material, token, place);
+    const key = tokens[index] ?? "";
+    const place = places.get(key) ?? { lane: key, lanes: [key] };
+    const compiled = compilePartner(partner, config.material, key, place);
     return known.get(compiled.fingerprint) ?? compiled;
   });
 }
@@ -70,7 +70,7 @@ export function compilePartners(
 function compilePartner(
   config: PartnerConfig,
   material: RuntimeConfig["material"],
-  token: string,
+  key: string,
   place: LanePlace,
 ): Partner {
   const { scheme, keys } = config.signing;
@@ -81,12 +81,12 @@ function compilePartner(
     config,
     fingerprint: hash("sha256", JSON.stringify([config, bytes, place]), "base64url"),
     label: `${config.namespace}/${config.name}`,
-    token,
+    key,
     ...place,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
-    wants: (event) => event.about !== token && subscribes(event),
-    isRefused: (event) => event.about !== token && isWithdrawn(event) && !subscribes(event),
+    wants: (event) => event.about !== key && subscribes(event),
+    isRefused: (event) => event.about !== key && isWithdrawn(event) && !subscribes(event),
     urlFor: urlsOf(config.endpoint.url),
   };
 }

@@ -19,7 +19,7 @@ export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPart
   return (partner) => {
     const known = listed.get(partner);
     if (known !== undefined) return known;
-    const { token, label, config } = partner;
+    const { key: token, label, config } = partner;
     const entry: RegisteredPartner = { token, uid: config.uid, label };
     // Revision 0: an entry that is there already stays, also one of a partner that was missed for a while.
     const listing = untilAnswered(() => bucket.putIf(token, JSON.stringify(entry), 0), { signal }).then(

@@ -77,7 +77,7 @@ export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStor
 }
 
 /** Under which tokens the letters of a partner of this name are: its own, and that of those before it. */
-export function letterTokens({ token, label }: Pick<Partner, "token" | "label">): readonly string[] {
+export function letterTokens({ key: token, label }: Pick<Partner, "key" | "label">): readonly string[] {
   return [token, partnerKey(label)];
 }
 
@@ -100,7 +100,7 @@ export async function readDeadLetters(
 /** The newest letter of each reason of one delivery, or of the same event's to a partner of the name before. */
 export async function deadLettersOfDelivery(
   stream: DeadLettersStream,
-  { token, label, config }: Partner,
+  { key: token, label, config }: Partner,
   { tenant, eventId }: Pick<DeliveryRecord, "tenant" | "eventId">,
 ): Promise<readonly StoredMessage[]> {
   const own = stream.of(token, deliveryId(tenant, eventId, config.uid));

@@ -134,7 +134,7 @@ async function readDeadLetterChunk(
   source: Extract<ReplaySource, { kind: "dead_letters" }>,
   countMax: number,
 ): Promise<ReplayChunk> {
-  const partner = deps.partners().find(({ token }) => token === source.partner);
+  const partner = deps.partners().find(({ key: token }) => token === source.partner);
   const tokens = partner === undefined ? [source.partner] : letterTokens(partner);
   const messages = await readDeadLetters(deps.deadLetters, tokens, {
     reason: source.reason,

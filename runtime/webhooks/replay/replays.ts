@@ -94,7 +94,7 @@ export function createReplays(deps: ReplaysDeps, store: ReplayStore): Replays {
       const { reason = "*", eventIds } = request;
       const lastSeq = await deps.deadLetters.lastSeq();
       const ids = eventIds === undefined ? {} : { eventIds };
-      const source = { kind: "dead_letters", partner: partner.token, reason, lastSeq, ...ids } as const;
+      const source = { kind: "dead_letters", partner: partner.key, reason, lastSeq, ...ids } as const;
       const spec = specOf({ ...request, partners: [], onlyFailed: false, force: true }, source, caller);
       return take(spec, request.dryRun);
     },

@@ -105,7 +105,7 @@ async function readStoredStateOf(
   { did, partner, tenant, eventId }: ReplayUnit,
 ): Promise<DeliveryState> {
   const { ending: signal } = deps;
-  const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.token, did), { signal });
+  const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
   const stored = await untilAnswered(() => deps.attempts.read(tenant, eventHash(eventId)), { signal });
   const attempts = parseAttempts(stored);
   const { namespace, name } = partner.config;
@@ -161,7 +161,7 @@ function itemOf(
   const { did, partner, tenant, eventId, type, producer } = unit;
   return {
     did,
-    partner: partner.token,
+    partner: partner.key,
     tenant,
     eventId,
     type,

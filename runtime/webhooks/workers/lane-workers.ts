@@ -66,7 +66,7 @@ class WorkerLanes implements Lanes {
   }
 
   apply(partners: readonly Partner[]): void {
-    this.#partners = new Map(partners.map((partner) => [partner.token, partner]));
+    this.#partners = new Map(partners.map((partner) => [partner.key, partner]));
     for (const [token, worker] of this.#workers) {
       if (this.#partners.get(token)?.lane !== token) {
         this.#workers.delete(token);
@@ -139,8 +139,8 @@ class WorkerLanes implements Lanes {
 
   #reconcileOwn(partner: Partner): void {
     const { context, ownership } = this.#deps;
-    const worker = this.#workers.get(partner.token) ?? createPartnerWorker(context, partner, this.#common);
-    this.#workers.set(partner.token, worker);
+    const worker = this.#workers.get(partner.key) ?? createPartnerWorker(context, partner, this.#common);
+    this.#workers.set(partner.key, worker);
     const { state, held } = partner.config;
     const isPulled = state === "Active" && held === undefined && ownership.isOwner(partner.lane);
     worker.set(partner, this.#isRunning && isPulled);

@@ -412,7 +412,7 @@ class Worker implements PartnerWorker, LaneControl {
   #dropUnreadable(message: PulledMessage): void {
     const { subject, seq, data } = message;
     this.#context.log.error({ subject, seq }, "a message of the deliveries stream is no delivery");
-    storeDeadLetter(this.#context, unreadableDeadLetter(this.#partner.token, subject, seq, data), this)
+    storeDeadLetter(this.#context, unreadableDeadLetter(this.#partner.key, subject, seq, data), this)
       .then(() => message.ack())
       .catch((error: unknown) => this.#context.log.error({ err: error, subject, seq }, "not stored as a dead letter"));
   }

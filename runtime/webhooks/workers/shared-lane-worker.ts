@@ -204,8 +204,8 @@ class Lane implements SharedLane {
   async #hold(work: Work, session: PartnerSession, reason: HoldReason): Promise<void> {
     const { context, promotions } = this.#deps;
     const { partner, limiter } = session;
-    if (lasting.has(reason) && (await promotions.promote(partner.token))) {
-      await moveToLane(context, work, { ...partner, lane: partner.token });
+    if (lasting.has(reason) && (await promotions.promote(partner.key))) {
+      await moveToLane(context, work, { ...partner, lane: partner.key });
       return;
     }
     const waitMs = reason === "rate" || reason === "busy" ? deferMsMin + limiter.tokensInMs(1) : deferMs;
@@ -240,11 +240,11 @@ class Lane implements SharedLane {
   #sessionOf(partner: Partner): PartnerSession {
     const { context, lane, partnerOf } = this.#deps;
     const find = (): Partner | undefined => {
-      const now = partnerOf(partner.token);
+      const now = partnerOf(partner.key);
       return now?.lane === lane ? now : undefined;
     };
-    const session = this.#sessions.get(partner.token) ?? new PartnerSession(context, partner, find);
-    this.#sessions.set(partner.token, session);
+    const session = this.#sessions.get(partner.key) ?? new PartnerSession(context, partner, find);
+    this.#sessions.set(partner.key, session);
     session.use(partner);
     return session;
   }

@@ -58,7 +58,7 @@ async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
   const disabled = nats.take();
   await createListPartner(bucketWith(buckets.partners), signal)(own);
   const listed = nats.take();
-  const values = { [own.token]: `{"token":"${own.token}","uid":"uid-1","label":"default/one"}` };
+  const values = { [own.key]: `{"token":"${own.key}","uid":"uid-1","label":"default/one"}` };
   const turn = createPartnerRegistry({
     bucket: bucketWith(buckets.partners, values),
     partners: () => [],
@@ -69,7 +69,7 @@ async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
   });
   await turn();
   const missed = nats.take();
-  await createPromotions(bucketWith(buckets.promotedPartners), 1).promote(own.token);
+  await createPromotions(bucketWith(buckets.promotedPartners), 1).promote(own.key);
   const promoted = nats.take();
   const size = { messages: 2, bytes: 2 };
   const deliveries = { size: async () => size, waitingFor: async () => size.messages };
@@ -166,7 +166,7 @@ test("what was written into buckets is read as it was meant", async () => {
   const mark =
     '{"uid":"uid-1","namespace":"default","name":"one","generation":1,"specDigest":"spec-1",' +
     '"at":"2026-01-02T03:04:05.678Z"}';
-  const disabled = createDisabledPartners(bucketWith(buckets.disabledPartners, { [own.token]: mark }));
+  const disabled = createDisabledPartners(bucketWith(buckets.disabledPartners, { [own.key]: mark }));
   expect(await disabled.isDisabled(own)).toBe(true);
   const missed = `{"token":"t-1","uid":"uid-1","label":"default/one","removedAtMs":${nowMs - 600_000}}`;
   const known = await readAll(bucketWith(buckets.partners, { "t-1": missed }));

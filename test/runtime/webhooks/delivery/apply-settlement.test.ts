@@ -23,7 +23,7 @@ import {
 } from "../memory-context.ts";
 
 const partner = compiled("one");
-const delivery: DeliveryRecord = { ...firstAttempt(partner.token, "did"), attempt: 2 };
+const delivery: DeliveryRecord = { ...firstAttempt(partner.key, "did"), attempt: 2 };
 const laterItem = { ...delivery, attempt: 3 };
 
 function begin(memory: MemoryContext, settlement: Settlement) {

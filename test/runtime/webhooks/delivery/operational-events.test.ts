@@ -13,7 +13,7 @@ const delivery: DeliveryRecord = {
   generation: 2,
   attempt: 3,
   hop: 0,
-  partner: partner.token,
+  partner: partner.key,
   tenant: "acme",
   eventId: "e-1",
   type: "payout.processed",
@@ -47,7 +47,7 @@ describe("what is told of a settlement", () => {
       {},
       [
         "rejected heliograph:rejected:d:2 acme",
-        `disabled heliograph:disabled:${partner.token}:${partner.config.specDigest} -`,
+        `disabled heliograph:disabled:${partner.key}:${partner.config.specDigest} -`,
       ],
     ],
     ["nothing of events like these", { kind: "dead", reason: "dns" }, { type: "heliograph.delivery.exhausted" }, []],
@@ -69,7 +69,7 @@ describe("what is told of a settlement", () => {
 
 test("a partner gets no event about itself, whatever it subscribes to", () => {
   const facts = { type: "heliograph.partner.disabled", tenant: "-" };
-  expect([partner.wants({ ...facts, about: partner.token }), partner.wants({ ...facts, about: "other" })]).toEqual([
+  expect([partner.wants({ ...facts, about: partner.key }), partner.wants({ ...facts, about: "other" })]).toEqual([
     false,
     true,
   ]);

@@ -42,7 +42,7 @@ async function route(memory: MemoryContext, deliveryCount = 1): Promise<void> {
 
 /** A live message of the delivery to a partner. */
 function liveOf(partner: Partner) {
-  const delivery = firstAttempt(partner.token, idOf(partner));
+  const delivery = firstAttempt(partner.key, idOf(partner));
   return storedAs(deliveryMessage(delivery, "x", Buffer.from("")));
 }
 

@@ -5,7 +5,7 @@ import { configOf, partnerConfig } from "../engine-fixture.ts";
 
 const [one] = compilePartners(configOf(partnerConfig("one", "http://127.0.0.1/")), []);
 const partner = one ?? expect.fail("no partner");
-const entry: RegisteredPartner = { token: partner.token, uid: partner.config.uid, label: partner.label };
+const entry: RegisteredPartner = { token: partner.key, uid: partner.config.uid, label: partner.label };
 const nowMs = 1_000_000;
 const patienceMs = 60_000;
 

@@ -19,7 +19,7 @@ const delivery: DeliveryRecord = {
   generation: 0,
   attempt: 4,
   hop: 0,
-  partner: partner.token,
+  partner: partner.key,
   tenant: "t",
   eventId: "e",
   type: "a.b",
@@ -81,8 +81,8 @@ describe("the age of what has been due for longest", () => {
     const times: Readonly<Record<string, number>> = {
       "first *": 8_000,
       "retry *": 4_000,
-      [`retry ${partner.token}`]: 4_000,
-      [`first ${partners[1]?.token ?? ""}`]: 8_000,
+      [`retry ${partner.key}`]: 4_000,
+      [`first ${partners[1]?.key ?? ""}`]: 8_000,
     };
     const oldest = async (queue: string, token: string) => {
       const at = times[`${queue} ${token}`];
@@ -125,7 +125,7 @@ describe("the age of what has been due for longest", () => {
 });
 
 describe("what is due or in flight", () => {
-  const [one = "", two = ""] = partners.map(({ token }) => token);
+  const [one = "", two = ""] = partners.map(({ key: token }) => token);
   const dueByPartner = async (lane: string) => new Map(lane === "shared" ? [[two, 2]] : []);
   const lookOf = (
     registry: Registry,

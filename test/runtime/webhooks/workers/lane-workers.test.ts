@@ -55,7 +55,7 @@ function partnersOf(
 
 /** Running pulls, by the name of their partner or by their shared lane. */
 function pullsOf({ running }: MemoryContext, partners: readonly Partner[]): readonly string[] {
-  const nameOf = (lane: string): string => partners.find(({ token }) => token === lane)?.config.name ?? lane;
+  const nameOf = (lane: string): string => partners.find(({ key: token }) => token === lane)?.config.name ?? lane;
   const names = running().map((name) => {
     const [queue = "", ...lane] = name.split("-");
     return `${queue} ${nameOf(lane.join("-"))}`;
@@ -63,7 +63,7 @@ function pullsOf({ running }: MemoryContext, partners: readonly Partner[]): read
   return names.toSorted((one, other) => one.localeCompare(other));
 }
 
-async function hand(it: Case, { token }: Partner, lane: string, seq = 5): Promise<void> {
+async function hand(it: Case, { key: token }: Partner, lane: string, seq = 5): Promise<void> {
   const delivery = firstAttempt(token, `did-${seq}`);
   const pull = it.pulls.findLast(({ name }) => name === `first-${lane}`);
   pull?.onMessage(pulled(it.done, storedAs(deliveryMessage(delivery, lane, Buffer.from(""))), 1, seq));
@@ -127,7 +127,7 @@ describe("lanes of a pod", () => {
     it.keeper.apply([b]);
     await advance(it.clock, 251);
     it.keeper.keepAlive();
-    expect([pullsOf(it, partners), it.keeper.isBusyWith(a.token), it.keeper.isBusyWith(b.token)]).toEqual([
+    expect([pullsOf(it, partners), it.keeper.isBusyWith(a.key), it.keeper.isBusyWith(b.key)]).toEqual([
       ["first b"],
       true,
       false,
@@ -135,7 +135,7 @@ describe("lanes of a pod", () => {
     expect(it.done).toContain("working 5");
     resolve(answered(200));
     await quiet();
-    expect([it.done.includes("ack 5"), it.keeper.isBusyWith(a.token)]).toEqual([true, false]);
+    expect([it.done.includes("ack 5"), it.keeper.isBusyWith(a.key)]).toEqual([true, false]);
   });
 
   test("that nobody publishes to any more are emptied, unless they are of a partner that is gone", async () => {
@@ -219,8 +219,8 @@ describe("a lane that partners share", () => {
     const [it, partner] = await sharing({ state: "Paused" });
     it.promotions.areLeft = true;
     await hand(it, partner, shared);
-    expect(it.promotions.tokens).toEqual([partner.token]);
-    expect(it.done.slice(-2)).toEqual([`forward did-5:0:1:1 to ${partner.token}: stored`, "ack 5"]);
+    expect(it.promotions.tokens).toEqual([partner.key]);
+    expect(it.done.slice(-2)).toEqual([`forward did-5:0:1:1 to ${partner.key}: stored`, "ack 5"]);
   });
 
   test("is looked at again a second after its consumers could not be made", async () => {

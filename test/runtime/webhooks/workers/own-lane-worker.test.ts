@@ -50,7 +50,7 @@ async function caseOf(
   return { ...memory, one: partner, worker, hand, news: () => memory.done.splice(0) };
 }
 
-const itemOf = ({ token }: Partner, seq: number): DeliveryRecord => ({
+const itemOf = ({ key: token }: Partner, seq: number): DeliveryRecord => ({
   ...firstAttempt(token, `did-${seq}`),
   eventId: `e-${seq}`,
 });
