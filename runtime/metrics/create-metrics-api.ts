@@ -230,7 +230,7 @@ function cacheFigures(
   { queryContext }: AppliedConfig,
 ): CacheFigures {
   const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores);
-  const mayShare = stores.some(({ store }) => residency === undefined || store.residency === residency);
+  const mayShare = stores.some(({ config: store }) => residency === undefined || store.residency === residency);
   return {
     hitRatio: hits.all.ratio(),
     memoryHitRatio: hits.memory.ratio(),
@@ -328,8 +328,8 @@ function logFailures(
 ): void {
   for (const { part, outcome } of outcomes) {
     if (outcome.ok) continue;
-    const { held, metric } = part;
-    const ids = { correlationId, store: held.key, region: held.store.region, metric: metric.entry.metric.id };
+    const { store, metric } = part;
+    const ids = { correlationId, store: store.key, region: store.config.region, metric: metric.entry.metric.id };
     log.warn({ ...ids, outcome: outcome.error.kind, reason: outcome.error.message }, "store read failed");
   }
 }

@@ -36,6 +36,6 @@ export function createCardinality(): Cardinality {
   };
 }
 
-function shapeOf({ metric, held }: PlannedPart, { groupBy, filters }: Query): string {
-  return JSON.stringify([metric.entry.metric.id, metric.aggregation, held.key, groupBy, [...filters.keys()].sort()]);
+function shapeOf({ metric, store }: PlannedPart, { groupBy, filters }: Query): string {
+  return JSON.stringify([metric.entry.metric.id, metric.aggregation, store.key, groupBy, [...filters.keys()].sort()]);
 }

@@ -167,8 +167,8 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
 
 /** Relative to the most often sampled store, so that equal stores are added as they are. Source: design §5 rule 3. */
 function weightsOf(answers: readonly PartSeries[]): Weights {
-  const shortest = Math.min(...answers.map(({ part }) => part.held.intervalSeconds));
-  return new Map(answers.map((answer) => [answer, answer.part.held.intervalSeconds / shortest]));
+  const shortest = Math.min(...answers.map(({ part }) => part.store.intervalSeconds));
+  return new Map(answers.map((answer) => [answer, answer.part.store.intervalSeconds / shortest]));
 }
 
 /** One NaN for every gap, so that equal answers are equal bytes. */

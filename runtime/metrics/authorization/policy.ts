@@ -48,7 +48,7 @@ export function grantUnscoped(
   const tenant = tenantOf(filters, access.tenants);
   const environments = environmentsOf(filters, access.environments);
   const metrics = entries.map((entry) => ({ entry, stores: storesOf(entry, filters, environments, access.regions) }));
-  const regions = [...new Set(metrics.flatMap(({ stores }) => stores.map(({ store }) => store.region)))].sort();
+  const regions = [...new Set(metrics.flatMap(({ stores }) => stores.map(({ config: store }) => store.region)))].sort();
   requireScopeOver(regions, metrics);
   requireTellable(tenant, metrics);
   return { tenant, environments, regions, metrics };
@@ -112,10 +112,10 @@ function storesOf(entry: MetricEntry, filters: Filters, environments: Names, reg
     throw refuseField("region_forbidden", "filter[region]", detail);
   }
   const inEnvironment = entry.stores.filter(
-    ({ store }) => store.environment === undefined || allows(environments, store.environment),
+    ({ config: store }) => store.environment === undefined || allows(environments, store.environment),
   );
   const stores = inEnvironment.filter(
-    ({ store }) => allows(regions, store.region) && (asked === undefined || store.region === asked),
+    ({ config: store }) => allows(regions, store.region) && (asked === undefined || store.region === asked),
   );
   if (stores.length > 0) return stores;
   throw noStore(entry, filters, inEnvironment.length === 0 ? "environment" : "region");
@@ -136,7 +136,7 @@ function noStore({ metric }: MetricEntry, filters: Filters, label: "environment"
 const tellableTenant = /^(?!\.{1,2}$)[\w!.*'()-]{1,150}$/u;
 
 function requireTellable(tenant: string, metrics: readonly GrantedMetric[]): void {
-  const isTold = metrics.some(({ stores }) => stores.some(({ store }) => store.tenancy === "StoreHeader"));
+  const isTold = metrics.some(({ stores }) => stores.some(({ config: store }) => store.tenancy === "StoreHeader"));
   if (!isTold || tellableTenant.test(tenant)) return;
   throw refuseField(
     "invalid_filter",

@@ -5,7 +5,7 @@ import type { MetricConfig, RuntimeConfig, StoreConfig } from "../../../crds/con
 export interface CatalogStore {
   /** `<namespace>/<catalog>/<store>`: unique over all catalogs, and the order in which stores are merged. */
   readonly key: string;
-  readonly store: StoreConfig;
+  readonly config: StoreConfig;
   /** Seconds between this metric's samples in this store. */
   readonly intervalSeconds: number;
   /** Of all the above. */
@@ -38,7 +38,7 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
         const intervalSeconds = metric.intervalSeconds[store.name];
         return intervalSeconds === undefined
           ? []
-          : [catalogStore({ key: storeKey(catalog, store), store, intervalSeconds })];
+          : [catalogStore({ key: storeKey(catalog, store), config: store, intervalSeconds })];
       });
       const sorted = stores.sort((a, b) => (a.key < b.key ? -1 : 1));
       return [metric.id, { metric, schemaVersion: catalog.schemaVersion, stores: sorted, digest: digestOf(metric) }];
@@ -47,8 +47,9 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
   return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function catalogStore(held: Omit<CatalogStore, "digest">): CatalogStore {
-  return { ...held, digest: digestOf(held) };
+/** Pods share what they read under names made of this digest: its members stay named as they are. */
+function catalogStore({ key, config, intervalSeconds }: Omit<CatalogStore, "digest">): CatalogStore {
+  return { key, config, intervalSeconds, digest: digestOf({ key, store: config, intervalSeconds }) };
 }
 
 /** Worked out once for each configuration: every query's identity is made of these. */

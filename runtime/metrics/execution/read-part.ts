@@ -190,12 +190,12 @@ async function readSplits<Series extends StoreSeries | HistogramSeries>(
  * 11.
  */
 function narrowerOf(
-  { metric: { recipe }, ranges, held }: PlannedPart,
+  { metric: { recipe }, ranges, store }: PlannedPart,
   range: Vector,
   { rangeMs, boundary }: { readonly rangeMs: number; readonly boundary: RangeBoundary },
 ): Narrower | undefined {
   const statistic = recipe.kind === "scalar" ? recipe.statistics[ranges.indexOf(range)] : undefined;
-  const { prometheus } = held.store;
+  const { prometheus } = store.config;
   // Nobody knows here what a peer's stores make wide points of.
   if (prometheus === undefined) return undefined;
   const { isCuttable, parameters } = flavours[prometheus.flavour];

@@ -30,7 +30,7 @@ export async function readStores(
   const origin =
     correlationId === undefined ? undefined : { correlationId, endsAtMs: performance.now() + options.deadlineMs };
   const read = (part: PlannedPart, signal: AbortSignal): Promise<PartResult> =>
-    readPart({ plan, part, store: stores.get(part.held.key) }, { signal, bytes, origin });
+    readPart({ plan, part, store: stores.get(part.store.key) }, { signal, bytes, origin });
   const outcomes = await fanOut(plan.parts, read, options);
   return plan.parts.flatMap((part, index) => {
     const outcome = outcomes[index];

@@ -22,7 +22,7 @@ export const retryAfterSeconds = 5;
 
 /** The regions of a query, sorted, each with what became of its stores. */
 export function regionReports(outcomes: readonly PartOutcome[]): readonly RegionReport[] {
-  const byRegion = Map.groupBy(outcomes, ({ part }) => part.held.store.region);
+  const byRegion = Map.groupBy(outcomes, ({ part }) => part.store.config.region);
   return [...byRegion]
     .map(([region, own]) => ({ region, state: stateOf(own) }))
     .sort((a, b) => (a.region < b.region ? -1 : 1));
@@ -60,7 +60,7 @@ function refusalsOf(outcomes: readonly PartOutcome[]): readonly FieldError[] {
   const details = outcomes.flatMap(({ part, outcome }) =>
     outcome.ok || outcome.error.kind !== "refused"
       ? []
-      : `the store ${part.held.store.name} refused the query of ${part.metric.entry.metric.id}: ` +
+      : `the store ${part.store.config.name} refused the query of ${part.metric.entry.metric.id}: ` +
         outcome.error.message,
   );
   return [...new Set(details)].map((detail) => ({ field: "metric", code: "store_failed", detail }));

@@ -98,7 +98,7 @@ export function grantPartials(
 
 /** The stores of the region that this runtime reads by itself. @throws Refusal `region_forbidden` */
 function ownEntry(entry: MetricEntry, region: string): MetricEntry {
-  const stores = entry.stores.filter(({ store }) => store.prometheus !== undefined && store.region === region);
+  const stores = entry.stores.filter(({ config: store }) => store.prometheus !== undefined && store.region === region);
   if (stores.length > 0) return { ...entry, stores };
   throw refuseField(
     "region_forbidden",
@@ -155,7 +155,7 @@ function narrowed(metric: QueriedMetric, { part, agg, points }: PartialQuestion)
 }
 
 function requireIncreases(stores: readonly CatalogStore[], asked: string | undefined): void {
-  if (stores.every(({ store }) => traitsOf(store).increases === asked)) return;
+  if (stores.every(({ config: store }) => traitsOf(store).increases === asked)) return;
   throw refuseField(
     "incompatible_increases",
     "ask.points.increases",

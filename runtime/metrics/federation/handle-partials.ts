@@ -199,7 +199,7 @@ function told(body: object, warning: WarningClass): PartialsResponse {
 
 /** How the stores of a region compute increases. @throws Refusal `region_forbidden` without any */
 function increasesIn(region: string, caller: Caller, { queryContext }: PartialsSources): readonly string[] {
-  const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores.map(({ store }) => store));
+  const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores.map(({ config: store }) => store));
   const own = stores.filter((store) => store.prometheus !== undefined && store.region === region);
   if (own.length === 0 || !allows(accessOf(caller, queryContext.quotas).regions, region)) {
     throw refuseField(

@@ -40,7 +40,7 @@ export function mergeStatistic(
 ): readonly StoreSeries[] {
   return groupsOf(answers, shape).map((rows) => {
     const points = rows.map(({ part, series: { values, present } }) => {
-      return { values, present, weight: weighted ? part.held.intervalSeconds / shape.intervalSeconds : 1 };
+      return { values, present, weight: weighted ? part.store.intervalSeconds / shape.intervalSeconds : 1 };
     });
     return { labels: labelsOf(rows), ...mergeScalars(points, merge, shape.count) };
   });

@@ -46,7 +46,7 @@ export async function readOwnStores<Answer extends { readonly warning: WarningCl
 ): Promise<LocalResults<Answer>> {
   const bytes = createByteBudget();
   const run = (part: PlannedPart, signal: AbortSignal): Promise<Answer> => {
-    const store = stores.get(part.held.key);
+    const store = stores.get(part.store.key);
     return store.run(async () => {
       const capabilities = await store.capabilities(part.tenant);
       requireNeeds(part.metric.recipe.needs, capabilities);

@@ -18,13 +18,13 @@ export interface AskedPeer {
 const isolationLabels: readonly string[] = ["tenant", "region", "environment"] satisfies readonly LabelName[];
 
 /** The questions of one metric to the peer of a region. Rights travel in them as what they come to. */
-export function askPeer(query: Query, metric: QueriedMetric, held: CatalogStore): AskedPeer {
+export function askPeer(query: Query, metric: QueriedMetric, store: CatalogStore): AskedPeer {
   const { recipe } = metric;
-  const base = baseOf(query, metric, held);
+  const base = baseOf(query, metric, store);
   const points = {
     width_ms: query.window.stepSeconds * 1_000,
-    interval_seconds: held.intervalSeconds,
-    increases: traitsOf(held.store).increases,
+    interval_seconds: store.intervalSeconds,
+    increases: traitsOf(store.config).increases,
   };
   const parts = recipe.kind === "quantile" ? [bucketsPart] : recipe.statistics.map(({ name }) => name);
   return {
@@ -37,7 +37,7 @@ export function askPeer(query: Query, metric: QueriedMetric, held: CatalogStore)
 function baseOf(
   query: Query,
   { entry, aggregation, slo }: QueriedMetric,
-  { store }: CatalogStore,
+  { config: store }: CatalogStore,
 ): Omit<PartialQuestion, "part"> {
   const imposed = imposedLabels(store, query.tenant);
   const environments = store.environment === undefined ? query.environments : new Set([store.environment]);

@@ -13,7 +13,7 @@ import { pointCount } from "../request/window.ts";
 /** Everything one store is asked for one metric. */
 export interface PlannedPart {
   readonly metric: QueriedMetric;
-  readonly held: CatalogStore;
+  readonly store: CatalogStore;
   /** Labels that all series of the store have in this query. */
   readonly imposed: ImposedLabels;
   /** The tenant that the store is told; undefined where the series name their own, or have none. */
@@ -47,34 +47,34 @@ export function makePlan(query: Query, nowMs: number): Plan {
     query,
     grid,
     parts: query.metrics.flatMap((metric) =>
-      metric.stores.map((held) => planPart(query, grid, { metric, held, nowMs })),
+      metric.stores.map((store) => planPart(query, grid, { metric, store, nowMs })),
     ),
   };
 }
 
 interface Placed {
   readonly metric: QueriedMetric;
-  readonly held: CatalogStore;
+  readonly store: CatalogStore;
   readonly nowMs: number;
 }
 
-function planPart(query: Query, grid: PointGrid, { metric, held, nowMs }: Placed): PlannedPart {
+function planPart(query: Query, grid: PointGrid, { metric, store, nowMs }: Placed): PlannedPart {
   const { recipe } = metric;
-  const { store } = held;
-  const isSettled = query.window.toMs < nowMs - store.settleSeconds * 1_000;
-  const imposed = imposedLabels(store, query.tenant);
+  const { config } = store;
+  const isSettled = query.window.toMs < nowMs - config.settleSeconds * 1_000;
+  const imposed = imposedLabels(config, query.tenant);
   const placed = {
     metric,
-    held,
+    store,
     imposed,
-    tenant: store.tenancy === "StoreHeader" ? query.tenant : undefined,
-    splits: traitsOf(store).isCuttable ? splitRange(grid) : [{ offset: 0, grid }],
+    tenant: config.tenancy === "StoreHeader" ? query.tenant : undefined,
+    splits: traitsOf(config).isCuttable ? splitRange(grid) : [{ offset: 0, grid }],
   };
-  if (store.peer !== undefined) {
-    const { newest, ...asked } = askPeer(query, metric, held);
+  if (config.peer !== undefined) {
+    const { newest, ...asked } = askPeer(query, metric, store);
     return { ...placed, ...asked, newest: isSettled ? undefined : newest };
   }
-  const scope = scopeOf(query, store, imposed);
+  const scope = scopeOf(query, config, imposed);
   return {
     ...placed,
     ranges:
@@ -87,8 +87,8 @@ function planPart(query: Query, grid: PointGrid, { metric, held, nowMs }: Placed
 }
 
 /** What the governed labels of a part's series come from. */
-export function labelSourceOf({ held, imposed }: PlannedPart): LabelSource {
-  return { store: held.store, imposed };
+export function labelSourceOf({ store, imposed }: PlannedPart): LabelSource {
+  return { store: store.config, imposed };
 }
 
 function scopeOf(query: Query, store: StoreConfig, imposed: ImposedLabels): StoreScope {

@@ -146,7 +146,7 @@ export function queriedMetric(granted: GrantedMetric, asked: Aggregation | undef
  * @throws Refusal `incompatible_increases`
  */
 export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Recipe): void {
-  const rules = new Set(stores.map(({ store }) => traitsOf(store).increases));
+  const rules = new Set(stores.map(({ config: store }) => traitsOf(store).increases));
   if (!needs.increases || rules.size === 1) return;
   const { id } = entry.metric;
   const detail = `${id} is in stores that compute increases differently; ask one region with filter[region]`;

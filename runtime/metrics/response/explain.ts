@@ -34,7 +34,7 @@ export function explanationOf(
   { costEstimate, ...found }: ExtentContext & { readonly costEstimate: number },
 ): object {
   const { query } = plan;
-  const byStore = Map.groupBy(plan.parts, ({ held }) => held.key);
+  const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
   return {
     class: query.quota.queryClass,
     tenant: query.tenant,
@@ -83,7 +83,7 @@ export interface ExtentContext {
 function explainStore(parts: readonly PlannedPart[], plan: Plan, context: ExtentContext): object {
   const [first] = parts;
   if (first === undefined) return {};
-  const { key, store } = first.held;
+  const { key, config: store } = first.store;
   const { name, region, residency, settleSeconds } = store;
   return { store: name, region, residency, extents: explainExtents(plan, key, settleSeconds, context) };
 }

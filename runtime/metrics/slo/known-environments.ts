@@ -39,7 +39,7 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
   const kept = new BoundedMap<string, Known>(entriesMax);
   const once = createSingleFlight<Known>();
   const look = (part: PlannedPart, stores: StoreSet, nowMs: number): Promise<Known> => {
-    const { held, metric, tenant } = part;
+    const { store: held, metric, tenant } = part;
     const key = JSON.stringify([
       stores.get(held.key).identity,
       metric.entry.metric.id,
@@ -67,10 +67,10 @@ export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
       };
       const parts = everywhere(plan);
       const held = await Promise.all(parts.map(isHeld));
-      const left = new Set(parts.flatMap(({ held: { key } }, index) => (held[index] === true ? [key] : [])));
+      const left = new Set(parts.flatMap(({ store: { key } }, index) => (held[index] === true ? [key] : [])));
       return {
         ...plan,
-        plans: plan.plans.map((own) => ({ ...own, parts: own.parts.filter((part) => left.has(part.held.key)) })),
+        plans: plan.plans.map((own) => ({ ...own, parts: own.parts.filter((part) => left.has(part.store.key)) })),
       };
     },
   };
@@ -90,13 +90,13 @@ interface Asking {
 }
 
 async function ask(
-  { held, tenant, newest }: PlannedPart,
+  { store: held, tenant, newest }: PlannedPart,
   stores: StoreSet,
   { before, nowMs, timeoutMs }: Asking,
 ): Promise<Known> {
   if (newest?.kind !== "timestamp") return before;
   const store = stores.get(held.key);
-  const label = storeLabel(held.store, "environment");
+  const label = storeLabel(held.config, "environment");
   const vector: Vector = {
     kind: "aggregate",
     op: "max",

@@ -72,9 +72,9 @@ export async function readSlo(
   const bytes = createByteBudget();
   const windows = await Promise.all(plans.map((plan) => readStores(plan, reads.stores, { ...options, bytes })));
   const outcomes = byStore(windows);
-  const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.held.key));
+  const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.store.key));
   const answers = windows.map((own) =>
-    own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.held.key) ? [outcome.value] : [])),
+    own.flatMap(({ part, outcome }) => (outcome.ok && whole.has(part.store.key) ? [outcome.value] : [])),
   );
   const [shortest] = plans;
   return {
@@ -85,7 +85,7 @@ export async function readSlo(
 }
 
 function byStore(windows: readonly (readonly PartOutcome[])[]): readonly PartOutcome[] {
-  const stores = Map.groupBy(windows.flat(), ({ part }) => part.held.key);
+  const stores = Map.groupBy(windows.flat(), ({ part }) => part.store.key);
   return [...stores.values()].flatMap((own) => own.find(({ outcome }) => !outcome.ok) ?? own.slice(0, 1));
 }
 

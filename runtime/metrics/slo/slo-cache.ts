@@ -64,7 +64,7 @@ function keyOf({ view, plans }: SloPlan): string {
     grant.metrics.map(({ stores }) => stores),
     grant.tenant,
     grant.environments === "every" ? "every" : [...grant.environments].sort(),
-    plans.map(({ query, parts }) => [query.window, parts.map(({ held }) => held.key)]),
+    plans.map(({ query, parts }) => [query.window, parts.map(({ store }) => store.key)]),
   ]);
   return createHash("sha256").update(recipe).digest("base64url");
 }

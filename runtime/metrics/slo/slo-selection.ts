@@ -106,13 +106,13 @@ function requireRegion(filters: Filters, { regions }: Access): void {
  */
 function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Access): readonly SloView[] {
   const stores = storesOf(entry, filters, access);
-  const regions = [...new Set(stores.map(({ store }) => store.region))].sort();
+  const regions = [...new Set(stores.map(({ config: store }) => store.region))].sort();
   const listed = entry.entry.metric.complianceScope?.regions ?? [];
   if (regions.length > 1 && regions.every((region) => listed.includes(region)) && countAlike(stores)) {
     return [{ ...entry, grant: grant([entry.entry], filters, viewer, access) }];
   }
   return regions
-    .filter((region) => countAlike(stores.filter(({ store }) => store.region === region)))
+    .filter((region) => countAlike(stores.filter(({ config: store }) => store.region === region)))
     .map((region) => ({
       ...entry,
       grant: grant([entry.entry], new Map([...filters, ["region", region]]), viewer, access),
@@ -121,7 +121,7 @@ function viewsOf(entry: SloEntry, filters: Filters, viewer: Caller, access: Acce
 
 function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readonly CatalogStore[] {
   const [region, environment] = [filters.get("region"), filters.get("environment")];
-  return entry.stores.filter(({ store }) => {
+  return entry.stores.filter(({ config: store }) => {
     const isInRegion = store.region === (region ?? store.region) && allows(access.regions, store.region);
     if (store.environment === undefined) return isInRegion;
     return (
@@ -134,5 +134,5 @@ function storesOf({ entry }: SloEntry, filters: Filters, access: Access): readon
 
 /** Source: design §5 rule 6, "never mixed in one answer". */
 function countAlike(stores: readonly CatalogStore[]): boolean {
-  return new Set(stores.map(({ store }) => traitsOf(store).increases)).size === 1;
+  return new Set(stores.map(({ config: store }) => traitsOf(store).increases)).size === 1;
 }

@@ -82,7 +82,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
     },
     asked(outcomes) {
       for (const { part, outcome } of outcomes) {
-        const { name, region } = part.held.store;
+        const { name, region } = part.store.config;
         parts.inc({ store: name, region, outcome: outcome.ok ? "ok" : outcome.error.kind });
       }
     },

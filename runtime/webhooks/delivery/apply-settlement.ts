@@ -3,7 +3,7 @@ import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.t
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import { deadLetter, type DeadLetterState } from "../records/dead-letter-record.ts";
+import { deadLetterOf, type DeadLetterState } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { isLater, deliveryMessage, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -125,7 +125,7 @@ async function storeAsDeadLetter(
   const { delivery, message } = work;
   const { attempts } = await readStoredState(context, delivery, partner);
   const body = message.data;
-  const ended = deadLetter({ delivery, partner, state, reason, endedAtMs: context.now(), attempts, body });
+  const ended = deadLetterOf({ delivery, partner, state, reason, endedAtMs: context.now(), attempts, body });
   await storeDeadLetter(context, ended, lane);
   context.metrics.deadLetters.inc({ state, reason });
   context.onStage("passed_on", delivery.eventId);

@@ -1,6 +1,6 @@
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import { attemptRecord, type AttemptRecord } from "../records/attempt-records.ts";
-import { deadLetter, removedPartnerDeadLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
+import { deadLetterOf, removedPartnerDeadLetter, type EndedDelivery } from "../records/dead-letter-record.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { eventHash } from "../ids.ts";
@@ -53,7 +53,7 @@ export async function endUnsent(
     attempts: [...before, record],
     body,
   };
-  const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetter(ended);
+  const toStore = reason === "partner_removed" ? removedPartnerDeadLetter(ended) : deadLetterOf(ended);
   const answer = await untilAnswered(() => context.deadLetters.append(toStore), { signal });
   if (answer.kind === "refused") {
     return undefined;

@@ -40,7 +40,7 @@ const attemptsMax = 64;
  * The message of a dead letter. Its id is that of the attempt that ended the delivery, with `dlq:` in front, so that a
  * repeat after a crash is stored once.
  */
-export function deadLetter(ended: EndedDelivery): DeadLetterToStore {
+export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
   const { delivery, partner, state, reason, endedAtMs, attempts, body } = ended;
   const { uid, namespace, name, deadLetterSeconds: retainSeconds } = partner.config;
   const deadLetter: DeadLetter = {
@@ -73,7 +73,7 @@ export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStor
     delivery: { tenant, eventId },
     partner: { label },
   } = ended;
-  return { ...deadLetter(ended), partner: partnerKey(label), did: deliveryId(tenant, eventId, label) };
+  return { ...deadLetterOf(ended), partner: partnerKey(label), did: deliveryId(tenant, eventId, label) };
 }
 
 /** Under which tokens the letters of a partner of this name are: its own, and that of those before it. */

@@ -66,7 +66,7 @@ const result = {
 const over = { start_ms: 1, count: 2 };
 
 function questions(of: Query): readonly string[] {
-  const part = makePlan(of, nowMs).parts.find(({ held }) => held.store.region === "us");
+  const part = makePlan(of, nowMs).parts.find(({ store: held }) => held.config.region === "us");
   const asked = [...(part?.ranges ?? []), part?.newest, part?.exemplars].filter((one) => one !== undefined);
   return asked.map((one) => ("of" in one ? JSON.stringify(one.of) : ""));
 }

@@ -8,7 +8,7 @@ import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createReplaysStream } from "../../../runtime/nats/streams/replays-stream.ts";
 import type { StoredMessage } from "../../../runtime/nats/messages/stored-messages.ts";
 import { attemptRecord, parseAttempts } from "../../../runtime/webhooks/records/attempt-records.ts";
-import { deadLetter, unreadableDeadLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
+import { deadLetterOf, unreadableDeadLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
 import type { DeliveryContext } from "../../../runtime/webhooks/delivery/delivery-context.ts";
 import {
   deliveryHeaders,
@@ -128,7 +128,7 @@ async function notes(): Promise<Readonly<Record<string, string>>> {
   createTakenIds({ attempts, now: () => nowMs, log })(new EventIdTaken({ eventId: "e-1", tenant: "acme" }, "other"));
   const taken = nats.take();
   const letter = Buffer.from(
-    deadLetter({
+    deadLetterOf({
       delivery: first,
       partner: own,
       state: "dead",
@@ -152,7 +152,7 @@ async function letters(): Promise<Readonly<Record<string, string>>> {
   const record = attemptRecord({ delivery, partner: own, startedAtMs: nowMs, outcome, settlement, pod: "pod-a" });
   const state = "rejected";
   await deadLetters.append(
-    deadLetter({ delivery, partner: own, state, reason: "status_404", endedAtMs: nowMs, attempts: [record], body }),
+    deadLetterOf({ delivery, partner: own, state, reason: "status_404", endedAtMs: nowMs, attempts: [record], body }),
   );
   const rejected = nats.take();
   await deadLetters.append(unreadableDeadLetter(delivery.partner, "hg.dlv.lane.partner.did", 11, Buffer.from("?")));

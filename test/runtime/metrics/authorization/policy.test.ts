@@ -142,7 +142,7 @@ describe("a request is refused (Operational Metrics API §5)", () => {
 
 describe("a request is granted", () => {
   const names = ({ metrics: granted }: Grant): readonly string[] =>
-    granted.flatMap(({ stores: held }) => held.map(({ store }) => store.name));
+    granted.flatMap(({ stores: held }) => held.map(({ config: store }) => store.name));
 
   test("the one tenant of the token without naming it", () => {
     expect(ask({}).tenant).toBe("brand-a");
@@ -244,7 +244,7 @@ describe("no combination widens access", () => {
   const within = (names: readonly string[], allowed: readonly string[]): boolean =>
     allowed.includes("*") || names.every((name) => allowed.includes(name));
   const storesOf = (granted: Grant): readonly StoreConfig[] =>
-    granted.metrics.flatMap(({ stores: held }) => held.map(({ store }) => store));
+    granted.metrics.flatMap(({ stores: held }) => held.map(({ config: store }) => store));
   const environmentsOf = (granted: Grant): readonly string[] =>
     granted.environments === "every" ? environmentNames : [...granted.environments];
 

@@ -48,7 +48,7 @@ function plan(
 }
 
 const selectors = ({ parts }: Plan) =>
-  parts.map(({ held, newest }) => [held.store.name, newest && printVector(newest, "LeftOpen")]);
+  parts.map(({ store: held, newest }) => [held.config.name, newest && printVector(newest, "LeftOpen")]);
 
 describe("each store is asked for", () => {
   test("the tenant, the filters and the fixed matchers, under its own label names", () => {

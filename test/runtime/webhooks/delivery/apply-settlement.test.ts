@@ -113,10 +113,10 @@ describe("a retry", () => {
       0,
       [`${again("3:0")}: duplicate`, `${again("3:1")}: duplicate`, `${again("3:2")}: stored`],
     ],
-  ])("%s", async (_sentence, answers, stored, tookMs, expected) => {
+  ])("%s", async (_sentence, answers, before, tookMs, expected) => {
     const memory = memoryContext();
     memory.answers.schedule.push(...answers);
-    Object.assign(memory.past, stored);
+    Object.assign(memory.past, before);
     expect(await throughout(memory, later(memory))).toBe(tookMs);
     expect(memory.done).toEqual(["retries", ...expected, "ack 5"]);
   });

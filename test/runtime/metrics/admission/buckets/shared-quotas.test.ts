@@ -10,7 +10,7 @@ import { ownerOf } from "../../../../../runtime/pods/owner-of.ts";
 import { podsOfATest, type PodsOfATest } from "./pods-of-a-test.ts";
 
 const names = ["pod-a", "pod-b", "pod-c"];
-const client = (client: string, limits: Partial<ClassLimits> = {}): QuotaClient => ({
+const quotaClient = (client: string, limits: Partial<ClassLimits> = {}): QuotaClient => ({
   client,
   queryClass: "A",
   limits: { ...classDefaults.A, requestsPerSecond: 10, burst: 20, maxConcurrent: 1_000, ...limits },
@@ -30,7 +30,7 @@ function startCluster(): Cluster {
   const members = names.map((name) => pods.join(name));
   const clients = Array.from({ length: 64 }, (_, index) => `client-${index}`);
   const clientOf = (place: number): string =>
-    clients.find((client) => ownerOf(JSON.stringify([client, "A"]), names) === names[place]) ?? "";
+    clients.find((name) => ownerOf(JSON.stringify([name, "A"]), names) === names[place]) ?? "";
   const cluster: Cluster = { pods, quotas: [], clientOf, nowMs: 1_000_000 };
   return Object.assign(cluster, { quotas: members.map((own) => createQuotas(() => cluster.nowMs, own)) });
 }
@@ -86,7 +86,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
       const cluster = startCluster();
       // Begun long ago, so that no bucket is that of a pod which has just come.
       cluster.nowMs += 60_000;
-      const admitted = await hammer(cluster, client(cluster.clientOf(0)), { seconds, perSecond: 100, place });
+      const admitted = await hammer(cluster, quotaClient(cluster.clientOf(0)), { seconds, perSecond: 100, place });
       const quota = 20 + 10 * seconds;
       expect(admitted).toBeGreaterThanOrEqual(quota * 0.9);
       expect(admitted).toBeLessThanOrEqual(quota * 1.1);
@@ -100,7 +100,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
         const cluster = startCluster();
         cluster.nowMs += 120_000;
         const startMs = cluster.nowMs;
-        const own = client(cluster.clientOf(0), { costUnitsPerMinute: 600, burstCostUnits: 100 });
+        const own = quotaClient(cluster.clientOf(0), { costUnitsPerMinute: 600, burstCostUnits: 100 });
         let [requests, cost] = [0, 0];
         for (const one of steps) {
           cluster.nowMs += one.waitMs;
@@ -121,7 +121,7 @@ describe("one client of 10 requests a second and a burst of 20, who hammers thre
   test("asks another pod far less often than it is let in or refused", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    await hammer(cluster, client(cluster.clientOf(0)), { seconds: 10, perSecond: 200, place: () => 1 });
+    await hammer(cluster, quotaClient(cluster.clientOf(0)), { seconds: 10, perSecond: 200, place: () => 1 });
     expect(cluster.pods.sent()).toBeLessThan(300);
   });
 });
@@ -130,7 +130,7 @@ describe("a pod that is not the home of a client", () => {
   test("says what is left in the whole quota", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    const own = client(cluster.clientOf(0));
+    const own = quotaClient(cluster.clientOf(0));
     for (let index = 0; index < 5; index += 1) await admit(cluster, 0, own);
     const admitted = await admit(cluster, 1, own);
     if (admitted instanceof Refusal) throw admitted;
@@ -140,7 +140,7 @@ describe("a pod that is not the home of a client", () => {
   test("gives back what it holds for nobody when it stops", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    const own = client(cluster.clientOf(0));
+    const own = quotaClient(cluster.clientOf(0));
     await admit(cluster, 1, own);
     quotasOf(cluster, 1).stop();
     const left = await Promise.all(Array.from({ length: 25 }, () => admit(cluster, 0, own)));
@@ -150,7 +150,7 @@ describe("a pod that is not the home of a client", () => {
   test("charges the whole quota with what a query really cost, more or less than was expected", async () => {
     const cluster = startCluster();
     cluster.nowMs += 600_000;
-    const own = client(cluster.clientOf(0), { costUnitsPerMinute: 60, burstCostUnits: 100 });
+    const own = quotaClient(cluster.clientOf(0), { costUnitsPerMinute: 60, burstCostUnits: 100 });
     const dear = await admit(cluster, 1, own, 10);
     if (dear instanceof Refusal) throw dear;
     dear.settle(new Map([["cpu_util", 90]]));
@@ -169,7 +169,7 @@ describe("pods that do not hear each other", () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
     cluster.pods.isCut = true;
-    const own = client(cluster.clientOf(0));
+    const own = quotaClient(cluster.clientOf(0));
     const admitted = await hammer(cluster, own, { seconds: 30, perSecond: 100, place: () => place });
     expect(admitted).toBeGreaterThanOrEqual((20 + 10 * 30) / 3 - 2);
     expect(admitted).toBeLessThanOrEqual((20 + 10 * 30) / 3 + 2);
@@ -178,7 +178,7 @@ describe("pods that do not hear each other", () => {
   test("are of one mind again when they do", async () => {
     const cluster = startCluster();
     cluster.nowMs += 60_000;
-    const own = client(cluster.clientOf(0));
+    const own = quotaClient(cluster.clientOf(0));
     cluster.pods.isCut = true;
     await hammer(cluster, own, { seconds: 5, perSecond: 100, place: (index) => index % 3 });
     cluster.pods.isCut = false;
@@ -191,7 +191,7 @@ describe("pods that do not hear each other", () => {
   test("let a window that costs a whole burst wait for one pod's share of it, and no longer", async () => {
     const cluster = startCluster();
     cluster.pods.isCut = true;
-    const own = client(cluster.clientOf(0));
+    const own = quotaClient(cluster.clientOf(0));
     const admitted = await quotasOf(cluster, 1).admit(own, { requests: 20, costs: new Map() }, () => undefined);
     expect(admitted.headers()["X-RateLimit-Remaining"]).toBe("0");
     await expect(
@@ -203,7 +203,7 @@ describe("pods that do not hear each other", () => {
 test("a client whose home goes begins anew with one pod's share at the time of the change, not with all of it", async () => {
   const cluster = startCluster();
   cluster.nowMs += 60_000;
-  const own = client(cluster.clientOf(0));
+  const own = quotaClient(cluster.clientOf(0));
   await hammer(cluster, own, { seconds: 5, perSecond: 100, place: (index) => index % 3 });
   cluster.pods.lose("pod-a");
   const admitted = await hammer(cluster, own, { seconds: 10, perSecond: 100, place: (index) => 1 + (index % 2) });
