@@ -120,7 +120,7 @@ export interface OAuth2Config {
   readonly dpop?: true;
 }
 
-export interface SigningConfig {
+interface SigningConfig {
   readonly scheme: SigningScheme;
   /** Present when every key that has not ended signs, not the first alone. */
   readonly sideBySide?: true;

@@ -86,7 +86,6 @@ const endpointVerified = {
 export type AcceptedReason = Exclude<keyof typeof accepted, "Pending">;
 export type ResolvedRefsReason = Exclude<keyof typeof resolvedRefs, "Pending">;
 export type ProgrammedReason = keyof typeof programmed;
-export type ReadyReason = keyof typeof ready;
 export type EndpointVerifiedReason = keyof typeof endpointVerified;
 
 /**

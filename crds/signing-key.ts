@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 
 /** How a delivery proves who sent it. Source: seed "Webhook Event Delivery" §5, Standard Webhooks 1.0.0, RFC 9421. */
-export const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
+const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
 export type SigningScheme = (typeof signingSchemes)[number];
 
 /** Algorithms with a public key, by their names in RFC 9421 §6.2.2. */
@@ -13,13 +13,13 @@ export type ReadSigningKey =
   | { readonly algorithm: AsymmetricAlgorithm; readonly privateKey: KeyObject };
 
 /** Why bytes are no key of a scheme; the message completes "the signing key … ". */
-export interface SigningKeyFault {
+interface SigningKeyFault {
   readonly reason: "KeyTooShort" | "KeyUnusable";
   readonly message: string;
 }
 
 /** Fewest bytes of a shared key. Source: wire, "Keys ≥ 32 bytes". */
-export const keyBytesMin = 32;
+const keyBytesMin = 32;
 
 /** Bytes of a shared key that is written as `whsec_…`. Source: Standard Webhooks 1.0.0, "Signature scheme". */
 const prefixedKeyBytes = { min: 24, max: 64 } as const;

@@ -20,7 +20,7 @@ export const rulesOf: Readonly<Record<Kind, readonly PlacedRule[]>> = {
 };
 
 /** A resource with every default, or what is wrong with it; never both. */
-export type Validation =
+type Validation =
   | { readonly resource: Resource; readonly problems: readonly [] }
   | { readonly resource?: undefined; readonly problems: readonly FieldProblem[] };
 

@@ -4,7 +4,7 @@ import type { Registry } from "prom-client";
 import type { InformerHealth } from "../kube/informer/informer.ts";
 
 /** What the server tells of. */
-export interface HealthServerOptions {
+interface HealthServerOptions {
   readonly registry: Registry;
   /** Every watch by name. */
   readonly watches: () => ReadonlyMap<string, InformerHealth>;

@@ -6,7 +6,7 @@ import { PodRegistry } from "./observe/pod-registry.ts";
 import type { RuntimePods } from "./options.ts";
 import { Publisher, type PublisherOptions } from "./publish/publisher.ts";
 
-export interface TermOptions extends Omit<ResourceControllersOptions, "pods"> {
+interface TermOptions extends Omit<ResourceControllersOptions, "pods"> {
   readonly publisher: PublisherOptions;
   readonly runtime: RuntimePods;
   /** Of the runtime's Service; undefined when the pods are listed by hand. */

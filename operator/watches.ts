@@ -31,7 +31,7 @@ export interface Watches {
   readonly slices: WatchedSet<EndpointSlice> | undefined;
 }
 
-export interface WatchParts {
+interface WatchParts {
   readonly client: KubeClient;
   readonly log: Logger;
   readonly metrics: KubeMetrics;

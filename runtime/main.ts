@@ -16,7 +16,7 @@ import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog, shardLog } from "./program/config-log.ts";
 import { version } from "./version.ts";
 
-export interface RuntimeOptions extends ProgramOptions {
+interface RuntimeOptions extends ProgramOptions {
   readonly config: ConfigPlace;
   readonly nats: NatsPlace;
   /** Unique among the pods that share NATS. */
@@ -33,7 +33,7 @@ export type ConfigPlace =
   /** A folder as of `heliograph run`, or a file that holds what `compile` made. */
   | { readonly kind: "path"; readonly path: string };
 
-export interface KubernetesPlace {
+interface KubernetesPlace {
   /** Of the Secrets. @default the pod's own, or that of the kubeconfig's context */
   readonly namespace?: string;
   /** First part of the Secrets' names. */

@@ -11,7 +11,7 @@ import { startProgram, type Prepared, type Program, type ProgramOptions } from "
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog } from "./program/config-log.ts";
 
-export interface StandaloneOptions extends ProgramOptions {
+interface StandaloneOptions extends ProgramOptions {
   /** Folder of the configuration. */
   readonly folder: string;
   /** Folder of everything that is kept. */

@@ -25,7 +25,7 @@ export interface EntryReference {
 }
 
 /** The bytes that a reference leads to, or why it leads nowhere. */
-export type FoundEntry =
+type FoundEntry =
   | { readonly bytes: Buffer; readonly problem?: undefined }
   | { readonly bytes?: undefined; readonly problem: ReferenceProblem };
 

@@ -10,7 +10,7 @@ import type { ConfigPart } from "../part.ts";
 import { type Before, lastGoodMsDefault } from "./stand-in.ts";
 import type { ResourceResult } from "./resource-result.ts";
 
-export interface CompileInput {
+interface CompileInput {
   /** In any order. Each is validated again; one that is invalid is marked and left out. */
   readonly resources: readonly Resource[];
   /** Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. */

@@ -12,7 +12,7 @@ import { compilePartner } from "./partner.ts";
 import { compileQuota } from "./quota.ts";
 
 /** The first stage at which an object fails; later stages are not looked at. */
-export type Fault = "Invalid" | "NotPermitted" | "Unresolved";
+type Fault = "Invalid" | "NotPermitted" | "Unresolved";
 
 /** An object and all that can be said of it without the others. */
 export interface EvaluatedResource {

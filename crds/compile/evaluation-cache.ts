@@ -19,14 +19,14 @@ export interface Evaluation extends EvaluatedResource {
 }
 
 /** What becomes of one object among the others. */
-export interface Outcome {
+interface Outcome {
   readonly result: ResourceResult;
   /** What comes into force of it; undefined when nothing does. */
   readonly part: ConfigPart | undefined;
 }
 
 /** All that an examination depends on besides the object. */
-export interface Circumstances {
+interface Circumstances {
   readonly secrets: Secrets;
   readonly policy: InstallationPolicy;
   /** What is to be in force of an object whatever it says now. */

@@ -10,7 +10,7 @@ import type { ConfigPart } from "../part.ts";
 import { partnerWarnings } from "./partner.ts";
 
 /** One condition of an object. */
-export interface ConditionResult<Reason> {
+interface ConditionResult<Reason> {
   readonly status: boolean;
   readonly reason: Reason;
   readonly message: string;

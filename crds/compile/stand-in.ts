@@ -26,7 +26,7 @@ export interface Before {
   readonly lastGoodMs: number;
 }
 
-export interface StandInInput {
+interface StandInInput {
   readonly secrets: Secrets;
   readonly policy: InstallationPolicy;
   readonly last: ConfigPart | undefined;

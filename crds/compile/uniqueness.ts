@@ -20,7 +20,7 @@ export interface ConflictProblem extends FieldProblem {
 }
 
 /** An object that asks to be in force, with all that it claims. */
-export interface KeyHolder {
+interface KeyHolder {
   readonly resource: Resource;
   readonly uniqueKeys: readonly UniqueKey[];
 }

@@ -6,7 +6,7 @@ import type { Kind } from "../resource.ts";
 import type { Shard } from "./shards.ts";
 
 /** A resource that is not obeyed as the shards say. */
-export interface ShardFault {
+interface ShardFault {
   readonly kind: Kind;
   readonly namespace: string;
   readonly name: string;
@@ -17,7 +17,7 @@ export interface ShardFault {
 }
 
 /** What shards say together. */
-export interface JoinedShards {
+interface JoinedShards {
   readonly config: RuntimeConfig;
   readonly faults: readonly ShardFault[];
   /** @see KeyShard.configzToken */

@@ -113,7 +113,7 @@ export interface ShardSecret {
 }
 
 /** What a Secret holds, or in one sentence why it cannot be obeyed. */
-export type ShardResult =
+type ShardResult =
   | { readonly revision: number; readonly sha256: string; readonly shard: Shard; readonly error?: undefined }
   | { readonly error: string };
 

@@ -20,7 +20,7 @@ export interface ApplyOptions {
 }
 
 /** What goes over the wire for an apply. */
-export interface ApplyRequest {
+interface ApplyRequest {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

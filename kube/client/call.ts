@@ -21,7 +21,7 @@ export interface Call {
   readonly repeatable: boolean;
 }
 
-export interface CallerParts {
+interface CallerParts {
   readonly transport: Transport;
   readonly metrics: KubeMetrics;
   readonly clock: Clock;

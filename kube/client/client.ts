@@ -29,7 +29,7 @@ export interface CallOptions {
   readonly pool?: Exclude<PoolName, "watches">;
 }
 
-export interface ReadOptions extends CallOptions {
+interface ReadOptions extends CallOptions {
   /**
    * Ask for `metadata` only (`PartialObjectMetadata`): the rest, such as the data of a Secret, never leaves the server.
    *
@@ -66,12 +66,12 @@ export interface WatchOptions extends Selection {
   readonly signal?: AbortSignal;
 }
 
-export interface WriteOptions extends CallOptions {
+interface WriteOptions extends CallOptions {
   readonly fieldManager?: string;
 }
 
 /** What must still be true for a delete to happen; else `conflict`. */
-export interface DeleteOptions extends CallOptions {
+interface DeleteOptions extends CallOptions {
   readonly uid?: string;
   readonly resourceVersion?: string;
 }
@@ -98,7 +98,7 @@ export interface KubeClient {
   close(): Promise<void>;
 }
 
-export interface KubeClientOptions {
+interface KubeClientOptions {
   readonly kubeConfig: ClusterAccess;
   /** Who we are to the server's logs, for example `heliograph-operator/0.1.0`. */
   readonly userAgent: string;

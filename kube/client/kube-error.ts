@@ -24,7 +24,7 @@ export type KubeErrorKind =
   | "aborted";
 
 /** What is known of a failed call. */
-export interface KubeErrorDetail {
+interface KubeErrorDetail {
   /** HTTP status; absent when there was no answer. */
   readonly status?: number | undefined;
   /** `reason` of the server's Status object, or what broke on the way. */
@@ -65,7 +65,7 @@ export function describeError(error: unknown): string {
 }
 
 /** The parts that matter of a `Status` object. Source: Kubernetes API reference, Status v1 meta. */
-export interface ApiStatus {
+interface ApiStatus {
   readonly code?: number | undefined;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;

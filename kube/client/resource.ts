@@ -16,7 +16,7 @@ export interface ObjectRef {
 }
 
 /** `metadata.ownerReferences[]`. Source: Kubernetes API reference, OwnerReference v1 meta. */
-export interface OwnerReference {
+interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;

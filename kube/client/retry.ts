@@ -26,7 +26,7 @@ export function singleTry(tryTimeoutMs: number): RetryPolicy {
 }
 
 /** What happened so far to one call. */
-export interface TriedCall {
+interface TriedCall {
   /** Whether doing it twice is the same as doing it once. */
   readonly repeatable: boolean;
   readonly tries: number;

@@ -34,7 +34,7 @@ export interface Transport {
 }
 
 /** How connections are made and kept. */
-export interface TransportOptions {
+interface TransportOptions {
   readonly clock: Clock;
   readonly userAgent: string;
   /** Bound on one connection's TCP and TLS handshakes. @default 10 s */

@@ -6,7 +6,7 @@ import { brokenTransport } from "./transport.ts";
 import { FrameSplitter, type WatchEvent, parseFrame } from "./watch-frames.ts";
 
 /** Bounds and ends of one watch. */
-export interface WatchLimits {
+interface WatchLimits {
   /** Bound on the wait for the answer's head, in milliseconds. */
   readonly responseMs: number;
   /** The watch fails when not one byte came for so long, in milliseconds. */

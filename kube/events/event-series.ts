@@ -51,13 +51,13 @@ export interface Reporter {
 }
 
 /** Monotonic and wall time of one moment. */
-export interface Moment {
+interface Moment {
   readonly nowMs: number;
   readonly wallMs: number;
 }
 
 /** What became of an occurrence, and of others because of it. */
-export interface Recorded {
+interface Recorded {
   /**
    * Its own event, one more of a series, or nothing: `capped`, since its object has too many, or `dropped`, since too
    * many others wait to be written.

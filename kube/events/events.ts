@@ -6,7 +6,7 @@ import { describeError, isKubeError } from "../client/kube-error.ts";
 import type { KubeMetrics } from "../metrics.ts";
 import { singleTry } from "../client/retry.ts";
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: KubeClient;
   readonly reporter: Reporter;
   readonly log: Logger;

@@ -3,7 +3,7 @@ import { type KubeObject, keyOf } from "../client/resource.ts";
 /**
  * How a change became known: by the first list, by the watch, or by a later list that found what the watch had missed.
  */
-export type Origin = "initial" | "watch" | "relist";
+type Origin = "initial" | "watch" | "relist";
 
 /** What happened to one object. */
 export interface Change<T> {

@@ -4,7 +4,7 @@ import type { KubeObject, ResourceType } from "../client/resource.ts";
 /** `coordination.k8s.io/v1` Lease. Source: Kubernetes API reference, Lease v1 coordination. */
 export const leaseType: ResourceType = { group: "coordination.k8s.io", version: "v1", kind: "Lease", plural: "leases" };
 
-export interface LeaseSpec {
+interface LeaseSpec {
   /** Who leads; empty or absent when nobody does. */
   readonly holderIdentity?: string;
   /** The holder stops to lead well before so long has passed since it last wrote. */

@@ -42,7 +42,7 @@ export class TerminalError extends Error {
   override readonly name = "TerminalError";
 }
 
-export interface ControllerOptions {
+interface ControllerOptions {
   /** Label of its metrics and logs, for example `webhookpartner`. */
   readonly name: string;
   readonly queue: WorkQueue;

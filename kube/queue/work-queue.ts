@@ -29,7 +29,7 @@ export interface LeftOver {
 }
 
 /** Waits of a key that fails again and again. */
-export const queueBackoffDefault: BackoffOptions = { baseMs: 5, maxMs: 300_000, jitter: 0.2 };
+const queueBackoffDefault: BackoffOptions = { baseMs: 5, maxMs: 300_000, jitter: 0.2 };
 const keysMaxDefault = 200_000;
 const priorities: readonly Priority[] = ["edit", "resync"];
 

@@ -2,7 +2,7 @@ import { resourceKey } from "../../crds/shards/shards.ts";
 import type { PodReport } from "../observe/rollout.ts";
 
 /** What a new report of a pod asks to be looked at. */
-export interface ReportEffects {
+interface ReportEffects {
   /** Shards of which the pod runs another version now: for resources that wait. */
   readonly moved: readonly string[];
   /** Shards of which the pod runs an older version than it did, or than anybody knew: for every resource in them. */

@@ -3,7 +3,7 @@ import type { Condition, ResourceStatus } from "../resource-types.ts";
 import { showsColumns } from "./status-columns.ts";
 
 /** What is to become of a status. */
-export type StatusDecision =
+type StatusDecision =
   | { readonly kind: "keep"; readonly againMs?: number }
   | { readonly kind: "write"; readonly status: ResourceStatus; readonly againMs?: number };
 

@@ -5,7 +5,7 @@ import { isLater } from "../../kube/informer/resource-version.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import { type Condition, resourceTypes, type ResourceObject, type ResourceStatus } from "../resource-types.ts";
 
-export interface StatusWriterOptions {
+interface StatusWriterOptions {
   readonly client: Pick<KubeClient, "applyStatus">;
   readonly clock: Clock;
   readonly metrics: OperatorMetrics;

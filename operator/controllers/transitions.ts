@@ -3,7 +3,7 @@ import { ownConditions } from "../conditions.ts";
 import type { Condition, ResourceStatus } from "../resource-types.ts";
 
 /** Something to be told about an object. */
-export interface Transition {
+interface Transition {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly note: string;

@@ -12,7 +12,7 @@ import type { WatchedSet } from "./watched-set.ts";
 
 type Entries = Readonly<Record<string, string>>;
 
-export interface SecretInventoryOptions {
+interface SecretInventoryOptions {
   readonly client: Pick<KubeClient, "get">;
   /** Metadata of every Secret in the watched namespaces: their data never leaves the server for that. */
   readonly metadata: Pick<WatchedSet<KubeObject>, "get" | "onChange">;

@@ -7,7 +7,7 @@ import type { PodAddress } from "./endpoints.ts";
 import { parseReport, type ParsedReport } from "./parse-report.ts";
 import type { PodReport } from "./rollout.ts";
 
-export interface PodPollerOptions {
+interface PodPollerOptions {
   readonly address: PodAddress;
   /** Keeps the connections to all pods. */
   readonly agent: Agent;

@@ -12,7 +12,7 @@ export type PodNews =
   /** A pod said something new; `before` is what it said until now. */
   | { readonly kind: "report"; readonly before: PodReport | undefined; readonly after: PodReport };
 
-export interface PodRegistryOptions {
+interface PodRegistryOptions {
   readonly token: () => string | undefined;
   readonly clock: Clock;
   readonly random: () => number;

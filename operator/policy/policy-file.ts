@@ -5,7 +5,7 @@ import type { Clock } from "../../kube/clock.ts";
 import type { OperatorMetrics } from "../metrics.ts";
 import { parsePolicy, PolicyError } from "./parse-policy.ts";
 
-export interface PolicyFileOptions {
+interface PolicyFileOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly log: Logger;

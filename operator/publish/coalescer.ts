@@ -1,6 +1,6 @@
 import type { Clock } from "../../kube/clock.ts";
 
-export interface CoalescerOptions {
+interface CoalescerOptions {
   /** From the first change to the run that takes all of them in, in milliseconds; later changes do not put it off. */
   readonly delayMs: number;
   /**

@@ -38,7 +38,7 @@ export interface Desired {
   readonly outcomes: ReadonlyMap<string, CompileOutcome>;
 }
 
-export interface DesiredStateOptions {
+interface DesiredStateOptions {
   readonly resources: ResourceInventory;
   readonly secrets: SecretInventory;
   readonly publications: Publications;
@@ -59,7 +59,7 @@ export interface DesiredStateOptions {
   readonly onDesired: (desired: Desired, changed: readonly string[]) => void;
 }
 
-export const coalesceMsDefault = 300;
+const coalesceMsDefault = 300;
 /** A third of the time at most goes into compiling, of which an edit waits for no more than this. */
 const restFactor = 2;
 const restMsMax = 1_000;

@@ -5,7 +5,7 @@ import { type EncodedShard, splitIntoShards, type ShardSplitter } from "../../cr
 import { resourceKey, shardOfMaterial, shardOfResource, type ShardCounts } from "../../crds/shards/shards.ts";
 import { emptyConfig } from "./empty-config.ts";
 
-export interface FitOptions {
+interface FitOptions {
   readonly counts: ShardCounts;
   readonly split: ShardSplitter;
   readonly configzToken: string | undefined;
@@ -16,7 +16,7 @@ export interface FitOptions {
 }
 
 /** A configuration that fits into its shards. */
-export interface Fitted {
+interface Fitted {
   readonly shards: ReadonlyMap<string, EncodedShard>;
   /** Resources that were left out, by `<Kind>/<namespace>/<name>`. */
   readonly tooLarge: ReadonlySet<string>;

@@ -32,7 +32,7 @@ export interface ShardChange {
   readonly after: PublishedShard | undefined;
 }
 
-export interface ShardSecretsOptions {
+interface ShardSecretsOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "replace" | "delete">;
   readonly namespace: string;
   readonly prefix: string;
@@ -49,7 +49,7 @@ const revisionMax = 1e12;
 const prefixLabel = "heliograph.dev/config";
 
 /** Labels of every Secret that holds a shard of the installation. */
-export function shardLabels(prefix: string): Readonly<Record<string, string>> {
+function shardLabels(prefix: string): Readonly<Record<string, string>> {
   return { [prefixLabel]: prefix, "app.kubernetes.io/managed-by": "heliograph-operator" };
 }
 

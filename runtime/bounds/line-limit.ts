@@ -1,10 +1,10 @@
 import { fullBucket, refilled, spent, type Rate } from "./token-bucket.ts";
 
 /** Asks for room for one line: how many lines before it had none, or undefined when this one has none either. */
-export type LineLimit = () => number | undefined;
+type LineLimit = () => number | undefined;
 
 /** Lines of a log that others cause, on the whole and at once: they must not fill disks. */
-export const causedLinesRate: Rate = { perSecond: 20, burst: 200 };
+const causedLinesRate: Rate = { perSecond: 20, burst: 200 };
 
 /** @param now Unix milliseconds */
 export function createLineLimit(now: () => number, rate = causedLinesRate): LineLimit {

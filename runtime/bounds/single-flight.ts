@@ -1,5 +1,5 @@
 /** Does work of one name once for all who want it while it is under way. Rejects with what the work rejects with. */
-export type SingleFlight<Result> = (name: string, work: () => Promise<Result>) => Promise<Result>;
+type SingleFlight<Result> = (name: string, work: () => Promise<Result>) => Promise<Result>;
 
 /** Nothing under way. Nobody can leave: the work has a bound of its own. */
 export function createSingleFlight<Result>(): SingleFlight<Result> {

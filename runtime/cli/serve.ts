@@ -3,7 +3,7 @@ import type { Program } from "../program/program.ts";
 import { exitCodes, type ExitName } from "./exit-codes.ts";
 import { createLogDestination, type LogDestination } from "./log-destination.ts";
 
-export interface ServeOptions {
+interface ServeOptions {
   readonly logLevel: string;
   readonly drainMs: number;
 }

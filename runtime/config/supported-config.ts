@@ -22,7 +22,7 @@ import type { Kind } from "../../crds/resource.ts";
 import { readSigningKey, type SigningScheme } from "../../crds/signing-key.ts";
 
 /** A configuration without what this program cannot obey, and what that was. */
-export interface SupportedConfig {
+interface SupportedConfig {
   readonly config: RuntimeConfig;
   readonly errors: readonly ConfigzError[];
 }

@@ -36,7 +36,7 @@ const routes = {
 export type QueryRoute = keyof typeof routes;
 
 /** One query of one caller. */
-export interface QueryRequest {
+interface QueryRequest {
   readonly params: Parameters;
   readonly caller: Caller;
   readonly signal: AbortSignal;
@@ -44,7 +44,7 @@ export interface QueryRequest {
 }
 
 /** What queries of all classes share besides what they know. */
-export interface Scheduling {
+interface Scheduling {
   /** Bounds what each class asks of a store at once. */
   readonly bulkheads: ClassBulkheads;
   /** In which answers are put together. */

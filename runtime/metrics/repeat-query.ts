@@ -16,7 +16,7 @@ export interface CachedQuery {
 }
 
 /** What happens for each query besides its answer. */
-export interface AgainSources {
+interface AgainSources {
   readonly admitNow: AdmitQueryNow;
   readonly looked: (counts: PointCounts) => void;
 }
@@ -49,7 +49,7 @@ function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: number): bo
 }
 
 /** What was asked before, until the next configuration. */
-export interface RepeatQueries {
+interface RepeatQueries {
   /** The same, until {@link forget}. */
   remember(again: Again): Again;
   /** Lets go of everything: all of it has to be looked at as if it were new. */

@@ -1,5 +1,5 @@
 /** What one pod answers another. Never rejects. */
-export type Answering = (message: unknown) => object | Promise<object>;
+type Answering = (message: unknown) => object | Promise<object>;
 
 /** The pods that answer metrics together, this one among them. */
 export interface Pods {

@@ -21,7 +21,7 @@ export async function dataFolderId(folder: string): Promise<string> {
   return createHash("sha256").update(place).digest("hex").slice(0, 16);
 }
 
-export interface EmbeddedNatsOptions {
+interface EmbeddedNatsOptions {
   readonly dataFolder: string;
   /** The nats-server program. @default the first on PATH */
   readonly natsServer?: string;

@@ -4,7 +4,7 @@ import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 /** Logs what became of the configuration: at first, with nothing before, and after each change. */
 export type StateLog<State> = (before: State | undefined, after: State) => void;
 
-export interface FollowOptions<State extends ConfigState> {
+interface FollowOptions<State extends ConfigState> {
   readonly source: Pick<ConfigSource<State>, "current" | "onChange">;
   /** What is obeyed already. */
   readonly initial: State;

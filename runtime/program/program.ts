@@ -74,7 +74,7 @@ export interface Prepared<State extends ConfigState> {
   readonly issuers: readonly TrustedIssuer[];
 }
 
-export interface OpenContext {
+interface OpenContext {
   readonly registry: Registry;
   /** Told in one sentence what the configuration waits for. */
   readonly onWaiting: (detail: string) => void;

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 
 /** Ends one part within what is left of a drain. */
-export type Close = (remainingMs: number) => Promise<void> | void;
+type Close = (remainingMs: number) => Promise<void> | void;
 
 /** What a program has opened, to be closed in reverse order, whether its start fails half-way or it is stopped. */
 export class Shutdown {

@@ -10,7 +10,7 @@ import type { WebhookEngine } from "../webhooks/engine.ts";
 import type { FailureOutcome } from "../webhooks/settlement/outcome.ts";
 
 /** A configuration of any source; a folder tells its problems too. */
-export type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };
+type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };
 
 /** What health, readiness and `/configz` are told from; parts appear as they start. */
 export interface ProgramStatus {

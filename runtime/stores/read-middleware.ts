@@ -60,7 +60,7 @@ function aroundClient(store: string, client: PrometheusClient, around: AroundRea
   };
 }
 
-export interface SharedReadOptions {
+interface SharedReadOptions {
   /** Ends every request; those of the single queries do not, since others may wait for the same answer. */
   readonly signal: AbortSignal;
   /** What all stores together may answer to all queries together. */

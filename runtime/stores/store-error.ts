@@ -22,7 +22,7 @@ export type StoreErrorKind =
   | "unsupported"
   | "resting";
 
-export interface StoreErrorOptions extends ErrorOptions {
+interface StoreErrorOptions extends ErrorOptions {
   /** Whether the same request may well succeed at once. @default false */
   readonly isPassing?: boolean;
 }

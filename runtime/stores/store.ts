@@ -15,7 +15,7 @@ import { secretsOf, type Material } from "./store-secrets.ts";
 const probeMsMax = 60_000;
 
 /** `unknown` until the store was first asked for something. */
-export type StoreState = "unknown" | "ok" | "failing";
+type StoreState = "unknown" | "ok" | "failing";
 
 /** A store with what is known of it. */
 export interface Store {
@@ -44,7 +44,7 @@ export interface Store {
 }
 
 /** What a store is made with. */
-export interface StoreOptions {
+interface StoreOptions {
   readonly config: StoreConfig;
   readonly material: Material;
   readonly identity: string;

@@ -106,7 +106,7 @@ export interface WebhookEngine {
 }
 
 /** Pods by the names that they have as tokens of subjects. */
-export interface LivePods {
+interface LivePods {
   /** This one. */
   readonly own: string;
   /** Sorted, this one among them. */
@@ -114,7 +114,7 @@ export interface LivePods {
 }
 
 /** Whether the engine can work, and if not, why. */
-export interface EngineHealth {
+interface EngineHealth {
   readonly ok: boolean;
   readonly detail?: string;
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 
 /** One `import` or `export … from` of a source file, in the project's own paths. */
-export interface SourceImport {
+interface SourceImport {
   /** The importing file, relative to the root, with `/`. */
   readonly from: string;
   /** The imported file relative to the root, or the bare name of a package. */

@@ -7,7 +7,7 @@ export const endMs = Math.floor(Date.now() / 3_600_000) * 3_600_000;
 const bounds = ["5", "10", "25", "50", "100", "250", "500", "1000", "2500", "5000", "10000", "+Inf"];
 
 /** A store and how much it holds. */
-export interface BenchStore {
+interface BenchStore {
   readonly server: PrometheusHandle;
   readonly samples: number;
 }

@@ -85,7 +85,7 @@ const known: Readonly<Record<string, Schema>> = {
 };
 
 /** Schema of the chart's values: what the defaults hold and nothing else. */
-export function valuesSchema(values: unknown): Schema {
+function valuesSchema(values: unknown): Schema {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "Values of the Heliograph chart",

@@ -9,7 +9,7 @@ import { run, type RunResult } from "../tools/run.ts";
 import type { Progress } from "./cluster.ts";
 
 /** Debian packages that are unpacked into one folder, as if it were the root of a file system. */
-export interface DebianTreeRequest {
+interface DebianTreeRequest {
   /** The first part of the cache folder's name. */
   readonly name: string;
   readonly packages: readonly string[];

@@ -36,7 +36,7 @@ async function finish(tree: string): Promise<void> {
 }
 
 /** Folders that take what would be written below `/var/lib`; both on one disk. */
-export interface VarLib {
+interface VarLib {
   readonly upper: string;
   readonly work: string;
 }

@@ -8,10 +8,10 @@ import { nodeProvider } from "./node/node-cluster.ts";
 /**
  * The ways to come by a cluster: kind in Docker, a node in namespaces of this machine, or one that is there already.
  */
-export const providerNames = ["kind", "node", "kubeconfig"] as const;
+const providerNames = ["kind", "node", "kubeconfig"] as const;
 
 /** The name of a way to come by a cluster. */
-export type ProviderName = (typeof providerNames)[number];
+type ProviderName = (typeof providerNames)[number];
 
 const dockerMsMax = 10_000;
 

@@ -11,7 +11,7 @@ export interface PartnerReport extends DeliveryReport {
 }
 
 /** A running partner. */
-export interface DemoPartner {
+interface DemoPartner {
   readonly url: string;
   /** Deliveries so far, oldest first. */
   readonly reports: readonly PartnerReport[];

@@ -12,7 +12,7 @@ import { createStage } from "./stage.ts";
 import { tellWebhookStory } from "./webhook-story.ts";
 
 /** How one run of the demo goes. */
-export interface DemoOptions {
+interface DemoOptions {
   /** An empty folder for everything that is kept. */
   readonly folder: string;
   /** Port of both APIs; the next one is the admin port. */

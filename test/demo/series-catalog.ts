@@ -1,8 +1,8 @@
 /** A label of a store's series and the value it must have, or a pattern for it. */
-export type SeriesMatcher = Readonly<Record<string, string>>;
+type SeriesMatcher = Readonly<Record<string, string>>;
 
 /** How one metric id stands in the stores of the demo. */
-export interface SeriesCatalogEntry {
+interface SeriesCatalogEntry {
   /** The id that clients use. Source: seed "Operational Metrics API" §2.2. */
   readonly metric: string;
   readonly kind: "gauge" | "ratio" | "histogram";

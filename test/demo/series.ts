@@ -10,7 +10,7 @@ import {
 } from "./series-families.ts";
 
 /** Which part of time to write, and of which store. */
-export interface SeriesWindow {
+interface SeriesWindow {
   readonly store: DemoStoreName;
   /** Unix milliseconds. */
   readonly startMs: number;

@@ -7,7 +7,7 @@ const deliveredMsMax = 20_000;
 const oversizeBytes = 300 * 1024;
 
 /** What the story needs: tokens, and what the partners saw. */
-export interface WebhookStory {
+interface WebhookStory {
   readonly stage: Stage;
   /** Bearer token of a producer and reader of the tenant `lumen`. */
   readonly token: string;

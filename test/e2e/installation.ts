@@ -9,7 +9,7 @@ import { resolveTool } from "../tools/resolve.ts";
 import { run } from "../tools/run.ts";
 
 /** The checkout. */
-export const root = dirname(dirname(import.meta.dirname));
+const root = dirname(dirname(import.meta.dirname));
 /** The chart in the checkout. */
 export const chart = join(root, "charts", "heliograph");
 

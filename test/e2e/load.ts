@@ -5,7 +5,7 @@ import { metric } from "./manifests.ts";
 import type { User } from "./user.ts";
 
 /** How much of what for how long. */
-export interface LoadRequest {
+interface LoadRequest {
   /** First part of event ids, and part of the job's name. */
   readonly prefix: string;
   readonly eventsPerSecond: number;
@@ -14,7 +14,7 @@ export interface LoadRequest {
 }
 
 /** A load that runs. */
-export interface Load {
+interface Load {
   /** Waits for its end. @throws Error when it takes far longer than asked */
   report(): Promise<LoadReport>;
 }
@@ -69,7 +69,7 @@ async function jobOf(
 }
 
 /** What became of a load's events at the partner. */
-export interface Fate {
+interface Fate {
   readonly arrived: number;
   /** Events that came more than once. */
   readonly doubled: number;

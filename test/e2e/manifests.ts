@@ -155,6 +155,6 @@ const quota = {
 };
 
 /** Objects as one. */
-export function list(items: readonly object[]): object {
+function list(items: readonly object[]): object {
   return { apiVersion: "v1", kind: "List", items };
 }

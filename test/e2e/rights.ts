@@ -56,7 +56,7 @@ function right(verb: string, group: string, resource: string): Right {
 }
 
 /** What a service account asked of the API server, by how it was answered. */
-export interface Usage {
+interface Usage {
   readonly used: readonly Right[];
   readonly refused: readonly Right[];
 }

@@ -22,7 +22,7 @@ export interface User {
 }
 
 /** What the API tells of an event. */
-export interface EventHistory {
+interface EventHistory {
   readonly deliveries?: readonly { readonly partner: string; readonly state: string }[];
 }
 

@@ -10,7 +10,7 @@ export interface BillOfMaterials {
 }
 
 /** One thing that is shipped. */
-export interface Component {
+interface Component {
   readonly type: "application" | "library";
   readonly "bom-ref": string;
   readonly name: string;

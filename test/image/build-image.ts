@@ -5,7 +5,7 @@ import { run } from "../tools/run.ts";
 import { writeImageFiles } from "./files.ts";
 
 /** What to build the product's image as. */
-export interface ProductImage {
+interface ProductImage {
   /** Root of the checkout, with its packages installed. */
   readonly root: string;
   /** The image's whole name. */
@@ -19,7 +19,7 @@ export interface ProductImage {
 }
 
 /** Builds an image from a Dockerfile; providers of clusters have one. */
-export type BuildImage = (request: BuildRequest) => Promise<void>;
+type BuildImage = (request: BuildRequest) => Promise<void>;
 
 const gitMsMax = 10_000;
 

@@ -20,7 +20,7 @@ import { createKubeMetrics } from "../../kube/metrics.ts";
 import { secretType, type SecretObject } from "../../operator/resource-types.ts";
 import { shardSelector } from "../../operator/publish/shard-secrets.ts";
 
-export interface TestPodOptions {
+interface TestPodOptions {
   readonly client: KubeClient;
   readonly outage?: Outage;
   readonly namespace: string;

@@ -4,7 +4,7 @@ import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
 import type { WatchEvent } from "../../kube/client/watch-frames.ts";
 
 /** One call as RBAC sees it. */
-export interface SeenCall {
+interface SeenCall {
   readonly verb: "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
   /** `group/plural` or `plural`, with `/status` for the subresource. */
   readonly resource: string;

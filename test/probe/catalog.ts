@@ -45,7 +45,7 @@ export function cacheOf(version: number, queryClass: QueryClass): ClassCache {
 }
 
 /** A metric of the probe: its class and what may be asked of it. */
-export interface ProbedMetric {
+interface ProbedMetric {
   readonly queryClass: QueryClass;
   readonly aggregations: readonly Aggregation[];
   readonly source: object;

@@ -1,11 +1,11 @@
 import type { Answer, AnswerBody, AnsweredSeries } from "./answers.ts";
 
 /** Series of one page. */
-export const pageSeries = 2;
+const pageSeries = 2;
 const pagesMax = 25;
 
 /** What asks for one page of a query: `snapshot` and the window of the first one. */
-export type AskPage = (
+type AskPage = (
   pairs: readonly (readonly [name: string, value: string])[],
 ) => Promise<(Answer & { readonly meta: PageMeta | undefined }) | undefined>;
 

@@ -16,7 +16,7 @@ export interface Panel {
 }
 
 /** `live`: the last seconds, at each moment anew. `fixed`: one that had settled when it was made. */
-export type PanelWindow =
+type PanelWindow =
   | { readonly kind: "live"; readonly seconds: number }
   | { readonly kind: "fixed"; readonly fromMs: number; readonly toMs: number };
 

@@ -27,7 +27,7 @@ export interface ProbedStore {
 }
 
 /** History that each store has before anybody asks. */
-export const backfillMs = 360_000;
+const backfillMs = 360_000;
 const writeMs = 1_000;
 const lateShare = 0.03;
 const lateMsMax = 20_000;

@@ -5,7 +5,7 @@ import type { Region } from "./catalog.ts";
 import { shownHistogram, type Scraped } from "./targets.ts";
 
 /** One write: the store holds all of it after `ackedMs`, and nothing before `sentMs`. */
-export interface Batch {
+interface Batch {
   readonly sentMs: number;
   readonly ackedMs: number;
 }

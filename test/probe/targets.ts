@@ -19,7 +19,7 @@ export interface Scraped {
 }
 
 /** Something that is scraped. */
-export interface Target {
+interface Target {
   /** Every scrape after the last ones, up to a time. */
   scrapes(untilMs: number): readonly Scraped[];
 }

@@ -1,5 +1,5 @@
 /** A time in which something was otherwise than usual, Unix milliseconds. */
-export interface Disturbance {
+interface Disturbance {
   readonly what: string;
   readonly fromMs: number;
   /** Infinite while it lasts. */

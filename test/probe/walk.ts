@@ -3,7 +3,7 @@ import type { Installation } from "./installation.ts";
 import { pick } from "./panels.ts";
 
 /** Everything that the probe does to the installation, one thing after another, until it is stopped. */
-export interface Walk {
+interface Walk {
   /** Resolves when what is under way is mended. */
   stop(): Promise<void>;
 }

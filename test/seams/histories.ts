@@ -6,7 +6,7 @@ export interface History {
   readonly deliveries: readonly HistoryEntry[];
 }
 
-export interface HistoryEntry {
+interface HistoryEntry {
   readonly partner: string;
   readonly state: string;
   readonly reason: string | null;

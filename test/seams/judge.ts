@@ -20,7 +20,7 @@ import { namespaces } from "./walk.ts";
 import { withRedelivery, type RoutingWatch } from "./watch-routing.ts";
 
 /** Everything that a walk leaves behind. */
-export interface Evidence {
+interface Evidence {
   readonly installation: Installation;
   readonly partners: Partners;
   readonly recipients: readonly Recipient[];
@@ -29,7 +29,7 @@ export interface Evidence {
   readonly log: readonly LoggedStep[];
 }
 
-export interface Judgement {
+interface Judgement {
   readonly counts: Readonly<Record<string, unknown>>;
   /** Broken promises, in sentences; empty when all were kept. */
   readonly problems: readonly string[];

@@ -1,11 +1,11 @@
 /** What a partner asks for. */
-export interface Wish {
+interface Wish {
   readonly types: readonly string[];
   readonly tenants: readonly string[];
 }
 
 /** What of an event decides who gets it. */
-export interface EventFacts {
+interface EventFacts {
   readonly tenant: string;
   readonly type: string;
 }

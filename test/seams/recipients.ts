@@ -31,7 +31,7 @@ export function keyText(slot: number, key: string): string {
 }
 
 /** What becomes of an event at every recipient: one in a hundred is refused for good, one in thirty once. */
-export function fateOf(eventId: string): "taken" | "refused" | "fails_once" {
+function fateOf(eventId: string): "taken" | "refused" | "fails_once" {
   const draw = createHash("sha256").update(eventId).digest().readUInt16BE();
   if (draw % 100 === 0) return "refused";
   return draw % 30 === 1 ? "fails_once" : "taken";

@@ -16,7 +16,7 @@ export interface SentEvent {
   lastAnswer?: string;
 }
 
-export interface TrafficOptions {
+interface TrafficOptions {
   /** Base URLs of the pods, as they are now. */
   readonly urls: () => readonly string[];
   readonly token: string;
@@ -27,7 +27,7 @@ export interface TrafficOptions {
 }
 
 /** Events that are posted without pause. */
-export interface Traffic {
+interface Traffic {
   readonly events: readonly SentEvent[];
   /** Sends no new event; resolves when each has its 202 or was given up. */
   stop(): Promise<void>;

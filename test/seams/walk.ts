@@ -1,13 +1,13 @@
 /** Namespaces that the operator watches; partners move between them. */
 export const namespaces = ["pay", "shop"] as const;
-export type Namespace = (typeof namespaces)[number];
+type Namespace = (typeof namespaces)[number];
 
 /** Tenants whose events flow. */
 export const tenants = ["lumen", "north", "vega"] as const;
-export type Tenant = (typeof tenants)[number];
+type Tenant = (typeof tenants)[number];
 
 /** Choices of `subscriptions[0].types`. */
-export const typeChoices = [["payout.*"], ["login.*"], ["login.*", "payout.*"], ["**"]] as const;
+const typeChoices = [["payout.*"], ["login.*"], ["login.*", "payout.*"], ["**"]] as const;
 
 /** One of six recipients, and the partner resource that names its endpoint at this moment. */
 export interface Slot {

@@ -9,7 +9,7 @@ import { listenOnLoopback } from "./loopback.ts";
 import type { Certificate } from "./x509.ts";
 
 /** How a client asks for a token. */
-export interface TokenRequest {
+interface TokenRequest {
   readonly scope?: string;
   /** Resource, which becomes the audience. */
   readonly resource: string;
@@ -43,7 +43,7 @@ const clients = {
   /** Tokens bound to its key (RFC 9449). */
   proving: { dpop_bound_access_tokens: true },
 } as const;
-export type ClientName = keyof typeof clients;
+type ClientName = keyof typeof clients;
 
 const tokenSeconds = 3600;
 

@@ -7,13 +7,13 @@ import { waitFor } from "./wait.ts";
 const program = fileURLToPath(new URL("../../runtime/cli/heliograph.ts", import.meta.url));
 const readyTimeoutMs = 30_000;
 
-export interface ProgramOptions {
+interface ProgramOptions {
   /** Added to this process's environment, from which every `HELIOGRAPH_…` is taken away. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
-export interface ProgramResult {
+interface ProgramResult {
   /** Null when a signal ended the program. */
   readonly code: number | null;
   readonly stdout: string;

@@ -10,7 +10,7 @@ import { run } from "../tools/run.ts";
 export type ParsedValues = readonly string[];
 
 /** Reads texts with the standard parser of its language, integers as exactly as it can. */
-export type JsonParser = (texts: readonly string[]) => Promise<readonly ParsedValues[]>;
+type JsonParser = (texts: readonly string[]) => Promise<readonly ParsedValues[]>;
 
 const timeoutMs = 120_000;
 const programNeeded = "python3";

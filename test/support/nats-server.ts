@@ -5,7 +5,7 @@ import { startServerProcess, type ServerProcess } from "./server-process.ts";
 import { temporaryFolder } from "./temp-folder.ts";
 
 /** How a test's nats-server differs from the usual one. */
-export interface NatsServerOptions {
+interface NatsServerOptions {
   /** Where JetStream stores; kept by `stop`. @default a folder of its own, removed by `stop` */
   readonly storeDir?: string;
   /** @default one that the server picks */

@@ -11,7 +11,7 @@ import { startServerProcess, type ServerProcess } from "./server-process.ts";
 import { temporaryFolder } from "./temp-folder.ts";
 
 /** How a test's Prometheus differs from the usual one. */
-export interface PrometheusOptions {
+interface PrometheusOptions {
   /** Samples of the past in OpenMetrics text (seconds, ending in `# EOF`), stored before the server starts. */
   readonly openMetrics?: string | Iterable<string>;
   /** The whole configuration file. @default no scrapes, an out-of-order window of 12 hours */

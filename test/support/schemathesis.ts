@@ -13,7 +13,7 @@ const installMsMax = 180_000;
 const lockWaitMs = 300_000;
 
 /** The command, or why there is none. */
-export type Schemathesis = { readonly command: string } | { readonly missing: string };
+type Schemathesis = { readonly command: string } | { readonly missing: string };
 
 /**
  * Schemathesis (https://schemathesis.io, MIT), which makes requests of an OpenAPI document. It is installed once from

@@ -173,7 +173,7 @@ export function reset(): Reply {
 }
 
 /** A watch whose test sends frame by frame. */
-export interface LiveWatch {
+interface LiveWatch {
   readonly reply: Reply;
   readonly isOpen: () => boolean;
   send(...events: readonly ScriptedFrame[]): void;

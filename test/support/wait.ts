@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** How long a wait may take and what it waits for, as it should read in the error. */
-export interface WaitOptions {
+interface WaitOptions {
   readonly timeoutMs: number;
   readonly what: string;
   /** Pause between two looks. @default 25 */

@@ -15,7 +15,7 @@ export interface DistinguishedName {
 }
 
 /** What a certificate says, apart from its signature. */
-export interface CertificateFields {
+interface CertificateFields {
   readonly subject: DistinguishedName;
   readonly issuer: DistinguishedName;
   /** Host names and IPv4 addresses that the subject may serve as. */

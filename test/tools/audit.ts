@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { run } from "./run.ts";
 
 /** What is known against the packages of the product. */
-export type AuditVerdict =
+type AuditVerdict =
   | { readonly kind: "clean" | "vulnerable"; readonly lines: readonly string[] }
   /** There was nobody to ask, or no answer. */
   | { readonly kind: "skipped"; readonly reason: string };

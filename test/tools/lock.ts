@@ -6,7 +6,7 @@ const silentAfterMs = 60_000;
 const pollMs = 50;
 
 /** What a lock file says of its holder. */
-export interface LockState {
+interface LockState {
   readonly pid: number;
   /** Time since the holder last touched the file. */
   readonly silentMs: number;
@@ -21,7 +21,7 @@ export function isStale(lock: LockState, lives: (pid: number) => boolean): boole
 }
 
 /** How long to wait for a lock, and whom to tell. */
-export interface LockOptions {
+interface LockOptions {
   readonly waitMs: number;
   /** Called at every look while somebody else holds the lock. */
   readonly onWait: (holderPid: number, waitedMs: number) => void;

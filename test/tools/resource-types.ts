@@ -4,13 +4,13 @@ import { parse } from "yaml";
 import type { Schema } from "../../crds/schema.ts";
 
 /** One generated file: path from the root, and its text. */
-export interface GeneratedFile {
+interface GeneratedFile {
   readonly path: string;
   readonly text: string;
 }
 
 /** What the generator reads of a CustomResourceDefinition. */
-export interface Definition {
+interface Definition {
   readonly spec: {
     readonly names: { readonly kind: string };
     readonly versions: readonly [

@@ -13,7 +13,7 @@ export interface FolderEntry {
 }
 
 /** Largest file that is read. */
-export const fileBytesMax = 2 * 1024 * 1024;
+const fileBytesMax = 2 * 1024 * 1024;
 /** Most files of a folder that are read, in the order of their names. */
 export const filesMax = 1024;
 

@@ -9,7 +9,7 @@ export interface FolderFile extends YamlFile {
 }
 
 /** An object in force, and where it stands. */
-export interface FolderObject {
+interface FolderObject {
   readonly resource?: Resource;
   readonly secret?: SecretEntries;
   readonly file: string;

@@ -20,7 +20,7 @@ export interface FolderState extends ConfigState {
   readonly kept: readonly string[];
 }
 
-export interface FolderOptions {
+interface FolderOptions {
   readonly policy: InstallationPolicy;
   /** How often the folder is looked at. @default 200 */
   readonly pollMs?: number;

@@ -2,7 +2,7 @@ import type { ResourceResult } from "../../../crds/compile/resource-result.ts";
 import type { FolderState } from "./folder-source.ts";
 
 /** What an edit did to one object, for the log. */
-export interface ObjectChange {
+interface ObjectChange {
   /** `Kind/namespace/name` */
   readonly object: string;
   readonly outcome: "accepted" | "refused" | "removed";

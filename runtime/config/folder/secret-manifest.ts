@@ -4,7 +4,7 @@ import type { FieldProblem } from "../../../crds/validate.ts";
 export type SecretEntries = Readonly<Record<string, string>>;
 
 /** The entries of a Secret, or what is wrong with it; never both. */
-export type SecretResult =
+type SecretResult =
   | { readonly entries: SecretEntries; readonly problems: readonly [] }
   | { readonly entries?: undefined; readonly problems: readonly FieldProblem[] };
 

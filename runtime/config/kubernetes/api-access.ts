@@ -16,7 +16,7 @@ export interface KubernetesCredentials {
 }
 
 /** In the words of `node:tls`; what is absent has its default there. */
-export interface TlsMaterial {
+interface TlsMaterial {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
@@ -34,7 +34,7 @@ export interface KubernetesAccess {
   read(): Promise<KubernetesCredentials>;
 }
 
-export interface KubernetesAccessOptions {
+interface KubernetesAccessOptions {
   /** Path of a kubeconfig. @default the files of `KUBECONFIG`, else the pod's service account */
   readonly kubeconfig?: string;
   /** @default process.env */

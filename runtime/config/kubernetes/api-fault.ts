@@ -43,7 +43,7 @@ export function faultOfResponse(what: string, status: number, body: string, retr
 }
 
 /** What matters of a `Status` object. Source: Kubernetes API reference, Status v1 meta. */
-export interface ApiStatus {
+interface ApiStatus {
   readonly code: number;
   readonly reason?: string;
   readonly message?: string;

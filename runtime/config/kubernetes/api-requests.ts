@@ -14,9 +14,9 @@ export interface RequestLimits {
 }
 
 /** @default of {@link RequestLimits} */
-export const requestLimits: RequestLimits = { connectMs: 10_000, responseMs: 30_000, credentialsAgeMs: 10_000 };
+const requestLimits: RequestLimits = { connectMs: 10_000, responseMs: 30_000, credentialsAgeMs: 10_000 };
 
-export interface RequestsOptions {
+interface RequestsOptions {
   readonly userAgent: string;
   /** @default {@link requestLimits} */
   readonly limits?: Partial<RequestLimits> | undefined;
@@ -24,7 +24,7 @@ export interface RequestsOptions {
   readonly onAnswer?: (status: number | undefined) => void;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Bound on the wait for the next bytes of the body, in milliseconds. */
   readonly silenceMs: number;
   readonly signal: AbortSignal;

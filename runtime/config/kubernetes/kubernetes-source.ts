@@ -33,7 +33,7 @@ export interface KubernetesSourceOptions {
   readonly random?: () => number;
 }
 
-export interface SourceTimes extends FollowTimes {
+interface SourceTimes extends FollowTimes {
   /** Changes that come within this time are applied together, in milliseconds. @default 20 */
   readonly settleMs: number;
   /** How long the API server is waited for before copies stand in, in milliseconds. @default 5000 */

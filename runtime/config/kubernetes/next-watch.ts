@@ -22,7 +22,7 @@ export type WatchEnd =
   | { readonly kind: "failed"; readonly during: "list" | "watch"; readonly fault: KubernetesFault };
 
 /** What comes next. */
-export interface NextWatch {
+interface NextWatch {
   readonly kind: "list" | "watch";
   readonly waitMs: number;
   /** Failures in a row, this one included. */

@@ -39,7 +39,7 @@ export interface FollowListener {
   onHeard(): void;
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly requests: KubernetesRequests;
   readonly namespace: string;
   /** Of the Secret. */

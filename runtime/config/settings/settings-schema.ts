@@ -10,7 +10,7 @@ import {
 } from "./settings.ts";
 
 /** Asymmetric algorithms only: a shared-secret algorithm would let the holder of a public key forge tokens. */
-export const tokenAlgorithms = [
+const tokenAlgorithms = [
   "RS256",
   "RS384",
   "RS512",

@@ -31,7 +31,7 @@ export interface Settings {
 }
 
 /** How deliveries of many partners share one JetStream. */
-export interface DeliverySettings {
+interface DeliverySettings {
   /**
    * Partners that have a lane, and consumers, of their own; those beyond share lanes.
    * @default 800, or 200 when streams have copies: every acknowledgement looks through all consumers
@@ -42,7 +42,7 @@ export interface DeliverySettings {
 }
 
 /** How metrics are answered. */
-export interface MetricsSettings {
+interface MetricsSettings {
   /**
    * Bound on all stores of one query together, in milliseconds. A store's own `timeoutSeconds` counts only below it.
    * Source: seed "Operational Metrics API" §8, "Recommended client timeout". @default 1800
@@ -161,7 +161,7 @@ export interface PersonalDataSettings {
 }
 
 /** Fields of events of some types whose digits are never taken for a card number. */
-export interface AllowedFields {
+interface AllowedFields {
   /** Types, or patterns as in subscriptions. */
   readonly types: readonly string[];
   /** Dotted paths from the event on, such as `data.order_no` or `event_id`. */
@@ -169,7 +169,7 @@ export interface AllowedFields {
 }
 
 /** What events have to be, besides what the envelope says. */
-export interface EventSettings {
+interface EventSettings {
   /**
    * Forms of which the id of every event must have one, so that no tenant can guess another's. @default none: any id
    */

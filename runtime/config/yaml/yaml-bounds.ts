@@ -13,7 +13,7 @@ export interface YamlBounds {
 export const yamlBounds: YamlBounds = { documentsMax: 4096, valuesMax: 200_000, depthMax: 64 };
 
 /** What is wrong with a document, and at which offset of the text. */
-export interface YamlFault {
+interface YamlFault {
   readonly offset: number;
   readonly message: string;
 }

@@ -6,7 +6,7 @@ import type { Settings } from "../../config/settings/settings.ts";
 export type ReadAddress = (socket: Pick<Socket, "remoteAddress">, headers: IncomingHttpHeaders) => string | undefined;
 
 /** A socket that takes both families tells IPv4 addresses as mapped ones. */
-export function plainAddress(address: string): string {
+function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/iu, "");
 }
 

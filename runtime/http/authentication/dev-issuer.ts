@@ -14,7 +14,7 @@ const algorithm = "ES256";
 const keyFileName = "dev-issuer.jwk.json";
 
 /** An issuer of tokens that only a standalone program on the same data folder trusts. */
-export interface DevIssuer {
+interface DevIssuer {
   /** Its public half, for verification. */
   readonly trusted: TrustedIssuer;
   /** A signed token with these claims. Times are Unix milliseconds and seconds. */

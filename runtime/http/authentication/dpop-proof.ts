@@ -4,7 +4,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { SeenProofs } from "./seen-proofs.ts";
 
 /** What a proof has to fit. */
-export interface ProofOccasion {
+interface ProofOccasion {
   /** Value of the `DPoP` header; several of them are joined with commas, which no JWT has. */
   readonly proof: string | undefined;
   readonly method: string;

@@ -2,7 +2,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { Refusal } from "../../errors/refusal.ts";
 
 /** When keys are read again. */
-export interface KeySourceTimes {
+interface KeySourceTimes {
   /** Age at which keys are read again, in the background; a cooldown later they are waited for. */
   readonly refreshMs: number;
   /** Least time between two reads, also after a failed one and for unknown key ids: bounds what a caller can cause. */

@@ -1,12 +1,12 @@
 /** One change to what callers and partners see. */
-export interface Change {
+interface Change {
   readonly kind: "added" | "changed" | "deprecated" | "removed";
   readonly surface: "metrics" | "webhooks" | "schemas";
   readonly what: string;
 }
 
 /** Everything that changed on one day, the newest first. */
-export interface ChangelogEntry {
+interface ChangelogEntry {
   /** Day of the change; the first entry's is the version of every schema. */
   readonly version: string;
   readonly changes: readonly Change[];

@@ -23,7 +23,7 @@ interface InstantItem {
 }
 
 /** One row of a table: a point of a series. */
-export interface PointRow {
+interface PointRow {
   readonly metric: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly timestamp: string;

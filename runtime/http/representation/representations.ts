@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { encodeBytes, type ContentCoding } from "./content-coding.ts";
 
 /** Bytes of one body in one format and one coding. */
-export interface Representation {
+interface Representation {
   readonly bytes: Uint8Array;
   readonly coding: ContentCoding;
   /** Strong: equal tags are equal bytes. Source: RFC 9110 §8.8.3. */

@@ -8,13 +8,13 @@ import { problemOf } from "../server/problem.ts";
 import type { ApiResponse, Route } from "../server/route.ts";
 
 /** What the route needs of the webhook engine. */
-export interface EventIntake {
+interface EventIntake {
   readonly ingest: Ingest;
   readonly idempotencyKeys: IdempotencyKeys;
 }
 
 /** Largest body, in bytes: a batch. One event is bounded by itself. */
-export const batchBytesMax = 1024 * 1024;
+const batchBytesMax = 1024 * 1024;
 
 /** `POST /events`: 202 only after the event is stored. Source: seed "Webhook Event Delivery" §1 and §2.1. */
 export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly Route[] {

@@ -22,7 +22,7 @@ import type { ApiResponse, ApiRequest, Route } from "../server/route.ts";
 import { bulkBody, bulkJson } from "./bulk-body.ts";
 
 /** The metrics read API, without what starts and stops it. */
-export type MetricsReads = Pick<MetricsApi, "query" | "instant" | "bulk" | "slo" | "catalog" | "health">;
+type MetricsReads = Pick<MetricsApi, "query" | "instant" | "bulk" | "slo" | "catalog" | "health">;
 
 const json = "application/json";
 const scopes = [readScope, publicReadScope];

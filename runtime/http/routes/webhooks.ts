@@ -16,7 +16,7 @@ import type { Route } from "../server/route.ts";
 import { readEventQuery, readDeadLetterQuery } from "./event-query.ts";
 
 /** What the routes need of the webhook engine. */
-export interface WebhookService {
+interface WebhookService {
   /** The event with its attempts; undefined when no such event is visible to the tenants and partners. */
   event(eventId: string, tenants: readonly string[], view: HistoryView): Promise<EventHistory | undefined>;
   /** Who of these tenants has an event id and who was refused it; undefined for none. */

@@ -11,7 +11,7 @@ export interface PartHealth {
   readonly detail?: string;
 }
 
-export interface AdminServerOptions extends ServerOptions {
+interface AdminServerOptions extends ServerOptions {
   readonly registry: Registry;
   readonly health: () => readonly PartHealth[];
   readonly config: ConfigView;

@@ -6,7 +6,7 @@ import type { FieldError, Refusal, Suggestion } from "../../errors/refusal.ts";
 export const problemMediaType = "application/problem+json";
 
 /** Body of every error of both APIs. Source: RFC 9457. */
-export interface Problem {
+interface Problem {
   /** Names the row of `docs/errors.md`. */
   readonly type: string;
   readonly title: string;

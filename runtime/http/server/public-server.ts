@@ -13,7 +13,7 @@ import { hasBytes } from "../representation/representations.ts";
 import { anonymous, type ApiResponse, type ApiRequest, type Route } from "./route.ts";
 import { createHttpServer, type ServerOptions } from "./http-server.ts";
 
-export interface PublicServerOptions extends ServerOptions {
+interface PublicServerOptions extends ServerOptions {
   readonly authenticate: Authenticate;
   /** @default that of the connection, if it is TLS */
   readonly readCertificate?: ReadCertificate;

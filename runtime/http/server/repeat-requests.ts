@@ -12,7 +12,7 @@ import type { Shortcut } from "./http-server.ts";
 import { hasSeveralHosts } from "./several-hosts.ts";
 
 /** A request that was answered, and how it is answered when it comes again. */
-export interface Repeatable {
+interface Repeatable {
   readonly caller: Caller;
   /** The route's pattern. */
   readonly route: string;
@@ -31,7 +31,7 @@ export interface RepeatRequests {
   end(): void;
 }
 
-export interface RepeatRequestsOptions extends EndNotes {
+interface RepeatRequestsOptions extends EndNotes {
   /** @default nobody is, so that nothing is remembered */
   readonly isStill: Authenticate["isStill"];
   readonly readCertificate: ReadCertificate;

@@ -6,7 +6,7 @@ import type { RequestOutcome } from "./request-metrics.ts";
 export const hungUpStatus = 499;
 
 /** One request that came to its end. */
-export interface EndedRequest extends RequestOutcome {
+interface EndedRequest extends RequestOutcome {
   readonly correlationId: string;
   /** The id that the answer told, where that is another. */
   readonly answerId: string | undefined;

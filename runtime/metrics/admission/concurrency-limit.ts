@@ -4,7 +4,7 @@ import { Refusal } from "../../errors/refusal.ts";
 const retryAfterSeconds = 1;
 
 /** Lets through at most so much work at once. @throws Refusal `too_many_requests` for what is above that */
-export type ConcurrencyLimit = <Result>(work: () => Promise<Result>) => Promise<Result>;
+type ConcurrencyLimit = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /** An open gate. @param detail what is told to whoever finds it full */
 export function createConcurrencyLimit(

@@ -24,7 +24,7 @@ export interface AdmittedRequest {
  * The finest form of a request that costs at most this share of it, more than 0 and less than 1; undefined where there
  * is none.
  */
-export type Cheaper = (share: number) => Suggestion | undefined;
+type Cheaper = (share: number) => Suggestion | undefined;
 
 /** Counts what clients ask for. Source: seed "Operational Metrics API" §5.5 and §8, design §5 "Quota". */
 export interface Quotas {

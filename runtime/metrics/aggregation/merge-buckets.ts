@@ -4,7 +4,7 @@ import { createQuantiles, type Quantiles } from "./quantiles.ts";
 import { bucketQuantile, type Quantile } from "./quantile.ts";
 
 /** The buckets of one group in one store, by upper bound. */
-export type StoreBuckets = ReadonlyMap<number, Points>;
+type StoreBuckets = ReadonlyMap<number, Points>;
 
 const tooFew = "the histograms of these stores share too few bounds";
 

@@ -3,7 +3,7 @@ import { exponentialBuckets } from "./exponential-buckets.ts";
 import { noQuantile, type Quantile } from "./quantile.ts";
 
 /** The histograms of one group at one point, one of each store that has one. */
-export interface NativePoint {
+interface NativePoint {
   readonly histograms: readonly StoreHistogram[];
   /** Whether all of them have exponential buckets; else all are taken as custom ones. */
   readonly isExponential: boolean;

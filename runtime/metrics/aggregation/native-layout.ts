@@ -3,7 +3,7 @@ import type { HistogramSeries, StoreBucket } from "../../stores/prometheus/histo
 /**
  * Schemas of exponential buckets: bounds grow by 2^(2^−schema). Source: Prometheus, native histograms specification.
  */
-export const schemaMin = -4;
+const schemaMin = -4;
 export const schemaMax = 8;
 
 /** How far a logarithm may be off a whole number by rounding. */
@@ -19,7 +19,7 @@ const writtenThresholdMin = 1e-6;
 export type NativeLayout = "exponential" | "custom" | "either";
 
 /** Place of an exponential bucket: its upper bound is 2^(index · 2^−schema). */
-export interface BucketPlace {
+interface BucketPlace {
   readonly schema: number;
   readonly index: number;
 }
@@ -96,7 +96,7 @@ function layoutOfBucket(bucket: StoreBucket): NativeLayout {
  * A question whose answer tells a layout that the bounds leave open: a quantile in the middle of a bucket, where the
  * two kinds of interpolation are furthest apart.
  */
-export interface TellingPoint {
+interface TellingPoint {
   readonly series: HistogramSeries;
   /** Place of the point in the grid. */
   readonly index: number;

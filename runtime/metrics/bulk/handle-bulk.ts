@@ -17,14 +17,14 @@ import { pointCount } from "../request/window.ts";
 import { readBulk, type BulkItem } from "./bulk-request.ts";
 
 /** Queries of one bulk that run at once. */
-export const bulkConcurrency = 8;
+const bulkConcurrency = 8;
 /** Points that all answers of one bulk may have together: it is one body in memory. */
-export const bulkPointsMax = 1_000_000;
+const bulkPointsMax = 1_000_000;
 /** What the stores may answer to all queries of one bulk together. */
 const bulkStoreBytesMax = 2 * queryBytesMax;
 
 /** One bulk of one caller. */
-export interface BulkRequest {
+interface BulkRequest {
   readonly body: Uint8Array;
   readonly caller: Caller;
   readonly signal: AbortSignal;
@@ -32,7 +32,7 @@ export interface BulkRequest {
 }
 
 /** What a bulk is answered from. */
-export interface BulkSources extends QuerySources {
+interface BulkSources extends QuerySources {
   readonly log: Pick<Logger, "warn">;
   readonly admission: Pick<Admission, "request">;
   /** Lets one query of a bulk in. */

@@ -11,7 +11,7 @@ export interface BackgroundRefreshes {
   stop(): void;
 }
 
-export interface RefreshOptions {
+interface RefreshOptions {
   /** Bound on each, in milliseconds. @default 1800 */
   readonly deadlineMs?: number;
   /** Told when one has ended before the stop, with what it failed with. @default nobody */

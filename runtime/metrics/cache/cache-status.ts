@@ -16,7 +16,7 @@ export interface SourcedRange extends PointGrid {
 }
 
 /** Neighbouring points of an answer that came from the same place. */
-export interface ExtentStatus {
+interface ExtentStatus {
   /** Place of the first one in the grid. */
   readonly offset: number;
   readonly count: number;

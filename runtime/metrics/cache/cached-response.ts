@@ -64,7 +64,7 @@ function agedHeaders(kept: CachedResponse, query: Query, nowMs: number): FoundRe
 }
 
 /** An answer and when its points were read. */
-export interface NewResponse {
+interface NewResponse {
   readonly answer: MetricsResponse;
   readonly nowMs: number;
   readonly oldest: OldestReads;

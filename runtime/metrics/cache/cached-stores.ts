@@ -14,7 +14,7 @@ import { nativeHistograms, numbers } from "./series-kind.ts";
 import { answerAt, askTogether, queryTogether } from "./together.ts";
 
 /** Where the points of a query came from. */
-export interface CacheCounts extends PointCounts {
+interface CacheCounts extends PointCounts {
   /** Of the hits, those that another pod had read. */
   readonly shared: number;
   /** Of the hits, those that were merged from narrower points. */
@@ -39,7 +39,7 @@ export interface CachedStores {
 }
 
 /** What one query reads through the cache with. */
-export interface CachedStoresOptions {
+interface CachedStoresOptions {
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
   readonly nowMs: number;

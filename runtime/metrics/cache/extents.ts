@@ -72,7 +72,7 @@ export interface Run<Series> {
 }
 
 /** What extents know of a grid. */
-export interface Coverage<Series> {
+interface Coverage<Series> {
   readonly runs: readonly Run<Series>[];
   /**
    * The one stretch that has to be read; undefined: nothing has to. What lies between two gaps is read again with them.

@@ -6,12 +6,12 @@ import type { Pods } from "../../pods/pods.ts";
  * Who does work that several pods want at the same time. `own`: this one does it, and says when it is done. `done`:
  * another did it meanwhile. `unknown`: nobody said anything in time.
  */
-export type Lease =
+type Lease =
   | { readonly state: "own"; readonly end: (failure?: StoreError) => void }
   | { readonly state: "done" | "unknown" };
 
 /** One flight over all pods: the home of a name knows who does its work. Source: design §5 "Extents". */
-export interface FillLeases {
+interface FillLeases {
   /** Waits while another pod does the work. @throws StoreError what that failed with */
   take(name: string): Promise<Lease>;
 }

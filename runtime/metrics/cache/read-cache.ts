@@ -5,14 +5,14 @@ import { createBackgroundRefreshes, type BackgroundRefreshes } from "./backgroun
 import type { SharedExtents } from "./shared-extents.ts";
 
 /** One number that a store answered. */
-export interface InstantValue {
+interface InstantValue {
   readonly value: number | undefined;
   /** Unix milliseconds at which the store was asked. */
   readonly readAtMs: number;
 }
 
 /** Numbers of the last seconds; the oldest make way. */
-export interface InstantValues {
+interface InstantValues {
   /** What was read after a time, if anything was. */
   find(key: string, afterMs: number): InstantValue | undefined;
   keep(key: string, instantValue: InstantValue): void;
@@ -28,7 +28,7 @@ export interface ReadCache {
   readonly refreshes: BackgroundRefreshes;
 }
 
-export interface ReadCacheOptions {
+interface ReadCacheOptions {
   /** What other pods know. @default nothing */
   readonly shared?: SharedExtents | undefined;
   /** @default nobody is told how they end */

@@ -6,7 +6,7 @@ import { staleLifetimes } from "./extents.ts";
 import type { RangeRead } from "./read-through.ts";
 
 /** One number that is wanted. */
-export interface WantedInstant {
+interface WantedInstant {
   /** Of the store as it is configured now. */
   readonly identity: string;
   readonly query: string;
@@ -15,7 +15,7 @@ export interface WantedInstant {
 }
 
 /** Whom a moment is asked of. */
-export interface InstantSource {
+interface InstantSource {
   readonly now: PrometheusClient;
   /** For reads that go on when the query is answered. */
   readonly later: Store;

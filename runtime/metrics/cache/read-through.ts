@@ -50,7 +50,7 @@ export interface Source<Series> {
 }
 
 /** One range query. */
-export interface Wanted {
+interface Wanted {
   readonly query: string;
   readonly grid: RangeGrid;
   readonly call: StoreCall;

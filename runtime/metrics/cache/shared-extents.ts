@@ -41,7 +41,7 @@ export interface Done<Result, Series> {
     | undefined;
 }
 
-export interface SharedExtentsOptions {
+interface SharedExtentsOptions {
   /** Where the bytes are kept. @default wherever stores are */
   readonly residency?: string | undefined;
   /** Told why something could not be shared. @default nobody */

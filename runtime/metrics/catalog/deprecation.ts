@@ -3,7 +3,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import { formatTime } from "../request/time.ts";
 
 /** What an answer says of one deprecated metric. */
-export interface DeprecationNotice {
+interface DeprecationNotice {
   readonly metric: string;
   readonly deprecated_at: string;
   readonly sunset_at: string;

@@ -10,7 +10,7 @@ export interface PartOutcome<Value = PartResult> {
   readonly outcome: Outcome<Value>;
 }
 
-export interface ReadOptions extends FanOutOptions {
+interface ReadOptions extends FanOutOptions {
   /** What all stores together may answer. */
   readonly bytes: ByteBudget;
   /** Of the request; undefined: none in particular. */

@@ -43,12 +43,12 @@ export interface Result {
 }
 
 /** One metric that failed by itself. */
-export interface MetricFailure {
+interface MetricFailure {
   readonly metric: string;
   readonly refusal: Refusal;
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
   /** What all stores together may answer. */

@@ -38,7 +38,7 @@ export interface PartialsContext {
 /**
  * A question that may be answered, as a plan over this runtime's own stores of the region, of one statistic at most.
  */
-export interface GrantedPartial {
+interface GrantedPartial {
   readonly plan: Plan;
   readonly metric: QueriedMetric;
 }

@@ -5,7 +5,7 @@ import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
 import { labelSourceOf, type PlannedPart } from "../planning/plan.ts";
 
 /** An exemplar on its way to another region: its trace, and the labels of the grouping. */
-export interface TravellingExemplar {
+interface TravellingExemplar {
   readonly labels: Labels;
   readonly trace_id: string;
   readonly value: number;

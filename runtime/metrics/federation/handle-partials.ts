@@ -38,7 +38,7 @@ import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { readQuestion } from "./parse-question.ts";
 
 /** What it is answered from. */
-export interface PartialsSources extends PartialsContext {
+interface PartialsSources extends PartialsContext {
   readonly stores: StoreSet;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
@@ -46,7 +46,7 @@ export interface PartialsSources extends PartialsContext {
 }
 
 /** Media type of packed partials. */
-export const partialsMediaType = "application/vnd.heliograph.partials";
+const partialsMediaType = "application/vnd.heliograph.partials";
 /** What the way back takes, so that a peer hears of what is late instead of giving up itself. */
 const returnMs = 50;
 /** Bytes of the numbers of one answer; labels need room besides them. */

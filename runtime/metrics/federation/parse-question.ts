@@ -24,7 +24,7 @@ const pointsMax = 11_000;
 const intervalSecondsMax = 86_400;
 
 /** What a peer wants. */
-export type ReadQuestion =
+type ReadQuestion =
   | { readonly kind: "probe"; readonly region: string }
   | { readonly kind: "partial"; readonly ask: PartialQuestion; readonly over: AskedTimes };
 

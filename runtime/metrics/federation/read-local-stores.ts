@@ -20,14 +20,14 @@ export interface OwnStore {
   readonly call: StoreCall;
 }
 
-export interface OwnReadOptions extends FanOutOptions {
+interface OwnReadOptions extends FanOutOptions {
   readonly stores: StoreSet;
   /** Told how each store ended. */
   readonly observe: (outcomes: readonly PartOutcome<unknown>[]) => void;
 }
 
 /** What the stores answered, in their order. */
-export interface LocalResults<Answer> {
+interface LocalResults<Answer> {
   readonly answers: readonly { readonly part: PlannedPart; readonly answer: Answer }[];
   /** `incomplete` when a store is missing, else the gravest of the stores' own. */
   readonly warning: WarningClass;

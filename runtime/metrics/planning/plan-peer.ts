@@ -7,7 +7,7 @@ import type { QueriedMetric, Query } from "./query.ts";
 import { bucketsPart, exemplarsPart, newestPart, type PartialQuestion } from "../promql/partial-question.ts";
 
 /** What a peer is asked for one metric. */
-export interface AskedPeer {
+interface AskedPeer {
   /** One for each statistic, in the recipe's order; for a percentile, the buckets. */
   readonly ranges: readonly Question[];
   readonly newest: Question;

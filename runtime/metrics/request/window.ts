@@ -9,7 +9,7 @@ export const windowSecondsDefault = 3 * 3_600;
 export const stepSecondsMin = 10;
 export const publicStepSecondsMin = 60;
 /** Points of one series when the caller names no step. Source: wire, "Metrics". */
-export const pointsDefaultMax = 1_000;
+const pointsDefaultMax = 1_000;
 /** Points of one series at all: what Prometheus itself gives in one range query. */
 export const pointsMax = 11_000;
 
@@ -46,7 +46,7 @@ const autoDownsample: readonly { readonly aboveSeconds: number; readonly downsam
  * window once and neighbouring windows share nothing. Both ends are multiples of the step since the epoch. Source:
  * design §5 rule 1.
  */
-export interface Grid {
+interface Grid {
   readonly fromMs: number;
   readonly toMs: number;
   readonly stepSeconds: number;
@@ -58,7 +58,7 @@ export interface ResolvedWindow extends Grid {
 }
 
 /** What bounds the times of a query. */
-export interface WindowRules {
+interface WindowRules {
   readonly nowMs: number;
   /** Smallest step of this caller for these metrics, in seconds. */
   readonly stepSecondsMin: number;

@@ -9,7 +9,7 @@ import type { QueriedMetric } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
 
 /** Where the data of an answer came from. */
-export type DataSource = "store" | "snapshot";
+type DataSource = "store" | "snapshot";
 
 /**
  * Takes `explain` out of the parameters: it changes what is said of an answer, never the answer.
@@ -72,7 +72,7 @@ function explainCapabilities(key: string, stores: StoreSet): object {
 }
 
 /** What the extents of an answer are told by. */
-export interface ExtentContext {
+interface ExtentContext {
   readonly source: DataSource;
   /** When the data was read, Unix milliseconds. */
   readonly nowMs: number;

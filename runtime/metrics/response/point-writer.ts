@@ -8,7 +8,7 @@ export interface PointWriter {
 }
 
 /** The beginnings of points in bytes, all of one length. */
-export interface WrittenTimes {
+interface WrittenTimes {
   readonly bytes: Buffer;
   /** Bytes of each. */
   readonly length: number;

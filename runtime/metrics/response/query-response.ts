@@ -18,7 +18,7 @@ type Point = readonly [timestamp: string, value: number];
 type Bounds = readonly [low: number | null, high: number | null];
 
 /** What an answer says besides its data. */
-export interface ResponseContext {
+interface ResponseContext {
   /** Name of the data that its pages are cut from. */
   readonly snapshot: string;
   /** In which its bytes are written. */

@@ -7,7 +7,7 @@ export interface ServerTiming {
 }
 
 /** `query` is parsing, policy and planning. */
-export type TimedStep = "query" | "stores" | "answer";
+type TimedStep = "query" | "stores" | "answer";
 
 /** Begins to time at its first step. @param now monotonic milliseconds */
 export function createServerTiming(now: () => number = () => performance.now()): ServerTiming {

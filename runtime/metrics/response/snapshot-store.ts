@@ -3,7 +3,7 @@ import { identityOf } from "../planning/query-identity.ts";
 import type { Result } from "../execution/run-plan.ts";
 
 /** How long pages can be cut from the data of the first one. */
-export const snapshotMs = 5 * 60_000;
+const snapshotMs = 5 * 60_000;
 /** All that is kept at once. */
 const keptBytesMax = 64 * 1024 * 1024;
 /** A result above this is not kept: its later pages have to find the same data in the stores again. */
@@ -12,7 +12,7 @@ const resultBytesMax = 16 * 1024 * 1024;
 const seriesBytes = 512;
 
 /** The data of one answer that has more pages. */
-export interface Snapshot {
+interface Snapshot {
   readonly result: Result;
   /** Unix milliseconds of the request that read it; what `now` is for every page. */
   readonly nowMs: number;

@@ -28,7 +28,7 @@ const viewConcurrency = 4;
 const sloStoreBytesMax = queryBytesMax;
 
 /** One request for objectives. */
-export interface SloRequest {
+interface SloRequest {
   readonly params: Parameters;
   readonly caller: Caller;
   readonly signal: AbortSignal;
@@ -36,7 +36,7 @@ export interface SloRequest {
 }
 
 /** What objectives are answered from. */
-export interface SloSources {
+interface SloSources {
   readonly slos: readonly SloEntry[];
   readonly quotas: QueryContext["quotas"];
   readonly stores: StoreSet;

@@ -3,7 +3,7 @@ import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { SloPlan, SloData } from "./read-slo.ts";
 
 /** How long a reading serves. Source: seed "Operational Metrics API" §8, "In-memory cache". */
-export const sloCacheMs = 30_000;
+const sloCacheMs = 30_000;
 const entriesMax = 2_048;
 
 /** Whole readings of the last seconds; each is made once, however many callers want it. */

@@ -5,7 +5,7 @@ import { increaseStatistic } from "../promql/kinds/statistics.ts";
 import { boundPattern } from "./bound-spellings.ts";
 
 /** A recipe whose first statistic is the events that the metric singles out and whose second one is all events. */
-export type CountingRecipe = Recipe & ScalarRecipe;
+type CountingRecipe = Recipe & ScalarRecipe;
 
 /**
  * How the events of an objective are counted: by the same partials as the metric's own queries. Source: design §5 rules

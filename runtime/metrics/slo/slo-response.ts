@@ -14,7 +14,7 @@ export interface ReadSlo {
 }
 
 /** What the body says besides its objectives. */
-export interface SloContext {
+interface SloContext {
   readonly schemaVersion: string;
   readonly partial: boolean;
 }

@@ -18,7 +18,7 @@ export interface SloView extends SloEntry {
 }
 
 /** What a request for objectives asks for. */
-export interface SloSelection {
+interface SloSelection {
   readonly views: readonly SloView[];
   /** Whether everybody may see the answer. */
   readonly isPublic: boolean;
@@ -26,7 +26,7 @@ export interface SloSelection {
 }
 
 /** What a request is read against. */
-export interface SloContext {
+interface SloContext {
   readonly slos: readonly SloEntry[];
   readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
 }

@@ -11,7 +11,7 @@ import { requestLogSeconds, type RequestFigures } from "./recent-requests.ts";
 type HealthState = "unknown" | "ok" | "failing" | "unsupported";
 
 /** What the health view is made of. */
-export interface HealthInput {
+interface HealthInput {
   readonly figures: RequestFigures;
   readonly stores: readonly (readonly [key: string, store: Store])[];
   readonly catalog: CatalogIndex;

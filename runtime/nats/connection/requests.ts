@@ -2,7 +2,7 @@ import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-
 import type { Outbox } from "./outbox.ts";
 
 /** Why there is no answer. Only after `no_responders` is it certain that nothing was done. */
-export type UnansweredReason = "timeout" | "disconnected" | "closed" | "no_responders";
+type UnansweredReason = "timeout" | "disconnected" | "closed" | "no_responders";
 
 /**
  * A request without an answer: what it asked for may or may not have been done, so it is safe to repeat only with the
@@ -19,7 +19,7 @@ export class Unanswered extends Error {
 }
 
 /** One request. */
-export interface RequestOptions {
+interface RequestOptions {
   readonly headers?: MsgHdrs;
   /** @default 2000 */
   readonly timeoutMs?: number;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Unanswered } from "./requests.ts";
 
 /** How long something is tried again that got no answer. */
-export interface Persistence {
+interface Persistence {
   /** Milliseconds after which the last {@link Unanswered} is thrown. @default never */
   readonly giveUpAfterMs?: number;
   /** Ends the tries early with the last {@link Unanswered}. */

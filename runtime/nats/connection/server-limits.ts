@@ -1,5 +1,5 @@
 /** Limits that hold for a connection; -1 is none, and so is what is absent. */
-export interface ServerLimits {
+interface ServerLimits {
   readonly maxPayloadBytes: number | undefined;
   readonly streams: number;
   readonly consumers: number;

@@ -2,7 +2,7 @@
  * One message whose storing was timed: when it was sent, what time JetStream gave it, when the answer came. Unix
  * milliseconds.
  */
-export interface ClockSample {
+interface ClockSample {
   readonly sentAtMs: number;
   readonly storedAtMs: number;
   readonly answeredAtMs: number;

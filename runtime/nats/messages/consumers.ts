@@ -3,7 +3,7 @@ import { nanos } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 
 /** A durable pull consumer with explicit acknowledgements and without a limit of redeliveries. */
-export interface DurableConsumer {
+interface DurableConsumer {
   readonly stream: string;
   readonly name: string;
   readonly filter: string;
@@ -17,7 +17,7 @@ export interface DurableConsumer {
  * Waits for an acknowledgement, per time a message was handed out. The first one bounds how long what a killed pod held
  * stays away; the later ones keep a message that kills pods from doing so all the time.
  */
-export const ackWaitsMs = [2_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000] as const;
+const ackWaitsMs = [2_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000] as const;
 
 const apiCode = { consumerNotFound: 10014, consumerExists: 10148, consumerNameInUse: 10013 } as const;
 

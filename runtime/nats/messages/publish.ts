@@ -2,7 +2,7 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { encodeHeaders, type HeaderFields } from "./headers.ts";
 
 /** One message for a stream. */
-export interface Publication {
+interface Publication {
   readonly subject: string;
   readonly payload: Uint8Array | string;
   readonly headers?: HeaderFields;

@@ -107,7 +107,7 @@ export function readAt(handle: NatsConnectionHandle, stream: string, seq: number
 }
 
 /** Where to read and how much of it. */
-export interface BatchFrom {
+interface BatchFrom {
   /** May hold wildcards. */
   readonly subject: string;
   /** First sequence; or, instead of it, the time from which on, Unix milliseconds. */

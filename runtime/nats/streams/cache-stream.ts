@@ -4,7 +4,7 @@ import { layoutVersion, type Layout } from "../layout.ts";
 import { publish } from "../messages/publish.ts";
 
 /** What all pods may lose at any time: bytes by name, in the memory of NATS. */
-export interface CacheStream {
+interface CacheStream {
   /** The newest bytes of a name; undefined where there are none, or nobody answers in time. Never rejects. */
   get(name: string): Promise<Uint8Array | undefined>;
   /** Keeps bytes for the other pods, if that can be done. Never rejects. */

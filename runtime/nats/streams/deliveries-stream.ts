@@ -44,7 +44,7 @@ export interface LaneState {
 }
 
 /** What a stream holds. */
-export interface StreamSize {
+interface StreamSize {
   readonly messages: number;
   readonly bytes: number;
 }
@@ -129,7 +129,7 @@ export interface DeliveriesStream {
 
 /** Where something may wait for a partner; in the order of {@link Layout.partnerFilters}. */
 export const pendingPlaces = ["first", "retry", "schedule"] as const;
-export type PendingPlace = (typeof pendingPlaces)[number];
+type PendingPlace = (typeof pendingPlaces)[number];
 
 const pendingBytesMax = 4 * 1024 * 1024;
 /** The largest event and its headers. */

@@ -5,7 +5,7 @@ import type { Layout } from "../layout.ts";
 import { publish, type PublishResult } from "../messages/publish.ts";
 
 /** How far a delivery of a replay has come; the last two are ends. */
-export type ReplayMark = "published" | "delivered" | "failed";
+type ReplayMark = "published" | "delivered" | "failed";
 
 /** `HG_REPLAYS`: one mark per delivery and step, so that a step that is repeated counts once. */
 export interface ReplaysStream {

@@ -23,7 +23,7 @@ const recallTimeoutMs = 2_000;
  * The streams that are never made again while somebody remembers them. The others can be: deliveries are made again
  * from events, and marks and advisories hold nothing that was accepted.
  */
-export function lastingStreams({ streams }: Layout): readonly string[] {
+function lastingStreams({ streams }: Layout): readonly string[] {
   return [streams.events, streams.attempts, streams.deadLetters];
 }
 

@@ -10,9 +10,9 @@ import type { StoreSecrets } from "../store-secrets.ts";
 import { warningClasses, type WarningClass } from "../prometheus/warnings.ts";
 
 /** Below the peer's base URL. */
-export const partialsPath = "/v1/metrics/partials";
+const partialsPath = "/v1/metrics/partials";
 /** Milliseconds that an answer is still of use for. */
-export const remainingHeader = "x-remaining-ms";
+const remainingHeader = "x-remaining-ms";
 /** What a peer says of its answer: one of the classes of warnings. */
 export const warningHeader = "x-store-warning";
 
@@ -40,7 +40,7 @@ export interface PeerTerms extends Pick<PeerConfig, "increases"> {
 export type MakePeerClient = (send: SendToPeer, terms: PeerTerms) => PeerClient;
 
 /** Connections to one peer. */
-export interface PeerHttp {
+interface PeerHttp {
   readonly send: SendToPeer;
   close(options: { readonly atOnce: boolean }): Promise<void>;
 }

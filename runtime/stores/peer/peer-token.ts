@@ -15,7 +15,7 @@ const lifeMsMax = 3_600_000;
 const tokenForm = /^[A-Za-z0-9\-._~+/]+=*$/u;
 
 /** A token of client credentials, fetched when it is needed and kept until shortly before its end. */
-export interface PeerToken {
+interface PeerToken {
   /** @throws StoreError without a token */
   header(): Promise<{ readonly authorization: string }>;
   /** Forgets the token of a header that was not accepted. */

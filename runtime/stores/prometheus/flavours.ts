@@ -7,13 +7,13 @@ import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../../crds/
 export type IncreaseRule = "Extrapolated" | "Plain";
 
 /** What a query is, as far as a flavour may want to know. */
-export interface FlavouredQuery {
+interface FlavouredQuery {
   /** Width of one point, in milliseconds; 0 for a query without ranges. */
   readonly rangeMs: number;
 }
 
 /** How one kind of server differs from Prometheus. */
-export interface Flavour {
+interface Flavour {
   readonly increases: IncreaseRule;
   /**
    * Whether the value of a point is the same whichever other points are asked for with it. Only then may a window be

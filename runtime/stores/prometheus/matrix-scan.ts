@@ -1,7 +1,7 @@
 import type { Column, PointGrid } from "./matrix.ts";
 
 /** An answer without its points: `values` of each series is the place of its column. */
-export interface ScannedMatrix {
+interface ScannedMatrix {
   readonly skeleton: string;
   readonly columns: readonly Column[];
 }

@@ -29,7 +29,7 @@ export interface VectorSample {
 }
 
 /** One series of a matrix before its points are looked at. */
-export interface MatrixEntry {
+interface MatrixEntry {
   readonly labels: StoreLabels;
   /**
    * Pairs of seconds and number, empty where the series has histograms only; or the place of the column that they are

@@ -7,7 +7,7 @@ import type { Post } from "./store-http.ts";
 const waitMsMin = 20;
 const waitMsMax = 60;
 
-export interface RetryOptions {
+interface RetryOptions {
   readonly budget: RetryBudget;
   /** In [0, 1). @default Math.random */
   readonly random?: () => number;

@@ -41,7 +41,7 @@ export type Post = (
 ) => Promise<ApiResponse>;
 
 /** Connections to one store. */
-export interface StoreHttp {
+interface StoreHttp {
   readonly post: Post;
   /** Ends the connections: at once, or when the requests under way are answered. */
   close(options: { readonly atOnce: boolean }): Promise<void>;
@@ -91,7 +91,7 @@ const requestHeaders = {
 };
 
 /** What is sent to one server. */
-export type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
+type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
   readonly headers: Record<string, string>;
   readonly body: string;
 };

@@ -21,7 +21,7 @@ export interface TokenRequest {
 }
 
 /** Headers that authorize a request, or why there are none. */
-export type Authorization =
+type Authorization =
   | { readonly headers: Readonly<Record<string, string>>; readonly failure?: undefined }
   | { readonly failure: FailureOutcome; readonly headers?: undefined };
 

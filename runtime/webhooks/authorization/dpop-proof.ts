@@ -2,7 +2,7 @@ import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject 
 import { signBytes } from "../signing/asymmetric.ts";
 
 /** A request whose sender proves a key. */
-export interface ProvenRequest {
+interface ProvenRequest {
   readonly method: string;
   readonly url: URL;
   /** Unix milliseconds. */

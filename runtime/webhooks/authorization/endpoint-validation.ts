@@ -7,7 +7,7 @@ import { sendAuthorized } from "./send-authorized.ts";
 import type { Tokens } from "./access-tokens.ts";
 
 /** What an endpoint says to the question whether it wants deliveries. */
-export type Validation =
+type Validation =
   | {
       readonly failure?: undefined;
       /** Deliveries that it takes in a minute; absent: as many as there are. */
@@ -31,7 +31,7 @@ export interface EndpointValidations {
   of(partner: Partner, url: URL): Promise<Validation>;
 }
 
-export interface EndpointValidationDeps {
+interface EndpointValidationDeps {
   readonly sender: Sender;
   readonly tokens: Tokens;
   /** `WebHook-Request-Origin`. */

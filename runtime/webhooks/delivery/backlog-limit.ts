@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { Partner } from "../partners/partner.ts";
 
 /** What waits, over all partners or for one. */
-export interface Waiting {
+interface Waiting {
   readonly messages: number;
   readonly bytes: number;
 }

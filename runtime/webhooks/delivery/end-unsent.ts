@@ -9,7 +9,7 @@ import type { NamedPartner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
 /** A delivery whose next attempt is never made. */
-export interface UnsentDelivery {
+interface UnsentDelivery {
   readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly body: Uint8Array;

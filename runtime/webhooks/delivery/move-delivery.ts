@@ -10,7 +10,7 @@ import { ensureRetries } from "./partner-consumer.ts";
 import { readStoredState } from "./stored-state.ts";
 
 /** Where it goes, and where else something of the delivery may be. */
-export type MovePlace = Pick<Partner, "lane" | "lanes" | "label">;
+type MovePlace = Pick<Partner, "lane" | "lanes" | "label">;
 
 /** Stores a step of a delivery in the place of the message that is held. */
 type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishResult>;

@@ -20,7 +20,7 @@ import { eventHeaders } from "../records/event-record.ts";
  * - `disabled`: the partner answered 410.
  * - `breaker_open`: deliveries to the partner rest.
  */
-export type OperationalKind = "failing" | "recovered" | "exhausted" | "rejected" | "disabled" | "breaker_open";
+type OperationalKind = "failing" | "recovered" | "exhausted" | "rejected" | "disabled" | "breaker_open";
 
 const types: Readonly<Record<OperationalKind, string>> = {
   failing: `${ownDomain}.delivery.failing`,
@@ -32,12 +32,12 @@ const types: Readonly<Record<OperationalKind, string>> = {
 };
 
 /** Attempts of one generation that fail before a delivery counts as failing. */
-export const failingAttempts = 3;
+const failingAttempts = 3;
 const version = "2026-01-01";
 const patienceMs = 5_000;
 
 /** An event about a delivery or a partner, before it is stored. */
-export interface OperationalEvent {
+interface OperationalEvent {
   readonly kind: OperationalKind;
   /** The same whenever the same thing is told again, so that it is stored once. */
   readonly eventId: string;
@@ -102,7 +102,7 @@ export interface OperationalDeps {
 }
 
 /** Stores events about deliveries for whoever subscribes to them. */
-export interface OperationalEvents {
+interface OperationalEvents {
   /** Never rejects. */
   settled(settled: SettledDelivery): Promise<void>;
   /** Never rejects. */

@@ -25,7 +25,7 @@ export interface ValidEnvelope {
   readonly bytes: Uint8Array;
 }
 
-export interface EnvelopeRules {
+interface EnvelopeRules {
   readonly personalData: PersonalDataRules;
 }
 

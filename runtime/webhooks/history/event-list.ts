@@ -29,7 +29,7 @@ export interface EventQuery extends PartnerAccess {
 }
 
 /** One event and where its deliveries stand. */
-export interface EventSummary {
+interface EventSummary {
   readonly event_id: string;
   readonly type: string;
   readonly tenant: string;

@@ -34,7 +34,7 @@ export interface EventHistory {
   readonly deliveries: readonly DeliveryHistory[];
 }
 
-export interface DeliveryHistory {
+interface DeliveryHistory {
   /** `namespace/name`. */
   readonly partner: string;
   readonly state: DeliveryState;
@@ -47,7 +47,7 @@ export interface DeliveryHistory {
   readonly attempts: readonly AttemptHistory[];
 }
 
-export interface AttemptHistory {
+interface AttemptHistory {
   /** `X-Attempt`. */
   readonly attempt: number;
   /** ISO 8601 UTC. */
@@ -67,7 +67,7 @@ export interface AttemptHistory {
   readonly pod?: string;
 }
 
-export interface PhasesHistory {
+interface PhasesHistory {
   readonly dns: number | null;
   readonly connect: number | null;
   readonly tls: number | null;
@@ -75,7 +75,7 @@ export interface PhasesHistory {
   readonly first_byte: number | null;
 }
 
-export interface ResponseHistory {
+interface ResponseHistory {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly body_truncated: boolean;
@@ -199,7 +199,7 @@ async function liveGeneration(
 }
 
 /** A delivery on its way. */
-export interface WaitingDelivery {
+interface WaitingDelivery {
   readonly generation: number;
   /** Why nothing is sent to its partner, when that is so. */
   readonly held?: HeldReason | "partner_removed";
@@ -209,7 +209,7 @@ export interface WaitingDelivery {
 export type Waiting = ReadonlyMap<string, WaitingDelivery>;
 
 /** What else is known of an event's deliveries. */
-export interface DeliveryNotes {
+interface DeliveryNotes {
   readonly handled: readonly HandledNote[];
   /** Partners that the event was not routed to, by `namespace/name`. */
   readonly refused: readonly string[];

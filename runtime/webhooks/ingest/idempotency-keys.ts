@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { Bucket, BucketEntry } from "../../nats/streams/buckets.ts";
 
 /** What a request came to. */
-export interface StoredResponse {
+interface StoredResponse {
   readonly status: number;
   readonly body: object;
 }
@@ -15,7 +15,7 @@ export interface StoredResponse {
  * - `known`: what such a request came to.
  * - `other`: it was used with another body.
  */
-export type KeyState =
+type KeyState =
   | { readonly kind: "first" | "running" | "other" }
   | { readonly kind: "known"; readonly answer: StoredResponse };
 

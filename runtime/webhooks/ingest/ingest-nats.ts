@@ -6,7 +6,7 @@ import type { Log } from "../log.ts";
 import type { Ingest, IngestResponse } from "./ingest.ts";
 import { ingestBatch, isBatch, splitBatch } from "./ingest-batch.ts";
 
-export interface IngestSubjectDeps {
+interface IngestSubjectDeps {
   readonly nats: NatsConnectionHandle;
   readonly layout: Layout;
   readonly ingest: Ingest;

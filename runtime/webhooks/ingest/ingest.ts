@@ -26,7 +26,7 @@ export interface IngestResponse {
   readonly duplicate: boolean;
 }
 
-export interface IngestDeps {
+interface IngestDeps {
   readonly events: EventsStream;
   /** @throws Refusal */
   readonly parse: (bytes: Uint8Array) => ValidEnvelope;

@@ -27,7 +27,7 @@ export interface EventIdUse {
   readonly refused: readonly { readonly tenant: string; readonly held_by: string; readonly at: string }[];
 }
 
-export interface TakenIdsDeps {
+interface TakenIdsDeps {
   readonly attempts: Pick<AttemptsStream, "appendFirst">;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
@@ -58,7 +58,7 @@ export function createTakenIds({ attempts, now, log }: TakenIdsDeps): (taken: Ev
   };
 }
 
-export interface EventIdUseDeps {
+interface EventIdUseDeps {
   readonly events: Pick<EventsStream, "findEach">;
   readonly attempts: Pick<AttemptsStream, "lastOfEach">;
 }

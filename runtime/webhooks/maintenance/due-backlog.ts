@@ -2,7 +2,7 @@ import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 
-export interface DueBacklogDeps {
+interface DueBacklogDeps {
   readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "dueByPartner" | "size">;
   readonly partners: () => readonly Partner[];
   /** Whether this pod is the home of the lane. */

@@ -9,7 +9,7 @@ import { endUnsent, type UnsentReason } from "../delivery/end-unsent.ts";
 import type { NamedPartner } from "../partners/partner.ts";
 
 /** Which deliveries of a partner end, and why. */
-export interface PendingEnd extends UnsentReason {
+interface PendingEnd extends UnsentReason {
   readonly partner: NamedPartner;
   /** Accepted at or before this, Unix milliseconds by JetStream's clock. */
   readonly acceptedUpToMs: number;
@@ -24,7 +24,7 @@ export interface PendingEnd extends UnsentReason {
  * - `blocked`: the dead letter stream takes nothing; nothing is lost, the next turn tries again.
  * - `done`: everything was looked at; `oldestMs` is when the oldest of what stays was accepted.
  */
-export type PendingProgress =
+type PendingProgress =
   | { readonly kind: "more" | "blocked" }
   | { readonly kind: "done"; readonly oldestMs: number | undefined };
 

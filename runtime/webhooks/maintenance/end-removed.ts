@@ -3,7 +3,7 @@ import type { PendingEnder } from "./end-pending.ts";
 import type { RegisteredPartner } from "../partners/partner-registry.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 
-export interface EndRemovedDeps {
+interface EndRemovedDeps {
   readonly context: DeliveryContext;
   readonly ender: PendingEnder;
   readonly partners: () => readonly Partner[];

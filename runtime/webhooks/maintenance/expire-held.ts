@@ -2,7 +2,7 @@ import type { PendingEnder } from "./end-pending.ts";
 import type { Partner } from "../partners/partner.ts";
 import { lastAttemptAtMs } from "../settlement/retry-schedule.ts";
 
-export interface ExpireHeldDeps {
+interface ExpireHeldDeps {
   readonly partners: () => readonly Partner[];
   readonly ender: PendingEnder;
   /** JetStream's clock, Unix milliseconds. */

@@ -1,7 +1,7 @@
 import { pendingPlaces, type DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { Partner } from "../partners/partner.ts";
 
-export interface HeldBytesDeps {
+interface HeldBytesDeps {
   readonly deliveries: Pick<DeliveriesStream, "waitingFor" | "pending">;
   readonly partners: () => readonly Partner[];
 }

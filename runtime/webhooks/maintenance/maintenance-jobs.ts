@@ -16,7 +16,7 @@ import { createOrphanSearch, handleAdvisories, type RecoveryDeps } from "./recov
 import type { Router, RouterDeps } from "../delivery/router.ts";
 import type { RunningPartners } from "./running-partners.ts";
 
-export interface MaintenanceDeps {
+interface MaintenanceDeps {
   readonly context: RouterDeps;
   readonly router: Pick<Router, "recover">;
   readonly nats: NatsConnectionHandle;

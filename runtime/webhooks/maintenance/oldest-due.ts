@@ -3,7 +3,7 @@ import { laneQueues } from "../../nats/layout.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 
-export interface OldestDueDeps {
+interface OldestDueDeps {
   readonly deliveries: Pick<DeliveriesStream, "oldest" | "size">;
   /** Partners whose home this pod is. */
   readonly own: () => readonly Partner[];

@@ -7,7 +7,7 @@ export interface RunningPartners {
   among(tokens: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-export interface RunningPartnersDeps {
+interface RunningPartnersDeps {
   /** How pods ask each other. @default no other pod is asked */
   readonly peers?: Pick<PodMessages, "ask" | "serve">;
   /** Names of the live pods, this one among them. */

@@ -15,7 +15,7 @@ export interface RegisteredPartner {
 }
 
 /** What must change, so that the list is true and what is left of removed partners goes. */
-export interface RegistryChanges {
+interface RegistryChanges {
   /** To be written into the list. */
   readonly write: readonly RegisteredPartner[];
   /** Whose deliveries end now, before their consumers go. */
@@ -25,7 +25,7 @@ export interface RegistryChanges {
 /**
  * How long a partner is gone from the configuration before what waits for it ends: a deletion by mistake costs nothing.
  */
-export const removedAfterMs = 600_000;
+const removedAfterMs = 600_000;
 
 const nobody: ReadonlySet<string> = new Set();
 /**
@@ -64,7 +64,7 @@ interface ReadOptions {
   readonly countMax?: number;
 }
 
-export interface PartnerRegistryDeps {
+interface PartnerRegistryDeps {
   readonly bucket: Bucket;
   readonly partners: () => readonly Partner[];
   /** Ends some of what waits, and deletes the consumers when nothing does; false when there is more. */

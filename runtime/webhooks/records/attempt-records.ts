@@ -40,7 +40,7 @@ export type RecordedOutcome =
   | { readonly kind: "failure"; readonly reason: FailureReason; readonly detail: string };
 
 /** One attempt that was made, or what ended its delivery without one. */
-export interface RecordableAttempt {
+interface RecordableAttempt {
   readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly startedAtMs: number;

@@ -30,7 +30,7 @@ export interface DeadLetterQuery {
 }
 
 /** One dead letter, without its body. */
-export interface DeadLetterSummary {
+interface DeadLetterSummary {
   readonly event_id: string;
   readonly tenant: string;
   readonly type: string;
@@ -50,7 +50,7 @@ export interface DeadLetterPage {
   readonly nextSeq?: number;
 }
 
-export interface AckResponse {
+interface AckResponse {
   readonly event_id: string;
   readonly partner: string;
   readonly state: "delivered";

@@ -68,7 +68,7 @@ export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): 
 }
 
 /** Whether the delivery ended without success and nobody has handled it since. */
-export function hasFailed({ attempts, live, handled }: DeliveryState): boolean {
+function hasFailed({ attempts, live, handled }: DeliveryState): boolean {
   const ordered = attempts.toSorted(compareAttempts);
   const last = ordered.at(-1);
   return (

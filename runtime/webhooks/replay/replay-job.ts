@@ -62,7 +62,7 @@ export interface ReplayTally {
   readonly missing: number;
 }
 
-export type ReplayStatus = "queued" | "running" | "completed" | "cancelled" | "failed";
+type ReplayStatus = "queued" | "running" | "completed" | "cancelled" | "failed";
 
 /** A replay as it is kept, and how far it has come. */
 export interface ReplayJob extends ReplaySpec {

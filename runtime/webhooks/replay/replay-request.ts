@@ -19,7 +19,7 @@ export interface ReplayRequest {
 }
 
 /** The body of `POST /webhooks/dead-letters/redrive`, checked. */
-export interface RedriveRequest extends Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
+interface RedriveRequest extends Pick<ReplayRequest, "types" | "dryRun" | "ratePerSecond"> {
   /** `namespace/name`. */
   readonly partner: string;
   /** @default every reason */
@@ -38,7 +38,7 @@ export interface AckRequest {
 }
 
 export const eventIdsMax = 1_000;
-export const ratePerSecondDefault = 100;
+const ratePerSecondDefault = 100;
 export const ratePerSecondMax = 10_000;
 export const filterMax = 64;
 export const noteCharactersMax = 1_024;

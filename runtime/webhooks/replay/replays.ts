@@ -50,7 +50,7 @@ export interface Replays {
 }
 
 /** Replays that are not over, of the whole installation. */
-export const openReplaysMax = 64;
+const openReplaysMax = 64;
 /** Replays that are remembered; with their cancellations fewer than can be listed at once. */
 const keptReplaysMax = 400;
 const dryRunMs = 10_000;

@@ -33,7 +33,7 @@ export function urlFault(guard: Guard, url: URL): string | undefined {
 }
 
 /** The host of a URL without the brackets of an IPv6 literal. */
-export function hostOf(url: URL): string {
+function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/gu, "");
 }
 

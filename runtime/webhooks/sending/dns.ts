@@ -7,7 +7,7 @@ import { lookup, Resolver as NameServerResolver } from "node:dns/promises";
  */
 export type Resolver = (host: string) => Promise<readonly string[]>;
 
-export interface ResolverOptions {
+interface ResolverOptions {
   /** Name servers, as `address` or `address:port`. @default those of the system */
   readonly servers?: readonly string[];
   /** Bound on the first try of one question. @default 1500 */

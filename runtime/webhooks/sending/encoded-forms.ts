@@ -1,5 +1,5 @@
 /** A part of a text: from an index up to another. */
-export type TextRange = readonly [start: number, end: number];
+type TextRange = readonly [start: number, end: number];
 
 /** Encodings inside each other that are undone. */
 const decodingsMax = 2;

@@ -26,7 +26,7 @@ export interface ConnectionTrace {
   tlsMs?: number;
 }
 
-export interface ConnectorOptions {
+interface ConnectorOptions {
   readonly guard: Guard;
   readonly tls: TlsIdentity;
   readonly resolve: Resolver;

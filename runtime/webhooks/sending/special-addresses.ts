@@ -2,7 +2,7 @@ import { metadataRows, specialRows, type SpecialRow } from "../../../crds/specia
 import { parseBlock, type AddressBlock } from "./address.ts";
 
 /** A block that a partner's endpoint is not expected in. */
-export interface SpecialBlock extends AddressBlock {
+interface SpecialBlock extends AddressBlock {
   /** The block, for people. */
   readonly text: string;
   readonly name: string;

@@ -3,7 +3,7 @@ import type { RetryConfig } from "../../../crds/config.ts";
 const secondMs = 1_000;
 
 /** Wait between the attempts that follow the schedule. Source: seed "Webhook Event Delivery" §8 ("then daily"). */
-export const dailyWaitSeconds = 86_400;
+const dailyWaitSeconds = 86_400;
 
 /** Milliseconds that the schedule puts between failed attempt number `attempt` (from 1) and the next one. */
 export function scheduledWaitMs(policy: RetryConfig, attempt: number): number {

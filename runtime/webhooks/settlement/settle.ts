@@ -22,7 +22,7 @@ export type Settlement =
   | { readonly kind: "disabled"; readonly reason: OutcomeCode };
 
 /** The delivery that was attempted. */
-export interface AttemptedDelivery {
+interface AttemptedDelivery {
   /**
    * Number of the attempt in its generation, from 1: a replay starts the schedule anew, though `X-Attempt` counts on.
    */

@@ -3,7 +3,7 @@ import { sharedKeysAt, type HmacKey, type SigningKey, type VerificationKey } fro
 import { fault, signaturesMax, timeFault, type VerificationResult } from "./verification-result.ts";
 
 /** What a HmacV1 signature covers. Source: seed "Webhook Event Delivery" §5. */
-export interface SignedParts {
+interface SignedParts {
   /** Exactly the text of `X-Timestamp`. */
   readonly timestamp: string;
   readonly method: string;

@@ -2,7 +2,7 @@ import { createPublicKey, hash, type JsonWebKey, type KeyObject } from "node:cry
 import { algorithmOf, type AsymmetricAlgorithm } from "../../../crds/signing-key.ts";
 
 /** One public key of a JWK set. Source: RFC 7517 §4, RFC 8037 §2. */
-export interface PublicJwk {
+interface PublicJwk {
   readonly kty: "OKP" | "EC";
   readonly crv: string;
   readonly x: string;

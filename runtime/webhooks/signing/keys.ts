@@ -16,7 +16,7 @@ export type SigningKey =
     };
 
 /** A shared key that a recipient accepts. */
-export interface SharedKey {
+interface SharedKey {
   readonly id: string;
   readonly secret: HmacKey;
   /** Unix milliseconds after which the key counts no more. @default never */
@@ -24,7 +24,7 @@ export interface SharedKey {
 }
 
 /** A public key that a recipient accepts. */
-export interface PublicKey {
+interface PublicKey {
   /** For HttpMessageSignatures the `kid` of the sender's key set. */
   readonly id: string;
   readonly publicKey: KeyObject;

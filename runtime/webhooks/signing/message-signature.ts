@@ -14,7 +14,7 @@ import {
 } from "./verification-result.ts";
 
 /** What an HTTP message signature of an attempt covers. */
-export interface MessageParts {
+interface MessageParts {
   readonly method: string;
   readonly url: URL;
   /**
@@ -28,7 +28,7 @@ export interface MessageParts {
 }
 
 /** Headers that are covered when the attempt has them, in this order. */
-export const coveredHeaders = [
+const coveredHeaders = [
   "content-type",
   "x-timestamp",
   "x-event-id",

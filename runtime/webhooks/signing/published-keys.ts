@@ -10,7 +10,7 @@ export interface PublishedKeys {
 }
 
 /** Longest time that a copy of a key list is used: a new key is known to every recipient after it. */
-export const publishedKeysSecondsMax = 60;
+const publishedKeysSecondsMax = 60;
 const secondMs = 1_000;
 
 /**

@@ -9,7 +9,7 @@ export type Signer = SigningKey & {
 };
 
 /** A key as a partner's configuration names it. */
-export interface SignerConfig {
+interface SignerConfig {
   /** Key of the material. */
   readonly material: string;
   readonly notAfterMs?: number;

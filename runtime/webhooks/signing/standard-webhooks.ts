@@ -11,7 +11,7 @@ import {
 } from "./verification-result.ts";
 
 /** What a Standard Webhooks signature covers. Source: Standard Webhooks 1.0.0, "Signature scheme". */
-export interface StandardParts {
+interface StandardParts {
   /** `webhook-id`. */
   readonly id: string;
   /** `webhook-timestamp`, Unix seconds. */

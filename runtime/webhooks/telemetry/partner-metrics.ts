@@ -21,7 +21,7 @@ export interface PartnerMetrics {
 }
 
 /** Partners with figures of their own; those beyond, in the order in which they are met, share the label `other`. */
-export const labelledPartnersMax = 200;
+const labelledPartnersMax = 200;
 const otherLabel = "other";
 const durationBuckets = [0.1, 0.5, 1, 3, 10, 60, 600, 3_600];
 const attemptsBuckets = [1, 2, 3, 5, 8, 13, 21];

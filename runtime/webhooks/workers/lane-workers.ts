@@ -28,7 +28,7 @@ export interface Lanes {
   stop(drainMs: number): Promise<void>;
 }
 
-export interface LanesDeps {
+interface LanesDeps {
   readonly context: DeliveryContext;
   readonly ownership: Pick<LaneOwnership, "isOwner">;
   readonly promotions: Pick<Promotions, "promote">;

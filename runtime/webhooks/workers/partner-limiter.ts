@@ -10,7 +10,7 @@ import type { Partner } from "../partners/partner.ts";
 import { Semaphore } from "./semaphore.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 
-export interface PartnerLimiterDeps {
+interface PartnerLimiterDeps {
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
   /** What tokens come by. */

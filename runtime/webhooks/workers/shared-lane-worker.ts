@@ -25,7 +25,7 @@ export interface SharedLane {
   stop(drainMs: number): Promise<void>;
 }
 
-export interface SharedLaneDeps extends SharedByWorkers {
+interface SharedLaneDeps extends SharedByWorkers {
   readonly context: DeliveryContext;
   readonly lane: string;
   /** The partner of the configuration with this token. */

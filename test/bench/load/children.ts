@@ -5,7 +5,7 @@ import type { QueryOrder, QueryResult } from "./query-load-process.ts";
 import type { Arrival, SinkOrder } from "./sink-process.ts";
 
 /** Partners that answer 200, in a process of their own. */
-export interface Sink {
+interface Sink {
   readonly pid: number;
   /** Starts one endpoint per delay, in milliseconds; answers their ports. */
   open(delaysMs: readonly number[]): Promise<readonly number[]>;
@@ -17,7 +17,7 @@ export interface Sink {
 }
 
 /** Publishers over HTTP, in a process of their own. */
-export interface Publisher {
+interface Publisher {
   readonly pid: number;
   publish(order: PublishOrder): Promise<PublishResult>;
   stop(): Promise<void>;

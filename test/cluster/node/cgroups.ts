@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { waitFor } from "../../support/wait.ts";
 
 /** A mounted hierarchy of control groups. */
-export interface Hierarchy {
+interface Hierarchy {
   readonly path: string;
   readonly version: 1 | 2;
 }

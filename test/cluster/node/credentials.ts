@@ -23,13 +23,13 @@ export interface Credentials {
 }
 
 /** A certificate and its key, as paths of PEM files. */
-export interface CertificateFiles {
+interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
 }
 
 /** The parts that call the API server from inside the node. */
-export type Client = "kubelet" | "kube-controller-manager" | "kube-scheduler" | "kube-proxy" | "coredns";
+type Client = "kubelet" | "kube-controller-manager" | "kube-scheduler" | "kube-proxy" | "coredns";
 
 const admins = ["system:masters"];
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { enterArgs } from "./namespaces.ts";
 
 /** Where a forwarder leads, and how long it lives. */
-export interface ForwardRequest {
+interface ForwardRequest {
   readonly initPid: number;
   /** An address of the node's network, or the whole name of a service. */
   readonly host: string;

@@ -21,7 +21,7 @@ export function enterArgs(initPid: number, namespaces: "node" | "network"): read
 }
 
 /** How to start a node's namespaces; `record` is called, and returns, before the new process does anything. */
-export interface NamespaceRequest {
+interface NamespaceRequest {
   readonly tini: string;
   readonly env: Readonly<Record<string, string>>;
   readonly log: string;
@@ -66,7 +66,7 @@ export interface Daemon {
 }
 
 /** What to start in a node, and where its output goes. */
-export interface DaemonRequest {
+interface DaemonRequest {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];

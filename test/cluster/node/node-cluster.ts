@@ -24,7 +24,7 @@ export interface NodeCluster extends Cluster {
 }
 
 /** A provider whose clusters have more to offer than the others'. */
-export interface NodeProvider extends ClusterProvider {
+interface NodeProvider extends ClusterProvider {
   up(progress: Progress, signal?: AbortSignal): Promise<NodeCluster>;
 }
 

@@ -30,7 +30,7 @@ const dnsMsMax = 2_000;
 const logLinesShown = 15;
 
 /** What a node is started from; all of it is kept in the tools' cache. */
-export interface NodeParts {
+interface NodeParts {
   /** The folder of Debian's packages. */
   readonly packages: string;
   /** The archive of the pause image. */
@@ -52,7 +52,7 @@ export async function prepareNode(layout: Layout, progress: Progress): Promise<N
 }
 
 /** One start of a node. */
-export interface NodeStart {
+interface NodeStart {
   readonly layout: Layout;
   readonly parts: NodeParts;
   readonly progress: Progress;

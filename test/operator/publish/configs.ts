@@ -8,7 +8,7 @@ import { compiled, keyOf, resourceOf } from "../../crds/compile/resources.ts";
 export const counts: ShardCounts = { config: 3, keys: 2 };
 export const token = "t".repeat(43);
 
-export interface PartnerState {
+interface PartnerState {
   /** Byte that the key repeats; 32 of them. */
   readonly key: number;
   readonly maxInFlight?: number;

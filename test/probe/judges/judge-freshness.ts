@@ -5,7 +5,7 @@ import { regionsOf, type Panel } from "../panels.ts";
 import type { StoreRecord } from "../store-record.ts";
 
 /** What an answer's freshness is held against. */
-export interface FreshnessQuestion {
+interface FreshnessQuestion {
   readonly body: AnswerBody;
   readonly records: readonly StoreRecord[];
   /** How long what a store answered is served at most. */

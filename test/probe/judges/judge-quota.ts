@@ -2,7 +2,7 @@ import { limitedClient } from "../catalog.ts";
 import type { Reply } from "../ask.ts";
 
 /** Counts what one client is granted, and holds it against its quota over all pods. */
-export interface QuotaWatch {
+interface QuotaWatch {
   add(reply: Pick<Reply, "status" | "headers" | "receivedMs">): void;
   /** @param renewals times at which buckets may have begun anew: pods that came or went, NATS that was away */
   faults(renewals: number): readonly string[];

@@ -19,7 +19,7 @@ import { tornPoint } from "./torn-averages.ts";
 export type ReadTimes = (pointMs: number) => readonly [fromMs: number, toMs: number];
 
 /** What came of comparing one answer with its stores. */
-export interface ValueVerdict {
+interface ValueVerdict {
   /** Points that were compared, absent ones included. */
   points: number;
   /** Of those, the ones that more than one state of the stores could have answered. */
@@ -31,7 +31,7 @@ export interface ValueVerdict {
   readonly wrong: string[];
 }
 
-export interface ValueQuestion {
+interface ValueQuestion {
   readonly panel: Panel;
   readonly body: AnswerBody;
   /** Version of the catalog that the answer names. */

@@ -40,7 +40,7 @@ export function cacheDuring(
 }
 
 /** How long a point of the tail is served, stale ones included, in seconds. */
-export function staleSeconds({ hotTailSeconds, staleWhileRevalidateSeconds }: ClassCache): number {
+function staleSeconds({ hotTailSeconds, staleWhileRevalidateSeconds }: ClassCache): number {
   return Math.max(hotTailSeconds, Math.min(memorySecondsMax, hotTailSeconds + staleWhileRevalidateSeconds));
 }
 

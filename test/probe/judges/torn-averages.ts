@@ -19,7 +19,7 @@ import { rawOf, type RawSource } from "./raw-sources.ts";
 import type { States } from "./possible-states.ts";
 
 /** One point of an average. */
-export interface TornQuestion {
+interface TornQuestion {
   readonly asked: AskedSeries;
   readonly sources: readonly RawSource[];
   readonly states: States;

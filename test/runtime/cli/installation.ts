@@ -14,7 +14,7 @@ export interface Running extends Program {
 }
 
 /** What an answer of the program says. */
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Readonly<Record<string, unknown>>;

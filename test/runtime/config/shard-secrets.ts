@@ -25,7 +25,7 @@ export interface AppliedShard extends ShardSecret {
 export const fewShards: ShardCounts = { config: 2, keys: 1 };
 
 /** One partner of a configuration; without a key of its own it signs with its name. */
-export interface PartnerPlan {
+interface PartnerPlan {
   readonly changes?: Changes;
   readonly generation?: number;
   readonly key?: string;
@@ -53,7 +53,7 @@ export function configOf(partners: Readonly<Record<string, PartnerPlan>>, catalo
   return config;
 }
 
-export interface ShardOptions {
+interface ShardOptions {
   /** @default 1 */
   readonly revision?: number;
   /** @default {@link fewShards} */

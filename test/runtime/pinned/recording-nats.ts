@@ -2,7 +2,7 @@ import type { NatsConnectionHandle } from "../../../runtime/nats/connection/conn
 import type { HeaderFields } from "../../../runtime/nats/messages/headers.ts";
 
 /** A connection that keeps what the product sends, and stores none of it. */
-export interface RecordingNats {
+interface RecordingNats {
   readonly handle: NatsConnectionHandle;
   /** Subject, headers and payload of each message since the last call, one per line. */
   take(): string;

@@ -70,7 +70,7 @@ export function text(status: number, body: string, type = "text/html"): StoreRep
 }
 
 /** How a store answers its probe. */
-export interface ProbeAnswers {
+interface ProbeAnswers {
   /** Values in a range of two seconds. @default "2" */
   readonly counted?: string;
   /** Increase by 30 in the last half of a minute. @default "37.5" */

@@ -18,7 +18,7 @@ import { eventBytes, streamsOf, testSettings } from "./engine-fixture.ts";
 import type { WorkerOrder } from "./worker-process.ts";
 
 /** Called with what cleans up after a test. */
-export type Cleanup = (clean: () => Promise<void>) => void;
+type Cleanup = (clean: () => Promise<void>) => void;
 
 /** Starts an engine in a process of its own; resolves when it pulls. */
 export async function startWorker(order: WorkerOrder, atEnd: Cleanup): Promise<ChildProcess> {
@@ -77,7 +77,7 @@ export async function produceAll(ids: readonly string[], produce: (id: string) =
 }
 
 /** What became of events at one partner. */
-export interface FaultCount {
+interface FaultCount {
   /** Events that never came. */
   readonly lost: number;
   /** Attempts that came more than once. */

@@ -21,7 +21,7 @@ import { ManualClock, settle } from "../../support/manual-clock.ts";
 import { configOf, memoryLog, partnerConfig, type LogLine, type PartnerOverrides } from "./engine-fixture.ts";
 
 /** A pull that hands out what a test gives it. */
-export interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
+interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
   /** `first-LANE`, `retry-LANE` or `router`. */
   readonly name: string;
   topUps: number;
@@ -30,7 +30,7 @@ export interface MemoryPull extends Omit<PullOptions, "stream" | "consumer"> {
 }
 
 /** Answers of streams in the order in which they are asked for; `stored` when none is left. */
-export interface Answers {
+interface Answers {
   readonly publishFirst: PublishResult[];
   readonly schedule: PublishResult[];
   readonly deadLetter: PublishResult[];

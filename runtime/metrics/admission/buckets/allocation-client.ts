@@ -14,7 +14,7 @@ import { clientKeyOf } from "./quota-client.ts";
 import type { AllocatedTokens } from "./allocated-tokens.ts";
 
 /** What this pod and the others lend each other. */
-export interface AllocationClient {
+interface AllocationClient {
   /** Puts into the wallet what a home lends. @returns whether it answered */
   allocate(owner: string, requests: readonly AllocationRequest[]): Promise<boolean>;
   /** Whether a home did not answer just now. */
@@ -23,7 +23,7 @@ export interface AllocationClient {
   stop(): void;
 }
 
-export interface AllocationClientDeps {
+interface AllocationClientDeps {
   readonly now: () => number;
   readonly pods: Pods;
   readonly owners: BucketOwners;

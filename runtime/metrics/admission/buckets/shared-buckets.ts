@@ -7,14 +7,14 @@ import type { BucketCharge } from "./quota-client.ts";
 import { createAllocatedTokens } from "./allocated-tokens.ts";
 
 /** What became of some claims. */
-export interface TakeResult {
+interface TakeResult {
   readonly ok: boolean;
   /** Where the tokens were taken from, or were missing. */
   readonly source: TokenSource;
 }
 
 /** The tokens of all spenders over all pods. */
-export interface SharedBuckets {
+interface SharedBuckets {
   /**
    * Takes what all claims of one spender want, or nothing. Asks another pod only where this one is not the spender's
    * home and holds too little.

@@ -4,7 +4,7 @@ import type { QuantileRecipe, Recipe, RecipeOrAdvice, Statistic } from "./recipe
 import { quotient } from "./statistics.ts";
 
 /** What differs between the two kinds of histogram. */
-export interface Distribution
+interface Distribution
   extends Pick<QuantileRecipe, "histogram" | "buckets">, Pick<Recipe, "dated" | "exemplified" | "needs"> {
   /** The histograms' sum or count, which add up over stores. */
   readonly part: (name: "sum" | "count") => Statistic;

@@ -42,7 +42,7 @@ export interface ScriptedMetricsServer extends MetricsServer {
 }
 
 /** @default of `method` GET, of the others none */
-export interface HttpRequest {
+interface HttpRequest {
   readonly method?: "GET" | "POST" | "HEAD";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -107,7 +107,7 @@ const objective = {
 } as const;
 
 /** Callers by token. */
-export const callers: Readonly<Record<string, Partial<Caller>>> = {
+const callers: Readonly<Record<string, Partial<Caller>>> = {
   everyone: { scopes: ["metrics:read"] },
   explainer: { scopes: ["metrics:read", "metrics:explain"] },
   fuzzer: { scopes: ["metrics:read", "metrics:explain", "metrics:peer"] },
@@ -138,7 +138,7 @@ export async function startMetricsServer(
 }
 
 /** Whatever of the API a test wants otherwise. */
-export interface MetricsServerOptions extends Partial<MetricsApiOptions> {
+interface MetricsServerOptions extends Partial<MetricsApiOptions> {
   readonly now: () => number;
   /** @default by name, of {@link callers} */
   readonly authenticate?: Authenticate;
@@ -240,7 +240,7 @@ async function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData):
 }
 
 /** What a simulated store holds. */
-export interface SimulatedSeries {
+interface SimulatedSeries {
   readonly services: readonly string[];
   /** Value of every sample of one service. @default its place plus one */
   readonly value?: (service: number) => number;

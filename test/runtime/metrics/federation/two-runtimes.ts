@@ -55,7 +55,7 @@ export interface TwoRuntimes {
   stop(): Promise<void>;
 }
 
-export interface Sent {
+interface Sent {
   readonly token: string;
   /** @default none is shown */
   readonly client?: Certificate;

@@ -22,7 +22,7 @@ interface StoredHistogram {
 }
 
 /** The same question in PromQL, finished by Prometheus itself: ratios and quantiles too. */
-export function directQuery(asked: AskedSeries, stepSeconds: number): string {
+function directQuery(asked: AskedSeries, stepSeconds: number): string {
   const { kind, name } = kinds[asked.metric];
   const range = (suffix = "", more: readonly string[] = []): string =>
     `${name}${suffix}{${[...matchersOf(asked), ...more].join(", ")}}[${stepSeconds}s]`;

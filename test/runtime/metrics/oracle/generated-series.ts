@@ -31,7 +31,7 @@ export interface GeneratedSeries {
 }
 
 /** When a target is scraped, and when it is told to be gone. */
-export interface Scrapes {
+interface Scrapes {
   readonly times: readonly number[];
   readonly staleTimes: readonly number[];
 }
@@ -43,7 +43,7 @@ export const services = ["web", "api", "pay"] as const;
 export const psps = ["acme", "übermorgen", 'say "hi"\\,psp=~".*"} or vector(1) #'] as const;
 export const latencyBounds = ["5", "10", "25.0", "50", "100", "250", "1000", "+Inf"] as const;
 /** Bounds that two shards do not share. */
-export const otherBounds = ["10", "20", "50", "200", "1000", "+Inf"] as const;
+const otherBounds = ["10", "20", "50", "200", "1000", "+Inf"] as const;
 
 /** A small generator of numbers in [0, 1), the same on every machine. */
 export function random(seed: number): () => number {

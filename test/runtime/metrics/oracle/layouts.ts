@@ -11,7 +11,7 @@ import { configOf, generatedMetrics, storeConfig, type TestStore } from "./unive
 
 /** The same data, held by one store or split over several. */
 export const layouts = ["one store", "two stores of one region", "three stores of two regions"] as const;
-export type Layout = (typeof layouts)[number];
+type Layout = (typeof layouts)[number];
 
 /** A layout that can be asked, and what its stores really hold. */
 export interface RunningLayout {

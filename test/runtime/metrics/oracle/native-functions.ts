@@ -2,7 +2,7 @@ import { firstAfter } from "./range-functions.ts";
 import type { Expected } from "./recompute.ts";
 
 /** One populated bucket. */
-export interface RawBucket {
+interface RawBucket {
   readonly lower: number;
   readonly upper: number;
   readonly count: number;

@@ -43,7 +43,7 @@ export interface Expected {
 }
 
 /** By whose rules increases are computed. */
-export type Rules = "Prometheus" | "VictoriaMetrics";
+type Rules = "Prometheus" | "VictoriaMetrics";
 
 /** Rounding may put a rank that equals a count on either side of it. */
 const rankTolerance = 1e-9;
