@@ -1,0 +1,99 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { parseAst } from "vitest/node";
+import { readImports, sourceFiles } from "./source-imports.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const product = ["crds", "kube", "operator", "runtime"];
+const text = (file: string): string => readFileSync(join(root, file), "utf8");
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** The folder with the most files of its own among those of some top-level folders. */
+function fullest(folders: readonly string[]): { readonly folder: string; readonly count: number } {
+  const byFolder = Map.groupBy(sourceFiles(root, folders), (file) => dirname(file));
+  const [folder, files] = [...byFolder].sort(([, a], [, b]) => b.length - a.length)[0] ?? ["", []];
+  return { folder, count: files.length };
+}
+
+/** The longest chain of imports, types included, between the files and folders directly below a folder. */
+function longestChain(folder: string): readonly string[] {
+  const unitOf = (file: string): string | undefined =>
+    file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split("/")[0] : undefined;
+  const below = new Map<string, Set<string>>();
+  for (const { from, to } of readImports(root, ["runtime"])) {
+    const [unit, other] = [unitOf(from), unitOf(to)];
+    if (unit === undefined || other === undefined || unit === other) continue;
+    below.set(unit, (below.get(unit) ?? new Set()).add(other));
+  }
+  const known = new Map<string, readonly string[]>();
+  const chain = (unit: string): readonly string[] => {
+    const before = known.get(unit);
+    if (before !== undefined) return before;
+    const chains = [...(below.get(unit) ?? [])].map(chain);
+    const longest = [unit, ...(chains.sort((a, b) => b.length - a.length)[0] ?? [])];
+    known.set(unit, longest);
+    return longest;
+  };
+  return [...below.keys()].map(chain).sort((a, b) => b.length - a.length)[0] ?? [];
+}
+
+/** Lines of every function with a body of statements, those inside other functions included. */
+function functionLines(file: string): readonly number[] {
+  const source = text(file);
+  const lineAt = (offset: number): number => source.slice(0, offset).split("\n").length;
+  const lengths: number[] = [];
+  const visit = (node: unknown): void => {
+    if (Array.isArray(node)) {
+      node.forEach(visit);
+      return;
+    }
+    if (typeof node !== "object" || node === null) return;
+    const { type, start, end, body } = node as { type?: string; start: number; end: number; body?: { type?: string } };
+    if (/^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/u.test(type ?? "")) {
+      if (body?.type === "BlockStatement") lengths.push(lineAt(end) - lineAt(start) + 1);
+    }
+    Object.values(node).forEach(visit);
+  };
+  visit(parseAst(source, { lang: "ts" }, file));
+  return lengths;
+}
+
+test.each([
+  ["the product", product, 20],
+  ["the tests", ["test"], 30],
+])("no folder of %s holds more files than a reader can survey", (what, folders, most) => {
+  const { folder, count } = fullest(folders);
+  say(`files in a folder of ${what}: at most ${count} (${folder}), bar ${most}`);
+  expect(count).toBeLessThanOrEqual(most);
+});
+
+test.each([
+  ["runtime/webhooks", 9],
+  ["runtime/metrics", 11],
+])("imports inside %s build on each other in few steps", (folder, most) => {
+  const chain = longestChain(folder);
+  say(`longest chain of imports in ${folder}: ${chain.length}, bar ${most}: ${chain.join(" > ")}`);
+  expect(chain.length).toBeLessThanOrEqual(most);
+});
+
+test("functions are short", () => {
+  const files = sourceFiles(root, product).filter((file) => !file.startsWith("crds/types/"));
+  const lengths = files.flatMap(functionLines).sort((a, b) => a - b);
+  const [p50 = 0, p90 = 0] = [0.5, 0.9].map((share) => lengths[Math.floor(lengths.length * share)]);
+  say(
+    `${lengths.length} functions with statements: p50 ${p50} lines (bar 9), p90 ${p90} (bar 22), most ${lengths.at(-1)}`,
+  );
+  expect(lengths.length).toBeGreaterThan(1_000);
+  expect(p50).toBeLessThanOrEqual(9);
+  expect(p90).toBeLessThanOrEqual(22);
+});
+
+test("few files are long", () => {
+  const long = sourceFiles(root, product).filter((file) => {
+    return !file.startsWith("crds/types/") && text(file).split("\n").length - 1 > 250;
+  });
+  say(`files of the product with more than 250 lines: ${long.length} (a target): ${long.join(", ")}`);
+  expect(long.length).toBeLessThanOrEqual(27);
+});
