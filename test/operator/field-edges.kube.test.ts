@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { resourceTypes, type ResourceObject } from "../../operator/resource-types.ts";
 import type { PlainObject } from "../crds/valid-objects.ts";
-import { createCertificateAuthority } from "../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../support/tls/certificate-authority.ts";
 import { settledState, type State } from "./expected-state.ts";
 import { allFieldEdges, type FieldEdge } from "./field-edges.ts";
 import { OperatorCluster } from "./operator-cluster.ts";

@@ -3,10 +3,10 @@ import { createServer } from "node:https";
 import { TLSSocket } from "node:tls";
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { Provider } from "oidc-provider";
-import { createCertificateAuthority } from "./certificate-authority.ts";
-import { askHttps } from "./https.ts";
+import { createCertificateAuthority } from "./tls/certificate-authority.ts";
+import { askHttps } from "./tls/https.ts";
 import { listenOnLoopback } from "./loopback.ts";
-import type { Certificate } from "./x509.ts";
+import type { Certificate } from "./tls/x509.ts";
 
 /** How a client asks for a token. */
 interface TokenRequest {

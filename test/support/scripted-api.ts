@@ -3,7 +3,7 @@ import { type IncomingMessage, type RequestListener, type ServerResponse, create
 import { Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { KubeConfig } from "@kubernetes/client-node";
-import type { Certificate } from "./x509.ts";
+import type { Certificate } from "./tls/x509.ts";
 
 /** One request as the server saw it. */
 export interface ScriptedRequest {

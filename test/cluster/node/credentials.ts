@@ -5,7 +5,7 @@ import {
   type CertificateAuthority,
   createCertificateAuthority,
   type CertificateRequest,
-} from "../../support/certificate-authority.ts";
+} from "../../support/tls/certificate-authority.ts";
 import { apiPort, apiServiceAddress, clusterDomain, nodeAddress, nodeName } from "./network.ts";
 
 /** Paths of the files by which the parts of the cluster know each other. */

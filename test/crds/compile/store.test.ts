@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { materialIdsOf, storeMaterialIdsOf } from "../../../crds/material.ts";
-import { createCertificateAuthority } from "../../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../../support/tls/certificate-authority.ts";
 import type { Changes } from "../valid-objects.ts";
 import { compiled, first, materialOf, resourceOf } from "./resources.ts";
 

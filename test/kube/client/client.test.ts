@@ -10,7 +10,7 @@ import { leaseType } from "../../../kube/lease/lease-record.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import type { ResourceType } from "../../../kube/client/resource.ts";
 import { type RetryPolicy, retryPolicyDefault, singleTry } from "../../../kube/client/retry.ts";
-import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import {
   type ScriptedApi,

@@ -14,7 +14,7 @@ import {
 } from "../../../kube/client/cluster-access.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { answer, startScriptedApi } from "../../support/scripted-api.ts";
-import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 
 let folder: TemporaryFolder;

@@ -12,7 +12,7 @@ import { namespaceOf } from "../../../kube/client/cluster-access.ts";
 import { loadKubeConfig } from "../../../kube/client/kube-config.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { answer, startScriptedApi } from "../../support/scripted-api.ts";
-import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
 import { temporaryFolder } from "../../support/temp-folder.ts";
 
 type Cluster = Parameters<KubeConfig["loadFromClusterAndUser"]>[0];

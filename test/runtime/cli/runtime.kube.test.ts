@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import { createCertificateAuthority } from "../../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../../support/tls/certificate-authority.ts";
 import { freePort } from "../../support/free-port.ts";
 import { startProgram, type Program, type ReadyLine } from "../../support/heliograph-process.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
@@ -11,7 +11,7 @@ import { startNatsServer, type NatsServerHandle } from "../../support/nats-serve
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 import { waitFor } from "../../support/wait.ts";
-import type { Certificate } from "../../support/x509.ts";
+import type { Certificate } from "../../support/tls/x509.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
 import { startShardCluster, type ShardCluster } from "../config/shard-cluster.ts";
 import { configOf, corrupted, secretOf, shardSecrets } from "../config/shard-secrets.ts";

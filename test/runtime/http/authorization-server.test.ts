@@ -25,10 +25,10 @@ import { loadKeys } from "../../../runtime/http/authentication/load-keys.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
 import { stopServer } from "../../../runtime/http/server/stop-server.ts";
 import { startAuthorizationServer, type AuthorizationServer } from "../../support/authorization-server.ts";
-import { createCertificateAuthority } from "../../support/certificate-authority.ts";
-import { askHttps, type HttpsAnswer } from "../../support/https.ts";
+import { createCertificateAuthority } from "../../support/tls/certificate-authority.ts";
+import { askHttps, type HttpsAnswer } from "../../support/tls/https.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
-import type { Certificate } from "../../support/x509.ts";
+import type { Certificate } from "../../support/tls/x509.ts";
 
 const resource = "https://api.example";
 const minuteMs = 60_000;

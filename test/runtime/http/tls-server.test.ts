@@ -15,12 +15,12 @@ import { listenServer } from "../../../runtime/http/server/listen-server.ts";
 import { createPublicServer } from "../../../runtime/http/server/public-server.ts";
 import { stopServer } from "../../../runtime/http/server/stop-server.ts";
 import { openTlsFiles } from "../../../runtime/http/server/tls-files.ts";
-import { createCertificateAuthority } from "../../support/certificate-authority.ts";
-import { askHttps, type HttpsAnswer, type HttpsRequest } from "../../support/https.ts";
+import { createCertificateAuthority } from "../../support/tls/certificate-authority.ts";
+import { askHttps, type HttpsAnswer, type HttpsRequest } from "../../support/tls/https.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../support/temp-folder.ts";
 import { makeIssuer, signToken, type TestIssuer } from "../../support/tokens.ts";
 import { waitFor } from "../../support/wait.ts";
-import type { Certificate } from "../../support/x509.ts";
+import type { Certificate } from "../../support/tls/x509.ts";
 
 const servers = createCertificateAuthority("servers");
 const clients = createCertificateAuthority("clients");

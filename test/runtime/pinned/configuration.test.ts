@@ -25,7 +25,7 @@ import { ContentHash } from "../../../runtime/program/content-hash.ts";
 import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
 import { createStoreSet } from "../../../runtime/stores/store-set.ts";
 import { compilePartners } from "../../../runtime/webhooks/partners/partner.ts";
-import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
 import { readPinned } from "./pinned-text.ts";
 
 /** What the operator writes for the pods, and digests by which both compare it. */

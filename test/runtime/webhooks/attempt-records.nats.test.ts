@@ -6,7 +6,7 @@ import { eventHash } from "../../../runtime/webhooks/ids.ts";
 import { createSender } from "../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
-import { selfSignedCertificate } from "../../support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
 import { waitFor } from "../../support/wait.ts";
 import { engineCase, partnerServer, type Cleanup } from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, streamsOf } from "./engine-fixture.ts";

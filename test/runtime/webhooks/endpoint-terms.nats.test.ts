@@ -3,11 +3,11 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
-import { createCertificateAuthority, type CertificateAuthority } from "../../support/certificate-authority.ts";
+import { createCertificateAuthority, type CertificateAuthority } from "../../support/tls/certificate-authority.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import type { Certificate } from "../../support/x509.ts";
+import type { Certificate } from "../../support/tls/x509.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, streamsOf, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;

@@ -11,7 +11,7 @@ import {
   type Reply,
   type ScriptedApi,
 } from "../../../support/scripted-api.ts";
-import { selfSignedCertificate } from "../../../support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "../../../support/tls/self-signed-certificate.ts";
 
 const html: Reply = (response) => void response.end("<html>");
 const signal = new AbortController().signal;

@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { TrustedProxySettings } from "../../../../runtime/config/settings/settings.ts";
 import { createCertificateReader } from "../../../../runtime/http/authentication/client-certificate.ts";
-import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 
 let pem = "";
 let thumbprint = "";

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { loadKeys } from "../../../../runtime/http/authentication/load-keys.ts";
-import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 
 const issuer = { issuer: "https://id.example", audiences: ["a"], algorithms: ["ES256"] };

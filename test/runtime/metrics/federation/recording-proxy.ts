@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { zstdDecompressSync } from "node:zlib";
-import type { Certificate } from "../../../support/x509.ts";
+import type { Certificate } from "../../../support/tls/x509.ts";
 
 /** One request and its answer, as they were in the clear. */
 export interface Exchange {

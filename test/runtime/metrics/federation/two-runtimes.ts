@@ -22,11 +22,11 @@ import { stopServer } from "../../../../runtime/http/server/stop-server.ts";
 import { openTlsFiles } from "../../../../runtime/http/server/tls-files.ts";
 import { createMetricsApi } from "../../../../runtime/metrics/create-metrics-api.ts";
 import type { MetricsApi } from "../../../../runtime/metrics/metrics-api.ts";
-import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
-import { askHttps, type HttpsAnswer } from "../../../support/https.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
+import { askHttps, type HttpsAnswer } from "../../../support/tls/https.ts";
 import { temporaryFolder } from "../../../support/temp-folder.ts";
 import { makeIssuer, signToken } from "../../../support/tokens.ts";
-import type { Certificate } from "../../../support/x509.ts";
+import type { Certificate } from "../../../support/tls/x509.ts";
 import { configOf, storeConfig, wideLimits, type TestStore } from "../oracle/universe.ts";
 import { startRecordingProxy, type RecordingProxy } from "./recording-proxy.ts";
 

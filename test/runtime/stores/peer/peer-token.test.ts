@@ -19,7 +19,7 @@ import {
   startAuthorizationServer,
   type AuthorizationServer,
 } from "../../../support/authorization-server.ts";
-import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../../support/temp-folder.ts";
 import { configOf, metricConfig, storeConfig } from "../../metrics/oracle/universe.ts";
 

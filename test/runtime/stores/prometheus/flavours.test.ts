@@ -8,7 +8,7 @@ import {
 } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
 import { createStoreHttp } from "../../../../runtime/stores/prometheus/store-http.ts";
 import { secretsOf } from "../../../../runtime/stores/store-secrets.ts";
-import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
 import { storeCall } from "../store-call.ts";
 import { json, matrix, startScriptedStore, success, type ScriptedStore } from "../scripted-store.ts";

@@ -8,7 +8,7 @@ import {
 import { createTokens } from "../../../../runtime/webhooks/authorization/access-tokens.ts";
 import { compilePartners, type Partner } from "../../../../runtime/webhooks/partners/partner.ts";
 import { createSender } from "../../../../runtime/webhooks/sending/send.ts";
-import { createCertificateAuthority } from "../../../support/certificate-authority.ts";
+import { createCertificateAuthority } from "../../../support/tls/certificate-authority.ts";
 import { listenOnLoopback } from "../../../support/loopback.ts";
 import { configOf, partnerConfig, type PartnerOverrides } from "../engine-fixture.ts";
 

@@ -17,7 +17,7 @@ import {
   type SendRequest,
 } from "../../../../runtime/webhooks/sending/send.ts";
 import { listenOnLoopback, type Loopback } from "../../../support/loopback.ts";
-import { selfSignedCertificate } from "../../../support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "../../../support/tls/self-signed-certificate.ts";
 
 const body = new TextEncoder().encode('{"event_id":"evt_1","attempt":1}');
 const networks = { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true };
