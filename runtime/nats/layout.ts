@@ -90,10 +90,56 @@ export function laneConsumer(queue: LaneQueue, lane: string): string {
   return `${queue}-${lane}`;
 }
 
+/** Reads back what {@link laneConsumer} builds; undefined for any other consumer. */
+export function parseLaneConsumer(name: string): { readonly queue: LaneQueue; readonly lane: string } | undefined {
+  const queue = laneQueues.find((candidate) => name.startsWith(`${candidate}-`));
+  return queue && { queue, lane: name.slice(queue.length + 1) };
+}
+
+/** The tokens of a subject of an event, or of the attempts for an event. */
+export interface EventSubject {
+  readonly tenant: string;
+  readonly idhash: string;
+}
+
+/** Reads back what `Layout.event` and `Layout.attempts` build, for any prefix; undefined for any other subject. */
+export function parseEvent(subject: string): EventSubject | undefined {
+  const [, kind, tenant, idhash, ...more] = subject.split(".");
+  const isEvent = (kind === "evt" || kind === "att") && more.length === 0;
+  return isEvent && tenant !== undefined && idhash !== undefined ? { tenant, idhash } : undefined;
+}
+
+/** The tokens of a subject of a delivery. A delivery on a schedule is in no lane. */
+export type DeliverySubject = (
+  | { readonly place: LaneQueue; readonly lane: string }
+  | { readonly place: "schedule"; readonly lane: undefined }
+) & { readonly partner: string; readonly did: string };
+
+/**
+ * Reads back what `Layout.firstAttempt`, `Layout.retry` and `Layout.schedule` build, for any prefix; undefined for any
+ * other subject.
+ */
+export function parseDelivery(subject: string): DeliverySubject | undefined {
+  const [, kind, ...tokens] = subject.split(".");
+  if (kind === scheduleToken) {
+    const [partner, did] = tokens;
+    const isWhole = partner !== undefined && did !== undefined && tokens.length === 2;
+    return isWhole ? { place: "schedule", lane: undefined, partner, did } : undefined;
+  }
+  const place = laneQueues.find((queue) => queueTokens[queue] === kind);
+  const [lane, partner, did] = tokens;
+  const isWhole = lane !== undefined && partner !== undefined && did !== undefined && tokens.length === 3;
+  return place !== undefined && isWhole ? { place, lane, partner, did } : undefined;
+}
+
+const queueTokens: Readonly<Record<LaneQueue, string>> = { first: "dlv", retry: "dlr" };
+const scheduleToken = "sch";
+
 /** @param prefix first token of every subject and, in capitals, of every stream name */
 export function createLayout(prefix: string): Layout {
   const name = (stream: string): string => `${prefix.toUpperCase()}_${stream}`;
-  const queueTokens: Readonly<Record<LaneQueue, string>> = { first: "dlv", retry: "dlr" };
+  const inLane = (queue: LaneQueue, lane: string, partner: string, did: string): string =>
+    `${prefix}.${queueTokens[queue]}.${lane}.${partner}.${did}`;
   return {
     streams: {
       events: name("EVENTS"),
@@ -125,13 +171,11 @@ export function createLayout(prefix: string): Layout {
     podSubject: (pod) => `${prefix}.pod.${pod}`,
     event: (tenant, idhash) => `${prefix}.evt.${tenant}.${idhash}`,
     attempts: (tenant, idhash) => `${prefix}.att.${tenant}.${idhash}`,
-    firstAttempt: (lane, partner, did) => `${prefix}.dlv.${lane}.${partner}.${did}`,
-    retry: (lane, partner, did) => `${prefix}.dlr.${lane}.${partner}.${did}`,
-    schedule: (partner, did) => `${prefix}.sch.${partner}.${did}`,
-    sameQueue: (subject, lane, partner, did) => {
-      const queue = subject.startsWith(`${prefix}.${queueTokens.retry}.`) ? queueTokens.retry : queueTokens.first;
-      return `${prefix}.${queue}.${lane}.${partner}.${did}`;
-    },
+    firstAttempt: (lane, partner, did) => inLane("first", lane, partner, did),
+    retry: (lane, partner, did) => inLane("retry", lane, partner, did),
+    schedule: (partner, did) => `${prefix}.${scheduleToken}.${partner}.${did}`,
+    sameQueue: (subject, lane, partner, did) =>
+      inLane(parseDelivery(subject)?.place === "retry" ? "retry" : "first", lane, partner, did),
     deadLetter: (partner, reason, did) => `${prefix}.dlq.${partner}.${reason}.${did}`,
     replayMark: (replay, mark, did) => `${prefix}.rpl.${replay}.${mark}.${did}`,
     laneFilter: (queue, lane) => `${prefix}.${queueTokens[queue]}.${lane}.>`,

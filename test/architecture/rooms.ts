@@ -101,7 +101,8 @@ const table = `
   runtime/webhooks/authorization/ <
       crds/ bounds/ webhooks/signing/ webhooks/settlement/ webhooks/sending/ webhooks/partners/
   runtime/webhooks/records/ <
-      crds/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/
+      crds/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
+      webhooks/partners/
   runtime/webhooks/telemetry/ < crds/ webhooks/settlement/ webhooks/records/
   runtime/webhooks/ingest/ <
       bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts

@@ -4,7 +4,7 @@ import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { consumerInfo, consumerNames, deleteConsumer, ensureConsumer } from "../messages/consumers.ts";
 import type { HeaderFields } from "../messages/headers.ts";
-import { laneConsumer, laneQueues, type LaneQueue, type Layout } from "../layout.ts";
+import { laneConsumer, laneQueues, parseDelivery, parseLaneConsumer, type LaneQueue, type Layout } from "../layout.ts";
 import { publish, publishHeader, type PublishResult } from "../messages/publish.ts";
 import { startPull, type Pull, type PullOptions } from "../messages/pull.ts";
 import {
@@ -218,10 +218,8 @@ async function removePartner(handle: NatsConnectionHandle, layout: Layout, partn
 function queuesByLane(consumers: readonly string[]): ReadonlyMap<string, readonly LaneQueue[]> {
   const found = new Map<string, LaneQueue[]>();
   for (const name of consumers) {
-    const at = name.indexOf("-");
-    const lane = name.slice(at + 1);
-    const queues = laneQueues.filter((queue) => queue === name.slice(0, at));
-    found.set(lane, [...(found.get(lane) ?? []), ...queues]);
+    const parsed = parseLaneConsumer(name);
+    if (parsed !== undefined) found.set(parsed.lane, [...(found.get(parsed.lane) ?? []), parsed.queue]);
   }
   return found;
 }
@@ -229,8 +227,8 @@ function queuesByLane(consumers: readonly string[]): ReadonlyMap<string, readonl
 async function dueByLane(handle: NatsConnectionHandle, stream: string): Promise<ReadonlyMap<string, number>> {
   const due = new Map<string, number>();
   for await (const info of handle.manager.consumers.list(stream)) {
-    const lane = info.name.slice(info.name.indexOf("-") + 1);
-    due.set(lane, (due.get(lane) ?? 0) + laneState(info).messages);
+    const { lane } = parseLaneConsumer(info.name) ?? {};
+    if (lane !== undefined) due.set(lane, (due.get(lane) ?? 0) + laneState(info).messages);
   }
   return due;
 }
@@ -243,7 +241,7 @@ async function dueByPartner(
   const filters = laneQueues.map((queue) => layout.laneFilter(queue, lane));
   const found = await Promise.all(filters.map((filter) => subjectsIn(handle, layout.streams.deliveries, filter)));
   const due = new Map<string, number>();
-  for (const partner of found.flat().map((subject) => subject.split(".").at(-2) ?? "")) {
+  for (const { partner } of found.flat().flatMap((subject) => parseDelivery(subject) ?? [])) {
     due.set(partner, (due.get(partner) ?? 0) + 1);
   }
   return due;

@@ -1,6 +1,7 @@
 import { createLineLimit } from "../../bounds/line-limit.ts";
 import type { AttemptsStream } from "../../nats/streams/attempts-stream.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
+import { parseEvent } from "../../nats/layout.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import type { Log } from "../log.ts";
 import type { EventIdTaken } from "./event-ids.ts";
@@ -91,7 +92,7 @@ export async function readEventIdUse(
 }
 
 function refusalOf({ subject, data }: StoredMessage): EventIdUse["refused"] {
-  const tenant = subject.split(".").at(-2) ?? "";
+  const { tenant = "" } = parseEvent(subject) ?? {};
   const note = JSON.parse(Buffer.from(data).toString()) as Partial<TakenNote> | null;
   const { kind, holder = "", at = "" } = note ?? {};
   return kind === "id_taken" ? [{ tenant, held_by: holder, at }] : [];

@@ -1,7 +1,7 @@
 import type { Advisory, AdvisoriesStream } from "../../nats/streams/advisories-stream.ts";
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { LaneState } from "../../nats/streams/deliveries-stream.ts";
-import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
+import { laneQueues, parseDelivery, type LaneQueue } from "../../nats/layout.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import { deliveryMessage, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
@@ -61,19 +61,16 @@ async function handle(deps: RecoveryDeps, advisory: Advisory): Promise<void> {
 /** Stores a delivery again in its place; false when it is settled or moved by now. */
 async function renew({ deliveries }: RouterDeps, message: StoredMessage): Promise<boolean> {
   const delivery = parseDeliveryRecord(message);
-  if (delivery === undefined) {
+  const { lane } = parseDelivery(message.subject) ?? {};
+  if (delivery === undefined || lane === undefined) {
     return false;
   }
   const next = { ...delivery, hop: delivery.hop + 1 };
   const { subject, seq, data } = message;
   const forward = (step: DeliveryRecord): Promise<PublishResult> =>
-    deliveries.forward(deliveryMessage(step, laneOf(message), data), { subject, seq });
+    deliveries.forward(deliveryMessage(step, lane, data), { subject, seq });
   const answer = await forward(next);
   return (answer.kind === "duplicate" ? await forward({ ...next, hop: next.hop + 1 }) : answer).kind === "stored";
-}
-
-function laneOf({ subject }: StoredMessage): string {
-  return subject.split(".").at(-3) ?? "";
 }
 
 /**
@@ -103,17 +100,31 @@ async function searchFrom(deps: RecoveryDeps, queue: LaneQueue, seq: number): Pr
   const messages = (await context.deliveries.waiting(queue, seq, batchMax)).filter(
     ({ storedAtMs }) => storedAtMs <= youngestMs,
   );
-  const known = new Set(partners().map(({ key: token }) => token));
+  const known = new Set(partners().map(({ key }) => key));
   const states = new Map<string, LaneState | undefined>();
   for (const message of messages) {
-    const lane = laneOf(message);
-    if (!states.has(lane)) {
-      states.set(lane, await stateOf(deps, queue, lane));
-    }
-    await judge(deps, message, states.get(lane), known);
+    await checkOne(deps, queue, message, { known, states });
   }
   const last = messages.at(-1);
   return last === undefined || messages.length < batchMax ? 1 : last.seq + 1;
+}
+
+/** What one search has found so far: keys of known partners, and the states of lanes. */
+interface Found {
+  readonly known: ReadonlySet<string>;
+  readonly states: Map<string, LaneState | undefined>;
+}
+
+async function checkOne(
+  deps: RecoveryDeps,
+  queue: LaneQueue,
+  message: StoredMessage,
+  { known, states }: Found,
+): Promise<void> {
+  const { lane, partner } = parseDelivery(message.subject) ?? {};
+  if (lane === undefined || partner === undefined) return;
+  if (!states.has(lane)) states.set(lane, await stateOf(deps, queue, lane));
+  await (known.has(partner) ? renewOrphan(deps, message, states.get(lane)) : adopt(deps, partner));
 }
 
 /** Retries without a consumer get one, which those who pull the lane find: nobody else knows of them. */
@@ -129,17 +140,7 @@ async function stateOf(
   return await deliveries.laneState(queue, lane);
 }
 
-async function judge(
-  deps: RecoveryDeps,
-  message: StoredMessage,
-  state: LaneState | undefined,
-  known: ReadonlySet<string>,
-): Promise<void> {
-  const token = message.subject.split(".").at(-2) ?? "";
-  if (!known.has(token)) {
-    await adopt(deps, token);
-    return;
-  }
+async function renewOrphan(deps: RecoveryDeps, message: StoredMessage, state: LaneState | undefined): Promise<void> {
   const isOrphan = state !== undefined && message.seq <= state.settledSeq;
   if (isOrphan && (await renew(deps.context, message))) {
     deps.context.metrics.rescued.inc({ reason: "orphan" });

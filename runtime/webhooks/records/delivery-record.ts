@@ -1,4 +1,5 @@
 import type { DeliveryToStore } from "../../nats/streams/deliveries-stream.ts";
+import { parseDelivery } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
 import { messageId, type AttemptId } from "../ids.ts";
 
@@ -55,7 +56,7 @@ export function deliveryHeaders(delivery: DeliveryRecord): HeaderFields {
 
 /** The item of a message, whichever of the three subjects it is on; undefined when something else wrote the message. */
 export function parseDeliveryRecord({ subject, headers }: ItemMessage): DeliveryRecord | undefined {
-  const [partner, did] = subject.split(".").slice(-2);
+  const { partner, did } = parseDelivery(subject) ?? {};
   const { [header.eventId]: eventId, [header.tenant]: tenant, [header.type]: type } = headers;
   const { [header.accepted]: accepted, [header.producer]: producer, [header.replayId]: replayId } = headers;
   const step = stepForm.exec(headers[header.step] ?? "")?.groups;

@@ -1,3 +1,4 @@
+import { parseEvent } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
 import type { Envelope } from "../events/envelope.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
@@ -41,7 +42,7 @@ export function eventHeaders({ eventId, type, producer }: Envelope, nonce: strin
 
 /** The event of a message; undefined when something else wrote the message. */
 export function readEvent({ subject, seq, storedAtMs, headers, data }: EventMessage): StoredEvent | undefined {
-  const tenant = subject.split(".").at(-2);
+  const { tenant } = parseEvent(subject) ?? {};
   const { [header.eventId]: eventId, [header.type]: type, [header.producer]: producer } = headers;
   if (tenant === undefined || eventId === undefined || type === undefined) {
     return undefined;
