@@ -2,7 +2,6 @@ import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
 import type { ShardCounts } from "../crds/shards/shards.ts";
 import type { Shutdown } from "./program/shutdown.ts";
-import { CompiledFileSource } from "./config/compiled-file.ts";
 import type { ConfigState } from "./config/config-source.ts";
 import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
 import { openKubernetesAccess } from "./config/kubernetes/api-access.ts";
@@ -30,8 +29,8 @@ interface RuntimeOptions extends ProgramOptions {
 /** Where the configuration is. */
 export type ConfigPlace =
   | ({ readonly kind: "kubernetes" } & KubernetesPlace)
-  /** A folder as of `heliograph run`, or a file that holds what `compile` made. */
-  | { readonly kind: "path"; readonly path: string };
+  /** A folder as of `heliograph run`. */
+  | { readonly kind: "folder"; readonly path: string };
 
 interface KubernetesPlace {
   /** Of the Secrets. @default the pod's own, or that of the kubeconfig's context */
@@ -65,15 +64,13 @@ export async function startRuntime(options: RuntimeOptions, stopping: AbortSigna
     );
   }
   const found = await startStep("folder", `the configuration ${config.path} cannot be read`, () => stat(config.path));
-  return found.isDirectory()
-    ? startProgram(
-        planOf(options, (settings, shutdown) => prepareFolder(options, config.path, settings, shutdown)),
-        stopping,
-      )
-    : startProgram(
-        planOf(options, (settings, shutdown) => prepareFile(options, config.path, settings, shutdown)),
-        stopping,
-      );
+  if (!found.isDirectory()) {
+    throw new StartError("folder", `the configuration ${config.path} is a file; name a folder or "kubernetes"`);
+  }
+  return startProgram(
+    planOf(options, (settings, shutdown) => prepareFolder(options, config.path, settings, shutdown)),
+    stopping,
+  );
 }
 
 function planOf<State extends ConfigState>(
@@ -131,20 +128,5 @@ async function prepareFolder(
     ...(await prepareCommon(options, shutdown)),
     openConfig: () => startStep("folder", `the folder ${folder} cannot be read`, open),
     logState: folderLog(options.log, streams),
-  };
-}
-
-async function prepareFile(
-  options: RuntimeOptions,
-  path: string,
-  { streams }: Settings,
-  shutdown: Shutdown,
-): Promise<Prepared<ConfigState>> {
-  const { log } = options;
-  return {
-    ...(await prepareCommon(options, shutdown)),
-    openConfig: () =>
-      startStep("folder", `the configuration ${path} cannot be read`, () => CompiledFileSource.open(path, log)),
-    logState: shardLog(log, streams),
   };
 }

@@ -71,9 +71,7 @@ export const runtimeFlags = [
   {
     name: "config",
     value: "WHERE",
-    help:
-      "The configuration: `kubernetes` for the Secrets that the operator writes, a folder as of `run`, or a file " +
-      "that holds a compiled one.",
+    help: "The configuration: `kubernetes` for the Secrets that the operator writes, or a folder as of `run`.",
     required: true,
   },
   {

@@ -29,7 +29,7 @@ export function runtimeArguments(given: Given): RuntimeArguments {
 
 function configPlaceOf(given: Given): ConfigPlace {
   const config = given.text("config");
-  if (config !== "kubernetes") return { kind: "path", path: config };
+  if (config !== "kubernetes") return { kind: "folder", path: config };
   const prefix = named(given, "config-prefix") ?? "";
   const namespace = named(given, "namespace");
   const kubeconfig = given.optional("kubeconfig");

@@ -71,7 +71,6 @@ const table = `
   runtime/config/settings/ < crds/ config/yaml/
   runtime/config/config-source.ts < crds/
   runtime/config/supported-config.ts < crds/
-  runtime/config/compiled-file.ts < crds/ config/config-source.ts config/supported-config.ts
   runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts
   runtime/config/kubernetes/ < crds/ config/config-source.ts config/supported-config.ts
   runtime/nats/layout.ts
@@ -192,8 +191,8 @@ const table = `
       webhooks/engine.ts metrics/metrics-api.ts metrics/create-metrics-api.ts http/authentication/ http/server/
       http/routes/
   runtime/main.ts <
-      crds/ version.ts config/settings/ config/config-source.ts config/compiled-file.ts config/folder/
-      config/kubernetes/ nats/connection/ program/
+      crds/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
+      program/
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/cli/ <
       crds/ version.ts config/yaml/ config/folder/ nats/connection/ metrics/request/ http/authentication/ program/

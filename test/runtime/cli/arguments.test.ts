@@ -95,9 +95,9 @@ describe("the command line", () => {
     });
   });
 
-  test("of runtime takes a path and an embedded NATS", () => {
+  test("of runtime takes a folder and an embedded NATS", () => {
     expect(read("runtime --config ./dir --nats embedded --data d --nats-server /x")).toMatchObject({
-      config: { kind: "path", path: "./dir" },
+      config: { kind: "folder", path: "./dir" },
       nats: { kind: "embedded", dataFolder: "d", natsServer: "/x" },
     });
   });

@@ -9,7 +9,6 @@ import { askHttps } from "../../support/tls/https.ts";
 import { startNatsServer } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
 import { startWebhookPartner, type WebhookPartnerServer } from "../../support/webhook-partner.ts";
-import { configOf } from "../config/shard-secrets.ts";
 import { eventText, get, makeInstallation, partnerText, postEvent, type Installation } from "./installation.ts";
 import { resolveTool } from "../../tools/resolve.ts";
 import { makeIssuer, signToken } from "../../support/tokens.ts";
@@ -145,30 +144,6 @@ describe("heliograph runtime", () => {
     expect(await second.ready()).toMatchObject({ ready: true });
   });
 
-  test("runs on a compiled configuration, and obeys the next", async () => {
-    const nats = await startNatsServer();
-    ends.push(() => nats.stop());
-    const path = join(installation.folder, "compiled.json");
-    await writeFile(path, JSON.stringify(configOf({})));
-    const { line, token } = await start(path, nats.url);
-    const changes = {
-      "endpoint.url": partner.url,
-      "subscriptions[0].types": ["**"],
-      "subscriptions[0].tenants": ["*"],
-      networks: { allowCidrs: ["127.0.0.0/8"], allowPlaintext: true },
-    };
-    await installation.write("compiled.json", JSON.stringify(configOf({ acme: { changes } })));
-    await waitFor(async () => (await get(`${line.admin_url}/configz`)).body["partners"] === 1, {
-      ...patience,
-      what: "the partner",
-    });
-    await postEvent(line.url, token, eventText("evt-2"));
-    await delivered("evt-2");
-    await postEvent(line.url, token, eventText("evt-3"));
-    await delivered("evt-3");
-    expect(partner.received.map(({ eventId }) => eventId)).toEqual(["evt-2", "evt-3"]);
-  });
-
   test("serves https and takes only tokens that are bound to the client's certificate, when the settings ask for it", async () => {
     await installation.write("partner.yaml", partnerText("acme", partner.url));
     const authority = createCertificateAuthority("authority of the runtime");
@@ -194,11 +169,12 @@ describe("heliograph runtime", () => {
     await delivered("evt-tls");
   });
 
-  test("ends with 3 and a sentence when there is no configuration", async () => {
-    const program = startProgram(["runtime", "--config", join(installation.folder, "nowhere"), "--nats", "embedded"]);
-    expect(await program.ended()).toMatchObject({
-      code: 3,
-      stderr: expect.stringMatching(/^heliograph: the configuration .*nowhere cannot be read: ENOENT/u),
-    });
+  test.each([
+    ["is missing", "nowhere", /^heliograph: the configuration .*nowhere cannot be read: ENOENT/u],
+    ["is a file", "partner.yaml", /^heliograph: the configuration .*partner\.yaml is a file; name a folder/u],
+  ])("ends with 3 and a sentence when the configuration %s", async (_name, name, sentence) => {
+    await installation.write("partner.yaml", partnerText("acme", partner.url));
+    const program = startProgram(["runtime", "--config", join(installation.folder, name), "--nats", "embedded"]);
+    expect(await program.ended()).toMatchObject({ code: 3, stderr: expect.stringMatching(sentence) });
   });
 });
