@@ -6,8 +6,12 @@ import { describe, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const fileBytesMax = 1024 * 1024;
+const tooWide = /^.{121}/u;
+/** In a test, a line may be wider when it is one title or one text: this is all that it holds besides. */
+const besidesTextMax = 45;
+const oneText = /"[^"]*"|'[^']*'|`[^`]*`/u;
 
-/** Everything that git keeps or would keep: what is tracked, and what is new and not ignored. */
+/** Files that git tracks, and new ones that it does not ignore. */
 function keptFiles(): readonly string[] {
   const args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
   const output = execFileSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 16 * 1024 * 1024 });
@@ -35,6 +39,20 @@ describe("kept files", () => {
       return statSync(join(root, file)).size > fileBytesMax || !isText(readFileSync(join(root, file)));
     });
     expect(odd).toEqual([]);
+  });
+
+  test("hold TypeScript in at most 120 columns, titles and texts of tests apart", () => {
+    const wide = files
+      .filter((file) => /^(?:crds(?!\/types\/)|kube|operator|runtime|test)\/.*\.ts$/u.test(file))
+      .flatMap((file) => {
+        const isFree = (line: string): boolean => {
+          return file.startsWith("test/") && line.replace(oneText, "").length <= besidesTextMax;
+        };
+        return readFileSync(join(root, file), "utf8")
+          .split("\n")
+          .flatMap((line, index) => (tooWide.test(line) && !isFree(line) ? [`${file}:${index + 1}`] : []));
+      });
+    expect(wide).toEqual([]);
   });
 
   test("hold no path of one machine, no registry host and no private key", () => {

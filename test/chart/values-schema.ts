@@ -117,5 +117,6 @@ function withoutHead(schema: object): Schema {
 
 /** The schema's file as it should be. */
 export function valuesSchemaText(): string {
-  return `${JSON.stringify(valuesSchema(parse(readFileSync(join(chartFolder, "values.yaml"), "utf8"))), undefined, 1)}\n`;
+  const values: unknown = parse(readFileSync(join(chartFolder, "values.yaml"), "utf8"));
+  return `${JSON.stringify(valuesSchema(values), undefined, 1)}\n`;
 }

@@ -42,7 +42,8 @@ const firstKey = { id: "first", secret: keys.first };
 
 /** Everything that the chart makes and labels. */
 const ownedKinds =
-  "all,configmaps,secrets,serviceaccounts,roles,rolebindings,persistentvolumeclaims,poddisruptionbudgets,networkpolicies,leases";
+  "all,configmaps,secrets,serviceaccounts,roles,rolebindings," +
+  "persistentvolumeclaims,poddisruptionbudgets,networkpolicies,leases";
 const isNode = (await providerName(suiteEnv)) === "node";
 
 let machineBefore: MachineSnapshot;

@@ -26,17 +26,20 @@ const minStepSeconds = 60;
 
 const intro = `# What each aggregation means
 
-\`npm run generate\` writes this page from the recipes that plan queries (\`runtime/metrics/kinds/\`); the catalog serves the same as
-\`semantics\`, for each metric and aggregation. \`m\` is the metric's series in one store, \`w\` the width of a point and \`g\` the grouping.
-What is asked of each store is added, or the least or greatest taken, over stores; the value is made of that once, at the end.
+\`npm run generate\` writes this page from the recipes that plan queries (\`runtime/metrics/promql/kinds/\`). The
+catalog serves the same as \`semantics\`, for each metric and aggregation. \`m\` is the metric's series in one store,
+\`w\` the width of a point and \`g\` the grouping. The partials of all stores are added, or their minimum or maximum is
+taken. The value is computed from them once, at the end.
 `;
 
 const sloIntro = `## Objectives
 
-\`error_budget.total\` is 1 - objective. \`error_budget.spent\` is the share of bad events among all events of the objective's window: a share of events,
-not of the budget. \`remaining\` is total - spent and falls below 0 once the budget is overspent. A burn rate is the share of bad events of a window
-divided by \`total\`. A tier fires when both of its windows burn faster than its factor. Windows of tiers are in proportion to the objective's
-own, and none is shorter than the smallest step of the metric (${minStepSeconds} s in this table), so that short objectives have tiers with equal windows.
+\`error_budget.total\` is 1 - objective. \`error_budget.spent\` is the share of bad events among all events of the
+objective's window: a share of events, not of the budget. \`remaining\` is total - spent and falls below 0 once the
+budget is overspent. A burn rate is the share of bad events of a window divided by \`total\`. A tier fires when both of
+its windows burn faster than its factor. The windows of tiers are in proportion to the objective's own window. None is
+shorter than the smallest step of the metric (${minStepSeconds} s in this table), so short objectives have tiers with
+equal windows.
 `;
 
 /** The text of the page. */

@@ -112,7 +112,7 @@ export function isShadowed<Series>(extent: CachedExtent<Series>, newer: PointGri
   return newer.startMs <= extent.startMs && endOf(extent) <= endOf(newer);
 }
 
-/** Extents that were read after a time, without those that newer ones hide, at most {@link sharedExtentsMax} of them. */
+/** Extents read after a time, at most {@link sharedExtentsMax} of them, without those that newer ones cover. */
 export function newestExtents<Series>(
   extents: readonly CachedExtent<Series>[],
   afterMs: number,

@@ -70,9 +70,8 @@ describe.concurrent("a batch over HTTP", () => {
     const odd =
       '{ "event_id":"e-2","type":"a.b" , ' +
       '"version":"2026-01-01","ts":"2026-01-01T00:00:00.000Z","tenant":"acme","data":{"n":1.50}}';
-    const batch =
-      `[${eventBytes("e-1").toString()}, ${odd} ` +
-      `,{"event_id":"e-3"},${eventBytes("e-4", { tenant: "other" }).toString()},${eventBytes("e-5", { data: { email: "a@b.example" } }).toString()}]`;
+    const others = [eventBytes("e-4", { tenant: "other" }), eventBytes("e-5", { data: { email: "a@b.example" } })];
+    const batch = `[${eventBytes("e-1").toString()}, ${odd} ,{"event_id":"e-3"},${others.map(String).join(",")}]`;
     const { status, body } = await post("/events", batch);
     expect(status).toBe(207);
     expect(body).toMatchObject({

@@ -104,10 +104,8 @@ describe("watching a folder", () => {
     expect(names(source.current())).toEqual(["acme"]);
     await write("partner.yaml", partner("acme", { "endpoint.timeoutSeconds": 3 }));
     await changed(states, "the edit", (state) => timeoutOf(state) === 3000);
-    await write(
-      "other.yaml",
-      `${partner("beta", { "signing.keys[0].secretRef.key": "beta" })}\n---\n${secret.replaceAll('"partner"', '"beta"')}`,
-    );
+    const betaSecret = secret.replaceAll('"partner"', '"beta"');
+    await write("other.yaml", `${partner("beta", { "signing.keys[0].secretRef.key": "beta" })}\n---\n${betaSecret}`);
     await changed(states, "the new file", ({ problems }) => problems.length > 0);
     await rm(join(folder.path, "partner.yaml"));
     await rm(join(folder.path, "other.yaml"));

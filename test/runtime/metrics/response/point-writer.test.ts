@@ -11,8 +11,10 @@ const written = (values: readonly number[], room = 8): string => {
   writer.text("]}");
   return Buffer.from(writer.bytes()).toString();
 };
-const stringified = (values: readonly number[]): string =>
-  `é${JSON.stringify({ points: times.flatMap((time, index) => (Number.isNaN(values[index]) ? [] : [[time, values[index]]])) })}`;
+const stringified = (values: readonly number[]): string => {
+  const points = times.flatMap((time, index) => (Number.isNaN(values[index]) ? [] : [[time, values[index]]]));
+  return `é${JSON.stringify({ points })}`;
+};
 
 describe("points in bytes", () => {
   test.each([

@@ -25,7 +25,10 @@ accounts {
       permissions {
         publish {
           allow: ["hg.>", "$KV.>", "$JS.API.>", "$JS.ACK.>"]
-          deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
+          deny: [
+            "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>"
+            "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"
+          ]
         }
         subscribe { allow: ["_INBOX.>", "hg.in.*", "hg.pod.>"] }
         allow_responses { max: 1, expires: "10s" }

@@ -106,9 +106,10 @@ describe("the headers of a signed attempt", () => {
     const covered =
       '"@method" "@authority" "@path" "content-digest" "content-type" "x-timestamp" "x-event-id" "x-attempt" ' +
       '"x-webhook-producer"';
+    const keyId = "1IG2tMH7J2wbJZnOf8LJzQitKf7LMvoAElsuDMVM54Y";
     expect(messageSignatureHeaders([ed25519], parts)).toEqual({
       "Content-Digest": "sha-256=:FWdIBU6z1oaHE70Str0cMkwoP7nMUtgtz3ADuyUEEd0=:",
-      "Signature-Input": `sig1=(${covered});created=1767323046;keyid="1IG2tMH7J2wbJZnOf8LJzQitKf7LMvoAElsuDMVM54Y";alg="ed25519"`,
+      "Signature-Input": `sig1=(${covered});created=1767323046;keyid="${keyId}";alg="ed25519"`,
       Signature: "sig1=:GFPjsQQCPKbY/7hkSVD/CjWFjl72WdF+0shMXGRoLL2SZ4+EMVB3HsQf6AAJlh1LGYvoHTF/f+vuVtTVPtU4Cg==:",
     });
   });
