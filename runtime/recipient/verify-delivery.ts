@@ -1,7 +1,7 @@
 import type { SigningScheme } from "../../crds/signing-key.ts";
 import type { VerificationKey } from "../webhooks/signing/keys.ts";
 import { singleHeader, type IncomingRequest, type SignatureFault } from "../webhooks/signing/verification-result.ts";
-import { verifyRequest } from "../webhooks/signing/verify-request.ts";
+import { schemes } from "../webhooks/signing/schemes.ts";
 
 /** The envelope of a verified delivery. Fields beyond these are kept. Source: seed "Webhook Event Delivery" §2.1. */
 export interface DeliveredEvent {
@@ -32,7 +32,7 @@ export function verifyDelivery(
   nowMs: number,
   scheme: SigningScheme = "HmacV1",
 ): DeliveryVerdict {
-  const verdict = verifyRequest(scheme, keys, delivery, nowMs);
+  const verdict = schemes[scheme].verify(keys, delivery, nowMs);
   if (!verdict.ok) {
     return verdict;
   }

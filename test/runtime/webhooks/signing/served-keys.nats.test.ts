@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createPublicServer } from "../../../../runtime/http/server/public-server.ts";
 import { webhookRoutes } from "../../../../runtime/http/routes/webhooks.ts";
 import { publicKeysOf } from "../../../../runtime/webhooks/signing/jwk.ts";
-import { verifyRequest } from "../../../../runtime/webhooks/signing/verify-request.ts";
+import { schemes } from "../../../../runtime/webhooks/signing/schemes.ts";
 import { startNatsServer } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { startWebhookPartner } from "../../../support/webhook-partner.ts";
@@ -45,9 +45,9 @@ test("a recipient verifies RFC 9421 deliveries by the keys that are served witho
   const { path, headers, body } = await waitFor(() => partner.of("e-1")[0], { timeoutMs, what: "the delivery" });
   const request = { method: "POST", target: path, headers, body };
   for (const key of known) {
-    expect(verifyRequest("HttpMessageSignatures", [key], request, Date.now())).toEqual({ ok: true, keyId: key.id });
+    expect(schemes.HttpMessageSignatures.verify([key], request, Date.now())).toEqual({ ok: true, keyId: key.id });
   }
-  expect(verifyRequest("HttpMessageSignatures", known, { ...request, body: Buffer.from("{}") }, Date.now())).toEqual({
+  expect(schemes.HttpMessageSignatures.verify(known, { ...request, body: Buffer.from("{}") }, Date.now())).toEqual({
     ok: false,
     fault: "digest_mismatch",
   });
