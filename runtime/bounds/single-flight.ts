@@ -1,12 +1,68 @@
-/** Does work of one name once for all who want it while it is under way. Rejects with what the work rejects with. */
-type SingleFlight<Result> = (name: string, work: () => Promise<Result>) => Promise<Result>;
+/**
+ * Runs one call per key and shares its result, or its error, with all concurrent callers. A caller with a signal stops
+ * waiting when that is aborted. The call is aborted when its last caller has stopped waiting; a caller without a signal
+ * waits until the call ends.
+ *
+ * @throws what the call throws; the signal's reason when the signal is aborted
+ */
+export type SingleFlight<Shared = unknown> = <Result extends Shared>(
+  key: string,
+  call: (signal: AbortSignal) => Promise<Result>,
+  signal?: AbortSignal,
+) => Promise<Result>;
 
-/** Nothing under way. Nobody can leave: the work has a bound of its own. */
-export function createSingleFlight<Result>(): SingleFlight<Result> {
-  const underWay = new Map<string, Promise<Result>>();
-  return (name, work) => {
-    const running = underWay.get(name) ?? work().finally(() => underWay.delete(name));
-    underWay.set(name, running);
-    return running;
+interface Flight {
+  readonly result: Promise<unknown>;
+  readonly ending: AbortController;
+  isOver: boolean;
+  callers: number;
+}
+
+/** A single-flight without any call in progress. Equal keys stand for equal calls, so that results have one type. */
+export function createSingleFlight<Shared = unknown>(): SingleFlight<Shared> {
+  const flights = new Map<string, Flight>();
+  const remove = (key: string, flight: Flight): void => {
+    if (flights.get(key) === flight) flights.delete(key);
   };
+  const start = (key: string, call: (signal: AbortSignal) => Promise<unknown>): Flight => {
+    const ending = new AbortController();
+    const flight: Flight = { result: call(ending.signal), ending, isOver: false, callers: 0 };
+    flights.set(key, flight);
+    const end = (): void => {
+      flight.isOver = true;
+      remove(key, flight);
+    };
+    flight.result.then(end, end);
+    return flight;
+  };
+  return async <Result extends Shared>(
+    key: string,
+    call: (signal: AbortSignal) => Promise<Result>,
+    signal?: AbortSignal,
+  ) => {
+    signal?.throwIfAborted();
+    const flight = flights.get(key) ?? start(key, call);
+    flight.callers += 1;
+    try {
+      return (await (signal === undefined ? flight.result : untilAborted(flight.result, signal))) as Result;
+    } finally {
+      flight.callers -= 1;
+      if (flight.callers === 0) {
+        // The next caller starts a new call, since this one is aborted.
+        remove(key, flight);
+        if (!flight.isOver) flight.ending.abort();
+      }
+    }
+  };
+}
+
+async function untilAborted(result: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([result, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }

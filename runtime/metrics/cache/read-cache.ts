@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
-import { createSingleFlight, type SingleFlight } from "./single-flight.ts";
+import { createSingleFlight, type SingleFlight } from "../../bounds/single-flight.ts";
 import { createRangeCache, type RangeCache } from "./range-cache.ts";
 import { createBackgroundRefreshes, type BackgroundRefreshes } from "./background-refresh.ts";
 import type { SharedExtents } from "./shared-extents.ts";

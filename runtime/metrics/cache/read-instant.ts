@@ -32,11 +32,15 @@ export async function readInstantValue(
   const key = JSON.stringify([identity, call.tenant ?? null, query, timeMs]);
   const known = cache.instantValues.find(key, nowMs - staleLifetimes(lifetimes).tailMs);
   const read = (client: PrometheusClient, signal: AbortSignal): Promise<number | undefined> =>
-    cache.flights(`moment ${key}`, signal, async (ending) => {
-      const value = await client.single(query, timeMs, { ...call, signal: ending, bytes: createByteBudget() });
-      cache.instantValues.keep(key, { value, readAtMs: nowMs });
-      return value;
-    });
+    cache.flights(
+      `moment ${key}`,
+      async (ending) => {
+        const value = await client.single(query, timeMs, { ...call, signal: ending, bytes: createByteBudget() });
+        cache.instantValues.keep(key, { value, readAtMs: nowMs });
+        return value;
+      },
+      signal,
+    );
   if (known === undefined) return read(now, call.signal);
   if (nowMs - known.readAtMs >= lifetimes.tailMs)
     cache.refreshes.begin(`moment ${key}`, (signal) => later.run(() => read(later.client, signal)));

@@ -181,12 +181,16 @@ async function readGap<Series>(
   const shared = wanted.mayShare && (reading.lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
   const flight = flightOf(key, grid);
   const fly = (name: string): Promise<GapRead<Series>> =>
-    cache.flights(name, call.signal, (signal) => {
-      const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
-      return shared === undefined
-        ? readStore(source, own, key, reading)
-        : readShared(source, own, { key, flight, shared }, reading);
-    });
+    cache.flights(
+      name,
+      (signal) => {
+        const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
+        return shared === undefined
+          ? readStore(source, own, key, reading)
+          : readShared(source, own, { key, flight, shared }, reading);
+      },
+      call.signal,
+    );
   const joined = await fly(flight);
   const read = isAccepted(joined, grid, limits, reading.nowMs) ? joined : await fly(JSON.stringify([flight, limits]));
   call.bytes.take(read.bytes);
