@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { ExpiringMap } from "../../bounds/expiring-map.ts";
 import type { SloPlan, SloData } from "./read-slo.ts";
 
 /** How long a reading serves. Source: seed "Operational Metrics API" §8, "In-memory cache". */
@@ -22,29 +22,19 @@ export interface SloCache {
   ): { readonly hit: boolean; readonly reading: Promise<SloData> };
 }
 
-interface Kept {
-  readonly reading: Promise<SloData>;
-  readonly atMs: number;
-}
-
 /** An empty cache. */
 export function createSloCache(): SloCache {
-  const kept = new BoundedMap<string, Kept>(entriesMax);
-  const find = (key: string, nowMs: number): Kept | undefined => {
-    const known = kept.get(key);
-    return known !== undefined && nowMs - known.atMs < sloCacheMs ? known : undefined;
-  };
+  const known = new ExpiringMap<string, Promise<SloData>>(entriesMax);
   return {
-    has: (plan, nowMs) => find(keyOf(plan), nowMs) !== undefined,
+    has: (plan, nowMs) => known.get(keyOf(plan), nowMs) !== undefined,
     get(plan, nowMs, read) {
       const key = keyOf(plan);
-      const known = find(key, nowMs);
-      if (known !== undefined) return { hit: true, reading: known.reading };
+      const cached = known.get(key, nowMs);
+      if (cached !== undefined) return { hit: true, reading: cached };
       const reading = read();
-      const own = { reading, atMs: nowMs };
-      kept.set(key, own);
+      known.set(key, reading, nowMs + sloCacheMs);
       const forget = (): void => {
-        if (kept.get(key) === own) kept.delete(key);
+        if (known.get(key, nowMs) === reading) known.delete(key);
       };
       reading.then(({ outcomes }) => (outcomes.every(({ outcome }) => outcome.ok) ? undefined : forget()), forget);
       return { hit: false, reading };

@@ -1,5 +1,6 @@
 import type { NetworksConfig, OAuth2Config } from "../../../crds/config.ts";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { ExpiringMap } from "../../bounds/expiring-map.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { TlsIdentity } from "../sending/guarded-connect.ts";
 import type { FailureOutcome, Outcome } from "../settlement/outcome.ts";
@@ -55,20 +56,24 @@ const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
  * @param now Unix milliseconds
  */
 export function createTokens(sender: Sender, now: () => number): Tokens {
-  const kept = new BoundedMap<string, Token>(keptMax);
+  const kept = new ExpiringMap<string, Token>(keptMax);
   const once = createSingleFlight<Token | FailureOutcome>();
   const nonces = new BoundedMap<string, string>(keptMax);
   const prove = createKeyProof();
   const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> =>
-    once(request.key, () => fetchToken({ sender, now, prove }, request));
+    once(request.key, async () => {
+      const token = await fetchToken({ sender, now, prove }, request);
+      if ("value" in token) {
+        kept.set(request.key, token, token.endsAtMs);
+      }
+      return token;
+    });
   return {
     authorize: async (request) => {
-      const known = kept.get(request.key);
-      const token = known !== undefined && known.endsAtMs > now() ? known : await fetched(request);
+      const token = kept.use(request.key, now()) ?? (await fetched(request));
       if (!("value" in token)) {
         return { failure: token };
       }
-      kept.set(request.key, token);
       return { headers: headersOf(request, token.value, prove, now(), nonces.get(request.key)) };
     },
     refused: (key, nonce) => {

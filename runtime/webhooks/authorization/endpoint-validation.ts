@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { ExpiringMap } from "../../bounds/expiring-map.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import type { FailureOutcome, Outcome, ResponseOutcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -44,11 +45,6 @@ interface EndpointValidationDeps {
   readonly monotonicMs?: () => number;
 }
 
-interface Known {
-  readonly validation: Validation;
-  readonly untilMs: number;
-}
-
 interface Said {
   /** By URL; none: all that were asked consent. */
   readonly failures: ReadonlyMap<string, FailureOutcome>;
@@ -73,7 +69,7 @@ const granted: Validation = {};
  * `WebHook-Request-Callback` is not offered).
  */
 export function createEndpointValidations(deps: EndpointValidationDeps): EndpointValidations {
-  const known = new BoundedMap<string, Known>(keptMax);
+  const known = new ExpiringMap<string, Validation>(keptMax);
   const said = new BoundedMap<string, Said>(keptMax);
   const once = createSingleFlight<Validation>();
   const nowMs = deps.monotonicMs ?? (() => performance.now());
@@ -83,7 +79,7 @@ export function createEndpointValidations(deps: EndpointValidationDeps): Endpoin
       partner.fingerprint,
       saidNow(said.get(partner.fingerprint), url.href, validation, (deps.now ?? Date.now)()),
     );
-    known.set(key, { validation, untilMs: nowMs() + (validation.failure === undefined ? grantedMs : refusedMs) });
+    known.set(key, validation, nowMs() + (validation.failure === undefined ? grantedMs : refusedMs));
     return validation;
   };
   return {
@@ -97,11 +93,7 @@ export function createEndpointValidations(deps: EndpointValidationDeps): Endpoin
         return granted;
       }
       const key = `${partner.fingerprint} ${url.href}`;
-      const last = known.use(key);
-      if (last !== undefined && last.untilMs > nowMs()) {
-        return last.validation;
-      }
-      return once(key, () => asked(key, partner, url));
+      return known.use(key, nowMs()) ?? once(key, () => asked(key, partner, url));
     },
   };
 }
