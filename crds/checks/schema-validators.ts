@@ -1,6 +1,5 @@
 import { Ajv, type ValidateFunction } from "ajv";
 import { apiVersion, type Kind } from "../resource.ts";
-import type { Schema } from "../schema.ts";
 import { specSchemas } from "../types/schemas.ts";
 
 const nameLengthMax = 253;
@@ -36,7 +35,6 @@ export function createSchemaValidator(kind: Kind): ValidateFunction {
   ajv.addFormat("date-time", isMoment);
   ajv.addKeyword({ keyword: "x-kubernetes-list-type", schemaType: "string", type: "array", validate: isSet });
   ajv.addKeyword({ keyword: "x-kubernetes-list-map-keys", schemaType: "array", type: "array", validate: isMap });
-  ajv.addKeyword("x-kubernetes-validations");
   return ajv.compile({
     type: "object",
     required: ["apiVersion", "kind", "metadata", "spec"],
@@ -44,28 +42,11 @@ export function createSchemaValidator(kind: Kind): ValidateFunction {
       apiVersion: { type: "string", enum: [apiVersion] },
       kind: { type: "string", enum: [kind] },
       metadata: metadataSchema,
-      spec: closed(specSchemas[kind]),
+      spec: specSchemas[kind],
       status: { type: "object" },
     },
     additionalProperties: false,
   });
-}
-
-/** The API server's way of refusing unknown fields, in the words of JSON Schema. */
-function closed(schema: Schema): object {
-  const { properties, items, additionalProperties, ...rest } = schema;
-  return {
-    ...rest,
-    ...(items === undefined ? {} : { items: closed(items) }),
-    ...(properties === undefined ? {} : { properties: mapped(properties) }),
-    ...(schema.type === "object"
-      ? { additionalProperties: additionalProperties === undefined ? false : closed(additionalProperties) }
-      : {}),
-  };
-}
-
-function mapped(properties: Readonly<Record<string, Schema>>): object {
-  return Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, closed(property)]));
 }
 
 /** Whether the text is a moment of the calendar in UTC, which 30 February is not. */

@@ -1,10 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { specSchemas } from "../../crds/types/schemas.ts";
 import { validateResource } from "../../crds/validate.ts";
 import { startKubeApi, type KubeApiHandle } from "../support/kube-api.ts";
 import { waitFor } from "../support/wait.ts";
-import { definitionFiles } from "../tools/resource-types.ts";
+import { definitionFiles, specSchemas } from "../tools/resource-types.ts";
 import { acceptedRows } from "./accepted-rows.ts";
 import { largestCatalog, largestPartner, largestQuota } from "./largest-objects.ts";
 import { placedRules } from "./placed-schemas.ts";

@@ -1,16 +1,15 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { Schema } from "../../crds/schema.ts";
-import { specSchemas } from "../../crds/types/schemas.ts";
+import type { Schema } from "../tools/definition-schema.ts";
 import { rulesOf } from "../../crds/validate.ts";
-import { definitionFiles, generatedFiles, readDefinition, specSchema } from "../tools/resource-types.ts";
+import { definitionFiles, generatedFiles, readDefinition, specSchema, specSchemas } from "../tools/resource-types.ts";
 import { placedRules, placedSchemas } from "./placed-schemas.ts";
 import { ruleRows } from "./rule-rows.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const definitions = definitionFiles.map((file) => ({ file, definition: readDefinition(file) }));
-const kinds = definitions.map(({ definition }) => definition.spec.names.kind as keyof typeof rulesOf);
+const kinds = definitions.map(({ definition }) => definition.spec.names.kind);
 
 const commonColumns: ReadonlySet<string> = new Set(["READY", "REASON", "PROGRAMMED", "AGE"]);
 /** What the status of one kind has for a column of its own. */

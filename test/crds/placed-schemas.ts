@@ -1,4 +1,4 @@
-import type { CelRule, Schema } from "../../crds/schema.ts";
+import type { CelRule, Schema } from "../tools/definition-schema.ts";
 
 /** A schema below another, and where it is: `spec.metrics[].id`. */
 export interface PlacedSchema {

@@ -1,9 +1,10 @@
 import type { Kind } from "../../crds/resource.ts";
-import type { Schema } from "../../crds/schema.ts";
-import { kinds, specSchemas } from "../../crds/types/schemas.ts";
+import type { Schema } from "../tools/definition-schema.ts";
+import { kinds } from "../../crds/types/schemas.ts";
 import { validateResource } from "../../crds/validate.ts";
 import { acceptedRows } from "../crds/accepted-rows.ts";
 import { counter, histogram, ratio, slo } from "../crds/catalog-changes.ts";
+import { specSchemas } from "../tools/resource-types.ts";
 import { placedSchemas, type PlacedSchema } from "../crds/placed-schemas.ts";
 import { plainObject, type Changes, type PlainObject } from "../crds/valid-objects.ts";
 

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import type { Schema } from "../../crds/schema.ts";
+import type { Kind } from "../../crds/resource.ts";
+import type { Schema } from "./definition-schema.ts";
+import { specSchemasText } from "./spec-schemas-text.ts";
 
 /** One generated file: path from the root, and its text. */
 interface GeneratedFile {
@@ -12,7 +14,7 @@ interface GeneratedFile {
 /** What the generator reads of a CustomResourceDefinition. */
 interface Definition {
   readonly spec: {
-    readonly names: { readonly kind: string };
+    readonly names: { readonly kind: Kind };
     readonly versions: readonly [
       {
         readonly additionalPrinterColumns: readonly { readonly name: string }[];
@@ -41,6 +43,11 @@ export function specSchema(definition: Definition): Schema {
   return schema;
 }
 
+/** The schema of each kind's `spec` as its definition has it. */
+export const specSchemas = Object.fromEntries(
+  definitionFiles.map(readDefinition).map((definition) => [definition.spec.names.kind, specSchema(definition)]),
+) as Readonly<Record<Kind, Schema>>;
+
 /** Every file of `crds/types/`, as it should be. */
 export function generatedFiles(): readonly GeneratedFile[] {
   const types = definitionFiles.map((file) => {
@@ -51,17 +58,11 @@ export function generatedFiles(): readonly GeneratedFile[] {
 }
 
 function schemasText(): string {
-  const entries = definitionFiles.map((file) => {
-    const definition = readDefinition(file);
-    return [definition.spec.names.kind, specSchema(definition)] as const;
-  });
+  const kinds = JSON.stringify(Object.keys(specSchemas)).replaceAll(",", ", ");
   return [
     notice,
-    'import type { Schema } from "../schema.ts";\n',
-    `/** Kinds of resources. */\nexport const kinds = ${JSON.stringify(entries.map(([kind]) => kind))} as const;\n`,
-    "/** The schema of each kind's `spec`. */",
-    "export const specSchemas: Readonly<Record<(typeof kinds)[number], Schema>> = " +
-      `${JSON.stringify(Object.fromEntries(entries), null, 2)};\n`,
+    `/** Kinds of resources. */\nexport const kinds = ${kinds} as const;\n`,
+    specSchemasText(specSchemas),
   ].join("\n");
 }
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { classDefaults } from "../../../crds/compile/class-defaults.ts";
 import { queryClasses, type ClassLimits } from "../../../crds/config.ts";
-import { specSchemas } from "../../../crds/types/schemas.ts";
+import { specSchemas } from "../../tools/resource-types.ts";
 
 const page = readFileSync(fileURLToPath(new URL("../../../docs/resources.md", import.meta.url)), "utf8");
 
