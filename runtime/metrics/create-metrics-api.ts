@@ -5,7 +5,7 @@ import { createTimeSlices } from "../bounds/time-slices.ts";
 import { createAdmission, type AdmitQuery, type Admission } from "./admission/admission.ts";
 import { createAnonymousLimit } from "./admission/anonymous-limit.ts";
 import { createClassBulkheads } from "./execution/class-bulkheads.ts";
-import { createStoreSet, type StoreSet } from "../stores/store-set.ts";
+import { createStoreSet, type Stores, type StoreSet } from "../stores/store-set.ts";
 import { repeatQuery, createRepeatQueries, type CachedQuery } from "./repeat-query.ts";
 import { handleQuery, type QueryRoute, type QuerySources } from "./handle-query.ts";
 import { handleBulk } from "./bulk/handle-bulk.ts";
@@ -184,7 +184,10 @@ function createParts(options: MetricsApiOptions) {
     deadlineMs,
     admit: counted(admission.query),
   };
-  const [concurrency, partials] = [createConcurrencyLimit(anonymousMax), createPartials()];
+  const concurrency = createConcurrencyLimit(
+    anonymousMax,
+    `more than ${anonymousMax} requests without a token are under way in this pod; ask again later`,
+  );
   return {
     stores,
     requests,
@@ -197,13 +200,16 @@ function createParts(options: MetricsApiOptions) {
     before,
     sources,
     gate: concurrency,
-    partials,
+    partials: createPartials(),
     deadlineMs,
   };
 }
 
 function createPartials(): typeof handlePartials {
-  const concurrency = createConcurrencyLimit(questionsMax, "peers ask too much at once");
+  const concurrency = createConcurrencyLimit(
+    questionsMax,
+    `more than ${questionsMax} questions of peers are under way in this pod; ask again later`,
+  );
   return (request, sources) => concurrency(() => handlePartials(request, sources));
 }
 
@@ -315,7 +321,7 @@ function storesOf({
  * In the background, and only where an earlier probe has aged: what is found shows in the state of the store. One that
  * wants a tenant for everything is probed with the first query's.
  */
-function probeAll(stores: StoreSet): void {
+function probeAll(stores: Stores): void {
   for (const [, store] of stores.list()) {
     if (store.config.tenancy !== "StoreHeader") store.capabilities().catch(() => undefined);
   }

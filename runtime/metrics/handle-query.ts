@@ -1,7 +1,7 @@
 import type { TimeSlices } from "../bounds/time-slices.ts";
 import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/limits/byte-budget.ts";
-import type { StoreSet } from "../stores/store-set.ts";
+import type { Stores } from "../stores/store-set.ts";
 import type { AdmitQuery, AdmittedQuery } from "./admission/admission.ts";
 import { describePlan, instantResponse, queryResponse } from "./response/query-response.ts";
 import { pointsOf, type CachedQuery } from "./repeat-query.ts";
@@ -54,9 +54,9 @@ interface Scheduling {
 /** What a query is answered from. */
 export interface QuerySources {
   readonly queryContext: QueryContext;
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   /** The same for reads that go on when the query is answered. */
-  readonly lasting: StoreSet;
+  readonly lasting: Stores;
   /** What keeps long queries from holding up short ones. */
   readonly scheduling: Scheduling;
   readonly snapshots: Snapshots;

@@ -1,7 +1,7 @@
 import { createByteBudget } from "./limits/byte-budget.ts";
 import type { PrometheusClient } from "./prometheus/prometheus-client.ts";
 import type { CallOrigin, StoreCall } from "./prometheus/store-http.ts";
-import type { StoreSet } from "./store-set.ts";
+import { withClients, type Stores } from "./store-set.ts";
 
 /** One request to one store, told before it is sent. */
 export interface StoreRead {
@@ -25,38 +25,30 @@ export interface StoreRead {
 export type AroundRead = <Answer>(read: StoreRead, send: (call?: StoreCall) => Promise<Answer>) => Promise<Answer>;
 
 /** The same stores with something done around every read. */
-export function aroundReads(stores: StoreSet, around: AroundRead): StoreSet {
-  return {
-    ...stores,
-    get(key) {
-      const store = stores.get(key);
-      return { ...store, client: aroundClient(key, store.client, around) };
-    },
-  };
+export function aroundReads(stores: Stores, around: AroundRead): Stores {
+  return withClients(stores, (key, { client }) => aroundClient(key, client, around));
 }
 
 function aroundClient(store: string, client: PrometheusClient, around: AroundRead): PrometheusClient {
-  const read =
-    (as: StoreRead["as"], api: StoreRead["api"]) =>
-    (promql: string, over: unknown, { tenant }: StoreCall) =>
-      ({ store, api, as, promql, over, tenant }) satisfies StoreRead;
-  const [range, histograms] = [read("range", "query_range"), read("histograms", "query_range")];
-  const [vector, single, exemplars] = [
-    read("vector", "query"),
-    read("single", "query"),
-    read("exemplars", "query_exemplars"),
-  ];
+  const through =
+    <Over, Answer>(
+      as: StoreRead["as"],
+      api: StoreRead["api"],
+      send: (promql: string, over: Over, call: StoreCall) => Promise<Answer>,
+    ) =>
+    (promql: string, over: Over, call: StoreCall): Promise<Answer> =>
+      around({ store, api, as, promql, over, tenant: call.tenant }, (other = call) => send(promql, over, other));
+  const exemplars = through("exemplars", "query_exemplars", (promql, [fromMs, toMs]: readonly [number, number], call) =>
+    client.exemplars(promql, fromMs, toMs, call),
+  );
   return {
-    range: (promql, grid, call) =>
-      around(range(promql, grid, call), (other = call) => client.range(promql, grid, other)),
-    histograms: (promql, grid, call) =>
-      around(histograms(promql, grid, call), (other = call) => client.histograms(promql, grid, other)),
-    vector: (promql, timeMs, call) =>
-      around(vector(promql, timeMs, call), (other = call) => client.vector(promql, timeMs, other)),
-    single: (promql, timeMs, call) =>
-      around(single(promql, timeMs, call), (other = call) => client.single(promql, timeMs, other)),
-    exemplars: (promql, fromMs, toMs, call) =>
-      around(exemplars(promql, [fromMs, toMs], call), (other = call) => client.exemplars(promql, fromMs, toMs, other)),
+    range: through("range", "query_range", (...asked: Parameters<PrometheusClient["range"]>) => client.range(...asked)),
+    histograms: through("histograms", "query_range", (...asked: Parameters<PrometheusClient["histograms"]>) =>
+      client.histograms(...asked),
+    ),
+    vector: through("vector", "query", (...asked: Parameters<PrometheusClient["vector"]>) => client.vector(...asked)),
+    single: through("single", "query", (...asked: Parameters<PrometheusClient["single"]>) => client.single(...asked)),
+    exemplars: (promql, fromMs, toMs, call) => exemplars(promql, [fromMs, toMs], call),
   };
 }
 
@@ -70,7 +62,7 @@ interface SharedReadOptions {
 
 /** Stores that are asked the same thing only once, and how often that saved a request. */
 export interface SharedReads {
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   /** Reads that were wanted, and reads that were sent. */
   counts(): { readonly wanted: number; readonly sent: number };
 }
@@ -79,7 +71,7 @@ export interface SharedReads {
  * Lets several queries share their reads: equal reads are one request, whose answer all of them get. None of them may
  * change it.
  */
-export function shareReads(stores: StoreSet, { signal, bytesMax, origin }: SharedReadOptions): SharedReads {
+export function shareReads(stores: Stores, { signal, bytesMax, origin }: SharedReadOptions): SharedReads {
   const flights = new Map<string, Promise<unknown>>();
   const bytes = createByteBudget(bytesMax);
   let wanted = 0;

@@ -5,12 +5,27 @@ import type { MakePeerClient } from "./peer/peer-http.ts";
 import { createStore, type Store } from "./store.ts";
 import type { Material } from "./store-secrets.ts";
 
-/** The stores in use, each with its connections, over changes of the configuration. */
-export interface StoreSet {
+/** Stores by key. */
+export interface Stores {
   /** @throws Error for a key that no configuration named */
   get(key: string): Store;
-  /** Every store by key, sorted. */
+  /** Every store, sorted by key. */
   list(): readonly (readonly [string, Store])[];
+}
+
+/** The same stores, each read through another client. */
+export function withClients(stores: Stores, clientOf: (key: string, store: Store) => Store["client"]): Stores {
+  return {
+    get(key) {
+      const store = stores.get(key);
+      return { ...store, client: clientOf(key, store) };
+    },
+    list: () => stores.list(),
+  };
+}
+
+/** The stores in use, each with its connections, over changes of the configuration. */
+export interface StoreSet extends Stores {
   /**
    * Obeys another configuration: a store that is unchanged, and whose Secrets are, keeps its connections; a removed one
    * ends when it is idle.
@@ -25,8 +40,8 @@ interface KeptStore {
   readonly made: string;
 }
 
-/** An empty set. @param makePeerClient for stores that are peers. @default none can be asked */
-export function createStoreSet(now: () => number, makePeerClient?: MakePeerClient): StoreSet {
+/** An empty set. @param makePeerClient for stores that are peers */
+export function createStoreSet(now: () => number, makePeerClient: MakePeerClient): StoreSet {
   let stores: ReadonlyMap<string, KeptStore> = new Map();
   return {
     get(key) {

@@ -50,8 +50,8 @@ interface StoreOptions {
   readonly identity: string;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** For a store that is a peer. @default it cannot be asked */
-  readonly makePeerClient?: MakePeerClient | undefined;
+  /** For a store that is a peer. */
+  readonly makePeerClient: MakePeerClient;
 }
 
 /** Makes a store. Nothing is sent before the first call. */
@@ -138,7 +138,6 @@ function connect({ config: { region, prometheus, peer }, material, makePeerClien
       close: (ending) => http.close(ending),
     };
   }
-  if (makePeerClient === undefined) throw new TypeError(`the peer of ${region} cannot be asked without a client`);
   const http = createPeerHttp(peer, secretsOf(peer, material), budget);
   const client = makePeerClient(counted(http.send), { region, increases: peer.increases });
   return {

@@ -1,7 +1,7 @@
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import { withClients, type Stores } from "../../stores/store-set.ts";
 import type { Store } from "../../stores/store.ts";
 import { rollUp } from "./rollup.ts";
 import type { PointSource, SourcedRange } from "./cache-status.ts";
@@ -33,7 +33,7 @@ interface CacheCounts extends PointCounts {
 
 /** One query's view of the cache. */
 export interface CachedStores {
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   /** Points of all series of a range that came from the cache, and that were read, each counted once for each range. */
   counts(): CacheCounts;
 }
@@ -44,7 +44,7 @@ interface CachedStoresOptions {
   /** Unix milliseconds. */
   readonly nowMs: number;
   /** The stores for reads that go on when the query is answered. @default the same */
-  readonly lasting?: StoreSet;
+  readonly lasting?: Stores;
 }
 
 /**
@@ -53,7 +53,7 @@ interface CachedStoresOptions {
  * with equal rights share what is known, and others never do. Source: design §5 "Extents".
  */
 export function cachedStores(
-  stores: StoreSet,
+  stores: Stores,
   cache: ReadCache,
   { lifetimes, nowMs, lasting = stores }: CachedStoresOptions,
 ): CachedStores {
@@ -62,18 +62,14 @@ export function cachedStores(
   let renewed = 0;
   const isSharing = cache.shared !== undefined && (lifetimes.sharedMs ?? 0) > 0;
   return {
-    stores: {
-      ...stores,
-      get(key) {
-        const store = stores.get(key);
-        const note: RangeRead["note"] = (own, reads, points) => {
-          sourcedRanges.push(...own.map((range) => ({ ...range, store: key })));
-          oldest = olderReads(oldest, reads);
-          renewed += points;
-        };
-        return { ...store, client: cachedClient(store, lasting.get(key), { cache, lifetimes, nowMs, note }) };
-      },
-    },
+    stores: withClients(stores, (key, store) => {
+      const note: RangeRead["note"] = (own, reads, points) => {
+        sourcedRanges.push(...own.map((range) => ({ ...range, store: key })));
+        oldest = olderReads(oldest, reads);
+        renewed += points;
+      };
+      return cachedClient(store, lasting.get(key), { cache, lifetimes, nowMs, note });
+    }),
     counts() {
       const of = (...wanted: readonly PointSource[]): number =>
         sourcedRanges.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);

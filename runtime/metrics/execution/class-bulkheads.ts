@@ -1,6 +1,6 @@
 import type { QueryClass } from "../../../crds/config.ts";
 import { aroundReads, type AroundRead } from "../../stores/read-middleware.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 
 /**
  * Requests of one class to one store at once. A store has sixteen connections: the slower classes together leave some
@@ -11,7 +11,7 @@ export const bulkheadSizes: Readonly<Record<QueryClass, number>> = { A: Number.P
 /** Keeps the classes from taking all connections of a store. */
 export interface ClassBulkheads {
   /** The same stores, whose reads wait until their class has room, in the order in which they came. */
-  of(queryClass: QueryClass, stores: StoreSet): StoreSet;
+  of(queryClass: QueryClass, stores: Stores): Stores;
 }
 
 interface Bulkhead {

@@ -1,6 +1,6 @@
 import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import { governedLabels, labelsKey } from "../planning/labels.ts";
-import { labelSourceOf, type Plan } from "../planning/plan.ts";
+import type { Plan } from "../planning/plan.ts";
 import type { PartResult } from "./read-part.ts";
 import { formatTime } from "../request/time.ts";
 
@@ -29,7 +29,7 @@ export function exemplarsBySeries(
 ): ReadonlyMap<string, readonly Exemplar[]> {
   const keyed = answers.flatMap(({ part, exemplars }) =>
     exemplars.filter(isShowable).map((exemplar) => ({
-      key: labelsKey(governedLabels(labelSourceOf(part), plan.query.groupBy, exemplar.seriesLabels)),
+      key: labelsKey(governedLabels(part, plan.query.groupBy, exemplar.seriesLabels)),
       exemplar,
     })),
   );

@@ -1,5 +1,5 @@
 import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import { fanOut, type FanOutOptions, type Outcome } from "../../stores/limits/fan-out.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { readPart, type PartResult } from "./read-part.ts";
@@ -24,7 +24,7 @@ interface ReadOptions extends FanOutOptions {
  */
 export async function readStores(
   plan: Plan,
-  stores: StoreSet,
+  stores: Stores,
   { bytes, correlationId, ...options }: ReadOptions,
 ): Promise<readonly PartOutcome[]> {
   const origin =

@@ -1,6 +1,6 @@
 import { aroundReads, type AroundRead, type StoreRead } from "../../stores/read-middleware.ts";
 import { StoreError } from "../../stores/store-error.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 
 /** A read that was sent, and what became of it. */
 export interface RecordedRead extends StoreRead {
@@ -14,12 +14,12 @@ export interface RecordedRead extends StoreRead {
 
 /** Stores whose reads are written down. */
 export interface RecordedStores {
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   readonly reads: readonly RecordedRead[];
 }
 
 /** Writes down every read in the order in which they end. */
-export function recordReads(stores: StoreSet): RecordedStores {
+export function recordReads(stores: Stores): RecordedStores {
   const reads: RecordedRead[] = [];
   const around: AroundRead = async (read, send) => {
     const startMs = performance.now();

@@ -1,7 +1,7 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { TimeSlices } from "../../bounds/time-slices.ts";
 import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { freshnessSeconds } from "./freshness.ts";
 import { compareLabels, labelsKey, type Labels } from "../planning/labels.ts";
@@ -68,7 +68,7 @@ interface RunOptions {
  * Carries a plan out. @throws Refusal when no store answered, too few did, or the parts do not compose; the signal's
  * reason
  */
-export async function runPlan(plan: Plan, stores: StoreSet, options: RunOptions): Promise<Result> {
+export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {
   const outcomes = await readStores(plan, stores, options);
   options.observe(outcomes);
   requireAnswers(outcomes, plan.query, options.tellsRefusals);

@@ -3,7 +3,7 @@ import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.t
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import { warningHeader } from "../../stores/peer/peer-http.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import type { WarningClass } from "../../stores/prometheus/warnings.ts";
 import { accessOf } from "../authorization/access.ts";
 import { encodeExtents, unpackedBytesMax } from "../cache/extent-encoding.ts";
@@ -39,7 +39,7 @@ import { readQuestion } from "./parse-question.ts";
 
 /** What it is answered from. */
 interface PartialsSources extends PartialsContext {
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   /** Bound on all stores together. */
   readonly deadlineMs: number;
   readonly observe: (outcomes: readonly PartOutcome<unknown>[]) => void;

@@ -4,7 +4,7 @@ import type { RangeBoundary } from "../../stores/prometheus/probe.ts";
 import type { PrometheusClient } from "../../stores/prometheus/prometheus-client.ts";
 import type { StoreError } from "../../stores/store-error.ts";
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import { gravest, type WarningClass } from "../../stores/prometheus/warnings.ts";
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
@@ -21,7 +21,7 @@ export interface OwnStore {
 }
 
 interface OwnReadOptions extends FanOutOptions {
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   /** Told how each store ended. */
   readonly observe: (outcomes: readonly PartOutcome<unknown>[]) => void;
 }

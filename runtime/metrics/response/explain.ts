@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import { extentStatuses, type PointSource, type SourcedRange } from "../cache/cache-status.ts";
 import type { RecordedRead, RecordedStores } from "../execution/record-reads.ts";
 import { explainScope, type Caller } from "../authorization/caller.ts";
@@ -62,7 +62,7 @@ function explainMetric({ entry, aggregation, recipe }: QueriedMetric): object {
   };
 }
 
-function explainCapabilities(key: string, stores: StoreSet): object {
+function explainCapabilities(key: string, stores: Stores): object {
   // A store that the configuration has lost since is not there any more.
   const known = stores
     .list()

@@ -3,7 +3,7 @@ import { shareReads, type SharedReads } from "../../stores/read-middleware.ts";
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { lateAfter } from "../../stores/limits/read-deadline.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import type { Admission } from "../admission/admission.ts";
 import type { AnonymousLimit } from "../admission/anonymous-limit.ts";
 import type { Caller } from "../authorization/caller.ts";
@@ -39,7 +39,7 @@ interface SloRequest {
 interface SloSources {
   readonly slos: readonly SloEntry[];
   readonly quotas: QueryContext["quotas"];
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   readonly cache: SloCache;
   /** Holds callers without a token back, together and each. */
   readonly anonymous: AnonymousLimit;

@@ -1,7 +1,7 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { createSingleFlight } from "../../bounds/single-flight.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
-import type { StoreSet } from "../../stores/store-set.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import { storeLabel } from "../planning/labels.ts";
 import { makePlan, type PlannedPart } from "../planning/plan.ts";
 import { printVector, type Vector } from "../promql/promql.ts";
@@ -22,7 +22,7 @@ const bytesMax = 1024 * 1024;
 /** Environments that stores hold, so that made-up ones are answered without them. */
 export interface KnownEnvironments {
   /** The same plan, without the stores that are known not to hold what it narrows environments to. Never rejects. */
-  narrow(plan: SloPlan, stores: StoreSet, nowMs: number): Promise<SloPlan>;
+  narrow(plan: SloPlan, stores: Stores, nowMs: number): Promise<SloPlan>;
 }
 
 interface Known {
@@ -38,7 +38,7 @@ const nothing: Known = { askedAtMs: Number.NEGATIVE_INFINITY, failed: false, see
 export function createKnownEnvironments(timeoutMs: number): KnownEnvironments {
   const kept = new BoundedMap<string, Known>(entriesMax);
   const once = createSingleFlight<Known>();
-  const look = (part: PlannedPart, stores: StoreSet, nowMs: number): Promise<Known> => {
+  const look = (part: PlannedPart, stores: Stores, nowMs: number): Promise<Known> => {
     const { store: held, metric, tenant } = part;
     const key = JSON.stringify([
       stores.get(held.key).identity,
@@ -91,7 +91,7 @@ interface Asking {
 
 async function ask(
   { store: held, tenant, newest }: PlannedPart,
-  stores: StoreSet,
+  stores: Stores,
   { before, nowMs, timeoutMs }: Asking,
 ): Promise<Known> {
   if (newest?.kind !== "timestamp") return before;

@@ -14,7 +14,6 @@ const restMsMax = 30_000;
 export interface Breaker {
   /** Leave for one request, to be told how it ended; undefined when the store is left alone. */
   admit(): Settle | undefined;
-  isResting(): boolean;
 }
 
 /** `neutral`: nothing was learned of the store, for instance since the caller left. */
@@ -47,6 +46,5 @@ export function createBreaker(now: () => number): Breaker {
       onTrial = isTrial;
       return (outcome) => settle(outcome, isTrial);
     },
-    isResting: () => restsUntilMs !== undefined,
   };
 }

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { StoreConfig } from "../../../crds/config.ts";
 import { createStoreSet, type StoreSet } from "../../../runtime/stores/store-set.ts";
-import { createStore } from "../../../runtime/stores/store.ts";
+import { createPeerClient } from "../../../runtime/metrics/federation/peer-client.ts";
+import { createStore, type Store } from "../../../runtime/stores/store.ts";
 import { waitFor } from "../../support/wait.ts";
 import { storeConfig } from "../metrics/oracle/universe.ts";
 import { storeCall } from "./store-call.ts";
@@ -27,6 +28,8 @@ async function start(reply: StoreReply): Promise<ScriptedStore> {
 
 const probe = healthyProbe(() => undefined);
 const configFor = (url: string) => storeConfig({ name: "eu-1", region: "eu", url });
+const storeOf = (config: StoreConfig, now: () => number = Date.now): Store =>
+  createStore({ config, material: {}, identity: "store", now, makePeerClient: createPeerClient });
 
 describe("the capabilities of a store", () => {
   const rows = [
@@ -38,7 +41,7 @@ describe("the capabilities of a store", () => {
   ] as const;
   test.each(rows)("are $expected when the probe's answers are $answers", async ({ answers, expected }) => {
     const { url } = await start(healthyProbe(() => undefined, answers));
-    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
+    const store = storeOf(configFor(url));
     closing.push(() => store.close({ atOnce: true }));
     expect(store.state()).toBe("unknown");
     expect(await store.capabilities()).toEqual(expected);
@@ -49,8 +52,8 @@ describe("the capabilities of a store", () => {
     const { url } = await start(healthyProbe(() => undefined, { increased: "30" }));
     const config = configFor(url);
     const victoria = { ...config, prometheus: { ...config.prometheus, flavour: "VictoriaMetrics" } } as const;
-    const wrong = createStore({ config, material: {}, identity: "store", now: Date.now });
-    const right = createStore({ config: victoria, material: {}, identity: "store", now: Date.now });
+    const wrong = storeOf(config);
+    const right = storeOf(victoria);
     closing.push(
       () => wrong.close({ atOnce: true }),
       () => right.close({ atOnce: true }),
@@ -61,7 +64,7 @@ describe("the capabilities of a store", () => {
 
   test("are not guessed: a range that is like no known store's is a failure", async () => {
     const { url } = await start(success(vector("7")));
-    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
+    const store = storeOf(configFor(url));
     closing.push(() => store.close({ atOnce: true }));
     await expect(store.capabilities()).rejects.toMatchObject({ kind: "unsupported" });
     expect(store.state()).toBe("failing");
@@ -70,7 +73,7 @@ describe("the capabilities of a store", () => {
   test("are asked at a whole minute, once for all who wait, and again after a minute", async () => {
     let nowMs = 1_000_000_000_500;
     const server = await start(probe);
-    const store = createStore({ config: configFor(server.url), material: {}, identity: "store", now: () => nowMs });
+    const store = storeOf(configFor(server.url), () => nowMs);
     closing.push(() => store.close({ atOnce: true }));
     await Promise.all([store.capabilities(), store.capabilities(), store.capabilities()]);
     expect(server.requests.map(({ form }) => form.get("time"))).toEqual(Array(4).fill("999999960.000"));
@@ -88,7 +91,7 @@ describe("the capabilities of a store", () => {
       if (down) response.socket?.destroy();
       else probe(response, request);
     });
-    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
+    const store = storeOf(configFor(url));
     closing.push(() => store.close({ atOnce: true }));
     await expect(store.capabilities()).rejects.toMatchObject({ kind: "unreachable" });
     down = false;
@@ -103,7 +106,7 @@ describe("a store that is down", () => {
       if (down) response.socket?.destroy();
       else success(vector("5"))(response, request);
     });
-    const store = createStore({ config: configFor(url), material: {}, identity: "store", now: Date.now });
+    const store = storeOf(configFor(url));
     closing.push(() => store.close({ atOnce: true }));
     const ask = () => store.run(() => store.client.single("up", 0, storeCall()));
     const look = () => store.run(async () => "known");
@@ -120,7 +123,7 @@ describe("a store that is down", () => {
 
 describe("a set of stores", () => {
   const setOf = (): StoreSet => {
-    const set = createStoreSet(Date.now);
+    const set = createStoreSet(Date.now, createPeerClient);
     closing.push(() => set.stop());
     return set;
   };

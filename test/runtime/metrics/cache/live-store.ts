@@ -8,7 +8,7 @@ import type {
   RangeResult,
   RangeGrid,
 } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
-import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
+import type { Stores } from "../../../../runtime/stores/store-set.ts";
 import type { Store } from "../../../../runtime/stores/store.ts";
 import type { WarningClass } from "../../../../runtime/stores/prometheus/warnings.ts";
 import { storeConfig } from "../oracle/universe.ts";
@@ -59,7 +59,7 @@ let named = 0;
 export function storesOf(
   queryContext: QueryContext,
   config = storeConfig({ name: "eu", region: "eu", url: "http://127.0.0.1:9" }, { settleSeconds }),
-): StoreSet {
+): Stores {
   const client: Partial<PrometheusClient> = {
     range: async (_query, grid) => {
       queryContext.asked.push(grid);
@@ -74,7 +74,7 @@ export function storesOf(
     identity: `store-${named}`,
     run: <Value>(work: () => Promise<Value>) => work(),
   } as Store;
-  return { get: () => store, list: () => [], apply: () => undefined, stop: async () => undefined };
+  return { get: () => store, list: () => [] };
 }
 
 export interface Asked {
@@ -93,7 +93,7 @@ export function worldAt(nowMs: number): QueryContext {
 /** Points up to a time through a cache. */
 export async function read(
   queryContext: QueryContext,
-  stores: StoreSet,
+  stores: Stores,
   cache: ReadCache,
   grid: { endMs: number; count: number },
   { query = "q", tenant, signal = new AbortController().signal, lifetimes: own = lifetimes }: Asked = {},

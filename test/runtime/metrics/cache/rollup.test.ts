@@ -6,7 +6,7 @@ import { createReadCache, type ReadCache } from "../../../../runtime/metrics/cac
 import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import type { Narrower, PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
-import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
+import type { Stores } from "../../../../runtime/stores/store-set.ts";
 import type { Store } from "../../../../runtime/stores/store.ts";
 import { storeConfig } from "../oracle/universe.ts";
 import { bytesMax, settleSeconds, startOfDayMs, truth } from "./live-store.ts";
@@ -21,7 +21,7 @@ type Merge = Narrower["merge"];
 interface Shop {
   nowMs: number;
   asked: number;
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   readonly cache: ReadCache;
 }
 

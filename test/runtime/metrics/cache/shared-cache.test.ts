@@ -10,7 +10,7 @@ import { createSharedExtents, type SharedBytes } from "../../../../runtime/metri
 import type { HistogramSeries } from "../../../../runtime/stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../../../runtime/stores/prometheus/matrix.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
-import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
+import type { Stores } from "../../../../runtime/stores/store-set.ts";
 import { settle } from "../../../support/manual-clock.ts";
 import { runsOf } from "../../../support/soak.ts";
 import { waitFor } from "../../../support/wait.ts";
@@ -32,7 +32,7 @@ const sharing: Lifetimes = { settledMs: 30_000, tailMs: 10_000, sharedMs: 120_00
 
 interface Shared {
   readonly queryContext: QueryContext;
-  readonly stores: StoreSet;
+  readonly stores: Stores;
   readonly caches: readonly ReadCache[];
   readonly pods: PodsOfATest;
   /** What all pods see, by name. */

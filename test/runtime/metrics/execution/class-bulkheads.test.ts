@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createClassBulkheads, bulkheadSizes } from "../../../../runtime/metrics/execution/class-bulkheads.ts";
 import { createByteBudget } from "../../../../runtime/stores/limits/byte-budget.ts";
 import type { PrometheusClient } from "../../../../runtime/stores/prometheus/prometheus-client.ts";
-import type { StoreSet } from "../../../../runtime/stores/store-set.ts";
+import type { Stores } from "../../../../runtime/stores/store-set.ts";
 import type { Store } from "../../../../runtime/stores/store.ts";
 import { settle } from "../../../support/manual-clock.ts";
 
@@ -18,11 +18,11 @@ function stores() {
     };
     return { client } as Store;
   };
-  const set: StoreSet = { get: storeOf, list: () => [], apply: () => undefined, stop: async () => undefined };
+  const set: Stores = { get: storeOf, list: () => [] };
   return { sent, set };
 }
 
-const ask = (set: StoreSet, key = "eu"): Promise<unknown> =>
+const ask = (set: Stores, key = "eu"): Promise<unknown> =>
   set
     .get(key)
     .client.single("q", 0, { signal: new AbortController().signal, tenant: undefined, bytes: createByteBudget() });
