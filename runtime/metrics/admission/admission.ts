@@ -56,7 +56,7 @@ export function createAdmission(now: () => number, pods: Pods): Admission {
   const quotas = createQuotas(now, pods);
   const cardinality = createCardinality();
   const askingOf = (plan: Plan, caller: Caller, requests: number): Asking => {
-    const costs = expectedCosts(plan, (part) => cardinality.expected(part, plan.query));
+    const costs = expectedCosts(plan, (part, query) => cardinality.expected(part, query));
     const cost = { requests, metricRequests: tokensOf(plan), costs };
     return { plan, client: { ...plan.query.quota, client: caller.client }, cost, estimate: totalCost(costs) };
   };

@@ -7,10 +7,7 @@ const retryAfterSeconds = 1;
 type ConcurrencyLimit = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /** An open gate. @param detail what is told to whoever finds it full */
-export function createConcurrencyLimit(
-  most: number,
-  detail = "too much is asked without a token at once",
-): ConcurrencyLimit {
+export function createConcurrencyLimit(most: number, detail: string): ConcurrencyLimit {
   let inside = 0;
   return async (work) => {
     if (inside >= most) throw new Refusal("too_many_requests", detail, { retryAfterSeconds });

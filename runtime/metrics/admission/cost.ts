@@ -14,7 +14,7 @@ export function expectedCosts(
   { parts, grid, query }: Plan,
   seriesExpected: (part: PlannedPart, query: Query) => number = assumedSeries,
 ): Costs {
-  return byMetric(parts.map((part) => [part, seriesExpected(part, query) * grid.count] as const));
+  return addedCosts(parts.map((part) => costOf(part, seriesExpected(part, query) * grid.count)));
 }
 
 /**
@@ -23,9 +23,11 @@ export function expectedCosts(
  * @param share of the points that stores had to compute
  */
 export function actualCosts({ grid }: Plan, outcomes: readonly PartOutcome[], share: number): Costs {
-  const costOf = ({ outcome }: PartOutcome): number =>
-    outcome.ok ? Math.ceil(seriesOf(outcome.value) * grid.count * share) : 0;
-  return byMetric(outcomes.map((outcome) => [outcome.part, costOf(outcome)] as const));
+  return addedCosts(
+    outcomes.map(({ part, outcome }) =>
+      costOf(part, outcome.ok ? Math.ceil(seriesOf(outcome.value) * grid.count * share) : 0),
+    ),
+  );
 }
 
 /** Those of several queries, or of parts of one, together. */
@@ -51,9 +53,6 @@ export function seriesOf({ ranges, histograms }: PartResult): number {
   return ranges.reduce((sum, series) => sum + series.length, histograms.length);
 }
 
-function byMetric(costs: readonly (readonly [PlannedPart, number])[]): Costs {
-  const sums = new Map<string, number>();
-  for (const [{ metric }, cost] of costs)
-    sums.set(metric.entry.metric.id, (sums.get(metric.entry.metric.id) ?? 0) + cost);
-  return sums;
+function costOf({ metric }: PlannedPart, cost: number): Costs {
+  return new Map([[metric.entry.metric.id, cost]]);
 }

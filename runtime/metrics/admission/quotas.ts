@@ -3,7 +3,7 @@ import { rateHeaders, type Balance } from "./rate-headers.ts";
 import { chargesOf, clientKey, type BucketCharge, type QuotaClient, type RequestCost } from "./buckets/quota-client.ts";
 import { waitMs } from "../../bounds/token-bucket.ts";
 import { totalCost } from "./cost.ts";
-import { singlePod, type Pods } from "../../pods/pods.ts";
+import type { Pods } from "../../pods/pods.ts";
 import type { TokenSource } from "./buckets/token-source.ts";
 import { createSharedBuckets } from "./buckets/shared-buckets.ts";
 
@@ -44,8 +44,8 @@ export interface Quotas {
   stop(): void;
 }
 
-/** Nothing is spent yet. @param pods pods that the quotas are shared with. @default none */
-export function createQuotas(now: () => number, pods: Pods = singlePod()): Quotas {
+/** Nothing is spent yet. @param pods pods that the quotas are shared with */
+export function createQuotas(now: () => number, pods: Pods): Quotas {
   const shared = createSharedBuckets(now, pods);
   const places = createPlaces();
   return {

@@ -98,7 +98,7 @@ export function printExemplified(of: Selector | Question): string {
 }
 
 /** Prints a selector: the metric name as a matcher too, since that spelling takes any name in any version. */
-export function printSelector({ name, matchers }: Selector): string {
+function printSelector({ name, matchers }: Selector): string {
   const all: readonly Matcher[] = [{ label: "__name__", op: "=", value: name }, ...matchers];
   return `{${all.map(({ label, op, value }) => `${printName(label)}${op}${quote(value)}`).join(",")}}`;
 }

@@ -54,21 +54,8 @@ export function chargesOf(
   const cost = costs.values().reduce((sum, own) => sum + own, 0);
   const own = perMetric.filter(({ metric }) => costs.has(metric));
   return [
-    // However wide a window is, a whole burst pays for it.
-    charge(
-      client,
-      "requests",
-      undefined,
-      { perSecond: limits.requestsPerSecond, burst: limits.burst },
-      Math.min(requests, limits.burst),
-    ),
-    charge(
-      client,
-      "cost",
-      undefined,
-      { perSecond: limits.costUnitsPerMinute / secondsPerMinute, burst: limits.burstCostUnits },
-      cost,
-    ),
+    requestCharge(client, undefined, { perSecond: limits.requestsPerSecond, burst: limits.burst }, requests),
+    costCharge(client, undefined, { perMinute: limits.costUnitsPerMinute, burst: limits.burstCostUnits }, cost),
     ...own.flatMap((bounds) => metricCharges(client, bounds, metricRequests, costs.get(bounds.metric) ?? 0)),
   ];
 }
@@ -80,24 +67,25 @@ function metricCharges(
   requests: number,
   cost: number,
 ): readonly BucketCharge[] {
-  const { metric, requestsPerSecond, costUnitsPerMinute } = bounds;
-  const counted = Math.min(requests, requestsPerSecond ?? requests);
+  const { metric, requestsPerSecond: perSecond, costUnitsPerMinute: perMinute } = bounds;
   return [
-    ...(requestsPerSecond === undefined
-      ? []
-      : [charge(client, "requests", metric, { perSecond: requestsPerSecond, burst: requestsPerSecond }, counted)]),
-    ...(costUnitsPerMinute === undefined
-      ? []
-      : [
-          charge(
-            client,
-            "cost",
-            metric,
-            { perSecond: costUnitsPerMinute / secondsPerMinute, burst: costUnitsPerMinute },
-            cost,
-          ),
-        ]),
+    ...(perSecond === undefined ? [] : [requestCharge(client, metric, { perSecond, burst: perSecond }, requests)]),
+    ...(perMinute === undefined ? [] : [costCharge(client, metric, { perMinute, burst: perMinute }, cost)]),
   ];
+}
+
+/** A wide window takes several tokens, and never more than a whole burst. */
+function requestCharge(client: QuotaClient, metric: string | undefined, limits: Rate, count: number): BucketCharge {
+  return charge(client, "requests", metric, limits, Math.min(count, limits.burst));
+}
+
+function costCharge(
+  client: QuotaClient,
+  metric: string | undefined,
+  { perMinute, burst }: { readonly perMinute: number; readonly burst: number },
+  cost: number,
+): BucketCharge {
+  return charge(client, "cost", metric, { perSecond: perMinute / secondsPerMinute, burst }, cost);
 }
 
 function charge(

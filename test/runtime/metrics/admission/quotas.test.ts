@@ -4,6 +4,7 @@ import type { ClassLimits, MetricLimits } from "../../../../crds/config.ts";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { requestTokens } from "../../../../runtime/metrics/admission/request-tokens.ts";
 import { createQuotas, type Quotas } from "../../../../runtime/metrics/admission/quotas.ts";
+import { singlePod } from "../../../../runtime/pods/pods.ts";
 import type { QuotaClient } from "../../../../runtime/metrics/admission/buckets/quota-client.ts";
 
 const hourSeconds = 3_600;
@@ -37,7 +38,7 @@ async function refusalOf(quotas: Quotas, own: QuotaClient, cost: number, request
 describe("requests of one client in one class", () => {
   test("come at 10 a second after a burst of 20 (Operational Metrics API §8)", async () => {
     let nowMs = 0;
-    const quotas = createQuotas(() => nowMs);
+    const quotas = createQuotas(() => nowMs, singlePod());
     expect(await admitted(quotas, client(), 30)).toBe(20);
     nowMs = 1_000;
     expect(await admitted(quotas, client(), 30)).toBe(10);
@@ -46,7 +47,7 @@ describe("requests of one client in one class", () => {
   });
 
   test("are refused with 429, when to come again and what is left (Operational Metrics API §6 and §7)", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     await admitted(quotas, client(), 20);
     const refusal = await refusalOf(quotas, client(), 0);
     expect(refusal).toMatchObject({ code: "rate_exceeded", status: 429, retryAfterSeconds: 1 });
@@ -60,7 +61,7 @@ describe("requests of one client in one class", () => {
   });
 
   test("are counted apart from those of another client, and of another class (Operational Metrics API §2.6 and §5.5)", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     await admitted(quotas, client(), 20);
     expect(await admitted(quotas, { ...client(), client: "reports" }, 1)).toBe(1);
     expect(await admitted(quotas, { ...client(), queryClass: "B" }, 1)).toBe(1);
@@ -72,7 +73,7 @@ describe("requests of one client in one class", () => {
   });
 
   test("are let in with a burst that is smaller than the window costs, when all of it is there", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     expect(await refusalOf(quotas, client({ burst: 2 }), 0, 13)).toBeUndefined();
     expect(await refusalOf(quotas, client({ burst: 2 }), 0, 13)).toMatchObject({ code: "rate_exceeded" });
   });
@@ -83,7 +84,7 @@ describe("cost units", () => {
 
   test("are refused before anything is spent, with a cheaper query to ask (Operational Metrics API §7 and §8)", async () => {
     let nowMs = 0;
-    const quotas = createQuotas(() => nowMs);
+    const quotas = createQuotas(() => nowMs, singlePod());
     expect(await refusalOf(quotas, small, 80)).toBeUndefined();
     expect(await refusalOf(quotas, small, 30)).toMatchObject({
       code: "cost_exceeded",
@@ -97,7 +98,7 @@ describe("cost units", () => {
 
   test("that are never there at once are refused without a time to come again", async () => {
     const refusal = await refusalOf(
-      createQuotas(() => 0),
+      createQuotas(() => 0, singlePod()),
       small,
       101,
     );
@@ -106,11 +107,11 @@ describe("cost units", () => {
   });
 
   test("are charged as they were really spent: less gives back, more is owed", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     const first = await quotas.admit(small, { requests: 1, costs: costs(80) }, () => undefined);
     first.settle(costs(10));
     expect(await refusalOf(quotas, small, 90)).toBeUndefined();
-    const second = createQuotas(() => 0);
+    const second = createQuotas(() => 0, singlePod());
     (await second.admit(small, { requests: 1, costs: costs(10) }, () => undefined)).settle(costs(95));
     expect(await refusalOf(second, small, 10)).toMatchObject({ code: "cost_exceeded" });
   });
@@ -123,7 +124,7 @@ describe("a metric with bounds of its own (Operational Metrics API §5.5)", () =
   ]);
 
   test("is asked for no faster than that, and no other is held back", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     expect(await admitted(quotas, bounded, 5, 1)).toBe(2);
     const other = await quotas.admit(
       bounded,
@@ -134,7 +135,7 @@ describe("a metric with bounds of its own (Operational Metrics API §5.5)", () =
   });
 
   test("is named where it is what refuses", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     await admitted(quotas, bounded, 2, 1);
     const refusal = await refusalOf(quotas, bounded, 1);
     expect(refusal?.message).toContain("cpu_util");
@@ -144,7 +145,7 @@ describe("a metric with bounds of its own (Operational Metrics API §5.5)", () =
 
 describe("requests under way", () => {
   test("are bounded, and give up their place when they end", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     const own = client({ maxConcurrent: 2 });
     const cost = { requests: 1, costs: costs(0) };
     const [first] = [await quotas.admit(own, cost, () => undefined), await quotas.admit(own, cost, () => undefined)];
@@ -157,7 +158,7 @@ describe("requests under way", () => {
   });
 
   test("do not count the parts of a bulk, which has one place", async () => {
-    const quotas = createQuotas(() => 0);
+    const quotas = createQuotas(() => 0, singlePod());
     const own = client({ maxConcurrent: 1 });
     await quotas.admit(own, { requests: 1, costs: costs(0) }, () => undefined);
     expect(await refusalOf(quotas, own, 1, 0)).toBeUndefined();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { oneOf, printSelector, printVector } from "../../../../runtime/metrics/promql/promql.ts";
+import { oneOf, printExemplified, printVector } from "../../../../runtime/metrics/promql/promql.ts";
 
 describe("PromQL", () => {
   test("of a range leaves out its left end on a store that would count it (design §5 rule 2)", () => {
@@ -10,7 +10,7 @@ describe("PromQL", () => {
 
   test("quotes names that are no identifiers", () => {
     const matchers = [{ label: "a.b", op: "=", value: "x" }] as const;
-    expect(printSelector({ name: 'we"ird', matchers })).toBe(String.raw`{__name__="we\"ird","a.b"="x"}`);
+    expect(printExemplified({ name: 'we"ird', matchers })).toBe(String.raw`{__name__="we\"ird","a.b"="x"}`);
     const of = { kind: "timestamp", of: { name: "m", matchers: [] } } as const;
     expect(printVector({ kind: "aggregate", op: "max", by: ["le", "a.b"], of }, "LeftOpen")).toBe(
       'max by(le,"a.b")(max(timestamp({__name__="m"})))',
@@ -19,7 +19,7 @@ describe("PromQL", () => {
 
   test("escapes what could end a string or a line", () => {
     const value = 'a"b\\c\nd\u2028e\u0000';
-    const printed = printSelector({ name: "m", matchers: [{ label: "l", op: "=", value }] });
+    const printed = printExemplified({ name: "m", matchers: [{ label: "l", op: "=", value }] });
     expect(printed).toBe(String.raw`{__name__="m",l="a\"b\\c\U0000000ad\U00002028e\U00000000"}`);
   });
 

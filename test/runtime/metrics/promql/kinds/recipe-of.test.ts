@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Aggregation, SourceConfig } from "../../../../../crds/config.ts";
 import type { Recipe } from "../../../../../runtime/metrics/promql/kinds/recipe.ts";
 import { recipeOf } from "../../../../../runtime/metrics/promql/kinds/recipe-of.ts";
-import { printSelector, printVector } from "../../../../../runtime/metrics/promql/promql.ts";
+import { printExemplified, printVector } from "../../../../../runtime/metrics/promql/promql.ts";
 import { metricConfig } from "../../oracle/universe.ts";
 import { refusalOf } from "../../refused.ts";
 
@@ -101,7 +101,7 @@ describe("what does not compose is refused with what to ask instead", () => {
 test("what dates a metric and carries its exemplars is one of its own series", () => {
   const series = (source: keyof typeof sources, aggregation: Aggregation) => {
     const made = recipe(source, aggregation);
-    return [printSelector(made.dated(scope)), printSelector(made.exemplified(scope))];
+    return [printExemplified(made.dated(scope)), printExemplified(made.exemplified(scope))];
   };
   expect(series("histogram", "p95")).toEqual(['{__name__="ms_count"}', '{__name__="ms_bucket"}']);
   expect(series("ratio", "avg")).toEqual(['{__name__="paid_total"}', '{__name__="paid_total"}']);
