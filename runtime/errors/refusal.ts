@@ -61,7 +61,12 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal for one field, in the words both for the body and for the field. */
-export function refuseField(code: ErrorCode, field: string, detail: string): Refusal {
-  return new Refusal(code, detail, { errors: [{ field, code, detail }] });
+/** A refusal because of one field. The body and the field have the same detail. */
+export function refuseField(
+  code: ErrorCode,
+  field: string,
+  detail: string,
+  options: Omit<RefusalOptions, "errors"> = {},
+): Refusal {
+  return new Refusal(code, detail, { ...options, errors: [{ field, code, detail }] });
 }

@@ -1,4 +1,4 @@
-import { Refusal } from "../../errors/refusal.ts";
+import { refuseField } from "../../errors/refusal.ts";
 import type { HistogramSeries } from "../../stores/prometheus/histogram-matrix.ts";
 import type { StoreSeries } from "../../stores/prometheus/matrix.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe } from "../promql/kinds/recipe.ts";
@@ -7,7 +7,7 @@ import { bucketsOf, IncompatibleBuckets, mergeQuantile } from "./merge-buckets.t
 import { nativeQuantile } from "./merge-native.ts";
 import { mergeScalars, type Points, type WeightedPoints } from "./merge-scalars.ts";
 import type { NativeLayout } from "./native-layout.ts";
-import { labelSourceOf, type PlannedPart, type Plan } from "../planning/plan.ts";
+import type { PlannedPart, Plan } from "../planning/plan.ts";
 import { createQuantiles, type ErrorBounds, type Quantiles } from "./quantiles.ts";
 
 /** Series that one metric may have before they are paged. */
@@ -120,9 +120,7 @@ function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: numb
     if (!(error instanceof IncompatibleBuckets)) throw error;
     const id = rows[0]?.answer.part.metric.entry.metric.id ?? "the metric";
     const detail = `the histograms of ${id} share too few bounds over these stores; ask one region with filter[region]`;
-    throw new Refusal("incompatible_buckets", detail, {
-      errors: [{ field: "filter[region]", code: "incompatible_buckets", detail }],
-    });
+    throw refuseField("incompatible_buckets", "filter[region]", detail);
   }
 }
 
@@ -149,7 +147,7 @@ function groupRows(answers: readonly PartSeries[], plan: Plan): readonly Group[]
 }
 
 function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
-  const labels = governedLabels(labelSourceOf(row.answer.part), plan.query.groupBy, row.series.labels);
+  const labels = governedLabels(row.answer.part, plan.query.groupBy, row.series.labels);
   const key = labelsKey(labels);
   const group = groups.get(key);
   if (group !== undefined) {
@@ -159,9 +157,7 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
   groups.set(key, { labels, rows: [row] });
   if (groups.size > mergedSeriesMax) {
     const detail = `the result has more than ${mergedSeriesMax} series; filter more or group by fewer labels`;
-    throw new Refusal("result_too_large", detail, {
-      errors: [{ field: "group_by", code: "result_too_large", detail }],
-    });
+    throw refuseField("result_too_large", "group_by", detail);
   }
 }
 

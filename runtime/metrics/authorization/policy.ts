@@ -1,5 +1,5 @@
 import type { LabelName } from "../../../crds/config.ts";
-import { Refusal, refuseField, type RefusalOptions } from "../../errors/refusal.ts";
+import { Refusal, refuseField } from "../../errors/refusal.ts";
 import type { Access } from "./access.ts";
 import { publicReadScope, readScope, type Caller } from "./caller.ts";
 import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
@@ -29,21 +29,10 @@ type Filters = ReadonlyMap<LabelName, string>;
 /**
  * Token ∩ narrowing ∩ catalog ∩ filters. Source: seed "Operational Metrics API" §5, design §5 "Regions".
  *
- * @throws Refusal `scope_missing`, `metric_forbidden`, `role_missing`, `tenant_required`, `tenant_forbidden`,
+ * @throws Refusal `metric_forbidden`, `role_missing`, `tenant_required`, `tenant_forbidden`,
  *   `environment_forbidden`, `region_forbidden`, or `invalid_filter` when no store is left
  */
 export function grant(entries: readonly MetricEntry[], filters: Filters, caller: Caller, access: Access): Grant {
-  requireReadScope(caller);
-  return grantUnscoped(entries, filters, caller, access);
-}
-
-/** As {@link grant} does, to a caller whose scope was looked at. */
-export function grantUnscoped(
-  entries: readonly MetricEntry[],
-  filters: Filters,
-  caller: Caller,
-  access: Access,
-): Grant {
   for (const entry of entries) requireMetric(entry, caller, access);
   const tenant = tenantOf(filters, access.tenants);
   const environments = environmentsOf(filters, access.environments);
@@ -72,14 +61,31 @@ export function requireReadScope(caller: Caller): void {
  * @throws Refusal `tenant_required` without a tenant, or with several to choose from; `tenant_forbidden`
  */
 export function tenantOf(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string {
-  const asked = filters.get("tenant");
-  if (asked !== undefined) {
-    if (allows(tenants, asked)) return asked;
-    throw refuseField("tenant_forbidden", parameter, `the tenant ${shown(asked)} is not allowed to this caller`);
+  const tenant = namedTenant(filters, tenants, parameter) ?? onlyTenant(tenants);
+  if (tenant !== undefined) return tenant;
+  throw refuseField("tenant_required", parameter, `the request names no tenant; name one with ${parameter}`);
+}
+
+/**
+ * The tenant that a request names; undefined when it names none, which is allowed where the response is the same for
+ * all tenants of the caller.
+ *
+ * @throws Refusal `tenant_required` when the caller has no tenant; `tenant_forbidden`
+ */
+export function namedTenant(filters: Filters, tenants: Names, parameter = "filter[tenant]"): string | undefined {
+  const named = filters.get("tenant");
+  if (named !== undefined && !allows(tenants, named)) {
+    const detail = `the tenant ${shown(named)} is not allowed to this caller; name a tenant of the token`;
+    throw refuseField("tenant_forbidden", parameter, detail);
   }
-  const [only, ...others] = tenants === "every" ? [] : tenants;
-  if (only !== undefined && others.length === 0) return only;
-  throw refuseField("tenant_required", parameter, `name one tenant with ${parameter}`);
+  if (named === undefined && tenants !== "every" && tenants.size === 0) {
+    throw refuseField("tenant_required", parameter, "no tenant is allowed to this caller; use a token with a tenant");
+  }
+  return named;
+}
+
+function onlyTenant(tenants: Names): string | undefined {
+  return tenants === "every" || tenants.size > 1 ? undefined : [...tenants][0];
 }
 
 function requireMetric(entry: MetricEntry, caller: Caller, access: Access): void {
@@ -158,6 +164,5 @@ export function requireScopeOver(regions: readonly string[], metrics: readonly P
   if (outside === undefined) return;
   const { id } = outside.entry.metric;
   const detail = `${id} may not be read over ${regions.join(", ")} at once; ask one with filter[region]`;
-  const options: RefusalOptions = { errors: [{ field: "filter[region]", code: "region_forbidden", detail }] };
-  throw new Refusal("region_forbidden", detail, options);
+  throw refuseField("region_forbidden", "filter[region]", detail);
 }

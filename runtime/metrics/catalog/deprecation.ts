@@ -1,5 +1,5 @@
 import type { MetricConfig } from "../../../crds/config.ts";
-import { Refusal } from "../../errors/refusal.ts";
+import { refuseField } from "../../errors/refusal.ts";
 import { formatTime } from "../request/time.ts";
 
 /** What an answer says of one deprecated metric. */
@@ -47,6 +47,9 @@ export function refuseSunset(metrics: readonly MetricConfig[], nowMs: number): v
   const gone = metrics.find((metric) => isPastSunset(metric, nowMs));
   if (gone?.sunsetAtMs === undefined) return;
   const instead = gone.replacedBy === undefined ? "nothing replaces it" : `ask ${gone.replacedBy} instead`;
-  const detail = `the metric ${gone.id} went on ${formatTime(gone.sunsetAtMs)}; ${instead}`;
-  throw new Refusal("metric_gone", detail, { errors: [{ field: "metric", code: "metric_gone", detail }] });
+  throw refuseField(
+    "metric_gone",
+    "metric",
+    `the metric ${gone.id} went on ${formatTime(gone.sunsetAtMs)}; ${instead}`,
+  );
 }

@@ -8,9 +8,10 @@ import type { ScalarRecipe } from "../promql/kinds/recipe.ts";
 import { allows, type Names } from "../authorization/names.ts";
 import { shown } from "../request/parameters.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
-import { grantUnscoped, requireScopeOver } from "../authorization/policy.ts";
+import { grant, requireScopeOver } from "../authorization/policy.ts";
 import {
   entryOf,
+  ownQuery,
   queriedMetric,
   requireLabels,
   requireOneRule,
@@ -67,31 +68,22 @@ export function grantPartials(
     ["region", ask.region],
   ]);
   const environments = ask.environments === undefined ? access.environments : new Set(ask.environments);
-  const granted = grantUnscoped([entry], filters, caller, { ...access, environments });
+  const granted = grant([entry], filters, caller, { ...access, environments });
   const quota = classOf(caller, [entry.metric], queryContext.quotas);
   requireLabels({ groupBy: ask.group_by, filters }, [entry.metric], labelNames.length);
   const metrics = granted.metrics.map((one) => narrowed(metricOf(one, ask, slos), ask));
   const [metric] = metrics;
   if (metric === undefined) throw new Error("a grant of one metric held none");
   const window = windowOf(ask, over, metric);
-  const rest = {
-    exemplars: ask.part === exemplarsPart,
-    isCompleteRequired: false,
-    limit: 1,
-    page: 1,
-    snapshot: undefined,
-  };
-  const query = {
-    ...granted,
-    ...rest,
+  const query = ownQuery(granted, {
     metrics,
     filters,
     groupBy: ask.group_by,
     window,
-    windowAt: () => window,
+    exemplars: ask.part === exemplarsPart,
     schemaVersion,
     quota,
-  };
+  });
   // As of the end of the window, so that the newest sample is always asked for.
   return { plan: makePlan(query, window.toMs), metric };
 }

@@ -2,7 +2,7 @@ import type { LabelName } from "../../../crds/config.ts";
 import type { StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import { exemplarsPerSeriesMax, isShowable } from "../execution/exemplars.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
-import { labelSourceOf, type PlannedPart } from "../planning/plan.ts";
+import type { PlannedPart } from "../planning/plan.ts";
 
 /** An exemplar on its way to another region: its trace, and the labels of the grouping. */
 interface TravellingExemplar {
@@ -19,7 +19,7 @@ export function exemplarsOfSeries(
   exemplars: readonly StoreExemplar[],
 ): readonly TravellingExemplar[] {
   const all = exemplars.filter(isShowable).map((exemplar): TravellingExemplar => ({
-    labels: governedLabels(labelSourceOf(part), groupBy, exemplar.seriesLabels),
+    labels: governedLabels(part, groupBy, exemplar.seriesLabels),
     trace_id: exemplar.labels["trace_id"] ?? "",
     value: exemplar.value,
     timestamp_ms: exemplar.timestampMs,

@@ -6,7 +6,7 @@ import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
 import { bucketsOf, IncompatibleBuckets, sharedBuckets } from "../aggregation/merge-buckets.ts";
 import { mergeScalars } from "../aggregation/merge-scalars.ts";
 import { mergedSeriesMax } from "../aggregation/merge.ts";
-import { labelSourceOf, type PlannedPart } from "../planning/plan.ts";
+import type { PlannedPart } from "../planning/plan.ts";
 
 /** What one own store answered. */
 export interface OwnSeries<Series> {
@@ -106,7 +106,7 @@ function groupsOf<Series extends { readonly labels: StoreLabels }>(
   const rows = answers.flatMap(({ part, series }) =>
     series.map((one): Row<Series> => ({
       part,
-      labels: governedLabels(labelSourceOf(part), groupBy, one.labels),
+      labels: governedLabels(part, groupBy, one.labels),
       series: one,
     })),
   );

@@ -1,4 +1,8 @@
+import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { labelNames, type LabelName, type StoreConfig } from "../../../crds/config.ts";
+
+/** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
+export const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
 
 /** Labels of a series in an answer: governed names, sorted; a label that the series does not carry is left out. */
 export type Labels = Readonly<Partial<Record<LabelName, string>>>;
@@ -36,7 +40,7 @@ export function groupedInStore(
 
 /** A series' store and what that imposes. */
 export interface LabelSource {
-  readonly store: StoreConfig;
+  readonly store: Pick<CatalogStore, "config">;
   readonly imposed: ImposedLabels;
 }
 
@@ -48,7 +52,7 @@ export function governedLabels(
 ): Labels {
   const governed: Partial<Record<LabelName, string>> = {};
   for (const label of groupBy) {
-    const value = imposed[label] ?? labels[storeLabel(store, label)] ?? "";
+    const value = imposed[label] ?? labels[storeLabel(store.config, label)] ?? "";
     if (value !== "") governed[label] = value;
   }
   return governed;

@@ -1,7 +1,6 @@
-import type { LabelName } from "../../../crds/config.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
-import { imposedLabels } from "./labels.ts";
+import { imposedLabels, isolationLabels } from "./labels.ts";
 import type { Question } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 import { bucketsPart, exemplarsPart, newestPart, type PartialQuestion } from "../promql/partial-question.ts";
@@ -13,9 +12,6 @@ interface AskedPeer {
   readonly newest: Question;
   readonly exemplars: Question | undefined;
 }
-
-/** Told in members of their own. */
-const isolationLabels: readonly string[] = ["tenant", "region", "environment"] satisfies readonly LabelName[];
 
 /** The questions of one metric to the peer of a region. Rights travel in them as what they come to. */
 export function askPeer(query: Query, metric: QueriedMetric, store: CatalogStore): AskedPeer {

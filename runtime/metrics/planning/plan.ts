@@ -3,7 +3,7 @@ import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { splitRange, type RangeSplit } from "./split-interval.ts";
-import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels, type LabelSource } from "./labels.ts";
+import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels } from "./labels.ts";
 import type { StoreScope } from "../promql/kinds/recipe.ts";
 import { askPeer } from "./plan-peer.ts";
 import { fixedMatcher, oneOf, type Matcher, type Question, type Selector, type Vector } from "../promql/promql.ts";
@@ -84,11 +84,6 @@ function planPart(query: Query, grid: PointGrid, { metric, store, nowMs }: Place
     newest: isSettled ? undefined : { kind: "timestamp", of: recipe.dated(scope) },
     exemplars: query.exemplars ? recipe.exemplified(scope) : undefined,
   };
-}
-
-/** What the governed labels of a part's series come from. */
-export function labelSourceOf({ store, imposed }: PlannedPart): LabelSource {
-  return { store: store.config, imposed };
 }
 
 function scopeOf(query: Query, store: StoreConfig, imposed: ImposedLabels): StoreScope {

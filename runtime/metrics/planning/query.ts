@@ -1,13 +1,14 @@
 import type { Aggregation, ClassLimits, LabelName, MetricConfig, RuntimeConfig } from "../../../crds/config.ts";
-import { Refusal, refuseField } from "../../errors/refusal.ts";
+import { refuseField } from "../../errors/refusal.ts";
 import { traitsOf } from "../../stores/prometheus/flavours.ts";
 import { accessOf, classOf, type QueryClassGrant } from "../authorization/access.ts";
 import { isPublic, type Caller } from "../authorization/caller.ts";
 import type { CatalogIndex, MetricEntry } from "../catalog/catalog-index.ts";
+import { isolationLabels } from "./labels.ts";
 import type { Recipe } from "../promql/kinds/recipe.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
 import { type Parameters, readInstant, readQuery, seriesMax, shown, type Selection } from "../request/parameters.ts";
-import { grant, type Grant, type GrantedMetric } from "../authorization/policy.ts";
+import { grant, requireReadScope, type Grant, type GrantedMetric } from "../authorization/policy.ts";
 import {
   publicStepSecondsMin,
   resolveInstant,
@@ -56,9 +57,6 @@ export interface QueryContext {
   readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
 }
 
-/** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
-const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
-
 /**
  * The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says
  */
@@ -96,6 +94,7 @@ function resolve(
   chooseWindow: ChooseWindow,
 ): Query {
   const entries = selection.metrics.map((id) => entryOf(id, queryContext.catalog));
+  requireReadScope(caller);
   const granted = grant(entries, selection.filters, caller, accessOf(caller, queryContext.quotas));
   const configs = entries.map(({ metric }) => metric);
   const quota = classOf(caller, configs, queryContext.quotas);
@@ -103,7 +102,9 @@ function resolve(
   requireLabels(selection, configs, limits.maxGroupBy);
   const windowAt = chooseWindow(smallestStep(caller, configs, limits), limits);
   return {
-    ...granted,
+    tenant: granted.tenant,
+    environments: granted.environments,
+    regions: granted.regions,
     metrics: granted.metrics.map((metric) => queriedMetric(metric, selection.aggregation)),
     filters: selection.filters,
     groupBy: selection.groupBy,
@@ -116,6 +117,23 @@ function resolve(
     snapshot: selection.snapshot,
     schemaVersion: schemaVersionOf(entries, selection.schemaVersion),
     quota,
+  };
+}
+
+type OwnQuery = Pick<Query, "metrics" | "filters" | "groupBy" | "window" | "exemplars" | "schemaVersion" | "quota">;
+
+/** A query that this runtime makes by itself: of one window, of one page, without a pinned snapshot. */
+export function ownQuery({ tenant, environments, regions }: Grant, parts: OwnQuery): Query {
+  return {
+    tenant,
+    environments,
+    regions,
+    ...parts,
+    windowAt: () => parts.window,
+    isCompleteRequired: false,
+    limit: 1,
+    page: 1,
+    snapshot: undefined,
   };
 }
 
@@ -200,7 +218,9 @@ function limitOf(asked: number | undefined, most: number): number {
 export function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
   const served = [...new Set(entries.map(({ schemaVersion }) => schemaVersion))].sort().join(",");
   if (pinned === undefined || pinned === served || entries.length === 0) return served;
-  throw new Refusal("schema_version_gone", `these metrics are served in schema version ${served}`, {
-    errors: [{ field: "schema_version", code: "schema_version_gone", detail: `${served} is served` }],
-  });
+  throw refuseField(
+    "schema_version_gone",
+    "schema_version",
+    `these metrics are served in schema version ${served}, not ${shown(pinned)}; pin ${served} or none`,
+  );
 }

@@ -1,5 +1,5 @@
 import type { ClassLimits } from "../../../crds/config.ts";
-import { refuseField, Refusal } from "../../errors/refusal.ts";
+import { refuseField } from "../../errors/refusal.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 import { downsamples, type AskedWindow, type Downsample } from "./parameters.ts";
 
@@ -114,7 +114,7 @@ export function resolveInstant(
 }
 
 /** The next step that is worth suggesting to a caller whose query was too much; undefined past the coarsest. */
-export function coarserStep(stepSeconds: number, mostSeconds = Number.POSITIVE_INFINITY): number | undefined {
+export function coarserStep(stepSeconds: number, mostSeconds: number): number | undefined {
   return niceStepsSeconds.find((step) => step > stepSeconds && step <= mostSeconds);
 }
 
@@ -131,7 +131,7 @@ export function stepWithin(window: Grid, share: number): number | undefined {
 }
 
 /** The next downsample above a step; undefined past the coarsest. */
-export function coarserDownsample(stepSeconds: number, mostSeconds = Number.POSITIVE_INFINITY): Downsample | undefined {
+export function coarserDownsample(stepSeconds: number, mostSeconds: number): Downsample | undefined {
   return downsamples.find((downsample) => secondsOf(downsample) > stepSeconds && secondsOf(downsample) <= mostSeconds);
 }
 
@@ -153,10 +153,7 @@ function requireMinimum(stepSeconds: number | undefined, minimum: number): void 
   if (stepSeconds === undefined || stepSeconds >= minimum) return;
   const step = formatDuration(minimum);
   const detail = `step=${formatDuration(stepSeconds)} is below the smallest step of ${step}`;
-  throw new Refusal("invalid_step", detail, {
-    errors: [{ field: "step", code: "invalid_step", detail }],
-    suggestion: { step },
-  });
+  throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
 }
 
 interface AskedPoints {
@@ -172,10 +169,7 @@ function requireFit(windowSeconds: number, stepSeconds: number, asked: AskedPoin
   if (windowSeconds / stepSeconds <= pointsMax) return;
   const step = formatDuration(niceStep(windowSeconds / pointsMax));
   const detail = `the window holds more than ${pointsMax} points of ${formatDuration(stepSeconds)}`;
-  throw new Refusal("invalid_step", detail, {
-    errors: [{ field: "step", code: "invalid_step", detail }],
-    suggestion: { step },
-  });
+  throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
 }
 
 /** What made points as wide as they are. */

@@ -1,7 +1,6 @@
 import { contentId } from "./content-id.ts";
 import { labelNames, type MetricConfig } from "../../../crds/config.ts";
-import { refuseField } from "../../errors/refusal.ts";
-import { accessOf, type Access } from "../authorization/access.ts";
+import { accessOf } from "../authorization/access.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { meaningsOf } from "../promql/kinds/meaning.ts";
 import type { MetricEntry } from "../catalog/catalog-index.ts";
@@ -18,7 +17,7 @@ import {
   readWord,
   refuseUnknown,
 } from "../request/parameters.ts";
-import { mayRead, requireReadScope, tenantOf } from "../authorization/policy.ts";
+import { mayRead, namedTenant, requireReadScope } from "../authorization/policy.ts";
 import { schemaVersionOf, type QueryContext } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
 
@@ -57,7 +56,8 @@ export function catalogResponse(
   };
   const access = accessOf(caller, queryContext.quotas);
   requireReadScope(caller);
-  requireTenant(params, access);
+  // The catalog is the same for all tenants, so that one of several need not be chosen.
+  namedTenant(readFilters(params), access.tenants);
   const entries = [...queryContext.catalog.values()].filter(
     (entry) =>
       mayRead(entry, caller, access) &&
@@ -70,15 +70,6 @@ export function catalogResponse(
   const data = entries.map(entryBody);
   const about = { schema_version: schemaVersionOf(entries, readOne(params, "schema_version")), total: entries.length };
   return { status: 200, headers: {}, body: { data, meta: { correlation_id: contentId([data, about]), ...about } } };
-}
-
-/** The catalog is the same for all tenants, so that one of several need not be chosen. */
-function requireTenant(params: Parameters, { tenants }: Access): void {
-  const filters = readFilters(params);
-  if (filters.has("tenant")) tenantOf(filters, tenants);
-  else if (tenants !== "every" && tenants.size === 0) {
-    throw refuseField("tenant_required", "filter[tenant]", "the token names no tenant");
-  }
 }
 
 function entryBody({ metric, schemaVersion }: MetricEntry): object {

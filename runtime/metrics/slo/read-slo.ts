@@ -7,7 +7,7 @@ import { addedCosts, expectedCosts, type Costs } from "../admission/cost.ts";
 import { freshnessSeconds } from "../execution/freshness.ts";
 import { mergeScalars } from "../aggregation/merge-scalars.ts";
 import { makePlan, type Plan } from "../planning/plan.ts";
-import type { Query, QueryContext } from "../planning/query.ts";
+import { ownQuery, type QueryContext } from "../planning/query.ts";
 import type { PartResult } from "../execution/read-part.ts";
 import { readStores, type PartOutcome } from "../execution/read-stores.ts";
 import { countingRecipe } from "./slo-recipe.ts";
@@ -38,22 +38,17 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
   const stepMs = metric.minStepSeconds * 1_000;
   const toMs = Math.floor(nowMs / stepMs) * stepMs;
   const recipe = countingRecipe(metric, slo);
-  const base: Omit<Query, "window" | "windowAt"> = {
-    ...grant,
+  const parts: Omit<Parameters<typeof ownQuery>[1], "window"> = {
     metrics: grant.metrics.map((granted) => ({ ...granted, aggregation: "avg", recipe, slo: slo.name })),
     filters: new Map(),
     groupBy: [],
     exemplars: false,
-    isCompleteRequired: false,
-    limit: 1,
-    page: 1,
-    snapshot: undefined,
     schemaVersion: entry.schemaVersion,
     quota: classOf(caller, [metric], quotas),
   };
   const plans = windowsOf(slo, metric.minStepSeconds).map((stepSeconds) => {
     const window = { fromMs: toMs - stepSeconds * 1_000, toMs, stepSeconds, downsample: undefined };
-    return makePlan({ ...base, window, windowAt: () => window }, nowMs);
+    return makePlan(ownQuery(grant, { ...parts, window }), nowMs);
   });
   return { view, plans, costs: addedCosts(plans.map((plan) => expectedCosts(plan))) };
 }

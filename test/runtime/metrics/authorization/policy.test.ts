@@ -5,7 +5,7 @@ import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import { accessOf } from "../../../../runtime/metrics/authorization/access.ts";
 import type { Caller } from "../../../../runtime/metrics/authorization/caller.ts";
 import { indexCatalogs, type MetricEntry } from "../../../../runtime/metrics/catalog/catalog-index.ts";
-import { grant, type Grant } from "../../../../runtime/metrics/authorization/policy.ts";
+import { grant, requireReadScope, type Grant } from "../../../../runtime/metrics/authorization/policy.ts";
 import { refused } from "../refused.ts";
 import { configOf, everyone, metricConfig, storeConfig, wideLimits } from "../oracle/universe.ts";
 
@@ -62,6 +62,7 @@ interface Ask {
 function ask({ ids = ["one_region"], filters = {}, caller = {} }: Ask): Grant {
   const full = { ...everyone, tenants: ["brand-a"], ...caller };
   const asked = new Map(Object.entries(filters) as [LabelName, string][]);
+  requireReadScope(full);
   return grant(ids.map(entry), asked, full, accessOf(full, quotas));
 }
 
@@ -229,6 +230,7 @@ describe("no combination widens access", () => {
     const origin = { uid: "", namespace: "n", name: "q", generation: 1, specDigest: "" };
     const own = { ...quotas, quotas: [{ ...origin, class: "A" as const, limits: wideLimits, perMetric: [], clients }] };
     try {
+      requireReadScope(caller);
       return grant(
         wanted.map(entry),
         new Map(Object.entries(asked) as [LabelName, string][]),

@@ -15,7 +15,10 @@ const labelled = storeConfig(base, { labelMap: { environment: "env", psp: "provi
 const platform = storeConfig(base, { tenancy: "Platform", environment: "prod" });
 
 const told = storeConfig(base, { tenancy: "StoreHeader" });
-const of = (store: StoreConfig): LabelSource => ({ store, imposed: imposedLabels(store, "brand-a") });
+const of = (store: StoreConfig): LabelSource => ({
+  store: { config: store },
+  imposed: imposedLabels(store, "brand-a"),
+});
 const grouped = (store: StoreConfig, labels: readonly LabelName[]) => groupedInStore(store, of(store).imposed, labels);
 
 describe("the labels of a store's series", () => {

@@ -167,8 +167,16 @@ describe("an instant (design §5 rule 1)", () => {
 });
 
 test("a suggestion is the next coarser step and downsample, until there is none", () => {
-  expect([coarserStep(10), coarserStep(61), coarserStep(86_400)]).toEqual([15, 120, undefined]);
-  expect([coarserDownsample(10), coarserDownsample(60), coarserDownsample(3_600)]).toEqual(["1m", "5m", undefined]);
+  expect([coarserStep(10, Infinity), coarserStep(61, Infinity), coarserStep(86_400, Infinity)]).toEqual([
+    15,
+    120,
+    undefined,
+  ]);
+  expect([
+    coarserDownsample(10, Infinity),
+    coarserDownsample(60, Infinity),
+    coarserDownsample(3_600, Infinity),
+  ]).toEqual(["1m", "5m", undefined]);
 });
 
 describe("a window that is shorter than one point", () => {
