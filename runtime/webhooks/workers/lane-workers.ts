@@ -1,30 +1,31 @@
-import { isSharedLane } from "../partners/assign-lanes.ts";
-import { createInFlightBudget } from "./in-flight-budget.ts";
 import type { DeliveryContext } from "../delivery/delivery-context.ts";
-import type { LaneOwnership } from "./lane-ownership.ts";
+import { isSharedLane } from "../partners/assign-lanes.ts";
 import type { Partner } from "../partners/partner.ts";
-import { createPartnerWorker, type PartnerWorker, type SharedByWorkers } from "./own-lane-worker.ts";
+import { createInFlightBudget } from "./in-flight-budget.ts";
+import type { LaneOwnership } from "./lane-ownership.ts";
+import type { LaneWorker, SharedByWorkers } from "./lane-worker.ts";
+import { createOwnLane, type OwnLane } from "./own-lane.ts";
 import type { Promotions } from "./promotions.ts";
-import { createSharedLane, type SharedLane } from "./shared-lane-worker.ts";
 import { Semaphore } from "./semaphore.ts";
+import { createSharedLane } from "./shared-lane.ts";
 
-/** The workers of this pod: one per partner with a lane of its own, one per lane that is shared. */
+/** The workers of this pod: one per partner with its own lane, one per shared lane. */
 export interface Lanes {
-  /** What the partners are from now on. Those that are gone are pulled no more; what waits for them stays. */
+  /** Replaces the partners. Pulls of a removed partner end; its stored messages stay. */
   apply(partners: readonly Partner[]): void;
   /** Lets workers pull from now on. */
   start(): void;
-  /** Compares what runs with what should, after homes changed. */
+  /** Starts and stops pulls after the ownership of lanes changed. */
   reconcile(): void;
   /**
-   * Finds lanes that nobody publishes to any more but that may still hold something, and empties them; and lanes that
-   * are pulled without a consumer: a request that reached one while it was deleted is never answered.
+   * Finds lanes that are not published to any more but may still hold messages, and empties them. Also finds lanes that
+   * are pulled without a consumer: JetStream never answers a request that arrived while the consumer was deleted.
    */
   lookForLeftovers(): Promise<void>;
   keepAlive(): void;
-  /** Whether an attempt to the partner of this token is under way here, or about to be, though it may be gone. */
-  isBusyWith(token: string): boolean;
-  /** Pulls nothing more; resolves when what is in work has ended, or after the bound. */
+  /** Whether an attempt to the partner with this key is under way or about to be, also after its removal. */
+  isBusyWith(key: string): boolean;
+  /** Ends all pulls; resolves when the work in flight has ended, or after the bound. */
   stop(drainMs: number): Promise<void>;
 }
 
@@ -32,28 +33,27 @@ interface LanesDeps {
   readonly context: DeliveryContext;
   readonly ownership: Pick<LaneOwnership, "isOwner">;
   readonly promotions: Pick<Promotions, "promote">;
-  /** Messages in work in this pod. @default 4096: with bodies of 2 KiB, 8 MiB of them */
+  /** Messages in work in this pod. @default 4096: 8 MiB with bodies of 2 KiB */
   readonly inWorkMax?: number;
 }
 
-/** A server that makes hundreds of consumers at once answers none of them in time. */
+/** A server does not answer in time when hundreds of consumers are created at once. */
 const consumerChangesMax = 16;
 const inWorkMaxDefault = 4_096;
 /** Longer than the longest attempt. */
 const retireMsMax = 120_000;
 
-type Worker = Pick<PartnerWorker | SharedLane, "keepAlive" | "stop">;
-
-/** Creates the workers' keeper. */
+/** Creates the workers of a pod. They pull nothing before {@link Lanes.start}. */
 export function createLanes(deps: LanesDeps): Lanes {
   return new WorkerLanes(deps);
 }
 
 class WorkerLanes implements Lanes {
   readonly #deps: LanesDeps;
-  readonly #workers = new Map<string, PartnerWorker>();
-  readonly #shared = new Map<string, SharedLane>();
-  readonly #retired = new Set<Worker>();
+  readonly #own = new Map<string, OwnLane>();
+  readonly #shared = new Map<string, LaneWorker>();
+  /** Workers whose lane is gone and whose attempts have not ended yet. */
+  readonly #retired = new Set<LaneWorker>();
   readonly #common: SharedByWorkers;
   #partners: ReadonlyMap<string, Partner> = new Map();
   #leftovers: ReadonlySet<string> = new Set();
@@ -67,9 +67,9 @@ class WorkerLanes implements Lanes {
 
   apply(partners: readonly Partner[]): void {
     this.#partners = new Map(partners.map((partner) => [partner.key, partner]));
-    for (const [token, worker] of this.#workers) {
-      if (this.#partners.get(token)?.lane !== token) {
-        this.#workers.delete(token);
+    for (const [key, { worker }] of this.#own) {
+      if (this.#partners.get(key)?.lane !== key) {
+        this.#own.delete(key);
         this.#retire(worker);
       }
     }
@@ -83,8 +83,8 @@ class WorkerLanes implements Lanes {
 
   reconcile(): void {
     const lanes = new Set<string>();
-    for (const [token, partner] of this.#partners) {
-      if (partner.lane === token) {
+    for (const [key, partner] of this.#partners) {
+      if (partner.lane === key) {
         this.#reconcileOwn(partner);
       } else {
         lanes.add(partner.lane);
@@ -94,26 +94,22 @@ class WorkerLanes implements Lanes {
   }
 
   async lookForLeftovers(): Promise<void> {
-    // What is pulled by now had its consumers made before.
-    const pulled = [...this.#workers, ...this.#shared].map(([lane, worker]) => ({
-      lane,
-      worker,
-      queues: worker.queues,
-    }));
+    // The consumers of the lanes pulled now were created before the list is read.
+    const pulled = this.#current().map(([lane, worker]) => ({ lane, worker, queues: worker.queues }));
     const found = await this.#deps.context.deliveries.lanes();
     for (const { lane, worker, queues } of pulled) {
       worker.startOver(queues.filter((queue) => found.get(lane)?.includes(queue) !== true));
     }
     const used = this.#used();
-    // The lane of a partner that is gone is left to the duty that removes partners.
+    // A maintenance job removes the lanes of removed partners.
     const isKnown = (lane: string): boolean => isSharedLane(lane) || this.#partners.has(lane);
     this.#leftovers = new Set([...found.keys()].filter((lane) => !used.has(lane) && isKnown(lane)));
     this.reconcile();
-    for (const [lane, worker] of this.#workers) {
-      if (found.get(lane)?.includes("retry") === true) worker.findRetries();
+    for (const [lane, own] of this.#own) {
+      if (found.get(lane)?.includes("retry") === true) own.findRetries();
     }
     for (const lane of this.#leftovers) {
-      // An edit may have given it back to its partner while the one before was looked at.
+      // An edit may have given the lane back to its partner during the removal of the previous one.
       if (!this.#used().has(lane) && this.#deps.ownership.isOwner(lane)) {
         await this.#deps.context.deliveries.removeLane(lane);
       }
@@ -128,8 +124,8 @@ class WorkerLanes implements Lanes {
     this.#all().forEach((worker) => worker.keepAlive());
   }
 
-  isBusyWith(token: string): boolean {
-    return this.#common.inWork.values().some(({ delivery }) => delivery.partner === token);
+  isBusyWith(key: string): boolean {
+    return this.#common.inWork.values().some(({ delivery }) => delivery.partner === key);
   }
 
   async stop(drainMs: number): Promise<void> {
@@ -139,11 +135,11 @@ class WorkerLanes implements Lanes {
 
   #reconcileOwn(partner: Partner): void {
     const { context, ownership } = this.#deps;
-    const worker = this.#workers.get(partner.key) ?? createPartnerWorker(context, partner, this.#common);
-    this.#workers.set(partner.key, worker);
+    const own = this.#own.get(partner.key) ?? createOwnLane(context, partner, this.#common);
+    this.#own.set(partner.key, own);
     const { state, held } = partner.config;
     const isPulled = state === "Active" && held === undefined && ownership.isOwner(partner.lane);
-    worker.set(partner, this.#isRunning && isPulled);
+    own.set(partner, this.#isRunning && isPulled);
   }
 
   #reconcileShared(wanted: ReadonlySet<string>): void {
@@ -160,19 +156,24 @@ class WorkerLanes implements Lanes {
     }
   }
 
-  #createShared(lane: string): SharedLane {
+  #createShared(lane: string): LaneWorker {
     const { context, promotions } = this.#deps;
-    const partnerOf = (token: string): Partner | undefined => this.#partners.get(token);
-    return createSharedLane({ context, lane, partnerOf, promotions, ...this.#common });
+    const partnerOf = (key: string): Partner | undefined => this.#partners.get(key);
+    return createSharedLane({ context, lane, partnerOf, promotions }, this.#common);
   }
 
-  #retire(worker: Worker): void {
+  #retire(worker: LaneWorker): void {
     this.#retired.add(worker);
-    // Its attempts have their own time limit; JetStream is told of them until then.
+    // Its attempts end by their own time limit; until then their messages are kept alive.
     void worker.stop(retireMsMax).finally(() => this.#retired.delete(worker));
   }
 
-  #all(): readonly Worker[] {
-    return [...this.#workers.values(), ...this.#shared.values(), ...this.#retired];
+  /** Workers by lane. */
+  #current(): readonly (readonly [string, LaneWorker])[] {
+    return [...[...this.#own].map(([lane, { worker }]) => [lane, worker] as const), ...this.#shared];
+  }
+
+  #all(): readonly LaneWorker[] {
+    return [...this.#current().map(([, worker]) => worker), ...this.#retired];
   }
 }

@@ -7,13 +7,13 @@ import {
   type Health,
 } from "../settlement/circuit-breaker.ts";
 import type { Partner } from "../partners/partner.ts";
-import { Semaphore } from "./semaphore.ts";
 import { RateLimiter } from "./rate-limiter.ts";
+import { Semaphore } from "./semaphore.ts";
 
 interface PartnerLimiterDeps {
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
-  /** What tokens come by. */
+  /** Measures the rate and its waits. */
   readonly clock: Clock;
   /** Called after the breaker opened or closed. */
   readonly onBreaker: (state: BreakerState) => void;
@@ -22,18 +22,18 @@ interface PartnerLimiterDeps {
 const secondsPerMinute = 60;
 
 /**
- * What one partner allows at this moment: places for attempts, tokens of its rate, and its breaker. One pod, the
- * partner's home, asks it before each attempt.
+ * Limits of one partner: attempts at once, its rate, and its circuit breaker. The pod that owns the partner's lane
+ * checks them before each attempt.
  */
 export class PartnerLimiter {
   readonly #deps: PartnerLimiterDeps;
   readonly #semaphore: Semaphore;
   #partner: Partner;
-  #bucket: RateLimiter | undefined;
-  /** Of the rate that the endpoint consented to. */
-  #pace: { readonly perMinute: number; readonly bucket: RateLimiter } | undefined;
+  #rate: RateLimiter | undefined;
+  /** The rate that the endpoint granted in its validation. */
+  #granted: { readonly perMinute: number; readonly rate: RateLimiter } | undefined;
   #breaker: BreakerState = closedBreaker;
-  /** Who waits for the outcome of the probe. */
+  /** Callers that wait for the outcome of the probe. */
   #waiting: (() => void)[] = [];
 
   constructor(partner: Partner, deps: PartnerLimiterDeps) {
@@ -47,7 +47,7 @@ export class PartnerLimiter {
     return this.#breaker;
   }
 
-  /** Obeys this specification from now on. */
+  /** Applies the limits of this specification from now on. */
   use(partner: Partner): void {
     const isOtherSpec = partner.config.specDigest !== this.#partner.config.specDigest;
     this.#partner = partner;
@@ -55,58 +55,58 @@ export class PartnerLimiter {
     this.#semaphore.resize(maxInFlight);
     const nowMs = this.#deps.clock.nowMs();
     if (rate === undefined) {
-      this.#bucket = undefined;
-    } else if (this.#bucket === undefined) {
-      this.#bucket = new RateLimiter(rate, nowMs);
+      this.#rate = undefined;
+    } else if (this.#rate === undefined) {
+      this.#rate = new RateLimiter(rate, nowMs);
     } else {
-      this.#bucket.change(rate, nowMs);
+      this.#rate.change(rate, nowMs);
     }
     if (isOtherSpec) {
-      this.#pace = undefined;
+      this.#granted = undefined;
     }
-    // Somebody changed something about the partner: what was known of its health is old.
+    // A changed specification may have repaired the partner.
     if (this.#breaker.kind !== "closed" && (isOtherSpec || partner.config.circuitBreaker === undefined)) {
       this.#become(closedBreaker);
     }
   }
 
-  /** Deliveries rest until then: another pod found the partner sick. */
-  rest(untilMs: number): void {
+  /** Takes over the open breaker of the previous owner. Milliseconds of JetStream's clock. */
+  openUntil(untilMs: number): void {
     const policy = this.#partner.config.circuitBreaker;
     if (policy !== undefined && this.#breaker.kind === "closed") {
       this.#breaker = takenOver(untilMs, policy);
     }
   }
 
-  /** Attempts that may begin now as far as rate and breaker go; undefined without a limit. */
+  /** Attempts that rate and breaker allow now; undefined without a limit. */
   allowance(): number | undefined {
     if (this.#breaker.kind !== "closed") {
-      return this.#isResting() || this.#breaker.kind === "probing" ? 0 : 1;
+      return this.#isOpen() || this.#breaker.kind === "probing" ? 0 : 1;
     }
     const nowMs = this.#deps.clock.nowMs();
-    const limits = [this.#bucket, this.#pace?.bucket].filter((bucket) => bucket !== undefined);
-    return limits.length === 0 ? undefined : Math.min(...limits.map((bucket) => bucket.available(nowMs)));
+    const rates = [this.#rate, this.#granted?.rate].filter((rate) => rate !== undefined);
+    return rates.length === 0 ? undefined : Math.min(...rates.map((rate) => rate.available(nowMs)));
   }
 
-  /** Milliseconds until some attempts may begin by the rate; 0 when some may. */
+  /** Milliseconds until the rates allow `count` attempts, or as many as they ever do at once; 0: now. */
   tokensInMs(count: number): number {
     const nowMs = this.#deps.clock.nowMs();
-    return Math.max(this.#bucket?.waitMs(count, nowMs) ?? 0, this.#pace?.bucket.waitMs(count, nowMs) ?? 0);
+    return Math.max(this.#rate?.waitMs(count, nowMs) ?? 0, this.#granted?.rate.waitMs(count, nowMs) ?? 0);
   }
 
   /**
-   * Resolves with true when the caller may make its attempt, and must {@link leave} afterwards; with false when
-   * deliveries rest, and nothing was taken.
+   * Resolves with true when the caller may make its attempt, and must {@link leave} afterwards; with false when the
+   * breaker is open. Then nothing is to be left.
    */
   async enter(): Promise<boolean> {
     for (;;) {
       await this.#semaphore.acquire();
       if (this.#breaker.kind === "closed") {
-        await this.#token();
+        await this.#wait(this.#rate?.take(this.#deps.clock.nowMs()) ?? 0);
         return true;
       }
       const { kind, restMs } = this.#breaker;
-      if (kind === "open" && !this.#isResting()) {
+      if (kind === "open" && !this.#isOpen()) {
         this.#breaker = { kind: "probing", restMs };
         return true;
       }
@@ -118,29 +118,27 @@ export class PartnerLimiter {
     }
   }
 
-  /** Resolves when an attempt may begin by the rate that the endpoint consented to. */
+  /** Resolves when the rate that the endpoint granted allows an attempt. */
   async throttle(perMinute: number): Promise<void> {
     const nowMs = this.#deps.clock.nowMs();
     const perSecond = perMinute / secondsPerMinute;
-    if (this.#pace?.perMinute !== perMinute) {
-      this.#pace = {
-        perMinute,
-        bucket: new RateLimiter({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs),
-      };
+    if (this.#granted?.perMinute !== perMinute) {
+      const rate = new RateLimiter({ perSecond, burst: Math.max(1, Math.floor(perSecond)) }, nowMs);
+      this.#granted = { perMinute, rate };
     }
-    await this.#waited(this.#pace.bucket.take(nowMs));
+    await this.#wait(this.#granted.rate.take(nowMs));
   }
 
   leave(): void {
     this.#semaphore.release();
     if (this.#breaker.kind === "probing") {
-      // It ended without a word about the partner, for example because it was done already.
+      // The probe ended without an attempt, for example because its delivery had been settled before.
       this.#breaker = { kind: "open", untilMs: this.#deps.now(), restMs: this.#breaker.restMs };
       this.#wake();
     }
   }
 
-  /** What an attempt, just ended, says about the partner. */
+  /** Counts the effect of an ended attempt on the breaker. */
   observe(health: Health): void {
     const policy = this.#partner.config.circuitBreaker;
     if (policy === undefined) {
@@ -166,15 +164,11 @@ export class PartnerLimiter {
     waiting.forEach((resolve) => resolve());
   }
 
-  #isResting(): boolean {
+  #isOpen(): boolean {
     return this.#breaker.kind === "open" && this.#deps.now() < this.#breaker.untilMs;
   }
 
-  async #token(): Promise<void> {
-    await this.#waited(this.#bucket?.take(this.#deps.clock.nowMs()) ?? 0);
-  }
-
-  async #waited(waitMs: number): Promise<void> {
+  async #wait(waitMs: number): Promise<void> {
     if (waitMs > 0) await pause(this.#deps.clock, waitMs);
   }
 }

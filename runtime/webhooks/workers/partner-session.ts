@@ -1,34 +1,32 @@
-import type { Health } from "../settlement/circuit-breaker.ts";
 import type { DeliveryContext, LaneControl } from "../delivery/delivery-context.ts";
 import { maySendTo, type Partner } from "../partners/partner.ts";
+import type { Health } from "../settlement/circuit-breaker.ts";
 import { PartnerLimiter } from "./partner-limiter.ts";
 
-/** Why a delivery cannot be attempted now though its message is here. */
-export type HoldReason = "paused" | "disabled" | "blocked" | "keyless" | "sick" | "busy" | "rate";
+/** Why a delivery whose message is here cannot be attempted now. `open`: by the partner's circuit breaker. */
+export type HoldReason = "paused" | "disabled" | "blocked" | "keyless" | "open" | "busy" | "rate";
 
 /** Messages of one partner that may be in work in a shared lane: a quarter of what the lane hands out. */
-const underWayMax = 64;
+const inWorkMax = 64;
 
-/** One partner of a shared lane: what it allows, and what its deliveries say of it. */
+/** State of one partner in a shared lane: its limits, its circuit breaker, and its messages in work. */
 export class PartnerSession implements LaneControl {
   readonly limiter: PartnerLimiter;
   readonly #context: DeliveryContext;
   readonly #find: () => Partner | undefined;
   #partner: Partner;
+  /** Dead letters that cannot be stored now. */
   #blocks = 0;
-  #underWay = 0;
-  /** Whether a mark of some specification is stored, asked once each. */
+  #inWork = 0;
+  /** Whether a mark is stored for a specification; read once for each. */
   #disabled: { readonly digest: string; readonly isDisabled: Promise<boolean> } | undefined;
 
-  /**
-   * @param find the partner as it is configured now and in this lane; undefined when it is gone. @default the one of
-   * {@link use}
-   */
-  constructor(context: DeliveryContext, partner: Partner, find?: () => Partner | undefined) {
+  /** @param find the partner as configured now; undefined when it is not in this lane any more */
+  constructor(context: DeliveryContext, partner: Partner, find: () => Partner | undefined) {
     this.#context = context;
-    this.#find = find ?? (() => this.#partner);
+    this.#find = find;
     this.#partner = partner;
-    const onBreaker = (): void => this.#tell(this.limiter.breaker.kind !== "closed");
+    const onBreaker = (): void => this.resume();
     this.limiter = new PartnerLimiter(partner, { now: context.now, clock: context.clock, onBreaker });
   }
 
@@ -43,14 +41,14 @@ export class PartnerSession implements LaneControl {
     }
   }
 
-  /** This pod is the lane's home again, and tells how the partner is, as far as it knows. */
-  comeBack(): void {
-    this.#tell(this.limiter.breaker.kind !== "closed");
+  /** Reports the state of the circuit breaker, because this pod owns the lane. */
+  resume(): void {
+    this.#report(this.limiter.breaker.kind !== "closed");
   }
 
-  /** The lane has another home from now on, which tells how the partner is. */
-  leave(): void {
-    this.#tell(false);
+  /** Reports no open circuit breaker any more, because another pod owns the lane. */
+  release(): void {
+    this.#report(false);
   }
 
   current(): Partner | undefined {
@@ -70,19 +68,19 @@ export class PartnerSession implements LaneControl {
     if (await this.#isDisabled()) {
       return "disabled";
     }
-    return this.#momentary();
+    return this.#limitReached();
   }
 
   begin(): void {
-    this.#underWay += 1;
+    this.#inWork += 1;
   }
 
   end(): void {
-    this.#underWay -= 1;
+    this.#inWork -= 1;
   }
 
   prepareRetries(): Promise<void> {
-    // Shared lanes have both their consumers from the start.
+    // A shared lane has both its consumers from the start.
     return Promise.resolve();
   }
 
@@ -102,19 +100,19 @@ export class PartnerSession implements LaneControl {
     this.#blocks += isBlocked ? 1 : -1;
   }
 
-  #tell(isResting: boolean): void {
-    this.#context.partnerMetrics.resting(this.#partner.label, isResting);
+  #report(isOpen: boolean): void {
+    this.#context.partnerMetrics.resting(this.#partner.label, isOpen);
   }
 
-  #momentary(): HoldReason | undefined {
+  #limitReached(): HoldReason | undefined {
     if (this.#blocks > 0) {
       return "blocked";
     }
-    if (this.#underWay >= underWayMax) {
+    if (this.#inWork >= inWorkMax) {
       return "busy";
     }
     if (this.limiter.allowance() === 0) {
-      return this.limiter.breaker.kind === "closed" ? "rate" : "sick";
+      return this.limiter.breaker.kind === "closed" ? "rate" : "open";
     }
     return undefined;
   }
@@ -123,7 +121,7 @@ export class PartnerSession implements LaneControl {
     const digest = this.#partner.config.specDigest;
     if (this.#disabled?.digest !== digest) {
       this.#disabled = { digest, isDisabled: this.#context.disabled.isDisabled(this.#partner) };
-      // What could not be read is asked again.
+      // A failed read is repeated for the next message.
       this.#disabled.isDisabled.catch(() => {
         this.#disabled = undefined;
       });

@@ -113,7 +113,7 @@ describe("a breaker", () => {
 
   test("makes all others wait for the outcome of the probe", async () => {
     const { clock, gate: limiter } = gateOf({ circuitBreaker });
-    limiter.rest(clock.wallMs() + 500);
+    limiter.openUntil(clock.wallMs() + 500);
     await advance(clock, 500);
     expect(await limiter.enter()).toBe(true);
     const others = [limiter.enter(), limiter.enter()];
@@ -128,7 +128,7 @@ describe("a breaker", () => {
 
   test("lets the next probe in at once when one ended without a word about the partner", async () => {
     const { clock, gate: limiter } = gateOf({ circuitBreaker });
-    limiter.rest(clock.wallMs());
+    limiter.openUntil(clock.wallMs());
     expect(await limiter.enter()).toBe(true);
     limiter.leave();
     expect([limiter.breaker.kind, await limiter.enter()]).toEqual(["open", true]);
@@ -136,7 +136,7 @@ describe("a breaker", () => {
 
   test("closes when the specification changes, and keeps resting when only the same one is used again", async () => {
     const { clock, gate: limiter } = gateOf({ circuitBreaker });
-    limiter.rest(clock.wallMs() + 60_000);
+    limiter.openUntil(clock.wallMs() + 60_000);
     limiter.use(compiled("one", { circuitBreaker }));
     expect(await limiter.enter()).toBe(false);
     limiter.use(compiled("one", { circuitBreaker, timeoutMs: 2_001 }));

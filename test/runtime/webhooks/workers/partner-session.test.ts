@@ -22,11 +22,11 @@ test("a partner that rests in a shared lane is told of by the lane's home, also 
   } as unknown as DeliveryContext;
   const open = async (): Promise<number | undefined> =>
     (await registry.getSingleMetric("heliograph_webhook_partner_breaker_open")?.get())?.values[0]?.value;
-  const session = new PartnerSession(context, partner);
+  const session = new PartnerSession(context, partner, () => partner);
   session.observe("sick");
   expect(await open()).toBe(1);
-  session.leave();
+  session.release();
   expect(await open()).toBe(0);
-  session.comeBack();
+  session.resume();
   expect(await open()).toBe(1);
 });

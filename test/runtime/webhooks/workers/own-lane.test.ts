@@ -4,7 +4,7 @@ import { createInFlightBudget } from "../../../../runtime/webhooks/workers/in-fl
 import { deliveryMessage, type DeliveryRecord } from "../../../../runtime/webhooks/records/delivery-record.ts";
 import type { Outcome } from "../../../../runtime/webhooks/settlement/outcome.ts";
 import type { Partner } from "../../../../runtime/webhooks/partners/partner.ts";
-import { createPartnerWorker, type PartnerWorker } from "../../../../runtime/webhooks/workers/own-lane-worker.ts";
+import { createOwnLane, type OwnLane } from "../../../../runtime/webhooks/workers/own-lane.ts";
 import { Semaphore } from "../../../../runtime/webhooks/workers/semaphore.ts";
 import type { PartnerOverrides } from "../engine-fixture.ts";
 import {
@@ -21,7 +21,7 @@ import {
 
 interface Case extends MemoryContext {
   readonly one: Partner;
-  readonly worker: PartnerWorker;
+  readonly own: OwnLane;
   /** Hands a first attempt out. */
   hand(seq: number, queue?: LaneQueue): Promise<void>;
   /** What was done since it was last asked. */
@@ -36,10 +36,10 @@ async function caseOf(
   const partner = compiled("one", overrides);
   prepare(memory, partner.lane);
   const shared = { turns: new Semaphore(16), budget: createInFlightBudget(4_096), inWork: new Map() };
-  const worker = createPartnerWorker(memory.context, partner, shared);
-  worker.set(partner, true);
+  const own = createOwnLane(memory.context, partner, shared);
+  own.set(partner, true);
   await quiet();
-  onTestFinished(() => worker.stop(0));
+  onTestFinished(() => own.worker.stop(0));
   const hand = async (seq: number, queue: LaneQueue = "first"): Promise<void> => {
     const pull = memory.pulls.findLast(({ name }) => name === `${queue}-${partner.lane}`);
     pull?.onMessage(
@@ -47,7 +47,7 @@ async function caseOf(
     );
     await quiet();
   };
-  return { ...memory, one: partner, worker, hand, news: () => memory.done.splice(0) };
+  return { ...memory, one: partner, own, hand, news: () => memory.done.splice(0) };
 }
 
 const itemOf = ({ key: token }: Partner, seq: number): DeliveryRecord => ({
@@ -122,7 +122,7 @@ describe("a worker", () => {
 
   test("gives back what it was handed and may not send any more", async () => {
     const it = await caseOf();
-    it.worker.set(compiled("one", { state: "Paused" }), false);
+    it.own.set(compiled("one", { state: "Paused" }), false);
     it.news();
     await it.hand(5);
     expect([it.news(), queuesOf(it)]).toEqual([["release 5"], []]);
@@ -133,7 +133,7 @@ describe("a worker", () => {
     it.partner.answer = () => answered(410);
     await it.hand(5);
     expect(queuesOf(it)).toEqual([]);
-    it.worker.set(compiled("one", { timeoutMs: 2_001 }), true);
+    it.own.set(compiled("one", { timeoutMs: 2_001 }), true);
     await quiet();
     expect(queuesOf(it)).toEqual(["first"]);
   });
@@ -241,10 +241,10 @@ test("a worker that stops waits for its attempts", async () => {
   it.partner.answer = answer;
   await it.hand(5);
   let isOver = false;
-  void it.worker.stop(60_000).then(() => (isOver = true));
+  void it.own.worker.stop(60_000).then(() => (isOver = true));
   await quiet();
-  expect([isOver, it.worker.inFlight, queuesOf(it)]).toEqual([false, 1, []]);
+  expect([isOver, it.own.worker.inFlight, queuesOf(it)]).toEqual([false, 1, []]);
   resolve(answered(200));
   await quiet();
-  expect([isOver, it.worker.inFlight]).toEqual([true, 0]);
+  expect([isOver, it.own.worker.inFlight]).toEqual([true, 0]);
 });

@@ -1,0 +1,111 @@
+import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
+import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import { partnerConsumer, shareInFlight } from "../delivery/partner-consumer.ts";
+import type { Partner } from "../partners/partner.ts";
+
+/** The consumers of a partner's own lane: one of first attempts and, after the first failure, one of retries. */
+export class OwnLaneConsumers {
+  readonly #deliveries: DeliveryContext["deliveries"];
+  /** Whether the partner's circuit breaker is closed. */
+  readonly #isClosed: () => boolean;
+  /** The consumers as they were last requested from JetStream. */
+  #ensured = "";
+  #hasRetries: boolean | undefined;
+  /** Whether the consumers were paused by this pod or by the previous owner. */
+  #isPaused = false;
+  /** Whether this pod has owned the lane since it last read the pause, so that a pause found now is its own. */
+  #isOwnPause = false;
+
+  constructor({ deliveries }: Pick<DeliveryContext, "deliveries">, isClosed: () => boolean) {
+    this.#deliveries = deliveries;
+    this.#isClosed = isClosed;
+  }
+
+  get queues(): readonly LaneQueue[] {
+    return this.#hasRetries === true ? laneQueues : ["first"];
+  }
+
+  /** Attempts that a queue may have under way. */
+  share({ config }: Partner, queue: LaneQueue): number {
+    return shareInFlight(config.delivery.maxInFlight, this.#hasRetries === true)[queue];
+  }
+
+  /** Creates or changes the consumer of a queue. While the breaker is not closed it gets one message at a time. */
+  ensure(partner: Partner, queue: LaneQueue): Promise<void> {
+    const ackPendingMax = this.#isClosed() ? this.share(partner, queue) : 1;
+    return this.#deliveries.ensureConsumer(partnerConsumer(partner, queue, ackPendingMax));
+  }
+
+  /** Ensures the consumers of these queues; requests nothing when nothing has changed. */
+  async ensureAll(partner: Partner, queues: readonly LaneQueue[]): Promise<void> {
+    const wanted = `${partner.config.specDigest} ${queues.join()} ${this.#isClosed()}`;
+    if (this.#ensured !== wanted) {
+      await Promise.all(queues.map((queue) => this.ensure(partner, queue)));
+      this.#ensured = wanted;
+    }
+  }
+
+  /** Looks the consumer of retries up, once; resolves with the milliseconds that the previous owner paused it for. */
+  async findRetries({ lane }: Partner): Promise<number> {
+    if (this.#hasRetries !== undefined) {
+      return 0;
+    }
+    const state = await this.#deliveries.laneState("retry", lane);
+    this.#hasRetries = state !== undefined;
+    const inheritedMs = this.#isOwnPause ? 0 : (state?.pausedMs ?? 0);
+    this.#isPaused ||= inheritedMs > 0;
+    this.#isOwnPause = true;
+    return inheritedMs;
+  }
+
+  /** Creates the consumer of retries; false when it exists. */
+  async createRetries(partner: Partner): Promise<boolean> {
+    if (this.#hasRetries === true) {
+      return false;
+    }
+    this.#hasRetries = true;
+    try {
+      await this.ensure(partner, "retry");
+      return true;
+    } catch (error) {
+      this.#hasRetries = undefined;
+      throw error;
+    }
+  }
+
+  /** Discards the finding that there is no consumer of retries; false when there was no such finding. */
+  discardAbsence(): boolean {
+    const isDiscarded = this.#hasRetries === false;
+    if (isDiscarded) {
+      this.#hasRetries = undefined;
+    }
+    return isDiscarded;
+  }
+
+  /** Pauses the consumers at the server, so that no other pod gets their messages either. */
+  async pause(partner: Partner, queues: readonly LaneQueue[], untilMs: number): Promise<void> {
+    await Promise.all(queues.map((queue) => this.ensure(partner, queue)));
+    await Promise.all(queues.map((queue) => this.#deliveries.pause(queue, partner.lane, untilMs)));
+    this.#isPaused = true;
+  }
+
+  async resume({ lane }: Partner, queues: readonly LaneQueue[]): Promise<void> {
+    if (this.#isPaused) {
+      await Promise.all(queues.map((queue) => this.#deliveries.pause(queue, lane, 0)));
+      this.#isPaused = false;
+    }
+  }
+
+  /** The queue whose next message is the probe: retries when any wait. */
+  async probeQueue({ lane }: Partner): Promise<LaneQueue> {
+    const retries = await this.#deliveries.laneState("retry", lane);
+    return (retries?.messages ?? 0) > 0 ? "retry" : "first";
+  }
+
+  /** Discards what is known about the consumers: another pod may change them while this one does not pull. */
+  discard(isOwner: boolean): void {
+    this.#ensured = "";
+    this.#hasRetries = undefined;
+    this.#isOwnPause &&= isOwner;
+  }
+}

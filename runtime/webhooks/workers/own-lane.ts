@@ -1,0 +1,247 @@
+import type { LaneQueue } from "../../nats/layout.ts";
+import type { DeliveryContext, LaneControl, Work } from "../delivery/delivery-context.ts";
+import { maySendTo, type Partner } from "../partners/partner.ts";
+import type { BreakerState, Health } from "../settlement/circuit-breaker.ts";
+import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
+import { OwnLaneConsumers } from "./own-lane-consumers.ts";
+import { PartnerLimiter } from "./partner-limiter.ts";
+
+/** The lane of one partner. While its circuit breaker is open, the consumers are paused; then one message probes. */
+export interface OwnLane {
+  readonly worker: LaneWorker;
+  /**
+   * Changes the partner or whether its lane is pulled. The next attempt uses `partner`; pulls change once JetStream has
+   * answered. Does nothing when nothing has changed.
+   */
+  set(partner: Partner, isPulling: boolean): void;
+  /** Looks for a consumer of retries again, because one exists now. */
+  findRetries(): void;
+}
+
+/** Bounds of the messages that are requested ahead without a rate. */
+const creditMax = 256;
+const creditMin = 8;
+/** Tokens that make a new request for messages worthwhile. */
+const tokensWorthwhile = 16;
+const tokensWaitMsMax = 50;
+/** How often a probe looks which queue has a message for it. */
+const probeLookMs = 2_000;
+
+/** Creates the lane of a partner. Nothing is pulled before {@link OwnLane.set}. */
+export function createOwnLane(context: DeliveryContext, partner: Partner, shared: SharedByWorkers): OwnLane {
+  return new PartnerLane(context, partner, shared);
+}
+
+class PartnerLane implements OwnLane, LanePolicy, LaneControl {
+  readonly worker: LaneWorker;
+  readonly #context: DeliveryContext;
+  readonly #limiter: PartnerLimiter;
+  readonly #consumers: OwnLaneConsumers;
+  #partner: Partner;
+  /** Dead letters that cannot be stored now. */
+  #blocks = 0;
+  /** Specification that answered 410 here; other pods read the stored mark. */
+  #disabledDigest: string | undefined;
+  #waitsForTokens = false;
+  #endProbeWait: () => void = () => undefined;
+
+  constructor(context: DeliveryContext, partner: Partner, shared: SharedByWorkers) {
+    this.#context = context;
+    this.#partner = partner;
+    this.#limiter = new PartnerLimiter(partner, {
+      now: context.now,
+      clock: context.clock,
+      onBreaker: (state) => this.#onBreaker(state),
+    });
+    this.#consumers = new OwnLaneConsumers(context, () => this.#isClosed());
+    this.worker = new LaneWorker(context, shared, this);
+  }
+
+  get lane(): string {
+    return this.#partner.key;
+  }
+
+  get logFields(): { readonly partner: string } {
+    return { partner: this.#partner.label };
+  }
+
+  set(partner: Partner, isPulling: boolean): void {
+    const isOther = this.#partner !== partner;
+    this.#partner = partner;
+    if (isOther) {
+      this.#limiter.use(partner);
+    }
+    if (isOther && this.worker.isPulling === isPulling) {
+      this.worker.reconcile();
+    }
+    this.worker.setPulling(isPulling);
+  }
+
+  findRetries(): void {
+    if (this.#consumers.discardAbsence()) {
+      this.worker.reconcile();
+    }
+  }
+
+  throttle(perMinute: number): Promise<void> {
+    return this.#limiter.throttle(perMinute);
+  }
+
+  observe(health: Health): void {
+    this.#limiter.observe(health);
+  }
+
+  current(): Partner | undefined {
+    return this.worker.isPulling && maySendTo(this.#partner, this.#context.now()) ? this.#partner : undefined;
+  }
+
+  async prepareRetries(): Promise<void> {
+    if (await this.#consumers.createRetries(this.#partner)) {
+      this.worker.reconcile();
+    }
+  }
+
+  disable(partner: Partner): void {
+    this.#disabledDigest = partner.config.specDigest;
+    this.#context.log.warn({ partner: partner.label }, "partner disabled after status 410");
+    this.worker.reconcile();
+  }
+
+  block(isBlocked: boolean): void {
+    const before = this.#blocks;
+    this.#blocks += isBlocked ? 1 : -1;
+    if (before === 0 || this.#blocks === 0) {
+      this.#context.metrics.blockedPartners.inc(isBlocked ? 1 : -1);
+      this.worker.reconcile();
+    }
+  }
+
+  async reconcile(): Promise<void> {
+    const partner = this.#partner;
+    const { partnerMetrics } = this.#context;
+    if (!this.worker.isPulling || this.#blocks > 0 || !(await this.#mayPull(partner))) {
+      await this.#stopPulls();
+      partnerMetrics.resting(partner.label, false);
+      return;
+    }
+    const pausedMs = await this.#consumers.findRetries(partner);
+    if (pausedMs > 0) {
+      this.#limiter.openUntil(this.#context.now() + pausedMs);
+    }
+    partnerMetrics.resting(partner.label, !this.#isClosed());
+    const { queues } = this.#consumers;
+    if (!(await this.#pauseWhileOpen(partner, queues))) {
+      await this.#pull(partner, queues);
+    }
+  }
+
+  ensureConsumer(queue: LaneQueue): Promise<void> {
+    return this.#consumers.ensure(this.#partner, queue);
+  }
+
+  credit(queue: LaneQueue): number {
+    const allowance = this.#limiter.allowance() ?? creditMax;
+    if (allowance === 0) {
+      this.#topUpWithTokens();
+    }
+    // A lane with much in flight requests more ahead.
+    const usual = Math.min(creditMax, Math.max(creditMin, 2 * this.worker.inFlight));
+    return Math.min(this.#consumers.share(this.#partner, queue), usual, allowance);
+  }
+
+  inFlightMax(): number {
+    return this.#partner.config.delivery.maxInFlight;
+  }
+
+  async handle(work: Work): Promise<void> {
+    if (!(await this.#limiter.enter()) || !(await this.#attempt(work))) {
+      // The pulls end first. Otherwise the server would deliver the released message again at once.
+      await this.worker.reconciled;
+      work.message.release();
+    }
+  }
+
+  /** False when nothing may be sent any more: the partner is held or paused, or another pod owns its lane. */
+  async #attempt(work: Work): Promise<boolean> {
+    try {
+      if (this.worker.isPulling && (await this.worker.attempt(work, this.#partner, this))) {
+        return true;
+      }
+      this.worker.reconcile();
+      return false;
+    } finally {
+      this.#limiter.leave();
+    }
+  }
+
+  /** True while the breaker is open: the pulls have ended and the consumers are paused until it may be probed. */
+  async #pauseWhileOpen(partner: Partner, queues: readonly LaneQueue[]): Promise<boolean> {
+    const { breaker } = this.#limiter;
+    const { now, clock } = this.#context;
+    this.#endProbeWait();
+    if (breaker.kind !== "open" || breaker.untilMs <= now()) {
+      await this.#consumers.resume(partner, queues);
+      return false;
+    }
+    await this.#stopPulls();
+    await this.#consumers.pause(partner, queues, breaker.untilMs);
+    this.#endProbeWait = clock.after(Math.max(1, breaker.untilMs - now()), () => this.worker.reconcile());
+    return true;
+  }
+
+  /** Pulls all queues; while the breaker is not closed, the one that has a message for the probe. */
+  async #pull(partner: Partner, queues: readonly LaneQueue[]): Promise<void> {
+    await this.#consumers.ensureAll(partner, queues);
+    const active = this.#isClosed() ? queues : [await this.#probeQueue(partner)];
+    await this.worker.stopPulls(queues.filter((queue) => !active.includes(queue)));
+    this.worker.startPulls(active);
+  }
+
+  #probeQueue(partner: Partner): Promise<LaneQueue> {
+    this.#endProbeWait = this.#context.clock.after(probeLookMs, () => this.worker.reconcile());
+    return this.#consumers.probeQueue(partner);
+  }
+
+  #isClosed(): boolean {
+    return this.#limiter.breaker.kind === "closed";
+  }
+
+  #onBreaker(state: BreakerState): void {
+    const { log, onBreakerOpen } = this.#context;
+    const partner = this.#partner.label;
+    if (state.kind === "open") {
+      void onBreakerOpen(this.#partner, state.restMs);
+      log.warn({ partner, restMs: state.restMs }, "circuit breaker of the partner opened");
+    } else {
+      log.warn({ partner }, "circuit breaker of the partner closed");
+    }
+    this.worker.reconcile();
+  }
+
+  async #mayPull(partner: Partner): Promise<boolean> {
+    if (!maySendTo(partner, this.#context.now())) {
+      this.#context.log.error({ partner: partner.label }, "signing key of the partner not found, deliveries stopped");
+      return false;
+    }
+    if (this.#disabledDigest === partner.config.specDigest) {
+      return false;
+    }
+    return this.worker.queues.length > 0 || !(await this.#context.disabled.isDisabled(partner));
+  }
+
+  #topUpWithTokens(): void {
+    const waitMs = Math.min(tokensWaitMsMax, this.#limiter.tokensInMs(tokensWorthwhile));
+    if (waitMs > 0 && !this.#waitsForTokens) {
+      this.#waitsForTokens = true;
+      this.#context.clock.after(waitMs, () => {
+        this.#waitsForTokens = false;
+        this.worker.topUp();
+      });
+    }
+  }
+
+  async #stopPulls(): Promise<void> {
+    this.#consumers.discard(this.worker.isPulling);
+    await this.worker.stopPulls(this.worker.queues);
+  }
+}

@@ -1,0 +1,149 @@
+import { laneQueues, type LaneQueue } from "../../nats/layout.ts";
+import type { DeliveryContext, Work } from "../delivery/delivery-context.ts";
+import { defer, moveToLane } from "../delivery/move-delivery.ts";
+import type { Partner } from "../partners/partner.ts";
+import { LaneWorker, type LanePolicy, type SharedByWorkers } from "./lane-worker.ts";
+import { PartnerSession, type HoldReason } from "./partner-session.ts";
+import type { Promotions } from "./promotions.ts";
+
+interface SharedLaneDeps {
+  readonly context: DeliveryContext;
+  readonly lane: string;
+  /** The configured partner with this key. */
+  readonly partnerOf: (key: string) => Partner | undefined;
+  readonly promotions: Pick<Promotions, "promote">;
+}
+
+/** Messages of a shared lane in flight at once, over all its partners. */
+const ackPendingMax: Readonly<Record<LaneQueue, number>> = { first: 256, retry: 64 };
+const creditMax = 64;
+/** How long a message is deferred whose partner is unknown here, or may not be sent to. */
+const deferMs = 30_000;
+const deferMsMin = 1_000;
+/** Reasons that last long enough to promote the partner. */
+const lasting: ReadonlySet<HoldReason> = new Set(["paused", "disabled", "open", "busy", "rate"]);
+
+/**
+ * Creates the worker of a lane that many partners share, or of the former lane of a partner that now shares one. A
+ * partner that cannot be sent to is promoted to its own lane, or its message is deferred.
+ */
+export function createSharedLane(deps: SharedLaneDeps, shared: SharedByWorkers): LaneWorker {
+  return new SharedLane(deps, shared).worker;
+}
+
+class SharedLane implements LanePolicy {
+  readonly worker: LaneWorker;
+  readonly #deps: SharedLaneDeps;
+  readonly #sessions = new Map<string, PartnerSession>();
+
+  constructor(deps: SharedLaneDeps, shared: SharedByWorkers) {
+    this.#deps = deps;
+    this.worker = new LaneWorker(deps.context, shared, this);
+  }
+
+  get lane(): string {
+    return this.#deps.lane;
+  }
+
+  get logFields(): { readonly lane: string } {
+    return { lane: this.#deps.lane };
+  }
+
+  async reconcile(): Promise<void> {
+    const pulled = this.worker.queues;
+    if (!this.worker.isPulling) {
+      await this.worker.stopPulls(pulled);
+      this.#sessions.forEach((session) => session.release());
+      return;
+    }
+    if (pulled.length === 0) this.#sessions.forEach((session) => session.resume());
+    for (const queue of laneQueues.filter((one) => !pulled.includes(one))) {
+      await this.ensureConsumer(queue);
+      this.worker.startPulls([queue]);
+    }
+  }
+
+  ensureConsumer(queue: LaneQueue): Promise<void> {
+    const { context, lane } = this.#deps;
+    const metadata = { lane };
+    return context.deliveries.ensureConsumer({ queue, lane, maxAckPending: ackPendingMax[queue], metadata });
+  }
+
+  credit(queue: LaneQueue): number {
+    return Math.min(creditMax, ackPendingMax[queue]);
+  }
+
+  inFlightMax(queue: LaneQueue): number {
+    return ackPendingMax[queue];
+  }
+
+  block(): void {
+    // The other partners of the lane go on.
+  }
+
+  async handle(work: Work): Promise<void> {
+    const { context, lane, partnerOf } = this.#deps;
+    const partner = partnerOf(work.delivery.partner);
+    if (!this.worker.isPulling) {
+      work.message.release();
+    } else if (partner === undefined) {
+      // The configuration of this pod does not have the partner yet, or no longer.
+      await defer(context, work, { lane, lanes: [lane], label: work.delivery.partner }, context.now() + deferMs);
+    } else if (partner.lane === lane) {
+      await this.#deliver(work, partner);
+    } else {
+      await moveToLane(context, work, partner);
+    }
+  }
+
+  async #deliver(work: Work, partner: Partner): Promise<void> {
+    const session = this.#sessionOf(partner);
+    const reason = await session.holdReason();
+    if (reason !== undefined) {
+      await this.#hold(work, session, reason);
+      return;
+    }
+    session.begin();
+    try {
+      if (!(await session.limiter.enter())) {
+        await this.#hold(work, session, "open");
+      } else if (!(await this.#attempt(work, session))) {
+        await this.#hold(work, session, "paused");
+      }
+    } finally {
+      session.end();
+    }
+  }
+
+  async #attempt(work: Work, session: PartnerSession): Promise<boolean> {
+    try {
+      return await this.worker.attempt(work, session.partner, session);
+    } finally {
+      session.limiter.leave();
+    }
+  }
+
+  /** Frees the lane of a message that cannot be sent now: promotes its partner, or defers the message. */
+  async #hold(work: Work, session: PartnerSession, reason: HoldReason): Promise<void> {
+    const { context, promotions } = this.#deps;
+    const { partner, limiter } = session;
+    if (lasting.has(reason) && (await promotions.promote(partner.key))) {
+      await moveToLane(context, work, { ...partner, lane: partner.key });
+      return;
+    }
+    const waitMs = reason === "rate" || reason === "busy" ? deferMsMin + limiter.tokensInMs(1) : deferMs;
+    await defer(context, work, partner, context.now() + waitMs * (1 + context.random()));
+  }
+
+  #sessionOf(partner: Partner): PartnerSession {
+    const { context, lane, partnerOf } = this.#deps;
+    const find = (): Partner | undefined => {
+      const now = partnerOf(partner.key);
+      return now?.lane === lane ? now : undefined;
+    };
+    const session = this.#sessions.get(partner.key) ?? new PartnerSession(context, partner, find);
+    this.#sessions.set(partner.key, session);
+    session.use(partner);
+    return session;
+  }
+}
