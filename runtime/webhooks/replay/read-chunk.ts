@@ -21,7 +21,7 @@ export interface ReplayUnit {
   /** Whether the router has made the deliveries of the event. */
   readonly isRouted: boolean;
   /** The dead letter it comes from. */
-  readonly deadLetter?: { readonly seq: number; readonly generation: number; readonly number: number };
+  readonly deadLetter?: { readonly generation: number; readonly number: number };
 }
 
 /** The next part of what a replay concerns. */
@@ -122,7 +122,8 @@ function unitsOf(
     return wanting.map((partner): ReplayUnit => {
       const { tenant, eventId, type, producer, acceptedAtMs, body } = event;
       const did = deliveryId(tenant, eventId, partner.config.uid);
-      const unit = { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted: event.seq <= routedUpTo };
+      const isRouted = event.seq <= routedUpTo;
+      const unit: ReplayUnit = { did, partner, tenant, eventId, type, acceptedAtMs, body, isRouted };
       return producer === undefined ? unit : { ...unit, producer };
     });
   });
@@ -154,13 +155,13 @@ async function readDeadLetterChunk(
 }
 
 /** Undefined for a letter of what was no delivery, and for a partner that is gone. */
-function deadLetterUnit({ seq, data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
+function deadLetterUnit({ data }: StoredMessage, partner: Partner | undefined): ReplayUnit | undefined {
   const deadLetter = parseDeadLetter(data);
   if (deadLetter === undefined || partner === undefined) {
     return undefined;
   }
   const { tenant, eventId, type, producer, generation, attempt, attemptsBefore, endedAt } = deadLetter;
-  const unit = {
+  const unit: ReplayUnit = {
     // The letter may be of a partner of this name that was removed.
     did: deliveryId(tenant, eventId, partner.config.uid),
     partner,
@@ -170,7 +171,7 @@ function deadLetterUnit({ seq, data }: StoredMessage, partner: Partner | undefin
     acceptedAtMs: Date.parse(endedAt),
     body: Buffer.from(deadLetter.body, "base64"),
     isRouted: true,
-    letter: { seq, generation, number: attemptsBefore + attempt },
+    deadLetter: { generation, number: attemptsBefore + attempt },
   };
   return producer === undefined ? unit : { ...unit, producer };
 }
