@@ -3,12 +3,13 @@ import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.t
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
-import { deadLetterOf, type DeadLetterState } from "../records/dead-letter-record.ts";
+import { deadLetterOf } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
 import { isLater, deliveryMessage, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Partner } from "../partners/partner.ts";
 import { readStoredState } from "./stored-state.ts";
 import type { Settlement } from "../settlement/settle.ts";
+import { settlementRow, settlementTable, type DeadLetterState } from "../settlement/settlement-table.ts";
 
 const blockedPauseMs = 5_000;
 
@@ -26,42 +27,23 @@ export async function applySettlement(
   lane: LaneControl,
   settlement: Settlement,
 ): Promise<void> {
-  await context.onSettled({ delivery: work.delivery, partner, settlement });
-  switch (settlement.kind) {
-    case "delivered":
-      // Nobody waits to hear that JetStream knows it: what comes again finds its record and ends here once more.
-      work.message.ack();
-      context.onStage("acknowledged", work.delivery.eventId);
-      return;
-    case "retry":
-      await passOn(context, work, partner, lane, settlement.atMs);
-      return;
-    case "disabled":
-      await context.disabled.mark(partner, context.now(), context.ending);
-      lane.disable(partner);
-      await storeAsDeadLetter(context, work, partner, lane, "rejected", settlement.reason);
-      return;
-    case "rejected":
-    case "dead":
-      await storeAsDeadLetter(context, work, partner, lane, settlement.kind, settlement.reason);
-      return;
-    default:
-      throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
+  const { delivery } = work;
+  await context.onSettled({ delivery, partner, settlement });
+  if (settlementRow(settlement).disablesPartner) {
+    await context.disabled.mark(partner, context.now(), context.ending);
+    lane.disable(partner);
   }
-}
-
-async function passOn(
-  context: DeliveryContext,
-  work: Work,
-  partner: Partner,
-  lane: LaneControl,
-  atMs: number,
-): Promise<void> {
-  await lane.prepareRetries();
-  await storeNext(context, work, partner, atMs);
-  context.onStage("passed_on", work.delivery.eventId);
+  if (settlement.kind === "retry") {
+    await lane.prepareRetries();
+    await storeNext(context, work, partner, settlement.atMs);
+  } else if (settlement.kind !== "delivered") {
+    const { deadLetter } = settlementTable[settlement.kind];
+    await storeAsDeadLetter(context, work, partner, lane, deadLetter, settlement.reason);
+  }
+  if (settlement.kind !== "delivered") context.onStage("passed_on", delivery.eventId);
+  // The acknowledgement needs no answer: a message that is redelivered finds its record and ends here again.
   work.message.ack();
-  context.onStage("acknowledged", work.delivery.eventId);
+  context.onStage("acknowledged", delivery.eventId);
 }
 
 /** Stores the next attempt, or finds that the delivery has already gone on from here. */
@@ -128,9 +110,6 @@ async function storeAsDeadLetter(
   const ended = deadLetterOf({ delivery, partner, state, reason, endedAtMs: context.now(), attempts, body });
   await storeDeadLetter(context, ended, lane);
   context.metrics.deadLetters.inc({ state, reason });
-  context.onStage("passed_on", delivery.eventId);
-  work.message.ack();
-  context.onStage("acknowledged", delivery.eventId);
 }
 
 /**

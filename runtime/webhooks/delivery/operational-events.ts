@@ -2,13 +2,14 @@ import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import type { SettledDelivery } from "./delivery-context.ts";
 import type { Log } from "../log.ts";
-import { attemptNumber } from "../records/delivery-record.ts";
+import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
 import { noTenant, type Envelope } from "../events/envelope.ts";
 import { isOwnType, ownDomain, ownIdPrefix } from "../events/reserved-types.ts";
 import { eventHash } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { eventHeaders } from "../records/event-record.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 
 /**
  * What happens to deliveries and partners, as events that partners may subscribe to.
@@ -31,8 +32,6 @@ const types: Readonly<Record<OperationalKind, string>> = {
   breaker_open: `${ownDomain}.partner.breaker_open`,
 };
 
-/** Attempts of one generation that fail before a delivery counts as failing. */
-const failingAttempts = 3;
 const version = "2026-01-01";
 const patienceMs = 5_000;
 
@@ -46,47 +45,34 @@ interface OperationalEvent {
   readonly data: Readonly<Record<string, string | number>>;
 }
 
+function deliveryEvent(
+  kind: OperationalKind,
+  delivery: DeliveryRecord,
+  { label }: NamedPartner,
+  reason: OperationalEvent["data"],
+): OperationalEvent {
+  const { did, generation, eventId, type, tenant } = delivery;
+  const attempt = attemptNumber(delivery);
+  const data = { partner: label, event_id: eventId, event_type: type, attempt, ...reason };
+  return { kind, eventId: `${ownIdPrefix}${kind}:${did}:${generation}`, tenant, data };
+}
+
 /** What is told of a settlement; nothing of deliveries of events of this kind, so that they never cause each other. */
 export function eventsOfSettlement({ delivery, partner, settlement }: SettledDelivery): readonly OperationalEvent[] {
   if (isOwnType(delivery.type)) {
     return [];
   }
-  const about = (kind: OperationalKind, tenant: string, more: OperationalEvent["data"]): OperationalEvent => ({
-    kind,
-    eventId: `${ownIdPrefix}${kind}:${delivery.did}:${delivery.generation}`,
-    tenant,
-    data: {
-      partner: partner.label,
-      event_id: delivery.eventId,
-      event_type: delivery.type,
-      attempt: attemptNumber(delivery),
-      ...more,
-    },
-  });
-  switch (settlement.kind) {
-    case "delivered":
-      return delivery.attempt > failingAttempts ? [about("recovered", delivery.tenant, {})] : [];
-    case "retry":
-      return delivery.attempt === failingAttempts
-        ? [about("failing", delivery.tenant, { reason: settlement.reason })]
-        : [];
-    case "rejected":
-      return [about("rejected", delivery.tenant, { reason: settlement.reason })];
-    case "dead":
-      return [about("exhausted", delivery.tenant, { reason: settlement.reason })];
-    case "disabled":
-      return [
-        about("rejected", delivery.tenant, { reason: settlement.reason }),
-        {
-          kind: "disabled",
-          eventId: `${ownIdPrefix}disabled:${partner.key}:${partner.config.specDigest}`,
-          tenant: noTenant,
-          data: { partner: partner.label, reason: settlement.reason },
-        },
-      ];
-    default:
-      throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
-  }
+  const { event, disablesPartner } = settlementRow(settlement);
+  const reason = settlement.kind === "delivered" ? {} : { reason: settlement.reason };
+  const { min, max } = event.attempts;
+  const isCaused = delivery.attempt >= min && delivery.attempt <= max;
+  const events = isCaused ? [deliveryEvent(event.kind, delivery, partner, reason)] : [];
+  return disablesPartner ? [...events, partnerDisabled(partner, reason)] : events;
+}
+
+function partnerDisabled({ key, label, config }: NamedPartner, reason: OperationalEvent["data"]): OperationalEvent {
+  const eventId = `${ownIdPrefix}disabled:${key}:${config.specDigest}`;
+  return { kind: "disabled", eventId, tenant: noTenant, data: { partner: label, ...reason } };
 }
 
 export interface OperationalDeps {

@@ -17,6 +17,7 @@ import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { createRedeliveryCheck, type RedeliveryCheck } from "./redelivery-check.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** Makes deliveries out of events. Every pod runs one; they share one consumer. */
 export interface Router {
@@ -179,7 +180,7 @@ async function lostDelivery(
 /** A hop more than the message that was lost, whose id may still be known. */
 function stepAfter(first: DeliveryRecord, { generation, attempt, number, settlement }: AttemptRecord) {
   const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
-  return settlement.kind === "retry" ? step : undefined;
+  return settlementRow(settlement).ends ? undefined : step;
 }
 
 async function ensureDelivery(

@@ -15,6 +15,7 @@ import type { Partner } from "../partners/partner.ts";
 import { parseRouted } from "../records/routed-note.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
 import type { Settlement } from "../settlement/settle.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 
 /**
@@ -298,26 +299,16 @@ function standingOf(
   settlement: Settlement | undefined,
   nowMs: number,
 ): Pick<DeliveryHistory, "state" | "reason" | "next_attempt_at"> {
-  switch (settlement?.kind) {
-    case undefined:
-      return { state: "in_delivery", reason: null, next_attempt_at: null };
-    case "delivered":
-      return { state: "delivered", reason: null, next_attempt_at: null };
-    case "retry":
-      return {
-        state: "in_delivery",
-        reason: settlement.reason,
-        // Once its time has come, the attempt is made as soon as the partner allows; when that is, nobody can tell.
-        next_attempt_at: settlement.atMs > nowMs ? new Date(settlement.atMs).toISOString() : null,
-      };
-    case "dead":
-      return { state: "dead", reason: settlement.reason, next_attempt_at: null };
-    case "rejected":
-    case "disabled":
-      return { state: "rejected", reason: settlement.reason, next_attempt_at: null };
-    default:
-      throw new Error(`unknown settlement ${String(settlement satisfies never)}`);
+  if (settlement === undefined) {
+    return { state: "in_delivery", reason: null, next_attempt_at: null };
   }
+  // An attempt that is due is made as soon as the limits of the partner allow; that time is not known.
+  const isAhead = settlement.kind === "retry" && settlement.atMs > nowMs;
+  return {
+    state: settlementRow(settlement).state,
+    reason: settlement.kind === "delivered" ? null : settlement.reason,
+    next_attempt_at: isAhead ? new Date(settlement.atMs).toISOString() : null,
+  };
 }
 
 function attemptHistory({ number, at, durationMs, timings, outcome, replayId, pod }: AttemptRecord): AttemptHistory {

@@ -7,6 +7,7 @@ import type { DeliveryContext } from "../delivery/delivery-context.ts";
 import { isLater, nextAttempt, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
 import { endUnsent, type UnsentReason } from "../delivery/end-unsent.ts";
 import type { NamedPartner } from "../partners/partner.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** Which deliveries of a partner end, and why. */
 interface PendingEnd extends UnsentReason {
@@ -159,7 +160,7 @@ async function endDelivery(
 }
 
 function isOver({ settlement }: AttemptRecord): boolean {
-  return settlement.kind !== "retry";
+  return settlementRow(settlement).ends;
 }
 
 async function keepUnreadable(

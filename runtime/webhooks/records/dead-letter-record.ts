@@ -4,9 +4,7 @@ import type { AttemptRecord } from "./attempt-records.ts";
 import type { DeliveryRecord } from "./delivery-record.ts";
 import { deliveryId, eventHash, messageId, partnerKey } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
-
-/** How a delivery ended without success: the partner said no, or time ran out. */
-export type DeadLetterState = "rejected" | "dead";
+import type { DeadLetterState } from "../settlement/settlement-table.ts";
 
 /** What is kept of a delivery that ended without success. The body is the event as received, in base64. */
 export interface DeadLetter extends DeliveryRecord {

@@ -2,6 +2,7 @@ import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import type { SettledDelivery } from "../delivery/delivery-context.ts";
 import type { Log } from "../log.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 
 const patienceMs = 5_000;
 
@@ -15,10 +16,10 @@ export function createSettledCounter(
   signal: AbortSignal,
 ): (settled: SettledDelivery) => Promise<void> {
   return async ({ delivery: { replayId, did }, settlement }) => {
-    if (replayId === undefined || settlement.kind === "retry") {
+    const { replayMark: mark } = settlementRow(settlement);
+    if (replayId === undefined || mark === undefined) {
       return;
     }
-    const mark = settlement.kind === "delivered" ? "delivered" : "failed";
     try {
       await untilAnswered(() => replays.mark(replayId, mark, did), { giveUpAfterMs: patienceMs, signal });
     } catch (error) {

@@ -2,6 +2,7 @@ import type { AttemptRecord } from "../records/attempt-records.ts";
 import type { DeliveryRecord } from "../records/delivery-record.ts";
 import { isHandled, type HandledNote } from "../records/handled-record.ts";
 import { compareAttempts, lastSettlement } from "../history/history.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** What is stored about one delivery. */
 export interface DeliveryState {
@@ -40,8 +41,6 @@ export type ReplayDecision =
   | { readonly kind: "unmatched" | "done" | "in_progress" | "too_old" }
   | { readonly kind: "publish"; readonly generation: number; readonly attemptsBefore: number };
 
-const failedKinds: ReadonlySet<string | undefined> = new Set(["rejected", "dead", "disabled"]);
-
 /** Decides about one delivery. Source: wire, "A replay is a new generation; items still live are skipped". */
 export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): ReplayDecision {
   const { attempts, live, before = [] } = state;
@@ -71,10 +70,9 @@ export function decideReplay(candidate: ReplayCandidate, state: DeliveryState): 
 function hasFailed({ attempts, live, handled }: DeliveryState): boolean {
   const ordered = attempts.toSorted(compareAttempts);
   const last = ordered.at(-1);
-  return (
-    last !== undefined &&
-    live.length === 0 &&
-    failedKinds.has(lastSettlement(ordered)?.kind) &&
-    !isHandled(last, handled)
-  );
+  const settlement = lastSettlement(ordered);
+  if (last === undefined || settlement === undefined || live.length > 0) {
+    return false;
+  }
+  return settlementRow(settlement).deadLetter !== undefined && !isHandled(last, handled);
 }

@@ -1,6 +1,7 @@
 import type { CircuitBreakerConfig } from "../../../crds/config.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Settlement } from "./settle.ts";
+import { settlementRow } from "./settlement-table.ts";
 
 /**
  * Whether a partner is sent to.
@@ -16,22 +17,25 @@ export type BreakerState =
   | { readonly kind: "open"; readonly untilMs: number; readonly restMs: number }
   | { readonly kind: "probing"; readonly restMs: number };
 
-/** What an attempt says about its partner: `neither` counts for nothing. */
-export type Health = "well" | "sick" | "neither";
+/** Effect of an attempt on the partner's breaker: `unknown` has none. */
+export type Health = "healthy" | "failing" | "unknown";
 
 export const closedBreaker: BreakerState = { kind: "closed", failures: 0 };
 
 const tooManyRequestsStatus = 429;
 
-/** A partner that answers, even with a refusal, is well; one that only asks to be sent less says nothing. */
+/**
+ * A partner that answers is healthy, even when it refuses the event. A 429 and a failure of this side tell nothing
+ * about the partner.
+ */
 export function healthOf(outcome: Outcome, settlement: Settlement): Health {
   if (outcome.kind === "response" && outcome.status === tooManyRequestsStatus) {
-    return "neither";
+    return "unknown";
   }
   if (outcome.kind === "failure" && (outcome.reason === "aborted" || outcome.reason === "internal")) {
-    return "neither";
+    return "unknown";
   }
-  return settlement.kind === "retry" || settlement.kind === "dead" ? "sick" : "well";
+  return settlementRow(settlement).health;
 }
 
 /** The state after an attempt ended. What was under way when the breaker opened changes nothing. */
@@ -54,10 +58,10 @@ export function afterAttempt(
 }
 
 function afterClosed(failures: number, health: Health, policy: CircuitBreakerConfig, nowMs: number): BreakerState {
-  if (health === "neither") {
+  if (health === "unknown") {
     return { kind: "closed", failures };
   }
-  if (health === "well") {
+  if (health === "healthy") {
     return closedBreaker;
   }
   return failures + 1 < policy.failures
@@ -66,10 +70,10 @@ function afterClosed(failures: number, health: Health, policy: CircuitBreakerCon
 }
 
 function afterProbe(restMs: number, health: Health, policy: CircuitBreakerConfig, nowMs: number): BreakerState {
-  if (health === "well") {
+  if (health === "healthy") {
     return closedBreaker;
   }
-  const nextMs = health === "sick" ? Math.min(restMs * 2, policy.maxOpenMs) : restMs;
+  const nextMs = health === "failing" ? Math.min(restMs * 2, policy.maxOpenMs) : restMs;
   return { kind: "open", untilMs: nowMs + nextMs, restMs: nextMs };
 }
 

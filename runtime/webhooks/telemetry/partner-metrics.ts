@@ -3,6 +3,7 @@ import type { HeldReason, PartnerConfig } from "../../../crds/config.ts";
 import { attemptNumber, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Outcome } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
+import { settlementRow } from "../settlement/settlement-table.ts";
 
 /** Figures by partner. Source: seed "Webhook Event Delivery" §6. */
 export interface PartnerMetrics {
@@ -15,7 +16,7 @@ export interface PartnerMetrics {
   /** Deliveries that are due or in flight: all, and by partner; a partner that is left out has none. */
   backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
   /** Whether deliveries to the partner rest since it fails. */
-  resting(partner: string, isResting: boolean): void;
+  breakerOpen(partner: string, isOpen: boolean): void;
   /** What is configured now: partners to which nothing may be sent, and those whose last good version is in force. */
   configured(partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]): void;
 }
@@ -30,18 +31,19 @@ const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satis
 
 /** Registers the figures in `registry`. */
 export function createPartnerMetrics(registry: Registry): PartnerMetrics {
-  const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, rests, held, lastGood } =
+  const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, openBreakers, held, lastGood } =
     registerFigures(registry);
   const label = boundedLabels(labelledPartnersMax);
-  const resting = new Set<string>();
+  const open = new Set<string>();
   return {
     answered: (partner, outcome) => responses.inc({ partner: label(partner), class: classOf(outcome) }),
     ended: (partner, delivery, settlement, nowMs) => {
-      if (settlement.kind === "retry") {
+      const { ends: isEnd, state } = settlementRow(settlement);
+      if (!isEnd) {
         return;
       }
       const own = label(partner);
-      ends.inc({ partner: own, state: settlement.kind === "disabled" ? "rejected" : settlement.kind });
+      ends.inc({ partner: own, state });
       attempts.observe(attemptNumber(delivery));
       if (settlement.kind === "delivered") {
         durations.observe({ partner: own }, Math.max(0, nowMs - delivery.acceptedAtMs) / secondMs);
@@ -52,10 +54,10 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
       dueOf.reset();
       byPartner.forEach(([partner, count]) => dueOf.inc({ partner: label(partner) }, count));
     },
-    resting: (partner, isResting) => {
-      if (resting.has(partner) !== isResting) {
-        resting[isResting ? "add" : "delete"](partner);
-        rests.inc({ partner: label(partner) }, isResting ? 1 : -1);
+    breakerOpen: (partner, isOpen) => {
+      if (open.has(partner) !== isOpen) {
+        open[isOpen ? "add" : "delete"](partner);
+        openBreakers.inc({ partner: label(partner) }, isOpen ? 1 : -1);
       }
     },
     configured: (partners) => {
@@ -107,7 +109,7 @@ function registerFigures(registry: Registry) {
     ...named("partner_backlog", "Deliveries that are due or in flight."),
     labelNames: ["partner"] as const,
   });
-  const rests = new Gauge({
+  const openBreakers = new Gauge({
     ...named(
       "partner_breaker_open",
       "1 while deliveries to the partner rest since it fails; for other, how many such partners.",
@@ -124,7 +126,7 @@ function registerFigures(registry: Registry) {
   const lastGood = new Gauge(
     named("last_good_partners", "Partners that run an earlier version, since a reference cannot be read."),
   );
-  return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, rests, held, lastGood };
+  return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, openBreakers, held, lastGood };
 }
 
 /** The names themselves for the first so many, and one for all others. */

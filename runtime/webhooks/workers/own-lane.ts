@@ -121,14 +121,14 @@ class PartnerLane implements OwnLane, LanePolicy, LaneControl {
     const { partnerMetrics } = this.#context;
     if (!this.worker.isPulling || this.#blocks > 0 || !(await this.#mayPull(partner))) {
       await this.#stopPulls();
-      partnerMetrics.resting(partner.label, false);
+      partnerMetrics.breakerOpen(partner.label, false);
       return;
     }
     const pausedMs = await this.#consumers.findRetries(partner);
     if (pausedMs > 0) {
       this.#limiter.openUntil(this.#context.now() + pausedMs);
     }
-    partnerMetrics.resting(partner.label, !this.#isClosed());
+    partnerMetrics.breakerOpen(partner.label, !this.#isClosed());
     const { queues } = this.#consumers;
     if (!(await this.#pauseWhileOpen(partner, queues))) {
       await this.#pull(partner, queues);

@@ -101,7 +101,7 @@ export class PartnerSession implements LaneControl {
   }
 
   #report(isOpen: boolean): void {
-    this.#context.partnerMetrics.resting(this.#partner.label, isOpen);
+    this.#context.partnerMetrics.breakerOpen(this.#partner.label, isOpen);
   }
 
   #limitReached(): HoldReason | undefined {

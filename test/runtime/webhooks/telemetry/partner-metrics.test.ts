@@ -185,12 +185,12 @@ describe("what is due or in flight", () => {
 test("partners that rest are told once each, and those beyond the labels by their number", async () => {
   const registry = new Registry();
   const metrics = createPartnerMetrics(registry);
-  metrics.resting("default/one", true);
-  metrics.resting("default/one", true);
-  metrics.resting("default/two", false);
+  metrics.breakerOpen("default/one", true);
+  metrics.breakerOpen("default/one", true);
+  metrics.breakerOpen("default/two", false);
   expect(await figures(registry)).toContain('partner_breaker_open{partner="default/one"} 1');
-  metrics.resting("default/one", false);
-  Array.from({ length: 203 }, (_, n) => `default/p${n}`).forEach((name) => metrics.resting(name, true));
+  metrics.breakerOpen("default/one", false);
+  Array.from({ length: 203 }, (_, n) => `default/p${n}`).forEach((name) => metrics.breakerOpen(name, true));
   const lines = await figures(registry);
   expect(lines).toEqual(
     expect.arrayContaining([

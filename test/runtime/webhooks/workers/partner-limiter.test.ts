@@ -83,7 +83,7 @@ describe("a breaker", () => {
   const circuitBreaker = { failures: 2, openMs: 1_000, maxOpenMs: 3_000 };
 
   /** One attempt: whether it may begin, and what it says of the partner. */
-  async function attempt(limiter: PartnerLimiter, health: "well" | "sick"): Promise<boolean> {
+  async function attempt(limiter: PartnerLimiter, health: "healthy" | "failing"): Promise<boolean> {
     const isIn = await limiter.enter();
     if (isIn) {
       limiter.observe(health);
@@ -94,19 +94,19 @@ describe("a breaker", () => {
 
   test("opens at the last failure in a row, lets one probe in when its time is over, and rests longer each time", async () => {
     const { clock, gate: limiter, states } = gateOf({ circuitBreaker });
-    await attempt(limiter, "sick");
-    await attempt(limiter, "well");
-    await attempt(limiter, "sick");
+    await attempt(limiter, "failing");
+    await attempt(limiter, "healthy");
+    await attempt(limiter, "failing");
     expect(states).toEqual([]);
-    await attempt(limiter, "sick");
+    await attempt(limiter, "failing");
     for (const restMs of [1_000, 2_000, 3_000, 3_000]) {
       await advance(clock, restMs - 1);
       expect([limiter.allowance(), await limiter.enter()]).toEqual([0, false]);
       await advance(clock, 1);
-      expect([limiter.allowance(), await attempt(limiter, "sick")]).toEqual([1, true]);
+      expect([limiter.allowance(), await attempt(limiter, "failing")]).toEqual([1, true]);
     }
     await advance(clock, 3_000);
-    expect(await attempt(limiter, "well")).toBe(true);
+    expect(await attempt(limiter, "healthy")).toBe(true);
     expect([limiter.breaker.kind, limiter.allowance()]).toEqual(["closed", undefined]);
     expect(states).toEqual(["open", "open", "open", "open", "open", "closed"]);
   });
@@ -121,7 +121,7 @@ describe("a breaker", () => {
     others.forEach((other) => void other.then((isIn) => answers.push(isIn)));
     await quiet();
     expect([answers, limiter.allowance()]).toEqual([[], 0]);
-    limiter.observe("well");
+    limiter.observe("healthy");
     await quiet();
     expect(answers).toEqual([true, true]);
   });

@@ -23,7 +23,7 @@ test("a partner that rests in a shared lane is told of by the lane's home, also 
   const open = async (): Promise<number | undefined> =>
     (await registry.getSingleMetric("heliograph_webhook_partner_breaker_open")?.get())?.values[0]?.value;
   const session = new PartnerSession(context, partner, () => partner);
-  session.observe("sick");
+  session.observe("failing");
   expect(await open()).toBe(1);
   session.release();
   expect(await open()).toBe(0);
