@@ -38,6 +38,6 @@ function isIban(word: string): boolean {
     return false;
   }
   const moved = word.slice(4) + word.slice(0, 4);
-  const digits = moved.replace(/[A-Z]/gu, (deadLetter) => String(Number.parseInt(deadLetter, 36)));
+  const digits = moved.replace(/[A-Z]/gu, (letter) => String(Number.parseInt(letter, 36)));
   return BigInt(digits) % 97n === 1n;
 }

@@ -38,12 +38,12 @@ export function splitBatch(body: Uint8Array): readonly Uint8Array[] {
   for (;;) {
     const start = skipSpaces(body, position);
     const end = elementEnd(body, start);
-    const delivery = body.subarray(start, lastOf(body, start, end));
-    const isEmptyList = items.length === 0 && delivery.length === 0 && body[end] === byte.closeBracket;
+    const item = body.subarray(start, lastOf(body, start, end));
+    const isEmptyList = items.length === 0 && item.length === 0 && body[end] === byte.closeBracket;
     if (isEmptyList || items.length === batchEventsMax) {
       throw new Refusal("invalid_request", `A batch has 1 to ${batchEventsMax} events`);
     }
-    items.push(delivery);
+    items.push(item);
     if (body[end] === byte.closeBracket && skipSpaces(body, end + 1) === body.length) {
       return items;
     }
@@ -63,17 +63,15 @@ export async function ingestBatch(
   const results: BatchItemResult[] = [];
   for (let start = 0; start < items.length; start += atOnceMax) {
     results.push(
-      ...(await Promise.all(
-        items.slice(start, start + atOnceMax).map((delivery) => ingestOne(ingest, delivery, caller)),
-      )),
+      ...(await Promise.all(items.slice(start, start + atOnceMax).map((item) => ingestOne(ingest, item, caller)))),
     );
   }
   return results;
 }
 
-async function ingestOne(ingest: Ingest, delivery: Uint8Array, caller: EventCaller): Promise<BatchItemResult> {
+async function ingestOne(ingest: Ingest, item: Uint8Array, caller: EventCaller): Promise<BatchItemResult> {
   try {
-    return { answer: await ingest(delivery, caller) };
+    return { answer: await ingest(item, caller) };
   } catch (error) {
     if (error instanceof Refusal) {
       return { refusal: error };

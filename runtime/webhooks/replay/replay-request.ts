@@ -66,9 +66,9 @@ const isRate: Check<number> = (value): value is number =>
   Number.isInteger(value) && Number(value) >= 1 && Number(value) <= ratePerSecondMax;
 const isTime: Check<string> = (value): value is string => isMoment(value, forms.time);
 const list =
-  (delivery: Check<string>, countMax: number, countMin = 0): Check<readonly string[]> =>
+  (item: Check<string>, countMax: number, countMin = 0): Check<readonly string[]> =>
   (value): value is readonly string[] =>
-    Array.isArray(value) && value.length >= countMin && value.length <= countMax && value.every(delivery);
+    Array.isArray(value) && value.length >= countMin && value.length <= countMax && value.every(item);
 
 const mustBe = {
   event_ids: `1 to ${eventIdsMax} event ids`,

@@ -26,7 +26,7 @@ const uuid = (hex: string, version: string): string =>
 
 /** An IBAN with right check digits. Source: ISO 13616-1. */
 function iban(country: string, account: string): string {
-  const digits = `${account}${country}00`.replace(/[A-Z]/gu, (deadLetter) => String(Number.parseInt(deadLetter, 36)));
+  const digits = `${account}${country}00`.replace(/[A-Z]/gu, (letter) => String(Number.parseInt(letter, 36)));
   return `${country}${String(98n - (BigInt(digits) % 97n)).padStart(2, "0")}${account}`;
 }
 
