@@ -3,7 +3,7 @@ import { Refusal } from "../errors/refusal.ts";
 import { createByteBudget } from "../stores/limits/byte-budget.ts";
 import type { Stores } from "../stores/store-set.ts";
 import type { AdmitQuery, AdmittedQuery } from "./admission/admission.ts";
-import { describePlan, instantResponse, queryResponse } from "./response/query-response.ts";
+import { instantResponse, queryResponse } from "./response/query-response.ts";
 import { pointsOf, type CachedQuery } from "./repeat-query.ts";
 import type { ResponseCache } from "./cache/response-cache.ts";
 import { cachedStores, type CachedStores } from "./cache/cached-stores.ts";
@@ -16,7 +16,9 @@ import { refuseSunset } from "./catalog/deprecation.ts";
 import { explanationOf, takeExplain } from "./response/explain.ts";
 import { recordReads, type RecordedStores } from "./execution/record-reads.ts";
 import { later } from "./execution/freshness.ts";
-import { findResponse, storeResponse, lifetimesOf, newResponseHeaders, notKept } from "./cache/cached-response.ts";
+import { findResponse, storeResponse, newResponseHeaders } from "./response/cached-response.ts";
+import { noStore } from "./response/response-headers.ts";
+import { lifetimesOf } from "./cache/extents.ts";
 import type { Again, MetricsResponse, RequestContext } from "./metrics-api.ts";
 import type { Parameters } from "./request/parameters.ts";
 import { makePlan, type Plan } from "./planning/plan.ts";
@@ -137,9 +139,7 @@ function known(
   admitted.charge([], 0);
   sources.looked(pointsOf(plan));
   const again = sources.remember?.({ plan, caller, found });
-  // Who asked first may be of another class.
-  const headers = { ...found.answer.headers, "X-Query-Plan": describePlan(plan) };
-  return { ...found.answer, headers, ...(again === undefined ? {} : { again }) };
+  return { ...found.answer, ...(again === undefined ? {} : { again }) };
 }
 
 async function handleUncached(
@@ -165,15 +165,18 @@ async function handleUncached(
   else sources.looked(cached.counts());
   timing.step("answer");
   const made = {
-    answer: routes[route].answer(plan, found.result, { snapshot: found.snapshot, slices }),
+    answer: routes[route].answer(plan, found.result, {
+      snapshot: found.snapshot,
+      slices,
+      cache: cacheStatus(found, cached, plan),
+    }),
     nowMs,
     oldest: cached.counts().oldest,
   };
   const { headers, ...others } = made.answer;
   const isStale = cached.counts().stale > 0;
   const own = {
-    ...(isStale ? notKept : newResponseHeaders(plan, made)),
-    "X-Query-Cache": cacheStatus(found, cached, plan),
+    ...(isStale ? noStore : newResponseHeaders(plan, made)),
     "Server-Timing": timing.header(),
   };
   const answer = { ...others, headers: { ...headers, ...own } };

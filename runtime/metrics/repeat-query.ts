@@ -2,7 +2,7 @@ import type { AdmitQueryNow } from "./admission/admission.ts";
 import type { PointCounts } from "./cache/hit-ratio.ts";
 import type { Caller } from "./authorization/caller.ts";
 import { isPastSunset } from "./catalog/deprecation.ts";
-import type { FoundResponse } from "./cache/cached-response.ts";
+import type { FoundResponse } from "./response/cached-response.ts";
 import type { Again } from "./metrics-api.ts";
 import type { Plan } from "./planning/plan.ts";
 import type { Query } from "./planning/query.ts";

@@ -136,13 +136,13 @@ const table = `
   runtime/metrics/planning/ <
       crds/ errors/ stores/prometheus/ metrics/request/ metrics/catalog/ metrics/authorization/ metrics/promql/
   runtime/metrics/aggregation/ < errors/ stores/prometheus/ metrics/promql/ metrics/planning/
+  runtime/metrics/cache/ <
+      bounds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
+      metrics/request/ metrics/metrics-api.ts metrics/planning/
   runtime/metrics/execution/ <
       crds/ bounds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
       stores/store-set.ts stores/read-middleware.ts metrics/request/ metrics/promql/ metrics/planning/
       metrics/aggregation/
-  runtime/metrics/cache/ <
-      bounds/ pods/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts stores/store-set.ts
-      metrics/request/ metrics/metrics-api.ts metrics/planning/ metrics/execution/
   runtime/metrics/admission/ <
       crds/ bounds/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
   runtime/metrics/response/ <
@@ -150,14 +150,15 @@ const table = `
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/
   runtime/metrics/repeat-query.ts <
       metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
-      metrics/admission/
+      metrics/admission/ metrics/response/
   runtime/metrics/handle-query.ts <
       bounds/ errors/ stores/limits/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
       metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/
       metrics/repeat-query.ts
   runtime/metrics/bulk/ <
       errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
-      metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/handle-query.ts
+      metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/response/
+      metrics/handle-query.ts
   runtime/metrics/slo/ <
       crds/ bounds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
       metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/

@@ -8,7 +8,7 @@ import { classOf } from "../authorization/access.ts";
 import type { AdmitQuery, Admission } from "../admission/admission.ts";
 import { handleQuery, type QuerySources } from "../handle-query.ts";
 import type { Caller } from "../authorization/caller.ts";
-import { freshnessHeader, freshnessOf } from "../execution/freshness.ts";
+import { freshnessOf, responseHeaders } from "../response/response-headers.ts";
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
@@ -153,16 +153,15 @@ function bulkResponse(results: readonly BulkResult[], run: Run, durationMs: numb
   const { wanted, sent } = reads.counts();
   return {
     status: partial ? 206 : 200,
-    headers: {
-      ...freshnessHeader(answers.map(({ headers }) => freshnessOf(headers))),
-      "X-Downsample": oneOrMixed(answers.map(({ headers }) => headers["X-Downsample"] ?? "none")),
-      "X-Partial": String(partial),
-      "X-Query-Cost-Estimate": String(results.reduce((sum, { cost = 0 }) => sum + cost, 0)),
-      "X-Query-Plan": `queries=${results.length}, concurrency=${bulkConcurrency}, reads=${wanted}, sent=${sent}`,
-      "X-Query-Cache": oneOrMixed(answers.map(({ headers }) => headers["X-Query-Cache"] ?? "off")),
-      "X-Query-Shards": `asked=${shards.asked}, answered=${shards.answered}`,
-      "Server-Timing": `total;dur=${durationMs.toFixed(1)}`,
-    },
+    headers: responseHeaders({
+      freshness: answers.map(({ headers }) => freshnessOf(headers)),
+      downsample: oneOrMixed(answers.map(({ headers }) => headers["X-Downsample"] ?? "none")),
+      partial,
+      plan: `queries=${results.length}, concurrency=${bulkConcurrency}, reads=${wanted}, sent=${sent}`,
+      cache: oneOrMixed(answers.map(({ headers }) => headers["X-Query-Cache"] ?? "off")),
+      shards,
+      total: { cost: results.reduce((sum, { cost = 0 }) => sum + cost, 0), durationMs },
+    }),
     results,
     meta: {
       correlation_id: request.context.correlationId,

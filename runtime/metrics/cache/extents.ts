@@ -1,4 +1,5 @@
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
+import type { Query } from "../planning/query.ts";
 
 /** Neighbouring points that one answer of a store held. */
 export interface CachedExtent<Series> extends PointGrid {
@@ -22,6 +23,16 @@ export interface Lifetimes {
    * 0
    */
   readonly staleMs?: number | undefined;
+}
+
+/** The lifetimes of the class that a query runs in. */
+export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
+  return {
+    settledMs: limits.memorySeconds * 1_000,
+    tailMs: limits.hotTailSeconds * 1_000,
+    sharedMs: (limits.distributedSeconds ?? 0) * 1_000,
+    staleMs: (limits.staleWhileRevalidateSeconds ?? 0) * 1_000,
+  };
 }
 
 /** What memory serves at most, stale or not. Source: seed "Operational Metrics API" §8, "In-memory cache". */

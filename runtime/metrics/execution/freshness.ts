@@ -1,8 +1,6 @@
 import type { Plan } from "../planning/plan.ts";
 import type { PartResult } from "./read-part.ts";
 
-const freshnessName = "X-Data-Freshness";
-
 /**
  * Age of the data in whole seconds: that of the newest sample really seen, and, where several stores or metrics were
  * read, of the oldest of those, since the answer is no fresher than its stalest part. A store that holds no series of
@@ -13,21 +11,9 @@ export function freshnessSeconds(answers: readonly PartResult[], plan: Plan, now
   return newest.length === 0 ? undefined : Math.max(0, Math.ceil((nowMs - Math.min(...newest)) / 1_000));
 }
 
-/** The header that tells it; none where nothing was seen. @param ages of parts, of which the oldest counts */
-export function freshnessHeader(ages: readonly (number | undefined)[]): Readonly<Record<string, string>> {
-  const seen = ages.filter((seconds) => seconds !== undefined);
-  return seen.length === 0 ? {} : { [freshnessName]: `${Math.max(...seen)}s` };
-}
-
 /** An age some seconds later. */
 export function later(seconds: number | undefined, passedSeconds: number): number | undefined {
   return seconds === undefined ? undefined : seconds + passedSeconds;
-}
-
-/** The age that the headers of an answer tell, in seconds; undefined where they tell none. */
-export function freshnessOf(headers: Readonly<Record<string, string>>): number | undefined {
-  const text = headers[freshnessName];
-  return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
 function newestOf({ newestMs, ranges, histograms }: PartResult, { grid }: Plan): number | undefined {

@@ -2,7 +2,6 @@ import type { TimeSlices } from "../../bounds/time-slices.ts";
 import { contentId } from "./content-id.ts";
 import { deprecationHeaders, deprecationNotices } from "../catalog/deprecation.ts";
 import { formatDuration } from "../request/duration.ts";
-import { freshnessHeader } from "../execution/freshness.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import { createPointWriter, writeTimes, type PointWriter } from "./point-writer.ts";
@@ -12,6 +11,7 @@ import { retryAfterSeconds, suggestionFor, type RegionState } from "../execution
 import type { Result, ResultSeries } from "../execution/run-plan.ts";
 import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
+import { responseHeaders } from "./response-headers.ts";
 
 type Point = readonly [timestamp: string, value: number];
 /** Between which numbers a value surely lies; null where nothing bounds it. */
@@ -23,6 +23,8 @@ interface ResponseContext {
   readonly snapshot: string;
   /** In which its bytes are written. */
   readonly slices: TimeSlices;
+  /** `X-Query-Cache`. */
+  readonly cache: string;
 }
 
 /** Body and headers of a query. Source: wire, "Query answer". */
@@ -141,7 +143,7 @@ function answer(plan: Plan, result: Result, context: ResponseContext, { item, me
   const errors = errorsOf(result);
   return {
     status: result.partial ? 206 : 200,
-    headers: { ...headersOf(plan, result), ...deprecationHeaders(metrics) },
+    headers: { ...headersOf(plan, result, context.cache), ...deprecationHeaders(metrics) },
     // The snapshot is a digest of the series and their values.
     body: {
       data: page.map(item),
@@ -174,15 +176,16 @@ function aggregationsOf({ metrics }: Query): object {
   };
 }
 
-/** Source: seed "Operational Metrics API" §6. */
-function headersOf(plan: Plan, result: Result): Readonly<Record<string, string>> {
+function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<string, string>> {
   return {
-    ...freshnessHeader([result.freshnessSeconds]),
-    "X-Downsample": plan.query.window.downsample ?? "none",
-    "X-Partial": String(result.partial),
-    "X-Query-Plan": describePlan(plan),
-    "X-Query-Cache": "off",
-    "X-Query-Shards": `asked=${result.shards.asked}, answered=${result.shards.answered}`,
+    ...responseHeaders({
+      freshness: [result.freshnessSeconds],
+      downsample: plan.query.window.downsample ?? "none",
+      partial: result.partial,
+      plan: describePlan(plan),
+      cache,
+      shards: result.shards,
+    }),
     ...(result.regions.some(({ state }) => mayRecover.includes(state)) ? hintsFor(plan.query) : {}),
   };
 }

@@ -8,13 +8,13 @@ import type { Admission } from "../admission/admission.ts";
 import type { AnonymousLimit } from "../admission/anonymous-limit.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
-import { freshnessHeader } from "../execution/freshness.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
 import type { Parameters } from "../request/parameters.ts";
 import type { QueryContext } from "../planning/query.ts";
 import type { AdmittedRequest } from "../admission/quotas.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
+import { noStore, responseHeaders } from "../response/response-headers.ts";
 import type { KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloPlan, type SloData } from "./read-slo.ts";
 import type { SloCache } from "./slo-cache.ts";
@@ -76,14 +76,15 @@ export async function handleSlo(request: SloRequest, sources: SloSources): Promi
   return {
     status: partial ? 206 : 200,
     headers: {
-      ...freshnessHeader(read.map(({ reading }) => reading.freshnessSeconds)),
-      "X-Downsample": "none",
-      "X-Partial": String(partial),
-      "X-Query-Cost-Estimate": String(totalCost(costs)),
-      "X-Query-Plan": `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
-      "X-Query-Cache": cacheStatus(read),
-      "X-Query-Shards": `asked=${outcomes.length}, answered=${answered}`,
-      "Server-Timing": `total;dur=${(performance.now() - startMs).toFixed(1)}`,
+      ...responseHeaders({
+        freshness: read.map(({ reading }) => reading.freshnessSeconds),
+        downsample: "none",
+        partial,
+        plan: `views=${views.length}, reads=${counts.wanted}, sent=${counts.sent}`,
+        cache: cacheStatus(read),
+        shards: { asked: outcomes.length, answered },
+        total: { cost: totalCost(costs), durationMs: performance.now() - startMs },
+      }),
       // What is left of the quota of all is nothing that a cache may keep.
       ...(isPublic ? {} : admitted?.headers()),
       ...cacheHeaders(isPublic, partial),
@@ -158,7 +159,7 @@ function cacheStatus(read: readonly ReadSlo[]): string {
 /** A CDN may keep what everybody may see, apart from what a token sees. Source: seed "Operational Metrics API" §8. */
 function cacheHeaders(isPublic: boolean, partial: boolean): Readonly<Record<string, string>> {
   const vary = { Vary: "Authorization, Accept" };
-  if (partial) return { "Cache-Control": "no-store", ...vary };
+  if (partial) return { ...noStore, ...vary };
   return {
     "Cache-Control": isPublic ? "public, max-age=30, s-maxage=60, stale-while-revalidate=60" : "private, max-age=30",
     ...vary,

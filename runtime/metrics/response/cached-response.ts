@@ -1,27 +1,19 @@
-import { leftMs, type ResponseCache, type CachedResponse } from "./response-cache.ts";
-import type { Lifetimes, OldestReads } from "./extents.ts";
-import { freshnessHeader, freshnessOf, later } from "../execution/freshness.ts";
+import { lifetimesOf, type OldestReads } from "../cache/extents.ts";
+import { leftMs, type ResponseCache, type CachedResponse } from "../cache/response-cache.ts";
+import { later } from "../execution/freshness.ts";
 import { keepsWindow } from "../planning/keeps-window.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { Query } from "../planning/query.ts";
 import { identityOf } from "../planning/query-identity.ts";
 import { pointCount } from "../request/window.ts";
+import { describePlan } from "./query-response.ts";
+import { freshnessHeader, freshnessOf, noStore } from "./response-headers.ts";
 
 /** What an answer takes in memory with its representations, roughly. */
 const responseBytes = 4_096;
 const seriesBytes = 1_024;
 const pointBytes = 256;
-
-/** For how long the class of a query lets be served what is known. */
-export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
-  return {
-    settledMs: limits.memorySeconds * 1_000,
-    tailMs: limits.hotTailSeconds * 1_000,
-    sharedMs: (limits.distributedSeconds ?? 0) * 1_000,
-    staleMs: (limits.staleWhileRevalidateSeconds ?? 0) * 1_000,
-  };
-}
 
 /** An answer to an equal query of late. */
 export interface FoundResponse {
@@ -37,9 +29,10 @@ export interface FoundResponse {
 export function findResponse(
   answers: ResponseCache,
   route: string,
-  { query }: Plan,
+  plan: Plan,
   nowMs: number,
 ): FoundResponse | undefined {
+  const { query } = plan;
   if (query.snapshot !== undefined) return undefined;
   const key = keyOf(route, query);
   const lifetimes = lifetimesOf(query);
@@ -47,8 +40,10 @@ export function findResponse(
   if (kept === undefined) return undefined;
   const aged = agedHeaders(kept, query, nowMs);
   const { headers, ...rest } = kept.answer;
+  // The class is the caller's own; the cached response can be of another.
+  const own = { "X-Query-Plan": describePlan(plan), ...aged, "Server-Timing": "cache;desc=answer" };
   return {
-    answer: { ...rest, headers: { ...headers, ...aged, "Server-Timing": "cache;desc=answer" } },
+    answer: { ...rest, headers: { ...headers, ...own } },
     aged,
     again: (atMs) => (answers.find(key, lifetimes, atMs) === kept ? agedHeaders(kept, query, atMs) : undefined),
   };
@@ -94,11 +89,8 @@ export function newResponseHeaders(
   { answer: { status }, nowMs, oldest }: NewResponse,
 ): Readonly<Record<string, string>> {
   const lifetimeMs = keptForMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
-  return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : notKept;
+  return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : noStore;
 }
-
-/** Of an answer that nobody may keep. An item of a bulk says so as well. */
-export const notKept: Readonly<Record<string, string>> = { "Cache-Control": "no-store" };
 
 /** For how long a caller may keep an answer: no longer than a tail when another point belongs to its window by then. */
 function keptForMs(made: Parameters<typeof leftMs>[0], query: Query, nowMs: number): number {

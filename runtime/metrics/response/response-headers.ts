@@ -1,0 +1,48 @@
+const freshnessName = "X-Data-Freshness";
+
+/** What the headers of a response with data report. Source: seed "Operational Metrics API" §6. */
+interface ResponseReport {
+  /** Ages of the parts in seconds; undefined for a part without any sample. */
+  readonly freshness: readonly (number | undefined)[];
+  readonly downsample: string;
+  readonly partial: boolean;
+  readonly plan: string;
+  readonly cache: string;
+  /** Stores that were asked and stores that answered, each counted once per metric. */
+  readonly shards: { readonly asked: number; readonly answered: number };
+  /** Of a request with several plans; a request with one plan reports both elsewhere. */
+  readonly total?: { readonly cost: number; readonly durationMs: number };
+}
+
+/** The headers that all responses with data have. */
+export function responseHeaders(report: ResponseReport): Readonly<Record<string, string>> {
+  const { downsample, partial, plan, cache, shards, total } = report;
+  return {
+    ...freshnessHeader(report.freshness),
+    "X-Downsample": downsample,
+    "X-Partial": String(partial),
+    "X-Query-Plan": plan,
+    "X-Query-Cache": cache,
+    "X-Query-Shards": `asked=${shards.asked}, answered=${shards.answered}`,
+    ...(total === undefined ? {} : totalHeaders(total)),
+  };
+}
+
+function totalHeaders({ cost, durationMs }: NonNullable<ResponseReport["total"]>): Readonly<Record<string, string>> {
+  return { "X-Query-Cost-Estimate": String(cost), "Server-Timing": `total;dur=${durationMs.toFixed(1)}` };
+}
+
+/** The header with the greatest age; no header without any sample, since a response is as fresh as its oldest part. */
+export function freshnessHeader(ages: readonly (number | undefined)[]): Readonly<Record<string, string>> {
+  const seen = ages.filter((seconds) => seconds !== undefined);
+  return seen.length === 0 ? {} : { [freshnessName]: `${Math.max(...seen)}s` };
+}
+
+/** The age that the headers of a response report, in seconds; undefined without the header. */
+export function freshnessOf(headers: Readonly<Record<string, string>>): number | undefined {
+  const text = headers[freshnessName];
+  return text === undefined ? undefined : Number.parseInt(text, 10);
+}
+
+/** Forbids caches to store a response. An item of a bulk has this header too. */
+export const noStore: Readonly<Record<string, string>> = { "Cache-Control": "no-store" };
