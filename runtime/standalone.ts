@@ -7,7 +7,8 @@ import { dataFolderId, holdDataFolder, startEmbeddedNats } from "./program/data-
 import type { TrustedIssuer } from "./http/authentication/authenticate.ts";
 import { devIssuerName, openDevIssuer } from "./http/authentication/dev-issuer.ts";
 import { natsAccessOf } from "./nats/connection/nats-url.ts";
-import { startProgram, type Prepared, type Program, type ProgramOptions } from "./program/program.ts";
+import { startProgram, type Program } from "./program/program.ts";
+import type { Prepared, ProgramOptions } from "./program/program-plan.ts";
 import { StartError, startStep } from "./program/start-error.ts";
 import { folderLog } from "./program/config-log.ts";
 

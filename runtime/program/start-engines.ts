@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import { createMetricsApi } from "../metrics/create-metrics-api.ts";
+import type { MetricsApi } from "../metrics/metrics-api.ts";
+import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../nats/connection/connect.ts";
+import { createLayout } from "../nats/layout.ts";
+import { createPodMessages } from "../nats/messages/pod-messages.ts";
+import { createCacheStream } from "../nats/streams/cache-stream.ts";
+import { StreamsLost } from "../nats/streams/stream-identities.ts";
+import { version } from "../version.ts";
+import { createWebhookEngine, type WebhookEngine } from "../webhooks/engine.ts";
+import { podKey } from "../webhooks/workers/lane-ownership.ts";
+import type { ProgramContext } from "./program-plan.ts";
+import { startStep } from "./start-error.ts";
+
+/** Both halves of the product on one NATS connection. */
+export interface Engines {
+  readonly natsUrl: string;
+  readonly engine: WebhookEngine;
+  readonly metrics: MetricsApi;
+}
+
+const natsPauseMs = 1000;
+
+/** Connects to NATS and starts both halves with a first configuration. @throws StartError `nats`, `nats_server` */
+export async function startEngines(context: ProgramContext, config: RuntimeConfig): Promise<Engines> {
+  const { plan, settings, prepared, shutdown, registry, status, reporter } = context;
+  const { log } = plan;
+  const access = await prepared.natsAccess();
+  const nats = await startStep("nats", "NATS cannot be used", () => connect(context, access));
+  shutdown.add("NATS connection", () => nats.drain());
+  status.nats = nats;
+  const layout = createLayout(settings.streams.prefix);
+  const messages = createPodMessages(nats, layout, podKey(prepared.podId), (error, topic) =>
+    log.warn({ err: error, topic }, "request of another pod failed"),
+  );
+  shutdown.add("messages of other pods", () => messages.stop());
+  const engine = await startStep("nats", "NATS cannot be used", () =>
+    untilStreamsFound(context, () =>
+      createWebhookEngine({ nats, settings, config, log, registry, podId: prepared.podId, version, peers: messages }),
+    ),
+  );
+  shutdown.add("webhooks", (remainingMs) => engine.stop(remainingMs));
+  status.engine = engine;
+  shutdown.add("marks", reporter.followMarks(engine));
+  const { residency } = settings;
+  const metrics = createMetricsApi({
+    config,
+    log,
+    registry,
+    deadlineMs: settings.metrics.deadlineMs,
+    pods: { ...messages, ...engine.pods },
+    sharedBytes: createCacheStream(nats, layout),
+    ...(residency === undefined ? {} : { residency }),
+  });
+  shutdown.add("metrics", () => metrics.stop());
+  return { natsUrl: access.servers.join(","), engine, metrics };
+}
+
+function connect(context: ProgramContext, access: NatsAccess): Promise<NatsConnectionHandle> {
+  const { plan, status } = context;
+  return untilDone(
+    context,
+    () => connectNats(access),
+    (error) => {
+      status.natsFault = error instanceof Error ? error.message : String(error);
+      plan.log.warn({ reason: status.natsFault }, "NATS unreachable, connection repeated");
+    },
+  );
+}
+
+/** Waits for streams that another pod has recorded and that are missing now. */
+function untilStreamsFound<T>(context: ProgramContext, start: () => Promise<T>): Promise<T> {
+  const { plan, status } = context;
+  return untilDone(context, start, (error) => {
+    if (!(error instanceof StreamsLost)) throw error;
+    if (status.engineFault !== error.message) plan.log.error({ reason: error.message }, "streams lost");
+    status.engineFault = error.message;
+  });
+}
+
+/**
+ * Repeats a step until it succeeds, if the plan waits for NATS.
+ * @param failed receives each error before the next try
+ * @throws what the step throws when the plan does not wait, and what `failed` throws
+ */
+async function untilDone<T>(
+  { plan, stopping }: ProgramContext,
+  step: () => Promise<T>,
+  failed: (error: unknown) => void,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!plan.waitsForNats) throw error;
+      failed(error);
+    }
+    await sleep(natsPauseMs, undefined, { signal: stopping });
+  }
+}
