@@ -1,12 +1,12 @@
 import { pause } from "../../bounds/clock.ts";
 import type { DeadLetterToStore } from "../../nats/streams/dead-letters-stream.ts";
-import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
-import type { PublishResult } from "../../nats/messages/publish.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { AttemptRecord } from "../records/attempt-records.ts";
 import { deadLetterOf } from "../records/dead-letter-record.ts";
 import type { DeliveryContext, LaneControl, Work } from "./delivery-context.ts";
-import { isLater, deliveryMessage, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
+import { deliveryMessage, isLater, nextAttempt, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Partner } from "../partners/partner.ts";
+import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow, settlementTable, type DeadLetterState } from "../settlement/settlement-table.ts";
@@ -47,43 +47,19 @@ export async function applySettlement(
 }
 
 /** Stores the next attempt, or finds that the delivery has already gone on from here. */
-async function storeNext(context: DeliveryContext, work: Work, partner: Partner, atMs: number): Promise<void> {
-  const { ending: signal } = context;
-  let next = nextAttempt(work.delivery);
-  let heldSeq = work.message.seq;
-  for (let tries = 1; ; tries += 1) {
-    const answer = await untilAnswered(() => scheduleOnce(context, work, partner, next, heldSeq, atMs), { signal });
-    if (answer.kind === "stored") {
-      return;
-    }
-    if (answer.kind === "refused") {
-      context.log.warn(
-        { detail: answer.detail, eventId: next.eventId, partner: partner.label },
-        "retry not stored yet",
-      );
-      await pause(context.clock, pauseAfter(tries), signal);
-    } else if (await hasGoneOn(context, partner, work.delivery)) {
-      return;
-    } else if (answer.kind === "duplicate") {
-      // The id was used but nothing of it is left: the same id again would be swallowed for good.
-      next = { ...next, hop: next.hop + 1 };
-    } else {
-      // The server lost what it had not written to its disk: this is the only copy.
-      heldSeq = 0;
-    }
-  }
-}
-
-function scheduleOnce(
-  context: DeliveryContext,
-  work: Work,
-  partner: Partner,
-  next: DeliveryRecord,
-  heldSeq: number,
-  atMs: number,
-): Promise<PublishResult> {
-  const { subject, data: body } = work.message;
-  return context.deliveries.schedule(deliveryMessage(next, partner.lane, body), { subject, seq: heldSeq }, atMs);
+function storeNext(context: DeliveryContext, work: Work, partner: Partner, atMs: number): Promise<boolean> {
+  const { delivery, message } = work;
+  return storeStep(context, {
+    step: nextAttempt(delivery),
+    heldSeq: message.seq,
+    publish: (step, seq) => {
+      const { subject, data } = message;
+      return context.deliveries.schedule(deliveryMessage(step, partner.lane, data), { subject, seq }, atMs);
+    },
+    hasGoneOn: () => hasGoneOn(context, partner, delivery),
+    partner: partner.label,
+    refusal: "retry not stored yet",
+  });
 }
 
 /** Whether a later step is live or was made, or another pod has settled this one. */

@@ -1,12 +1,11 @@
-import { pause } from "../../bounds/clock.ts";
 import type { DeliveryToStore, HeldMessage } from "../../nats/streams/deliveries-stream.ts";
-import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import type { DeliveryContext, Work } from "./delivery-context.ts";
 import { isSharedLane } from "../partners/assign-lanes.ts";
 import { isLater, isMoved, deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import type { Partner } from "../partners/partner.ts";
 import { ensureRetries } from "./partner-consumer.ts";
+import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
 
 /** Where it goes, and where else something of the delivery may be. */
@@ -32,30 +31,17 @@ export async function defer(context: DeliveryContext, work: Work, place: MovePla
   await move(context, work, place, (delivery, held) => context.deliveries.schedule(delivery, held, atMs));
 }
 
-/** One hop more than what is held, which is acknowledged when that is stored. Source: design §4 ("Ids"). */
+/** Republishes the held message with one hop more and acknowledges it. Source: design §4 ("Ids"). */
 async function move(context: DeliveryContext, work: Work, place: MovePlace, store: Store): Promise<void> {
-  const { ending: signal } = context;
-  let next: DeliveryRecord = { ...work.delivery, hop: work.delivery.hop + 1 };
-  let heldSeq = work.message.seq;
-  for (let tries = 1; ; tries += 1) {
-    const held = { subject: work.message.subject, seq: heldSeq };
-    const answer = await untilAnswered(() => store(deliveryMessage(next, place.lane, work.message.data), held), {
-      signal,
-    });
-    if (answer.kind === "stored") {
-      break;
-    }
-    if (answer.kind === "refused") {
-      context.log.warn({ detail: answer.detail, eventId: next.eventId, partner: place.label }, "not moved yet");
-      await pause(context.clock, pauseAfter(tries), signal);
-    } else if (await isElsewhere(context, work.delivery, place)) {
-      break;
-    } else if (answer.kind === "duplicate") {
-      next = { ...next, hop: next.hop + 1 };
-    } else {
-      heldSeq = 0;
-    }
-  }
+  const { delivery, message } = work;
+  await storeStep(context, {
+    step: { ...delivery, hop: delivery.hop + 1 },
+    heldSeq: message.seq,
+    publish: (step, seq) => store(deliveryMessage(step, place.lane, message.data), { subject: message.subject, seq }),
+    hasGoneOn: () => isElsewhere(context, delivery, place),
+    partner: place.label,
+    refusal: "not moved yet",
+  });
   work.message.ack();
 }
 

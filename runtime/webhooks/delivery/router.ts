@@ -1,6 +1,5 @@
-import { pause } from "../../bounds/clock.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
-import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
+import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { Pull } from "../../nats/messages/pull.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 import { readAttempts, type AttemptRecord } from "../records/attempt-records.ts";
@@ -12,6 +11,7 @@ import { createInFlight, type HeldWork } from "./in-flight.ts";
 import type { ListPartner } from "../partners/register-partner.ts";
 import type { Partner } from "../partners/partner.ts";
 import { deadLetterOverflow } from "./dead-letter-overflow.ts";
+import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
 import { keepRouted, readRouted, type Route } from "./keep-routed.ts";
 import type { RoutingTable } from "../partners/routing-table.ts";
@@ -190,34 +190,20 @@ async function ensureDelivery(
   step: DeliveryRecord,
   isMissing: () => Promise<boolean>,
 ): Promise<void> {
-  const { ending: signal } = deps;
   await deps.listPartner(partner);
-  let delivery = step;
   if (deps.backlogs.isFull(partner) && (await deadLetterOverflow(deps, step, partner, event.body))) {
     return;
   }
-  for (let tries = 1; ; tries += 1) {
-    const answer = await untilAnswered(
-      () => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, event.body)),
-      { signal },
-    );
-    if (answer.kind === "stored") {
-      deps.metrics.routed.inc();
-      deps.onStage("routed_one", event.eventId);
-      return;
-    }
-    if (answer.kind === "refused") {
-      deps.log.warn(
-        { detail: answer.detail, eventId: event.eventId, partner: partner.label },
-        "delivery not stored yet",
-      );
-      await pause(deps.clock, pauseAfter(tries), signal);
-    } else if (!(await isMissing())) {
-      return;
-    } else {
-      // The id was used but nothing of it is left: the same id again would be swallowed for good.
-      delivery = { ...delivery, hop: delivery.hop + 1 };
-    }
+  const isStored = await storeStep(deps, {
+    step,
+    publish: (delivery) => deps.deliveries.publishFirst(deliveryMessage(delivery, partner.lane, event.body)),
+    hasGoneOn: async () => !(await isMissing()),
+    partner: partner.label,
+    refusal: "delivery not stored yet",
+  });
+  if (isStored) {
+    deps.metrics.routed.inc();
+    deps.onStage("routed_one", event.eventId);
   }
 }
 
