@@ -2,10 +2,10 @@ import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { ReplaysStream } from "../../nats/streams/replays-stream.ts";
 import { parseAttempts, type AttemptRecord } from "../records/attempt-records.ts";
 import { deadLettersOfDelivery } from "../records/dead-letter-record.ts";
-import { deliveryMessage, parseDeliveryRecord, type DeliveryRecord } from "../records/delivery-record.ts";
+import { deliveryMessage, type DeliveryRecord } from "../records/delivery-record.ts";
 import { parseHandled } from "../records/handled-record.ts";
-import { eventHash } from "../ids.ts";
 import type { RouterDeps } from "../delivery/router.ts";
+import { readStoredMessages } from "../delivery/stored-state.ts";
 import { decideReplay, type DeliveryState, type ReplayCandidate, type ReplayDecision } from "./decide-replay.ts";
 import { parseDeadLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } from "./read-chunk.ts";
 import { ReplayFault } from "./replay-fault.ts";
@@ -78,7 +78,7 @@ async function decide(deps: ReplayDeps, job: ReplayJob, unit: ReplayUnit): Promi
   if (!unit.isRouted) {
     return { kind: job.filter.onlyFailed ? "unmatched" : "in_progress" };
   }
-  return decideReplay(candidateOf(deps, job, unit), await readStoredStateOf(deps, unit));
+  return decideReplay(candidateOf(deps, job, unit), await readDeliveryState(deps, unit));
 }
 
 function candidateOf(
@@ -99,23 +99,18 @@ function candidateOf(
   };
 }
 
-/** From the leaders of the streams; live messages first, since what is gone from there has left an attempt. */
-async function readStoredStateOf(
-  deps: ReplayDeps,
-  { did, partner, tenant, eventId }: ReplayUnit,
-): Promise<DeliveryState> {
-  const { ending: signal } = deps;
-  const live = await untilAnswered(() => deps.deliveries.live(partner.lanes, partner.key, did), { signal });
-  const stored = await untilAnswered(() => deps.attempts.read(tenant, eventHash(eventId)), { signal });
-  const attempts = parseAttempts(stored);
+async function readDeliveryState(deps: ReplayDeps, unit: ReplayUnit): Promise<DeliveryState> {
+  const { did, partner } = unit;
+  const { live, records } = await readStoredMessages(deps, { ...unit, partner: partner.key }, partner);
+  const attempts = parseAttempts(records);
   const { namespace, name } = partner.config;
   const isOfName = (attempt: AttemptRecord): boolean =>
     attempt.partner.namespace === namespace && attempt.partner.name === name;
   return {
-    live: live.map(parseDeliveryRecord).filter((delivery) => delivery !== undefined),
+    live,
     attempts: attempts.filter((attempt) => attempt.did === did),
     before: attempts.filter((attempt) => attempt.did !== did && isOfName(attempt)),
-    handled: parseHandled(stored).filter((note) => note.did === did),
+    handled: parseHandled(records).filter((note) => note.did === did),
   };
 }
 
