@@ -35,8 +35,8 @@ export async function readStoredState(
 }
 
 /**
- * Reads the live messages of a delivery and all records of its event, of every partner, from the leaders of the streams.
- * The live messages come first: a message that is gone by then has left an attempt.
+ * Reads the live messages of a delivery and all records of its event, of every partner. The leaders of the streams
+ * answer. The live messages come first: a message that is gone by then has left an attempt.
  *
  * @throws Unanswered when the process must end first
  */
