@@ -79,17 +79,17 @@ affinity:
 {{- with .Values.runtime.tls -}}{{ .secret }}{{- end -}}
 {{- end -}}
 
-{{/* What the API speaks. */}}
+{{/* Scheme of the API's URLs. */}}
 {{- define "heliograph.apiScheme" -}}
 {{ ternary "http" "https" (empty (include "heliograph.tlsSecret" .)) }}
 {{- end -}}
 
-{{/* Where the API is called inside the cluster. */}}
+{{/* URL of the API inside the cluster. */}}
 {{- define "heliograph.apiUrl" -}}
 {{ include "heliograph.apiScheme" . }}://{{ include "heliograph.fullname" . }}:{{ .Values.runtime.service.port }}
 {{- end -}}
 
-{{/* What the restricted Pod Security standard asks of a pod. */}}
+{{/* Fields of a pod that the restricted Pod Security standard requires. */}}
 {{- define "heliograph.podSecurity" -}}
 securityContext:
   runAsNonRoot: true
@@ -107,7 +107,7 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Namespaces whose resources are obeyed, as a comma-separated list. */}}
+{{/* Watched namespaces, as a comma-separated list. */}}
 {{- define "heliograph.watched" -}}
 {{- default (list .Release.Namespace) .Values.watch.namespaces | uniq | sortAlpha | join "," -}}
 {{- end -}}
@@ -163,7 +163,7 @@ configuration tells, whatever the servers are scaled to just now; after an unins
 - {{ $service }}.{{ $.Release.Namespace }}.svc
 - {{ $service }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
 {{- end }}
-# For whoever forwards a port: backups, people.
+# For forwarded ports: backups, people.
 - localhost
 {{- range $index := until (int .Values.nats.replicas) }}
 - {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc
@@ -171,7 +171,7 @@ configuration tells, whatever the servers are scaled to just now; after an unins
 {{- end }}
 {{- end -}}
 
-{{/* What the runtime reads at its start: settings with the cluster as an issuer. */}}
+{{/* The runtime's settings file: settings with the cluster as an issuer. */}}
 {{- define "heliograph.settings" -}}
 {{- $settings := deepCopy .Values.settings -}}
 {{- $issuers := default list $settings.issuers -}}
@@ -201,7 +201,7 @@ configuration tells, whatever the servers are scaled to just now; after an unins
 {{- if not (or $settings.tls $settings.trustedProxies) -}}
 {{- range $issuers -}}
 {{- if eq (.tokenBinding | default $settings.tokenBinding | default "None") "Certificate" -}}
-{{- fail (printf "Tokens of %s have to be bound to a client certificate, which nothing could show: set runtime.tls.secret or settings.trustedProxies, or settings.tokenBinding=None to take tokens from whoever has them." .issuer) -}}
+{{- fail (printf "Tokens of %s have to be bound to a client certificate, but no way to show one is configured: set runtime.tls.secret or settings.trustedProxies, or settings.tokenBinding=None to take bearer tokens from any client." .issuer) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

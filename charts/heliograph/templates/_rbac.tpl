@@ -9,7 +9,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* What the operator does where resources are obeyed: it reads them and the Secrets that they name, and writes statuses and events. */}}
+{{/* Rights of the operator in watched namespaces: it reads resources and the Secrets that they name, and writes statuses and events. */}}
 {{- define "heliograph.resourceRules" -}}
 - apiGroups: [heliograph.dev]
   resources: [webhookpartners, metriccatalogs, queryclassquotas]
