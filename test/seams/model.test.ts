@@ -107,6 +107,18 @@ test("a partner that never had a Secret is owed its events, one that never was p
   expect(stranger.verdict(payoutOf("lumen"), 100, 200)).toBe("must_not");
 });
 
+test("a partner that was held for its Secret before its right was withdrawn may stay held when the Secret comes", () => {
+  const timeline = new PartnerTimeline("a", "pay/a");
+  timeline.began(0, { ...good, isReadable: false });
+  timeline.observed(100, seenAs(payouts, { isPlain: false }));
+  timeline.began(200, { ...good, isReadable: false, granted: ["lumen"] });
+  timeline.began(250, { ...good, granted: ["lumen"] });
+  timeline.observed(5_000, seenAs({ ...payouts, tenants: ["lumen"] }, { isPlain: false }));
+  timeline.observed(9_000, seenAs({ ...payouts, tenants: ["lumen"] }, { isPlain: false }));
+  expect(timeline.isSettled).toBe(true);
+  expect(timeline.verdict(payoutOf("vega"), 9_000, 9_100)).toBe("must_not");
+});
+
 test("a deletion that overtakes an edit is not in force before the shards were quiet", () => {
   const timeline = inForce();
   timeline.began(200, { ...good, generation: 2 });

@@ -49,6 +49,12 @@ interface Change {
 /** Whether an event must, must not or may be delivered to a partner. */
 export type Verdict = "must" | "must_not" | "either";
 
+/** What pods may know of a partner object from its earlier states. */
+interface Known {
+  readonly wasInForce: "no" | "maybe" | "yes";
+  readonly mayBeKnown: boolean;
+}
+
 /** Longer than the operator and its writes lag behind while the API server answers. */
 const quietMsAfterOverlap = 2_500;
 
@@ -63,6 +69,9 @@ export class PartnerTimeline {
   #wasInForce: "no" | "maybe" | "yes" = "no";
   #lastGood: readonly Wish[] = [];
   #matchedSinceMs: number | undefined;
+  /** An earlier state, or this one, may have put the partner into the configuration. */
+  #mayBeKnown = false;
+  #seen: Seen | undefined;
 
   /** @param label `namespace/name` */
   constructor(uid: string, label: string) {
@@ -97,7 +106,9 @@ export class PartnerTimeline {
       if (this.#wasInForce === "no") this.#wasInForce = "maybe";
       this.#lastGood = [...this.#lastGood, last.desired.wish];
     }
-    const targets = routings(desired, this.#wasInForce, this.#lastGood);
+    const known = { wasInForce: this.#wasInForce, mayBeKnown: this.#mayBeKnown || !desired.isReadable };
+    const targets = routings(desired, known, this.#lastGood);
+    this.#mayBeKnown ||= isPermitted(desired.wish, desired.granted);
     const change: Change = { beganMs, targets, desired, quietMs: overlaps ? quietMsAfterOverlap : 0 };
     this.#changes.push(change);
     this.#matchedSinceMs = undefined;
@@ -111,6 +122,7 @@ export class PartnerTimeline {
   /** What every pod runs, as of `nowMs`; `seen` is undefined when the partner is not in the shards. */
   observed(nowMs: number, seen: Seen | undefined): void {
     const last = this.#changes.at(-1);
+    this.#seen = seen;
     if (last === undefined || last.settledMs !== undefined) return;
     if (!isInForce(last, seen)) {
       this.#matchedSinceMs = undefined;
@@ -155,6 +167,13 @@ export class PartnerTimeline {
     });
   }
 
+  /** The last change, and what the shards last said of the partner. */
+  get lastChange(): string {
+    const { desired, targets } = this.#changes.at(-1) ?? {};
+    const [wanted, allowed, seen] = [desired, targets, this.#seen].map((value) => JSON.stringify(value));
+    return `${this.label}: wanted ${wanted} as ${allowed}, seen ${seen}`;
+  }
+
   /** Unix milliseconds since which no pod signs with this key for this object; undefined while one may. */
   keyEndedMs(key: string): number | undefined {
     const at = this.#changes.findLastIndex(({ desired }) => desired.exists && desired.keys.includes(key));
@@ -180,21 +199,22 @@ function isPermitted({ tenants }: Wish, granted: readonly string[]): boolean {
  * What the contract says of a partner in this state. A partner that was in force stays routable; a right that was
  * withdrawn narrows it. One that never was in force is routable only if its sole fault is a reference.
  */
-function routings(desired: Desired, wasInForce: "no" | "maybe" | "yes", lastGood: readonly Wish[]): readonly Routing[] {
+function routings(desired: Desired, { wasInForce, mayBeKnown }: Known, lastGood: readonly Wish[]): readonly Routing[] {
   const { exists, wish, granted, isReadable } = desired;
   if (!exists) return ["out"];
   if (isGood(desired)) return [wish];
   const bases = isReadable || lastGood.length === 0 ? [wish] : lastGood.map((good) => narrowed(good, wish.tenants));
   const kept = bases.map((base) => narrowed(base, granted));
   if (wasInForce === "yes") return kept;
-  return [...(wasInForce === "maybe" ? kept : []), ...firstRoutings(desired)];
+  return [...(wasInForce === "maybe" ? kept : []), ...firstRoutings(desired, mayBeKnown)];
 }
 
 /** What the contract says of a faulty partner that never was in force. */
-function firstRoutings({ wish, granted, isReadable }: Desired): readonly Routing[] {
+function firstRoutings({ wish, granted }: Desired, mayBeKnown: boolean): readonly Routing[] {
   if (isPermitted(wish, granted)) return [wish];
-  // A partner may have been held for its reference before its right was withdrawn; the contract leaves this open.
-  return isReadable ? ["out"] : ["out", narrowed(wish, granted)];
+  // A partner that was held for its reference before its right was withdrawn stays held, without that right. It is open
+  // which of the two came first.
+  return mayBeKnown ? ["out", narrowed(wish, granted)] : ["out"];
 }
 
 function narrowed({ types, tenants }: Wish, to: readonly string[]): Wish {

@@ -68,14 +68,14 @@ export class Walker {
   async #untilSettled(namespace: string): Promise<void> {
     const unsettled = (): readonly string[] => {
       const own = this.#partners.all().filter(({ label }) => label.startsWith(`${namespace}/`));
-      return own.filter(({ isSettled }) => !isSettled).map(({ label }) => label);
+      return own.filter(({ isSettled }) => !isSettled).map(({ lastChange }) => lastChange);
     };
     const isSettled = await waitFor(() => unsettled().length === 0, { timeoutMs: changeMsMax, what: "" }).catch(
       () => false,
     );
     if (!isSettled)
       this.problems.push(
-        `before step ${this.log.length}: changes of ${unsettled().join(", ")} are not in force after ${changeMsMax} ms`,
+        `before step ${this.log.length}: not in force after ${changeMsMax} ms: ${unsettled().join("; ")}`,
       );
   }
 }
