@@ -2,21 +2,15 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { Refusal } from "../../errors/refusal.ts";
 
 /** When keys are read again. */
-interface KeySourceTimes {
-  /** Age at which keys are read again, in the background; a cooldown later they are waited for. */
-  readonly refreshMs: number;
-  /** Least time between two reads, also after a failed one and for unknown key ids: bounds what a caller can cause. */
-  readonly cooldownMs: number;
-  /** Age up to which keys are still trusted while they cannot be read. */
-  readonly staleMs: number;
-}
-
-/** @default of {@link KeySourceTimes} */
-export const keySourceTimes: KeySourceTimes = {
+export const keySourceTimes = {
+  /** Age at which keys are read again in the background. A cooldown later, requests wait for the read. */
   refreshMs: 10 * 60_000,
+  /** Least time between two reads, also after a failed one and for unknown key ids: bounds what a caller can cause. */
   cooldownMs: 10_000,
+  /** Age up to which keys are trusted while they cannot be read. */
   staleMs: 24 * 3_600_000,
 };
+const { refreshMs, cooldownMs, staleMs } = keySourceTimes;
 
 interface KeySet {
   readonly getKey: JWTVerifyGetKey;
@@ -30,17 +24,15 @@ interface KeySet {
 export class KeySource {
   private readonly load: () => Promise<JSONWebKeySet>;
   private readonly now: () => number;
-  private readonly times: KeySourceTimes;
   private current: KeySet | undefined;
   private reading: Promise<void> | undefined;
   private lastReadMs = Number.NEGATIVE_INFINITY;
   private lastError: unknown;
   private reads = 0;
 
-  constructor(load: () => Promise<JSONWebKeySet>, now: () => number, times: KeySourceTimes = keySourceTimes) {
+  constructor(load: () => Promise<JSONWebKeySet>, now: () => number) {
     this.load = load;
     this.now = now;
-    this.times = times;
   }
 
   /**
@@ -63,8 +55,8 @@ export class KeySource {
    */
   readonly version = (): number | undefined => {
     const ageMs = this.ageMs();
-    if (ageMs >= this.times.refreshMs) void this.read();
-    return ageMs < this.times.staleMs && !this.mustRead(ageMs) ? this.reads : undefined;
+    if (ageMs >= refreshMs) void this.read();
+    return ageMs < staleMs && !this.mustRead(ageMs) ? this.reads : undefined;
   };
 
   private ageMs(): number {
@@ -73,19 +65,16 @@ export class KeySource {
 
   /** Nobody waits for an issuer that did not answer the last time: then the keys are trusted until they are stale. */
   private mustRead(ageMs: number): boolean {
-    return (
-      ageMs >= this.times.staleMs ||
-      (ageMs >= this.times.refreshMs + this.times.cooldownMs && this.lastError === undefined)
-    );
+    return ageMs >= staleMs || (ageMs >= refreshMs + cooldownMs && this.lastError === undefined);
   }
 
   private async keys(): Promise<KeySet> {
     const ageMs = this.ageMs();
     if (this.mustRead(ageMs)) await this.read();
-    else if (ageMs >= this.times.refreshMs) void this.read();
-    if (this.current !== undefined && this.ageMs() < this.times.staleMs) return this.current;
+    else if (ageMs >= refreshMs) void this.read();
+    if (this.current !== undefined && this.ageMs() < staleMs) return this.current;
     throw new Refusal("not_ready", "The keys of the token's issuer cannot be had now.", {
-      retryAfterSeconds: this.times.cooldownMs / 1000,
+      retryAfterSeconds: cooldownMs / 1000,
       cause: this.lastError,
     });
   }
@@ -93,7 +82,7 @@ export class KeySource {
   /** Never rejects: what is known stays in force while it cannot be read again. */
   private async read(): Promise<void> {
     if (this.reading === undefined) {
-      if (this.now() - this.lastReadMs < this.times.cooldownMs) return;
+      if (this.now() - this.lastReadMs < cooldownMs) return;
       this.lastReadMs = this.now();
       this.reading = this.replace().finally(() => {
         this.reading = undefined;

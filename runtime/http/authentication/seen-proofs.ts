@@ -7,13 +7,10 @@ export interface SeenProofs {
 }
 
 /** About 25 MB of memory when both halves are full. */
-const idsPerHalfMax = 131_072;
+export const idsPerHalfMax = 131_072;
 
-/**
- * Remembers every id for at least `lifetimeMs` and at most twice as long, in two halves of which the older is dropped.
- * @param idsMax bound on each half
- */
-export function createSeenProofs(lifetimeMs: number, idsMax: number = idsPerHalfMax): SeenProofs {
+/** Remembers ids for `lifetimeMs` to twice as long, in two halves. Each lifetime drops the older half. */
+export function createSeenProofs(lifetimeMs: number): SeenProofs {
   let newer = new Set<string>();
   let older = new Set<string>();
   let sinceMs = Number.NEGATIVE_INFINITY;
@@ -27,7 +24,7 @@ export function createSeenProofs(lifetimeMs: number, idsMax: number = idsPerHalf
       // Digests: what is remembered must not grow with what callers send.
       const key = hash("sha256", id, "base64");
       if (newer.has(key) || older.has(key)) return "seen";
-      if (newer.size >= idsMax) return "full";
+      if (newer.size >= idsPerHalfMax) return "full";
       newer.add(key);
       return "new";
     },

@@ -11,16 +11,19 @@ const tokenDescription = [
   "one that is bound to a key is sent as `Authorization: DPoP` with a proof (RFC 9449).",
 ].join(" ");
 
-type Described = Pick<
-  Route,
-  "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax" | "operation"
->;
+type Documented = Pick<Route, "method" | "path" | "scopes" | "allowsAnonymous" | "isOpen" | "bodyBytesMax"> & {
+  readonly operation: Operation;
+};
 
 /**
- * The OpenAPI 3.1 document of some routes. Source: OpenAPI Specification 3.1.1, seed "Operational Metrics API" §4.6.
+ * The OpenAPI 3.1 document of the routes that have an operation. Source: OpenAPI Specification 3.1.1, seed "Operational
+ * Metrics API" §4.6.
  */
-export function openApiOf(routes: readonly Described[], schemas: SchemaSet): JsonSchema {
-  const paths = Map.groupBy(routes, ({ path }) => path);
+export function openApiOf(routes: readonly Route[], schemas: SchemaSet): JsonSchema {
+  const documented = routes.flatMap(({ operation, ...route }) =>
+    operation === undefined ? [] : [{ ...route, operation }],
+  );
+  const paths = Map.groupBy(documented, ({ path }) => path);
   return {
     openapi: "3.1.1",
     info: {
@@ -86,12 +89,12 @@ function templateOf(path: string): string {
   return path.replaceAll(/:(\w+)/gu, "{$1}");
 }
 
-function pathItem(routes: readonly Described[]): JsonSchema {
+function pathItem(routes: readonly Documented[]): JsonSchema {
   return Object.fromEntries(routes.map((route) => [route.method.toLowerCase(), operationObject(route)]));
 }
 
-function operationObject(route: Described): JsonSchema {
-  const operation = route.operation ?? plainOperation(route);
+function operationObject(route: Documented): JsonSchema {
+  const { operation } = route;
   const { parameters = [], bodySchema, bodyExample } = operation;
   const body = bodySchema === undefined ? { type: "object" } : { $ref: componentHref(bodySchema) };
   const example = bodyExample === undefined ? {} : { example: bodyExample };
@@ -108,23 +111,7 @@ function operationObject(route: Described): JsonSchema {
   };
 }
 
-/** What can be told of a route that tells nothing of itself. */
-function plainOperation({ method, path }: Described): Operation {
-  const names = [...path.matchAll(/:(\w+)/gu)].map(([, name = ""]) => name);
-  const words = path.replaceAll(
-    /[^A-Za-z]+(.)?/gu,
-    (_match, letter: string | undefined) => letter?.toUpperCase() ?? "",
-  );
-  return {
-    id: `${method.toLowerCase()}${words}`,
-    tag: path.startsWith("/v1/metrics") ? "metrics" : "webhooks",
-    summary: `${method} ${templateOf(path)}`,
-    parameters: names.map((name) => ({ name, in: "path", description: name, schema: { type: "string" } })),
-    answers: { "2XX": { description: "Done", schema: "AnyObject" } },
-  };
-}
-
-function securityOf({ scopes, allowsAnonymous, isOpen }: Described): readonly JsonSchema[] {
+function securityOf({ scopes, allowsAnonymous, isOpen }: Documented): readonly JsonSchema[] {
   if (isOpen === true) return [];
   const either = scopes.map((scope) => ({ token: [scope] }));
   return allowsAnonymous === true ? [...either, {}] : either;
@@ -151,7 +138,7 @@ function parameterObject({
   };
 }
 
-function responsesOf({ answers }: Operation, route: Described): JsonSchema {
+function responsesOf({ answers }: Operation, route: Documented): JsonSchema {
   const problem = { $ref: "#/components/responses/Problem" };
   return {
     ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, responseObject(answer)])),
@@ -161,7 +148,7 @@ function responsesOf({ answers }: Operation, route: Described): JsonSchema {
 }
 
 /** Statuses of the error table that every route of a kind may answer; the rest is `default`. */
-function problemStatuses({ isOpen, bodyBytesMax, scopes }: Described): readonly number[] {
+function problemStatuses({ isOpen, bodyBytesMax, scopes }: Documented): readonly number[] {
   const statuses = [
     400,
     406,

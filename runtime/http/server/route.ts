@@ -68,7 +68,7 @@ export interface Route {
   readonly isCertificateRequired?: boolean;
   /** Whether no token is looked at, for what everybody may read. @default false */
   readonly isOpen?: boolean;
-  /** What the OpenAPI document says of the route. @default method, path, scopes and errors */
+  /** Entry of the route in the OpenAPI document. @default the document omits the route */
   readonly operation?: Operation;
   /** Bound on the body, in bytes. @default no body is taken */
   readonly bodyBytesMax?: number;

@@ -9,8 +9,6 @@ import { createStreamClock, type StreamClock } from "./stream-clock.ts";
 export interface NatsAccess {
   /** `nats://host:port`, at least one. */
   readonly servers: readonly string[];
-  /** Name of the connection, for people who look at the server. @default "heliograph" */
-  readonly name?: string;
   readonly user?: string;
   readonly password?: string;
   readonly token?: string;
@@ -110,7 +108,7 @@ function withoutUser(server: string): string {
 function connectionOptions(access: NatsAccess): NodeConnectionOptions {
   return {
     servers: [...access.servers],
-    name: access.name ?? "heliograph",
+    name: "heliograph",
     maxReconnectAttempts: -1,
     reconnectTimeWait: reconnectWaitMs,
     reconnectJitter: reconnectJitterMs,

@@ -1,9 +1,7 @@
 import { errors, type JSONWebKeySet } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { KeySource } from "../../../../runtime/http/authentication/key-source.ts";
+import { KeySource, keySourceTimes as times } from "../../../../runtime/http/authentication/key-source.ts";
 import { makeIssuer, type TestIssuer } from "../../../support/tokens.ts";
-
-const times = { refreshMs: 600_000, cooldownMs: 10_000, staleMs: 3_600_000 };
 
 let first: TestIssuer;
 let second: TestIssuer;
@@ -21,7 +19,7 @@ function settableSource() {
     if (world.fails) throw new Error("unreachable");
     return { keys: world.keys.map(({ publicJwk }) => publicJwk) };
   };
-  const source = new KeySource(load, () => world.nowMs, times);
+  const source = new KeySource(load, () => world.nowMs);
   const find = async ({ kid }: TestIssuer) => source.getKey({ alg: "ES256", kid }, { payload: "", signature: "" });
   return { world, find, version: source.version };
 }

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { interfaceVersion } from "../../../../runtime/http/openapi/changelog.ts";
-import { openApiOf } from "../../../../runtime/http/routes/openapi-document.ts";
 import { schemas } from "../../../../runtime/http/openapi/schemas.ts";
 import { simulated, startMetricsServer, type MetricsServer } from "./metrics-server.ts";
 
@@ -107,23 +106,5 @@ describe("the OpenAPI document", () => {
     const operations = Object.values((await readDocument()).paths).flatMap((item) => Object.values(item));
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
     for (const { responses } of operations) expect(responses).toHaveProperty("default");
-  });
-
-  test("says of a route that tells nothing of itself its path, scopes and errors", () => {
-    const document = openApiOf(
-      [{ method: "POST", path: "/things/:id/parts", scopes: ["things:write"], bodyBytesMax: 10 }],
-      schemas,
-    );
-    expect(document["paths"]).toMatchObject({
-      "/things/{id}/parts": {
-        post: {
-          operationId: "postThingsIdParts",
-          security: [{ token: ["things:write"] }],
-          parameters: [{ name: "id", in: "path", required: true }],
-          requestBody: { required: true },
-          responses: { "2XX": {}, "413": {} },
-        },
-      },
-    });
   });
 });
