@@ -6,8 +6,10 @@ import { createAdmission, type AdmitQuery, type Admission } from "./admission/ad
 import { createAnonymousLimit } from "./admission/anonymous-limit.ts";
 import { createClassBulkheads } from "./execution/class-bulkheads.ts";
 import { createStoreSet, type Stores, type StoreSet } from "../stores/store-set.ts";
-import { repeatQuery, createRepeatQueries, type CachedQuery } from "./repeat-query.ts";
-import { handleQuery, type QueryRoute, type QuerySources } from "./handle-query.ts";
+import { repeatQuery, createRepeatQueries } from "./repeat-query.ts";
+import type { CachedQuery } from "./response/cached-response.ts";
+import { handleQuery, type QueryRoute } from "./handle-query.ts";
+import type { QuerySources } from "./query-sources.ts";
 import { handleBulk } from "./bulk/handle-bulk.ts";
 import { createResponseCache } from "./cache/response-cache.ts";
 import { createHitLog, type HitLog } from "./cache/hit-ratio.ts";
@@ -171,16 +173,16 @@ function createParts(options: MetricsApiOptions) {
     environments: createKnownEnvironments(deadlineMs),
   };
   const counted = countedBy(instruments);
-  const looked = lookedBy(hits, instruments);
-  const before = createMeasuredBefore({ admission, requests, instruments, looked });
+  const countPoints = pointCounterOf(hits, instruments);
+  const before = createMeasuredBefore({ admission, requests, instruments, countPoints });
   const sources = {
     stores,
-    lasting: stores,
-    scheduling: { bulkheads: createClassBulkheads(), slices: createTimeSlices() },
+    bulkheads: createClassBulkheads(),
+    slices: createTimeSlices(),
     snapshots: createSnapshots(),
     cache: reads,
-    answers: createResponseCache(),
-    looked,
+    responses: createResponseCache(),
+    countPoints,
     deadlineMs,
     admit: counted(admission.query),
   };
@@ -220,13 +222,13 @@ function createHitLogs(now: () => number): HitLogs {
   return { all: createHitLog(now), memory: createHitLog(now), distributed: createHitLog(now) };
 }
 
-function lookedBy({ all, memory, distributed }: HitLogs, instruments: Instruments): QuerySources["looked"] {
+function pointCounterOf({ all, memory, distributed }: HitLogs, instruments: Instruments): QuerySources["countPoints"] {
   return (counts) => {
     const { hit, miss, shared = 0, isSharing = false } = counts;
     all.add({ hit, miss });
     memory.add({ hit: hit - shared, miss: miss + shared });
     if (isSharing) distributed.add({ hit: shared, miss });
-    instruments.looked(counts);
+    instruments.countPoints(counts);
   };
 }
 
@@ -284,11 +286,11 @@ function countedBy(instruments: Instruments): (admit: AdmitQuery) => AdmitQuery 
   };
 }
 
-type Counting = Pick<QuerySources, "looked"> &
+type Counting = Pick<QuerySources, "countPoints"> &
   Pick<MeasuredWork, "requests" | "instruments"> & { readonly admission: Pick<Admission, "queryNow"> };
 
 /** Queries that are asked again are counted and timed as the others are. */
-function createMeasuredBefore({ admission, requests, instruments, looked }: Counting) {
+function createMeasuredBefore({ admission, requests, instruments, countPoints }: Counting) {
   const before = createRepeatQueries();
   const admitNow: Admission["queryNow"] = (plan, caller) => {
     const admitted = admission.queryNow(plan, caller);
@@ -299,7 +301,9 @@ function createMeasuredBefore({ admission, requests, instruments, looked }: Coun
     remember:
       (route: QueryRoute) =>
       (answered: CachedQuery): Again =>
-        before.remember(measuredAgain({ route, requests, instruments }, repeatQuery(answered, { admitNow, looked }))),
+        before.remember(
+          measuredAgain({ route, requests, instruments }, repeatQuery(answered, { admitNow, countPoints })),
+        ),
     forget: () => before.forget(),
   };
 }

@@ -23,7 +23,7 @@ export interface MetricsResponse {
   /** The very same bytes that `JSON.stringify` makes of the body, sooner; undefined: there is no other way. */
   readonly json?: (() => Promise<Uint8Array>) | undefined;
   /** How the same request of the same caller is answered again. @default by looking at it as if it were new */
-  readonly again?: Again;
+  readonly again?: Again | undefined;
 }
 
 /**

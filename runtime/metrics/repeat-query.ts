@@ -1,31 +1,23 @@
 import type { AdmitQueryNow } from "./admission/admission.ts";
 import type { PointCounts } from "./cache/hit-ratio.ts";
-import type { Caller } from "./authorization/caller.ts";
 import { isPastSunset } from "./catalog/deprecation.ts";
-import type { FoundResponse } from "./response/cached-response.ts";
+import type { CachedQuery } from "./response/cached-response.ts";
 import type { Again } from "./metrics-api.ts";
 import type { Plan } from "./planning/plan.ts";
 import type { Query } from "./planning/query.ts";
 import { keepsWindow } from "./planning/keeps-window.ts";
 
-/** A query that was answered from what is kept. */
-export interface CachedQuery {
-  readonly plan: Plan;
-  readonly caller: Caller;
-  readonly found: FoundResponse;
-}
-
 /** What happens for each query besides its answer. */
 interface AgainSources {
   readonly admitNow: AdmitQueryNow;
-  readonly looked: (counts: PointCounts) => void;
+  readonly countPoints: (counts: PointCounts) => void;
 }
 
 /**
  * The same query again, under the same configuration. Of all that it was made of, only its window and the sunset of its
  * metrics move with the time; what it may cost and what is left of its quota are worked out each time.
  */
-export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, looked }: AgainSources): Again {
+export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, countPoints }: AgainSources): Again {
   const { query } = plan;
   const counts = pointsOf(plan);
   return (nowMs) => {
@@ -33,7 +25,7 @@ export function repeatQuery({ plan, caller, found }: CachedQuery, { admitNow, lo
     const admitted = aged && admitNow(plan, caller);
     if (admitted === undefined) return undefined;
     admitted.charge([], 0);
-    looked(counts);
+    countPoints(counts);
     admitted.end();
     return { ...aged, ...admitted.headers() };
   };
@@ -52,7 +44,7 @@ function isStillCurrent({ metrics, window, windowAt }: Query, nowMs: number): bo
 interface RepeatQueries {
   /** The same, until {@link forget}. */
   remember(again: Again): Again;
-  /** Lets go of everything: all of it has to be looked at as if it were new. */
+  /** Lets go of everything: all of it has to be countPoints at as if it were new. */
   forget(): void;
 }
 

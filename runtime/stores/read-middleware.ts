@@ -24,6 +24,9 @@ export interface StoreRead {
  */
 export type AroundRead = <Answer>(read: StoreRead, send: (call?: StoreCall) => Promise<Answer>) => Promise<Answer>;
 
+/** The same stores, with something done around their reads. */
+export type StoreMiddleware = (stores: Stores) => Stores;
+
 /** The same stores with something done around every read. */
 export function aroundReads(stores: Stores, around: AroundRead): Stores {
   return withClients(stores, (key, { client }) => aroundClient(key, client, around));
@@ -52,7 +55,7 @@ function aroundClient(store: string, client: PrometheusClient, around: AroundRea
   };
 }
 
-interface SharedReadOptions {
+interface MemoOptions {
   /** Ends every request; those of the single queries do not, since others may wait for the same answer. */
   readonly signal: AbortSignal;
   /** What all stores together may answer to all queries together. */
@@ -60,29 +63,30 @@ interface SharedReadOptions {
   readonly origin: CallOrigin;
 }
 
-/** Stores that are asked the same thing only once, and how often that saved a request. */
-export interface SharedReads {
-  readonly stores: Stores;
+/** The reads that several queries share. */
+export interface ReadMemo {
+  /** Sends a read unless an equal one was sent before. */
+  readonly share: StoreMiddleware;
   /** Reads that were wanted, and reads that were sent. */
   counts(): { readonly wanted: number; readonly sent: number };
 }
 
 /**
- * Lets several queries share their reads: equal reads are one request, whose answer all of them get. None of them may
- * change it.
+ * Sends equal reads of several queries once and returns one result to all of them, also after the read has ended. No
+ * query may change a result.
  */
-export function shareReads(stores: Stores, { signal, bytesMax, origin }: SharedReadOptions): SharedReads {
-  const flights = new Map<string, Promise<unknown>>();
+export function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMemo {
+  const reads = new Map<string, Promise<unknown>>();
   const bytes = createByteBudget(bytesMax);
   let wanted = 0;
   const around: AroundRead = <Answer>(read: StoreRead, send: (call?: StoreCall) => Promise<Answer>) => {
     wanted += 1;
     const key = JSON.stringify(read);
-    // Equal reads answer alike, also in type.
-    const flight =
-      (flights.get(key) as Promise<Answer> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
-    flights.set(key, flight);
-    return flight;
+    // Equal reads have equal results, also in type.
+    const result =
+      (reads.get(key) as Promise<Answer> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
+    reads.set(key, result);
+    return result;
   };
-  return { stores: aroundReads(stores, around), counts: () => ({ wanted, sent: flights.size }) };
+  return { share: (stores) => aroundReads(stores, around), counts: () => ({ wanted, sent: reads.size }) };
 }

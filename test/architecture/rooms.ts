@@ -142,23 +142,26 @@ const table = `
   runtime/metrics/execution/ <
       crds/ bounds/ errors/ stores/store-error.ts stores/limits/ stores/prometheus/ stores/store.ts
       stores/store-set.ts stores/read-middleware.ts metrics/request/ metrics/promql/ metrics/planning/
-      metrics/aggregation/
+      metrics/aggregation/ metrics/cache/
   runtime/metrics/admission/ <
       crds/ bounds/ pods/ errors/ metrics/request/ metrics/authorization/ metrics/planning/ metrics/execution/
   runtime/metrics/response/ <
       crds/ bounds/ errors/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
       metrics/metrics-api.ts metrics/promql/ metrics/planning/ metrics/aggregation/ metrics/execution/ metrics/cache/
   runtime/metrics/repeat-query.ts <
-      metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
+      metrics/catalog/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
       metrics/admission/ metrics/response/
+  runtime/metrics/query-sources.ts <
+      bounds/ metrics/request/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
+      metrics/execution/ metrics/admission/ metrics/response/
   runtime/metrics/handle-query.ts <
-      bounds/ errors/ stores/limits/ stores/store-set.ts metrics/request/ metrics/catalog/ metrics/authorization/
-      metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/
-      metrics/repeat-query.ts
+      errors/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/planning/ metrics/cache/
+      metrics/execution/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
+      metrics/query-sources.ts
   runtime/metrics/bulk/ <
       errors/ json/ stores/limits/ stores/read-middleware.ts metrics/request/ metrics/authorization/
       metrics/metrics-api.ts metrics/planning/ metrics/execution/ metrics/admission/ metrics/response/
-      metrics/handle-query.ts
+      metrics/query-sources.ts metrics/handle-query.ts
   runtime/metrics/slo/ <
       crds/ bounds/ errors/ stores/limits/ stores/prometheus/ stores/store-set.ts stores/read-middleware.ts
       metrics/request/ metrics/catalog/ metrics/authorization/ metrics/metrics-api.ts metrics/promql/
@@ -173,7 +176,7 @@ const table = `
   runtime/metrics/create-metrics-api.ts <
       crds/ bounds/ pods/ stores/store-set.ts metrics/catalog/ metrics/metrics-api.ts metrics/planning/
       metrics/execution/ metrics/cache/ metrics/admission/ metrics/response/ metrics/repeat-query.ts
-      metrics/handle-query.ts metrics/bulk/ metrics/slo/ metrics/federation/ metrics/telemetry/
+      metrics/query-sources.ts metrics/handle-query.ts metrics/bulk/ metrics/slo/ metrics/federation/ metrics/telemetry/
   runtime/http/authentication/ < bounds/ errors/ config/settings/ metrics/authorization/
   runtime/http/representation/ < errors/ metrics/request/
   runtime/http/openapi/ <

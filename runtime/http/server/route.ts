@@ -49,7 +49,7 @@ export interface ApiResponse {
   /** Parts of the request that were refused by themselves, for the audit. @default none */
   readonly refused?: readonly { readonly item: string; readonly refusal: Refusal }[];
   /** How the same request of the same caller is answered again, with the same bytes. @default by asking the route */
-  readonly again?: Again;
+  readonly again?: Again | undefined;
 }
 
 /** One endpoint. It answers, or throws: a `Refusal` becomes its problem document, anything else a 500. */

@@ -1,12 +1,13 @@
 import type { Logger } from "pino";
 import { Refusal } from "../../errors/refusal.ts";
-import { shareReads, type SharedReads } from "../../stores/read-middleware.ts";
+import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { lateAfter, type Lateness } from "../../stores/limits/read-deadline.ts";
 import { classOf } from "../authorization/access.ts";
 import type { AdmitQuery, Admission } from "../admission/admission.ts";
-import { handleQuery, type QuerySources } from "../handle-query.ts";
+import { handleQuery } from "../handle-query.ts";
+import type { QuerySources } from "../query-sources.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { freshnessOf, responseHeaders } from "../response/response-headers.ts";
 import type { BulkResponse, BulkResult, RequestContext } from "../metrics-api.ts";
@@ -49,7 +50,7 @@ interface Shards {
 interface Run {
   readonly request: BulkRequest;
   readonly sources: BulkSources;
-  readonly reads: SharedReads;
+  readonly reads: ReadMemo;
   readonly lateness: Lateness;
   readonly shards: Shards;
   readonly schemaVersions: Set<string>;
@@ -68,7 +69,7 @@ export async function handleBulk(request: BulkRequest, sources: BulkSources): Pr
   const admitted = await admitBulk(items, request.caller, sources);
   const startMs = performance.now();
   const lateness = lateAfter(sources.deadlineMs);
-  const reads = shareReads(sources.stores, {
+  const reads = memoizeReads({
     signal: AbortSignal.any([request.signal, lateness.signal]),
     bytesMax: bulkStoreBytesMax,
     origin: { correlationId: request.context.correlationId, endsAtMs: startMs + sources.deadlineMs },
@@ -115,7 +116,7 @@ async function handleItem({ id, params }: BulkItem, run: Run): Promise<BulkResul
     sources.observe(outcomes);
   };
   try {
-    const own = { ...sources, stores: reads.stores, deadlineMs, admit, observe };
+    const own = { ...sources, share: reads.share, deadlineMs, admit, observe };
     const answer = await handleQuery("query", { ...request, params }, own);
     return { id, cost, answer };
   } catch (error) {

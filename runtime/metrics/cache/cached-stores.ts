@@ -14,7 +14,7 @@ import { nativeHistograms, numbers } from "./series-kind.ts";
 import { answerAt, askTogether, queryTogether } from "./together.ts";
 
 /** Where the points of a query came from. */
-interface CacheCounts extends PointCounts {
+export interface CacheCounts extends PointCounts {
   /** Of the hits, those that another pod had read. */
   readonly shared: number;
   /** Of the hits, those that were merged from narrower points. */
@@ -88,6 +88,11 @@ export function cachedStores(
       };
     },
   };
+}
+
+/** The share of a query's points that stores compute for it, now or in the background; 1 when nothing was counted. */
+export function computedShare({ hit, miss, renewed }: CacheCounts): number {
+  return hit + miss === 0 ? 1 : (miss + renewed) / (hit + miss);
 }
 
 function cachedClient(store: Store, lasting: Store, reading: RangeRead): PrometheusClient {

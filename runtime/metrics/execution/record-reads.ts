@@ -12,15 +12,8 @@ export interface RecordedRead extends StoreRead {
   readonly error?: string;
 }
 
-/** Stores whose reads are written down. */
-export interface RecordedStores {
-  readonly stores: Stores;
-  readonly reads: readonly RecordedRead[];
-}
-
-/** Writes down every read in the order in which they end. */
-export function recordReads(stores: Stores): RecordedStores {
-  const reads: RecordedRead[] = [];
+/** The same stores, which add each read to `reads` when it ends. */
+export function recordReads(stores: Stores, reads: RecordedRead[]): Stores {
   const around: AroundRead = async (read, send) => {
     const startMs = performance.now();
     const note = (outcome: string, series: number, error?: string): void => {
@@ -41,7 +34,7 @@ export function recordReads(stores: Stores): RecordedStores {
       throw error;
     }
   };
-  return { stores: aroundReads(stores, around), reads };
+  return aroundReads(stores, around);
 }
 
 /** The store could not take the query itself. */

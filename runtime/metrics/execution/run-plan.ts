@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { TimeSlices } from "../../bounds/time-slices.ts";
-import type { ByteBudget } from "../../stores/limits/byte-budget.ts";
+import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { countHidden, exemplarsBySeries, type Exemplar } from "./exemplars.ts";
 import { freshnessSeconds } from "./freshness.ts";
@@ -51,8 +51,6 @@ interface MetricFailure {
 interface RunOptions {
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
-  /** What all stores together may answer. */
-  readonly bytes: ByteBudget;
   readonly nowMs: number;
   /** In which the answer is put together. */
   readonly slices: TimeSlices;
@@ -69,7 +67,7 @@ interface RunOptions {
  * reason
  */
 export async function runPlan(plan: Plan, stores: Stores, options: RunOptions): Promise<Result> {
-  const outcomes = await readStores(plan, stores, options);
+  const outcomes = await readStores(plan, stores, { ...options, bytes: createByteBudget() });
   options.observe(outcomes);
   requireAnswers(outcomes, plan.query, options.tellsRefusals);
   const answers = outcomes.flatMap(({ outcome }) => (outcome.ok ? [outcome.value] : []));

@@ -1,3 +1,4 @@
+import type { Caller } from "../authorization/caller.ts";
 import { lifetimesOf, type OldestReads } from "../cache/extents.ts";
 import { leftMs, type ResponseCache, type CachedResponse } from "../cache/response-cache.ts";
 import { later } from "../execution/freshness.ts";
@@ -23,6 +24,13 @@ export interface FoundResponse {
   readonly aged: Readonly<Record<string, string>>;
   /** Whether that is still what is found at another time, with these headers; undefined when it is not. */
   readonly again: (nowMs: number) => FoundResponse["aged"] | undefined;
+}
+
+/** A query with a cached response. */
+export interface CachedQuery {
+  readonly plan: Plan;
+  readonly caller: Caller;
+  readonly found: FoundResponse;
 }
 
 /** The answer to an equal query of late, as old as it is now. */
@@ -58,11 +66,13 @@ function agedHeaders(kept: CachedResponse, query: Query, nowMs: number): FoundRe
   };
 }
 
-/** An answer and when its points were read. */
+/** A response whose points were read now or earlier. */
 interface NewResponse {
   readonly answer: MetricsResponse;
   readonly nowMs: number;
   readonly oldest: OldestReads;
+  /** Some points had expired and are read again in the background: no cache may store the response. */
+  readonly isStale: boolean;
 }
 
 /**
@@ -72,10 +82,11 @@ export function storeResponse(
   answers: ResponseCache,
   route: string,
   plan: Plan,
-  { answer, nowMs, oldest }: NewResponse,
+  { answer, nowMs, oldest, isStale }: NewResponse,
 ): void {
   const { query } = plan;
-  if (answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0) return;
+  if (isStale || answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0)
+    return;
   const { data } = answer.body as { readonly data: readonly object[] };
   const bytes = responseBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
   answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
@@ -86,10 +97,10 @@ export function storeResponse(
  */
 export function newResponseHeaders(
   plan: Plan,
-  { answer: { status }, nowMs, oldest }: NewResponse,
+  { answer: { status }, nowMs, oldest, isStale }: NewResponse,
 ): Readonly<Record<string, string>> {
   const lifetimeMs = keptForMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
-  return status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : noStore;
+  return !isStale && status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : noStore;
 }
 
 /** For how long a caller may keep an answer: no longer than a tail when another point belongs to its window by then. */

@@ -1,15 +1,15 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import { extentStatuses, type PointSource, type SourcedRange } from "../cache/cache-status.ts";
-import type { RecordedRead, RecordedStores } from "../execution/record-reads.ts";
+import type { RecordedRead } from "../execution/record-reads.ts";
+import type { QueryStores } from "../execution/store-middleware.ts";
 import { explainScope, type Caller } from "../authorization/caller.ts";
+import type { MetricsResponse } from "../metrics-api.ts";
 import { type Parameters, readWord } from "../request/parameters.ts";
 import type { PlannedPart, Plan } from "../planning/plan.ts";
 import type { QueriedMetric } from "../planning/query.ts";
 import { formatTime } from "../request/time.ts";
-
-/** Where the data of an answer came from. */
-type DataSource = "store" | "snapshot";
+import type { QueryData } from "./snapshot-page.ts";
 
 /**
  * Takes `explain` out of the parameters: it changes what is said of an answer, never the answer.
@@ -27,13 +27,21 @@ export function takeExplain(
   return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
 }
 
-/** Everything that explains an answer: the plan, what each store was asked in its own words, and why. */
-export function explanationOf(
-  plan: Plan,
-  { stores, reads }: RecordedStores,
-  { costEstimate, ...found }: ExtentContext & { readonly costEstimate: number },
-): object {
+/** What an explanation is made of. */
+interface Explained extends Pick<QueryData, "source" | "nowMs"> {
+  /** The stores as the query read them. */
+  readonly stores: QueryStores;
+  readonly costEstimate: number;
+}
+
+/** A response with its explanation in the body: the plan, the requests to each store, and the source of the points. */
+export function explainResponse(response: MetricsResponse, plan: Plan, explained: Explained): MetricsResponse {
+  return { ...response, json: undefined, body: { ...response.body, explain: explanationOf(plan, explained) } };
+}
+
+function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Explained): object {
   const { query } = plan;
+  const found = { source, nowMs, sourcedRanges: stores.counts().sourcedRanges };
   const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
   return {
     class: query.quota.queryClass,
@@ -44,8 +52,8 @@ export function explanationOf(
     metrics: query.metrics.map(explainMetric),
     stores: [...byStore].map(([key, parts]) => ({
       ...explainStore(parts, plan, found),
-      ...explainCapabilities(key, stores),
-      reads: reads.filter((read) => read.store === key).map(explainRead),
+      ...explainCapabilities(key, stores.stores),
+      reads: stores.reads.filter((read) => read.store === key).map(explainRead),
     })),
   };
 }
@@ -72,10 +80,7 @@ function explainCapabilities(key: string, stores: Stores): object {
 }
 
 /** What the extents of an answer are told by. */
-interface ExtentContext {
-  readonly source: DataSource;
-  /** When the data was read, Unix milliseconds. */
-  readonly nowMs: number;
+interface ExtentContext extends Pick<QueryData, "source" | "nowMs"> {
   /** Where the points of each store came from. */
   readonly sourcedRanges: readonly SourcedRange[];
 }

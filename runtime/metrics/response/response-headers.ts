@@ -1,3 +1,8 @@
+import type { CacheCounts } from "../cache/cached-stores.ts";
+import { extentStatuses, tellExtents } from "../cache/cache-status.ts";
+import type { Plan } from "../planning/plan.ts";
+import type { DataSource } from "./snapshot-page.ts";
+
 const freshnessName = "X-Data-Freshness";
 
 /** What the headers of a response with data report. Source: seed "Operational Metrics API" §6. */
@@ -30,6 +35,20 @@ export function responseHeaders(report: ResponseReport): Readonly<Record<string,
 
 function totalHeaders({ cost, durationMs }: NonNullable<ResponseReport["total"]>): Readonly<Record<string, string>> {
   return { "X-Query-Cost-Estimate": String(cost), "Server-Timing": `total;dur=${durationMs.toFixed(1)}` };
+}
+
+/**
+ * `memory;hit=230;shared=20;miss=10;extents="memory*210 shared*20 store*10"`. It counts the points of all ranges. Of
+ * the hits, `finer` were merged from narrower points, `shared` were read by another pod and `stale` had just expired.
+ * `extents` names the source of the points of the response, in their order. Source: seed "Operational Metrics API" §6.
+ */
+export function cacheHeader(source: DataSource, counts: CacheCounts, { grid }: Plan): string {
+  if (source === "snapshot") return "snapshot";
+  const { hit, finer, shared, stale, miss, isOn, sourcedRanges } = counts;
+  const some = (name: string, count: number): string => (count === 0 ? "" : `;${name}=${count}`);
+  if (!isOn) return "off";
+  const hits = `hit=${hit}${some("finer", finer)}${some("shared", shared)}${some("stale", stale)}`;
+  return `memory;${hits};miss=${miss};extents="${tellExtents(extentStatuses(sourcedRanges, grid))}"`;
 }
 
 /** The header with the greatest age; no header without any sample, since a response is as fresh as its oldest part. */

@@ -1,5 +1,5 @@
 import { Refusal } from "../../errors/refusal.ts";
-import { shareReads, type SharedReads } from "../../stores/read-middleware.ts";
+import { memoizeReads, type ReadMemo } from "../../stores/read-middleware.ts";
 import { runBounded } from "../../stores/limits/run-bounded.ts";
 import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { lateAfter } from "../../stores/limits/read-deadline.ts";
@@ -117,7 +117,7 @@ async function admitSlo(
 
 interface ReadAll {
   readonly read: readonly ReadSlo[];
-  readonly counts: ReturnType<SharedReads["counts"]>;
+  readonly counts: ReturnType<ReadMemo["counts"]>;
 }
 
 async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: SloSources): Promise<ReadAll> {
@@ -126,9 +126,10 @@ async function readAll(plans: readonly SloPlan[], request: SloRequest, sources: 
   const signal = new AbortController().signal;
   const lateness = lateAfter(sources.deadlineMs);
   const origin = { correlationId, endsAtMs: performance.now() + sources.deadlineMs };
-  const reads = shareReads(sources.stores, { signal: lateness.signal, bytesMax: sloStoreBytesMax, origin });
+  const reads = memoizeReads({ signal: lateness.signal, bytesMax: sloStoreBytesMax, origin });
+  const stores = reads.share(sources.stores);
   const readOne = async (plan: SloPlan): Promise<SloData> => {
-    const reading = await readSlo(plan, reads, { deadlineMs: lateness.leftMs(), signal, nowMs });
+    const reading = await readSlo(plan, stores, { deadlineMs: lateness.leftMs(), signal, nowMs });
     sources.observe(reading.outcomes);
     return reading;
   };

@@ -1,4 +1,4 @@
-import type { SharedReads } from "../../stores/read-middleware.ts";
+import type { Stores } from "../../stores/store-set.ts";
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { FanOutOptions } from "../../stores/limits/fan-out.ts";
 import { classOf } from "../authorization/access.ts";
@@ -61,11 +61,11 @@ export function planSlo(view: SloView, caller: Caller, quotas: QueryContext["quo
  */
 export async function readSlo(
   { view, plans }: SloPlan,
-  reads: SharedReads,
+  stores: Stores,
   { nowMs, ...options }: FanOutOptions & { readonly nowMs: number },
 ): Promise<SloData> {
   const bytes = createByteBudget();
-  const windows = await Promise.all(plans.map((plan) => readStores(plan, reads.stores, { ...options, bytes })));
+  const windows = await Promise.all(plans.map((plan) => readStores(plan, stores, { ...options, bytes })));
   const outcomes = byStore(windows);
   const whole = new Set(outcomes.filter(({ outcome }) => outcome.ok).map(({ part }) => part.store.key));
   const answers = windows.map((own) =>

@@ -13,7 +13,7 @@ export interface Instruments {
   /** A query that was let in, with its expected cost in cost units. */
   planned(plan: Plan, cost: number): void;
   asked(outcomes: readonly PartOutcome<unknown>[]): void;
-  looked(counts: PointCounts): void;
+  countPoints(counts: PointCounts): void;
   /** Something that was served stale was read again, or was to be. */
   readonly renewed: (outcome: "ok" | "failed") => void;
   /** What was read could not be shared with other pods. */
@@ -70,7 +70,7 @@ export function createInstruments(registry: Registry | undefined): Instruments {
   return {
     renewed: (outcome) => refreshes.inc({ outcome }),
     unshared: () => unshared.inc(),
-    looked({ hit, miss }) {
+    countPoints({ hit, miss }) {
       points.inc({ result: "hit" }, hit);
       points.inc({ result: "miss" }, miss);
     },

@@ -1,0 +1,38 @@
+import type { TimeSlices } from "../bounds/time-slices.ts";
+import type { AdmitQuery } from "./admission/admission.ts";
+import type { Caller } from "./authorization/caller.ts";
+import type { PointCounts } from "./cache/hit-ratio.ts";
+import type { ResponseCache } from "./cache/response-cache.ts";
+import type { PartOutcome } from "./execution/read-stores.ts";
+import type { MiddlewareSources } from "./execution/store-middleware.ts";
+import type { Again, RequestContext } from "./metrics-api.ts";
+import type { QueryContext } from "./planning/query.ts";
+import type { Parameters } from "./request/parameters.ts";
+import type { CachedQuery } from "./response/cached-response.ts";
+import type { Snapshots } from "./response/snapshot-store.ts";
+
+/** One query of one caller. */
+export interface QueryRequest {
+  readonly params: Parameters;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly context: RequestContext;
+}
+
+/** What queries are answered from. */
+export interface QuerySources extends MiddlewareSources {
+  readonly queryContext: QueryContext;
+  /** Bound on all store reads of a query together. */
+  readonly deadlineMs: number;
+  /** Schedules the merging and writing of large responses. */
+  readonly slices: TimeSlices;
+  readonly snapshots: Snapshots;
+  readonly responses: ResponseCache;
+  readonly admit: AdmitQuery;
+  /** Counts the wanted points by their source. */
+  readonly countPoints: (counts: PointCounts) => void;
+  /** Receives the outcome of each part. */
+  readonly observe: (outcomes: readonly PartOutcome[]) => void;
+  /** Makes a cached response repeatable without parsing. @default a repeated query is handled like a new one */
+  readonly remember?: (answered: CachedQuery) => Again;
+}
