@@ -123,11 +123,13 @@ const table = `
       bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
       webhooks/settlement/ webhooks/partners/ webhooks/records/ webhooks/telemetry/ webhooks/delivery/
       webhooks/workers/
+  runtime/webhooks/engine-context.ts <
+      crds/ bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
+      webhooks/sending/ webhooks/partners/ webhooks/authorization/ webhooks/telemetry/ webhooks/delivery/
   runtime/webhooks/engine.ts <
-      crds/ bounds/ errors/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/
-      webhooks/log.ts webhooks/events/ webhooks/signing/ webhooks/sending/ webhooks/partners/ webhooks/authorization/
-      webhooks/telemetry/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/ webhooks/history/ webhooks/replay/
-      webhooks/maintenance/
+      crds/ bounds/ errors/ config/settings/ nats/layout.ts nats/streams/ webhooks/events/ webhooks/signing/
+      webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/
+      webhooks/history/ webhooks/replay/ webhooks/maintenance/ webhooks/engine-context.ts
   runtime/metrics/request/ < crds/ errors/
   runtime/metrics/catalog/ < crds/ errors/ metrics/request/
   runtime/metrics/authorization/ < crds/ errors/ metrics/request/ metrics/catalog/

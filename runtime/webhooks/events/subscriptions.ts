@@ -1,4 +1,5 @@
 import type { SubscriptionConfig } from "../../../crds/config.ts";
+import { anyTenant } from "./tenants.ts";
 
 /** What subscriptions look at. */
 export interface EventFacts {
@@ -13,7 +14,6 @@ export interface EventFacts {
 /** Whether an event is wanted. */
 export type Matcher = (event: EventFacts) => boolean;
 
-const anyTenant = "*";
 const oneSegment = "*";
 const rest = "**";
 

@@ -4,6 +4,7 @@ import { eventHash } from "../ids.ts";
 import { isNarrowed, type PartnerAccess } from "./partner-access.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compilePattern } from "../events/subscriptions.ts";
+import { includesTenant, tenantToScan } from "../events/tenants.ts";
 
 /** Which events to list. Source: wire, "Webhooks". */
 export interface EventQuery extends PartnerAccess {
@@ -63,8 +64,7 @@ export async function listEvents(deps: HistoryDeps, query: EventQuery): Promise<
   if (bounds === undefined) {
     return undefined;
   }
-  const [only = "*", ...more] = query.tenants;
-  const tenant = more.length === 0 ? only : "*";
+  const tenant = tenantToScan(query.tenants);
   const items: EventSummary[] = [];
   let lastSeq = bounds.afterSeq;
   for (let lookedAt = 0; lookedAt < lookedAtMax;) {
@@ -108,7 +108,7 @@ async function summariesOf(
 ): Promise<readonly { readonly seq: number; readonly item: readonly EventSummary[] }[]> {
   const isType = query.type === undefined ? () => true : compilePattern(query.type);
   const isMeant = ({ tenant, type, acceptedAtMs }: StoredEvent): boolean =>
-    (query.tenants.includes("*") || query.tenants.includes(tenant)) && isType(type) && acceptedAtMs >= query.fromMs;
+    includesTenant(query.tenants, tenant) && isType(type) && acceptedAtMs >= query.fromMs;
   return Promise.all(
     messages.map(async (message) => {
       const event = readEvent(message);

@@ -10,6 +10,7 @@ import type { Envelope, ValidEnvelope } from "../events/envelope.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { eventHash } from "../ids.ts";
 import { isOwnType, ownDomain } from "../events/reserved-types.ts";
+import { includesTenant } from "../events/tenants.ts";
 import { eventHeaders, readEvent, type StoredEvent } from "../records/event-record.ts";
 
 /** Who brings an event. */
@@ -89,7 +90,7 @@ function parsedFor({ parse, idForms = [] }: IngestDeps, bytes: Uint8Array, { ten
   if (problems.length > 0) {
     throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
   }
-  if (!tenants.includes("*") && !tenants.includes(tenant)) {
+  if (!includesTenant(tenants, tenant)) {
     throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
   }
   return valid;

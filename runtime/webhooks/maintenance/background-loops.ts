@@ -3,7 +3,11 @@ import { keepAliveMs } from "../delivery/in-flight.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
 import type { Log } from "../log.ts";
 import type { Router, RouterDeps } from "../delivery/router.ts";
+import type { Partner } from "../partners/partner.ts";
 import { runPeriodically } from "../../bounds/periodic.ts";
+import { createDueBacklog } from "./due-backlog.ts";
+import { createHeldBytes } from "./held-bytes.ts";
+import { createOldestDue } from "./oldest-due.ts";
 
 /** What runs beside routing and delivering. */
 export interface BackgroundParts {
@@ -11,8 +15,7 @@ export interface BackgroundParts {
   readonly router: Router;
   readonly lanes: Lanes;
   readonly ownership: LaneOwnership;
-  /** Bytes that wait for partners that are held; asked when more waits than may. */
-  readonly heldBytes: () => Promise<number>;
+  readonly partners: () => readonly Partner[];
   /** Bytes that may wait for delivery. */
   readonly deliveriesBytesMax: number;
   /** What this pod looks at once a second. */
@@ -38,13 +41,18 @@ const leaderKey = "duties";
 
 /** Starts what runs in turns; the answer ends it. */
 export function startBackground(parts: BackgroundParts): () => void {
-  const { context, router, lanes, ownership, jobs } = parts;
+  const { context, router, lanes, ownership, partners, jobs } = parts;
+  const { deliveries, partnerMetrics: metrics, now } = context;
+  const isOwner = (lane: string): boolean => ownership.isOwner(lane);
+  const own = (): readonly Partner[] => partners().filter(({ lane }) => isOwner(lane));
   const stops = [
     runPeriodically(keepAliveMs, async () => {
       router.keepAlive();
       lanes.keepAlive();
     }),
     runPeriodically(backlogMs, sizeLook(parts)),
+    runPeriodically(backlogMs, createOldestDue({ deliveries, own, metrics, now })),
+    runPeriodically(backlogMs, createDueBacklog({ deliveries, partners, isOwner, metrics })),
     ...parts.looks.map((look) => runPeriodically(backlogMs, look)),
     runPeriodically(leftoversMs, () => lanes.lookForLeftovers()),
     ...jobs.map((job) => runPeriodically(job.periodMs, leaderTurn(job, ownership, context.log))),
@@ -75,8 +83,9 @@ function leaderTurn({ name, begin }: MaintenanceJob, ownership: LaneOwnership, l
 }
 
 /** Holds routing while too much waits for delivery; events then fill their own stream, and producers are told so. */
-function sizeLook({ context, router, heldBytes, deliveriesBytesMax: bytesMax }: BackgroundParts): () => Promise<void> {
+function sizeLook({ context, router, partners, deliveriesBytesMax: bytesMax }: BackgroundParts): () => Promise<void> {
   const { deliveries, log } = context;
+  const heldBytes = createHeldBytes({ deliveries, partners });
   let isHeld = false;
   return async () => {
     const { bytes: all } = await deliveries.size();

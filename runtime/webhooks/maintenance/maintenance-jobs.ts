@@ -30,10 +30,10 @@ interface MaintenanceDeps {
   readonly running: RunningPartners;
   /** Begins to run replays, in turns. */
   readonly replays: () => () => Promise<void>;
-  /** How long a partner is gone before what waits for it ends. @default ten minutes */
-  readonly removedAfterMs?: number;
-  /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
-  readonly orphanAgeMs?: number;
+  /** How long a partner is missing from the configuration before its deliveries end. */
+  readonly removedAfterSeconds: number;
+  /** As in {@link RecoveryDeps}. */
+  readonly orphanAgeMs?: number | undefined;
 }
 
 const trimMs = 2_000;
@@ -44,6 +44,7 @@ const replaysMs = 500;
 const partnersMs = 2_000;
 const advisoriesMs = 5_000;
 const orphansMs = 2_000;
+const secondMs = 1_000;
 
 /** What one pod does for all of them. */
 export function createMaintenanceJobs(deps: MaintenanceDeps): readonly MaintenanceJob[] {
@@ -71,7 +72,7 @@ function recoveryDeps({ context, router, nats, layout, partners, orphanAgeMs }: 
     advisories: createAdvisoriesStream(nats, layout),
     streams: layout.streams,
     registry: createBucket(nats, layout.buckets.partners),
-    ...(orphanAgeMs === undefined ? {} : { orphanAgeMs }),
+    orphanAgeMs,
   };
 }
 
@@ -105,7 +106,7 @@ function partnersJob({
   layout,
   partners,
   running,
-  removedAfterMs,
+  removedAfterSeconds,
 }: MaintenanceDeps): () => Promise<void> {
   const end = createRemovedEnder({ context, partners, ender: createPendingEnder(context) });
   return createPartnerRegistry({
@@ -121,6 +122,6 @@ function partnersJob({
     },
     now: context.now,
     log: context.log,
-    ...(removedAfterMs === undefined ? {} : { patienceMs: removedAfterMs }),
+    removedAfterMs: removedAfterSeconds * secondMs,
   });
 }

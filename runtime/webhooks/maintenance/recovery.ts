@@ -20,7 +20,7 @@ export interface RecoveryDeps {
   /** {@link RegisteredPartner} by token. */
   readonly registry: Bucket;
   /** Age from which a message that nobody hands out is an orphan. @default 15 seconds */
-  readonly orphanAgeMs?: number;
+  readonly orphanAgeMs?: number | undefined;
 }
 
 /**

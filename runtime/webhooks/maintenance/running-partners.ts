@@ -8,8 +8,8 @@ export interface RunningPartners {
 }
 
 interface RunningPartnersDeps {
-  /** How pods ask each other. @default no other pod is asked */
-  readonly peers?: Pick<PodMessages, "ask" | "serve">;
+  /** Requests between pods; undefined: no other pod is asked. */
+  readonly peers: Pick<PodMessages, "ask" | "serve"> | undefined;
   /** Names of the live pods, this one among them. */
   readonly livePods: () => readonly string[];
   readonly own: string;

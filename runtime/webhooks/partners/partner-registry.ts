@@ -22,11 +22,8 @@ interface RegistryChanges {
   readonly remove: readonly RegisteredPartner[];
 }
 
-/**
- * How long a partner is gone from the configuration before what waits for it ends: a deletion by mistake costs nothing.
- */
-const removedAfterMs = 600_000;
-
+/** A deletion by mistake costs nothing when it is undone within this time. */
+const removedAfterMsDefault = 600_000;
 const nobody: ReadonlySet<string> = new Set();
 /**
  * Other pods put partners on the list before they route to them; one that this pod never had configured is found then.
@@ -38,7 +35,7 @@ export function registryChanges(
   partners: readonly Partner[],
   known: readonly RegisteredPartner[],
   nowMs: number,
-  patienceMs: number,
+  removedAfterMs: number,
 ): RegistryChanges {
   const byToken = new Map(known.map((entry) => [entry.token, entry]));
   const present = new Set(partners.map(({ key: token }) => token));
@@ -49,7 +46,7 @@ export function registryChanges(
   const missed = missing.filter(({ removedAtMs }) => removedAtMs === undefined);
   return {
     write: [...added, ...missed.map((entry) => ({ ...entry, removedAtMs: nowMs }))],
-    remove: missing.filter(({ removedAtMs }) => removedAtMs !== undefined && nowMs - removedAtMs >= patienceMs),
+    remove: missing.filter(({ removedAtMs }) => removedAtMs !== undefined && nowMs - removedAtMs >= removedAfterMs),
   };
 }
 
@@ -73,8 +70,8 @@ interface PartnerRegistryDeps {
   readonly running: (tokens: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly now: () => number;
   readonly log: Log;
-  /** @default {@link removedAfterMs} */
-  readonly patienceMs?: number;
+  /** How long a partner is missing before its deliveries end. @default ten minutes */
+  readonly removedAfterMs?: number;
 }
 
 /**
@@ -83,6 +80,7 @@ interface PartnerRegistryDeps {
  * Source: design §4.
  */
 export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<void> {
+  const { removedAfterMs = removedAfterMsDefault } = deps;
   /** What the list says; read now and then, since other pods only add to it while this pod has the duty. */
   let known: Map<string, RegisteredPartner> | undefined;
   let turns = 0;
@@ -91,12 +89,7 @@ export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<
     if (known === undefined || turns % turnsBetweenReads === 0) {
       known = await readAll(deps.bucket, known === undefined ? {} : { before: known });
     }
-    const changes = registryChanges(
-      deps.partners(),
-      [...known.values()],
-      deps.now(),
-      deps.patienceMs ?? removedAfterMs,
-    );
+    const changes = registryChanges(deps.partners(), [...known.values()], deps.now(), removedAfterMs);
     for (const entry of changes.write) {
       await deps.bucket.put(entry.token, JSON.stringify(entry));
       known.set(entry.token, entry);

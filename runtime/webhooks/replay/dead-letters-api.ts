@@ -12,11 +12,12 @@ import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { RouterDeps } from "../delivery/router.ts";
 import { readEvent } from "../records/event-record.ts";
-import { mayName, parseDeadLetter } from "./read-chunk.ts";
+import { anyTenant, includesTenant } from "../events/tenants.ts";
+import { parseDeadLetter } from "./read-chunk.ts";
 import { parseAckRequest, type AckRequest } from "./replay-request.ts";
 import type { ReplayCaller } from "./replay-access.ts";
 import { partnerNamed } from "./replays.ts";
-import { notifyRecipient, type RecipientTold } from "./notify-recipient.ts";
+import { notifyRecipient, type NotifyDeps, type RecipientTold } from "./notify-recipient.ts";
 
 /** Which dead letters to list. */
 export interface DeadLetterQuery {
@@ -69,8 +70,7 @@ export interface DeadLettersApi {
   ack(body: Uint8Array, caller: ReplayCaller): Promise<AckResponse>;
 }
 
-/** What a box needs. */
-export interface DeadLetterDeps extends RouterDeps {
+export interface DeadLetterDeps extends NotifyDeps, Pick<RouterDeps, "events" | "attempts" | "deadLetters"> {
   readonly partners: () => readonly Partner[];
 }
 
@@ -104,7 +104,7 @@ async function listDeadLetters(
     }
     for (const message of messages) {
       const deadLetter = parseDeadLetter(message.data);
-      if (deadLetter !== undefined && mayName(tenants, deadLetter.tenant)) {
+      if (deadLetter !== undefined && includesTenant(tenants, deadLetter.tenant)) {
         items.push(summaryOf(deadLetter, label));
       }
       lastSeq = message.seq;
@@ -159,12 +159,12 @@ async function tenantsOf(
 ): Promise<readonly string[]> {
   const { tenants } = caller;
   if (tenant !== undefined) {
-    if (!mayName(tenants, tenant)) {
+    if (!includesTenant(tenants, tenant)) {
       throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
     }
     return [tenant];
   }
-  if (!tenants.includes("*")) {
+  if (!tenants.includes(anyTenant)) {
     return tenants;
   }
   const message = await deps.events.find(tenants, eventHash(eventId));

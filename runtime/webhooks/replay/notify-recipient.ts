@@ -14,7 +14,7 @@ export interface RecipientTold {
   readonly error: string | null;
 }
 
-type NotifyDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
+export type NotifyDeps = Pick<DeliveryContext, "sender" | "tokens" | "now" | "installation" | "version">;
 
 /**
  * Tells the recipient's `/webhooks/ack`, once and signed like a delivery, that an event was handled by hand; null when

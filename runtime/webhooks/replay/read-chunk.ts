@@ -6,6 +6,7 @@ import type { Partner } from "../partners/partner.ts";
 import type { RouterDeps } from "../delivery/router.ts";
 import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
+import { tenantToScan } from "../events/tenants.ts";
 import type { ReplayJob, ReplaySource, ReplaySpec } from "./replay-job.ts";
 
 /** One delivery that a replay may concern. */
@@ -57,11 +58,6 @@ export async function readChunk(deps: ReadDeps, job: Place, countMax: number): P
   }
 }
 
-/** Whether a caller of these tenants may see events of the tenant. */
-export function mayName(tenants: readonly string[], tenant: string): boolean {
-  return tenants.includes("*") || tenants.includes(tenant);
-}
-
 async function readIds(
   deps: ReadDeps,
   job: Place,
@@ -90,9 +86,8 @@ async function readWindow(
   const { fromMs, toMs, afterSeq, beforeSeq = Number.POSITIVE_INFINITY } = source;
   const firstSeq = Math.max(job.cursor, (afterSeq ?? 0) + 1);
   const start = job.cursor === 0 && afterSeq === undefined ? { atMs: fromMs } : { seq: firstSeq };
-  const [only = "*", ...more] = job.tenants;
   const routedUpTo = await deps.events.routedUpTo();
-  const messages = await deps.events.scan(more.length === 0 ? only : "*", start, countMax);
+  const messages = await deps.events.scan(tenantToScan(job.tenants), start, countMax);
   const isInside = ({ seq, storedAtMs }: StoredMessage): boolean => storedAtMs < toMs && seq < beforeSeq;
   const inside = messages.filter((message) => isInside(message) && message.storedAtMs >= fromMs);
   return {

@@ -1,5 +1,5 @@
 import { isNarrowed, mayNamePartner, partnersOf, type PartnerAccess } from "../history/partner-access.ts";
-import { mayName } from "./read-chunk.ts";
+import { includesTenant } from "../events/tenants.ts";
 import type { ReplayFilter, ReplayJob, ReplaySpec } from "./replay-job.ts";
 
 /** Who asks. */
@@ -14,7 +14,7 @@ const nobody = "/";
 
 /** Whether a caller may read and cancel a replay: it concerns no tenant and no partner that the caller may not see. */
 export function mayReadReplay(job: ReplayJob, caller: ReplayCaller): boolean {
-  const mayReadTenants = job.tenants.every((tenant) => mayName(caller.tenants, tenant));
+  const mayReadTenants = job.tenants.every((tenant) => includesTenant(caller.tenants, tenant));
   if (!isNarrowed(caller)) return mayReadTenants;
   return mayReadTenants && isNarrowed(job) && job.partners.every((label) => mayNamePartner(caller, label));
 }

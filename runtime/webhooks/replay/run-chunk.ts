@@ -11,7 +11,7 @@ import { parseDeadLetter, type ReadDeps, type ReplayChunk, type ReplayUnit } fro
 import { ReplayFault } from "./replay-fault.ts";
 import { noTally, sumOf, tallied, type ReplayJob, type ReplayTally } from "./replay-job.ts";
 
-export interface ReplayDeps extends RouterDeps, ReadDeps {
+export interface ReplayDeps extends ReadDeps, Pick<RouterDeps, "deliveries" | "attempts" | "now" | "log" | "ending"> {
   readonly replays: ReplaysStream;
 }
 

@@ -34,7 +34,7 @@ interface LanesDeps {
   readonly ownership: Pick<LaneOwnership, "isOwner">;
   readonly promotions: Pick<Promotions, "promote">;
   /** Messages in work in this pod. @default 4096: 8 MiB with bodies of 2 KiB */
-  readonly inWorkMax?: number;
+  readonly inWorkMax?: number | undefined;
 }
 
 /** A server does not answer in time when hundreds of consumers are created at once. */

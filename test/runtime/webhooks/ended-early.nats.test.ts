@@ -5,13 +5,20 @@ import { ownerOf } from "../../../runtime/pods/owner-of.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import { createPodMessages, type PodMessages } from "../../../runtime/nats/messages/pod-messages.ts";
 import { assignLanes, isSharedLane } from "../../../runtime/webhooks/partners/assign-lanes.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import type { DeadLetterPage } from "../../../runtime/webhooks/replay/dead-letters-api.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
+import {
+  type CaseOverrides,
+  type Cleanup,
+  engineCase,
+  type EngineCase,
+  partnerServer,
+  removedAtOnce,
+  untilEmpty,
+} from "./engine-cases.ts";
 import {
   configOf,
   eventBytes,
@@ -32,11 +39,8 @@ const everyone = { client: "support", tenants: ["*"] };
 const later = { scheduleSeconds: [600], maxAgeSeconds: 3_600, jitterPercent: 0 };
 const keyless: PartnerOverrides = { held: "unresolved", state: "Paused", signing: { scheme: "HmacV1", keys: [] } };
 
-const caseOf = (
-  context: Cleanup,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<EngineCase> => engineCase(server.url, context, config, { removedAfterMs: 0, ...overrides });
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: CaseOverrides = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, { ...removedAtOnce, ...overrides });
 
 function untilHistory(
   { engine }: TestEngine,
@@ -254,10 +258,9 @@ async function twoPods(context: Cleanup, configFor: (partnerUrl: string) => Runt
       });
     const peers: Pick<PodMessages, "ask" | "serve"> = { ...messages, serve };
     const engine = await engineCase(own.url, context, config, {
-      settings: streamsOf("pods"),
+      settings: streamsOf("pods", removedAtOnce.delivery),
       podId,
       peers,
-      removedAfterMs: 0,
     });
     return { ...engine, prefix: "pods", layout: createLayout("pods") };
   };

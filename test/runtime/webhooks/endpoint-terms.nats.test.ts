@@ -2,7 +2,7 @@ import { createServer } from "node:https";
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test, type TestContext } from "vitest";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { createCertificateAuthority, type CertificateAuthority } from "../../support/tls/certificate-authority.ts";
 import { listenOnLoopback } from "../../support/loopback.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";

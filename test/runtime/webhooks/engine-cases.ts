@@ -1,7 +1,8 @@
 import type { TestContext } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout, type Layout } from "../../../runtime/nats/layout.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import type { Settings } from "../../../runtime/config/settings/settings.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { waitFor } from "../../support/wait.ts";
 import {
   startWebhookPartner,
@@ -20,6 +21,12 @@ export interface EngineCase extends TestEngine {
   readonly prefix: string;
 }
 
+/** Dependencies that a test replaces, and settings of deliveries. */
+export type CaseOverrides = Partial<WebhookEngineDeps> & { readonly delivery?: Settings["delivery"] };
+
+/** Deliveries of a removed partner end at once. */
+export const removedAtOnce = { delivery: { removedAfterSeconds: 0 } } as const;
+
 let count = 0;
 
 /** Starts an engine that ends with its test. @param url of a server that the file's tests share */
@@ -27,11 +34,12 @@ export async function engineCase(
   url: string,
   { onTestFinished }: Cleanup,
   config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
+  overrides: CaseOverrides = {},
 ): Promise<EngineCase> {
   count += 1;
   const prefix = `t${count}`;
-  const engine = await startEngine(url, config, { settings: streamsOf(prefix), ...overrides });
+  const { delivery, ...deps } = overrides;
+  const engine = await startEngine(url, config, { settings: streamsOf(prefix, delivery), ...deps });
   onTestFinished(engine.stop);
   return { ...engine, prefix, layout: createLayout(prefix) };
 }

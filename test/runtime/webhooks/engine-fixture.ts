@@ -5,7 +5,8 @@ import { defaultSettings } from "../../../runtime/config/settings/settings-schem
 import type { Settings } from "../../../runtime/config/settings/settings.ts";
 import { connectNats, type NatsAccess, type NatsConnectionHandle } from "../../../runtime/nats/connection/connect.ts";
 import type { Log } from "../../../runtime/webhooks/log.ts";
-import { createWebhookEngine, type WebhookEngine, type WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import { createWebhookEngine, type WebhookEngine } from "../../../runtime/webhooks/engine.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 
 /** Key that every partner of a test signs with. */
 export const testSecret = Buffer.from("a key of at least thirty-two bytes, for tests only");
@@ -75,8 +76,8 @@ export const testSettings: Settings = {
 };
 
 /** Test settings whose streams have names of their own. */
-export function streamsOf(prefix: string): Settings {
-  return { ...testSettings, streams: { ...testSettings.streams, prefix } };
+export function streamsOf(prefix: string, delivery = testSettings.delivery): Settings {
+  return { ...testSettings, delivery, streams: { ...testSettings.streams, prefix } };
 }
 
 /** Bytes of a valid event. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { DeadLetter } from "../../../runtime/webhooks/records/dead-letter-record.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { verifyHmacV1 } from "../../../runtime/webhooks/signing/hmac-v1.ts";

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import type { EventHistory } from "../../../runtime/webhooks/history/history.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
+import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine-context.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";

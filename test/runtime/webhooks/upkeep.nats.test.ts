@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
-import type { WebhookEngineDeps } from "../../../runtime/webhooks/engine.ts";
 import { partnerKey } from "../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../support/nats-server.ts";
 import { waitFor } from "../../support/wait.ts";
-import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "./engine-cases.ts";
+import {
+  type CaseOverrides,
+  type Cleanup,
+  engineCase,
+  type EngineCase,
+  partnerServer,
+  removedAtOnce,
+  untilEmpty,
+} from "./engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, startEngine, type TestEngine } from "./engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -16,11 +23,8 @@ afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
 
-const caseOf = (
-  context: Cleanup,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<EngineCase> => engineCase(server.url, context, config, overrides);
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: CaseOverrides = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, overrides);
 
 async function untilState({ engine }: TestEngine, eventId: string, partner: string, state: string): Promise<void> {
   const look = async (): Promise<boolean> =>
@@ -120,7 +124,7 @@ describe.concurrent("a partner that is removed", () => {
     // It is not told of the deliveries that end.
     const subscriptions = [{ name: "s", types: ["payout.*"], tenants: ["*"], producers: [] }];
     const stays = partnerConfig("stays", partner.url, { retry, timeoutMs: 10_000, subscriptions });
-    const engine = await caseOf(context, configOf(gone, stays), { removedAfterMs: 0 });
+    const engine = await caseOf(context, configOf(gone, stays), removedAtOnce);
     await engine.ingest(eventBytes("fails"));
     await waitFor(() => partner.of("fails").length === 2, { timeoutMs, what: "two failures" });
     const { deliveries } = engine.layout.streams;

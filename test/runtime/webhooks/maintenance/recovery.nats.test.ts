@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../../crds/config.ts";
-import type { WebhookEngineDeps } from "../../../../runtime/webhooks/engine.ts";
 import { partnerKey } from "../../../../runtime/webhooks/ids.ts";
 import { startNatsServer, type NatsServerHandle } from "../../../support/nats-server.ts";
 import { waitFor } from "../../../support/wait.ts";
-import { type Cleanup, engineCase, type EngineCase, partnerServer, untilEmpty } from "../engine-cases.ts";
+import {
+  type CaseOverrides,
+  type Cleanup,
+  engineCase,
+  type EngineCase,
+  partnerServer,
+  removedAtOnce,
+  untilEmpty,
+} from "../engine-cases.ts";
 import { configOf, eventBytes, partnerConfig, type TestEngine } from "../engine-fixture.ts";
 
 let server: NatsServerHandle;
@@ -15,12 +22,8 @@ afterAll(() => server.stop());
 
 const timeoutMs = 30_000;
 
-const caseOf = (
-  context: Cleanup,
-  config: RuntimeConfig,
-  overrides: Partial<WebhookEngineDeps> = {},
-): Promise<EngineCase> =>
-  engineCase(server.url, context, config, { orphanAgeMs: 1_000, removedAfterMs: 0, ...overrides });
+const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: CaseOverrides = {}): Promise<EngineCase> =>
+  engineCase(server.url, context, config, { orphanAgeMs: 1_000, ...removedAtOnce, ...overrides });
 
 async function untilState({ engine }: TestEngine, eventId: string, state: string): Promise<void> {
   const look = async (): Promise<boolean> => (await engine.event(eventId, ["*"]))?.deliveries[0]?.state === state;

@@ -1,0 +1,159 @@
+import { randomBytes } from "node:crypto";
+import { Registry } from "prom-client";
+import type { RuntimeConfig } from "../../crds/config.ts";
+import { systemClock } from "../bounds/clock.ts";
+import type { Settings } from "../config/settings/settings.ts";
+import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
+import type { Layout } from "../nats/layout.ts";
+import type { PodMessages } from "../nats/messages/pod-messages.ts";
+import { createAttemptsStream, type AttemptsStream } from "../nats/streams/attempts-stream.ts";
+import { createBucket } from "../nats/streams/buckets.ts";
+import { createDeadLettersStream, type DeadLettersStream } from "../nats/streams/dead-letters-stream.ts";
+import { createDeliveriesStream, type DeliveriesStream } from "../nats/streams/deliveries-stream.ts";
+import { createEventsStream, type EventsStream } from "../nats/streams/events-stream.ts";
+import { createReplaysStream, type ReplaysStream } from "../nats/streams/replays-stream.ts";
+import { createTokens } from "./authorization/access-tokens.ts";
+import { createEndpointValidations } from "./authorization/endpoint-validation.ts";
+import { createBacklogs, type Backlogs } from "./delivery/backlog-limit.ts";
+import type { DeliveryContext, Stage } from "./delivery/delivery-context.ts";
+import { createOperationalEvents } from "./delivery/operational-events.ts";
+import type { RouterDeps } from "./delivery/router.ts";
+import type { Log } from "./log.ts";
+import type { LaneRules } from "./partners/assign-lanes.ts";
+import type { ConfiguredPartners } from "./partners/configured-partners.ts";
+import { createDisabledPartners } from "./partners/disabled-partners.ts";
+import type { Partner } from "./partners/partner.ts";
+import { createListPartner } from "./partners/register-partner.ts";
+import { createSender, type Sender } from "./sending/send.ts";
+import { createDeliveryMetrics } from "./telemetry/delivery-metrics.ts";
+import { createPartnerMetrics } from "./telemetry/partner-metrics.ts";
+
+/** Dependencies of the webhook engine. */
+export interface WebhookEngineDeps {
+  readonly nats: NatsConnectionHandle;
+  readonly settings: Settings;
+  readonly config: RuntimeConfig;
+  readonly log: Log;
+  /** @default a new one */
+  readonly registry?: Registry;
+  /** Unique among the pods. */
+  readonly podId: string;
+  /** Version of this program, for `User-Agent`. @default "dev" */
+  readonly version?: string;
+  /** @default guarded connections over the network of the system */
+  readonly sender?: Sender;
+  /** Clock of this machine, Unix milliseconds. @default Date.now */
+  readonly now?: () => number;
+  /** [0, 1), for jitter. @default Math.random */
+  readonly random?: () => number;
+  /** Asks other pods which partners they have. @default no other pod is asked */
+  readonly peers?: Pick<PodMessages, "ask" | "serve">;
+  /** Minimum age of a message without a live consumer before it is published again. @default 15 seconds */
+  readonly orphanAgeMs?: number;
+  /** Messages in work in this pod. @default 4096 */
+  readonly inWorkMax?: number;
+  /** How partners are spread over lanes. @default from the settings */
+  readonly laneRules?: LaneRules;
+  /** Called at every stage, for fault tests. @default nothing */
+  readonly onStage?: (stage: Stage, eventId: string) => void;
+}
+
+/** The streams of the webhook half. */
+export interface EngineStreams {
+  readonly events: EventsStream;
+  readonly deliveries: DeliveriesStream;
+  readonly attempts: AttemptsStream;
+  readonly deadLetters: DeadLettersStream;
+  readonly replays: ReplaysStream;
+}
+
+export function openStreams({ nats }: Pick<WebhookEngineDeps, "nats">, layout: Layout): EngineStreams {
+  return {
+    events: createEventsStream(nats, layout),
+    deliveries: createDeliveriesStream(nats, layout),
+    attempts: createAttemptsStream(nats, layout),
+    deadLetters: createDeadLettersStream(nats, layout),
+    replays: createReplaysStream(nats, layout),
+  };
+}
+
+/** Dependencies of routing and delivery. */
+export interface EngineContext extends RouterDeps {
+  readonly backlogs: Backlogs;
+}
+
+interface ContextParts {
+  readonly layout: Layout;
+  readonly streams: EngineStreams;
+  readonly partners: ConfiguredPartners;
+  /** Whether this pod owns the lane of the partner. */
+  readonly isOwn: (partner: Partner) => boolean;
+  /** Counts a settlement for its replay. */
+  readonly countSettled: DeliveryContext["onSettled"];
+  readonly ending: AbortSignal;
+}
+
+export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts): EngineContext {
+  const { nats, settings, log, version = "dev" } = deps;
+  const { layout, streams, partners, isOwn, countSettled, ending } = parts;
+  const { events, deliveries, attempts, deadLetters } = streams;
+  const { buckets } = layout;
+  const now = (): number => nats.clock.now();
+  const registry = deps.registry ?? new Registry();
+  const sender = deps.sender ?? createSender();
+  const tokens = createTokens(sender, now);
+  const operational = createOperationalEvents({
+    events,
+    table: partners.table,
+    now,
+    installation: settings.name,
+    nonce: createNonce(),
+    log,
+    signal: ending,
+  });
+  return {
+    events,
+    deliveries,
+    attempts,
+    deadLetters,
+    backlogs: createBacklogs({
+      deliveries,
+      bucket: createBucket(nats, buckets.fullPartners),
+      partners: partners.all,
+      isOwn,
+      log,
+    }),
+    listPartner: createListPartner(createBucket(nats, buckets.partners), ending),
+    disabled: createDisabledPartners(createBucket(nats, buckets.disabledPartners)),
+    sender,
+    tokens,
+    validations: createEndpointValidations({ sender, tokens, origin: settings.name, version, now }),
+    now,
+    clock: systemClock,
+    random: deps.random ?? Math.random,
+    podId: deps.podId,
+    installation: settings.name,
+    version,
+    log,
+    metrics: createDeliveryMetrics(registry),
+    partnerMetrics: createPartnerMetrics(registry),
+    onStage: deps.onStage ?? (() => undefined),
+    onSettled: async (settled) => {
+      await Promise.all([countSettled(settled), operational.settled(settled)]);
+    },
+    onBreakerOpen: (partner, restMs) => operational.breakerOpened(partner, restMs),
+    ending,
+  };
+}
+
+const nonceBytes = 9;
+
+/** Creates texts that no other request of any pod has: a random prefix of this process and a count. */
+export function createNonce(): () => string {
+  const prefix = randomBytes(nonceBytes).toString("base64url");
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${prefix}.${count.toString(36)}`;
+  };
+}

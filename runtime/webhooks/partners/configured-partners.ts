@@ -1,0 +1,33 @@
+import type { RuntimeConfig } from "../../../crds/config.ts";
+import type { LaneRules } from "./assign-lanes.ts";
+import { compilePartners, type Partner } from "./partner.ts";
+import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
+
+/** The partners of the applied configuration. */
+export class ConfiguredPartners {
+  readonly #rules: LaneRules;
+  readonly #promoted: () => ReadonlySet<string>;
+  #config: RuntimeConfig;
+  #all: readonly Partner[] = [];
+  #table = createRoutingTable([]);
+
+  /** @param promoted keys of the partners that were promoted to their own lane */
+  constructor(config: RuntimeConfig, rules: LaneRules, promoted: () => ReadonlySet<string>) {
+    this.#config = config;
+    this.#rules = rules;
+    this.#promoted = promoted;
+  }
+
+  readonly all = (): readonly Partner[] => this.#all;
+
+  readonly table = (): RoutingTable => this.#table;
+
+  readonly has = (key: string): boolean => this.#all.some((partner) => partner.key === key);
+
+  /** Replaces the configuration. @default the one applied last, compiled again because of promotions */
+  apply(config: RuntimeConfig = this.#config): void {
+    this.#config = config;
+    this.#all = compilePartners(config, this.#all, this.#promoted(), this.#rules);
+    this.#table = createRoutingTable(this.#all);
+  }
+}
