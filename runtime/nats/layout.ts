@@ -1,6 +1,6 @@
 /**
- * Names of everything that is kept in NATS: the layout is fixed, since what is stored outlives the program that stored
- * it.
+ * The one table of stream, subject and bucket names in NATS. It builds and parses names and does no I/O. The layout is
+ * fixed: stored messages outlive the version of the program that stored them.
  *
  * | Stream | Subjects | Holds |
  * |---|---|---|
@@ -10,13 +10,13 @@
  * | | `hg.dlr.<lane>.<partner>.<did>` | a delivery whose next attempt is due |
  * | `HG_ATTEMPTS` | `hg.att.<tenant>.<idhash>` | every attempt for an event, of every partner |
  * | `HG_DLQ` | `hg.dlq.<partner>.<reason>.<did>` | a delivery that ended without success |
- * | `HG_REPLAYS` | `hg.rpl.<replay>.<mark>.<did>` | how far one delivery of a replay has come |
- * | `HG_CACHE` | `hg.cache.<digest>` | what stores answered of late, in memory only; of one query each |
- * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | what JetStream says of deliveries it gave up |
+ * | `HG_REPLAYS` | `hg.rpl.<replay>.<mark>.<did>` | the progress of one delivery of a replay |
+ * | `HG_CACHE` | `hg.cache.<digest>` | recent responses of stores, one query each, in memory only |
+ * | `HG_ADVISORIES` | `$JS.EVENT.ADVISORY.…` | advisories about messages that a consumer gave up |
  *
  * Tokens: `tenant` is the envelope's (`-` for none); `idhash`, `did` and `partner` are hashes made in
  * `runtime/webhooks/ids.ts`; `reason` is an outcome code; `replay` is a replay id. A delivery has one live message, on
- * one of its three exact subjects: nothing on the hot path ever needs a wildcard.
+ * one of its three exact subjects. The hot path therefore reads without wildcards.
  */
 export interface Layout {
   readonly streams: {
@@ -31,15 +31,15 @@ export interface Layout {
   readonly buckets: {
     /** Heartbeats of pods: `pods.<podId>`. */
     readonly pods: string;
-    /** Partners that a 410 disabled, by partner token. */
+    /** Partners that a 410 disabled, by partner key. */
     readonly disabledPartners: string;
-    /** Partners that were given a lane of their own, by partner token. */
+    /** Partners that were promoted to a lane of their own, by partner key. */
     readonly promotedPartners: string;
-    /** Partners for whom too much waits, by partner token. */
+    /** Partners whose backlog has reached its limit, by partner key. */
     readonly fullPartners: string;
-    /** Every partner for whom something may be stored, by partner token. */
+    /** Every partner that may have stored messages, by partner key. */
     readonly partners: string;
-    /** Replays that were asked for, by replay id, and their cancellations. */
+    /** Requested replays by replay id, and their cancellations. */
     readonly replays: string;
     /** Outcomes of requests with an `Idempotency-Key`. */
     readonly idempotency: string;
@@ -52,11 +52,11 @@ export interface Layout {
     readonly deadLetters: string;
     readonly replays: string;
   };
-  /** Producers publish on this and a tenant, outside every stream. */
+  /** Producers publish on this subject followed by a tenant. No stream holds it. */
   readonly ingestSubject: string;
-  /** What is kept for all pods under a name. */
+  /** Subject of a value that all pods share. */
   cached(name: string): string;
-  /** Pods speak to one of them on this and a topic, outside every stream. */
+  /** Requests to one pod use this subject followed by a topic. No stream holds it. */
   podSubject(pod: string): string;
   event(tenant: string, idhash: string): string;
   attempts(tenant: string, idhash: string): string;
@@ -71,15 +71,15 @@ export interface Layout {
   replayMark(replay: string, mark: string, did: string): string;
   /** Filter of the consumer that pulls a lane. */
   laneFilter(queue: LaneQueue, lane: string): string;
-  /** Filters of everything that waits for a partner, in whatever lane. With wildcards: never for the hot path. */
+  /** Filters of all messages of a partner, in any lane. They hold wildcards: not for the hot path. */
   partnerFilters(partner: string): readonly string[];
 }
 
-/** First attempts and retries are pulled apart, so that a backlog of retries never holds back a fresh event. */
+/** First attempts and retries have separate consumers, so a backlog of retries does not delay new events. */
 export const laneQueues = ["first", "retry"] as const;
 export type LaneQueue = (typeof laneQueues)[number];
 
-/** Version of {@link Layout}, kept in the metadata of every stream. */
+/** Version of {@link Layout}, stored in the metadata of every stream. */
 export const layoutVersion = "1";
 
 /** Durable name of the router on `HG_EVENTS`. */

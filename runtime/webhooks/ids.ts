@@ -1,16 +1,16 @@
 import { hash } from "node:crypto";
 
 /**
- * Recipes of every key under which a delivery is stored. They never change: what is stored outlives the program.
- * Hashes are the first characters of SHA-256 in base64url, whose letters are safe in subjects and names.
+ * Recipes of message ids, delivery ids, event hashes and partner keys; no I/O. The recipes never change: stored
+ * messages outlive the program. A hash is the first characters of SHA-256 in base64url, which subjects and names allow.
  */
 
 /** 96 bits. */
-const partnerTokenLength = 16;
-/** 128 bits and a little. */
+const partnerKeyLength = 16;
+/** 132 bits. */
 const hashLength = 22;
 
-/** Which try of a delivery a message stands for. */
+/** One step of a delivery: an attempt of a generation, and how often it was republished. */
 export interface AttemptId {
   /** {@link deliveryId}. */
   readonly did: string;
@@ -18,29 +18,29 @@ export interface AttemptId {
   readonly generation: number;
   /** From 1 in each generation. */
   readonly attempt: number;
-  /** How often the message was published again without an attempt. */
+  /** Times that the message was republished without an attempt. */
   readonly hop: number;
 }
 
 /**
- * Subject token and consumer name of a partner: hash of `uid`. A partner that is deleted and made again under the same
- * name has another uid, so it never inherits deliveries that were meant for its predecessor.
+ * Subject token, consumer name and bucket key of a partner: hash of `uid`. A partner that is deleted and created again
+ * under the same name has another uid. It therefore never gets the deliveries of its predecessor.
  */
 export function partnerKey(uid: string): string {
-  return digest(uid, partnerTokenLength);
+  return digest(uid, partnerKeyLength);
 }
 
 /**
- * Last token of an event's subject: hash of its id. The tenant is not in it, since it is a token of its own in the same
- * subject: so an event is found in one tenant, in some, or in all.
+ * Last token of an event's subject: hash of its id. The tenant is a separate token of the subject, so one filter finds
+ * an event in one tenant or in all.
  */
 export function eventHash(eventId: string): string {
   return digest(eventId, hashLength);
 }
 
 /**
- * The delivery of one event to one partner: hash of tenant, partner uid and event id, joined by line feeds, which
- * neither tenants nor uids hold.
+ * Id of the delivery of one event to one partner: hash of tenant, partner uid and event id, joined by line feeds.
+ * Tenants and uids hold no line feed.
  */
 export function deliveryId(tenant: string, eventId: string, partnerUid: string): string {
   return digest(`${tenant}\n${partnerUid}\n${eventId}`, hashLength);
@@ -48,7 +48,7 @@ export function deliveryId(tenant: string, eventId: string, partnerUid: string):
 
 /**
  * Message id of every publish into the deliveries stream: `did:generation:attempt:hop`. A repeat of the same step has
- * the same id and is stored once; every other step has another.
+ * the same id and is stored once. Every other step has another id.
  */
 export function messageId({ did, generation, attempt, hop }: AttemptId): string {
   return `${did}:${generation}:${attempt}:${hop}`;

@@ -7,28 +7,28 @@ import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
 /**
- * One attempt, as it is kept. Written before its settlement is carried out, so that nobody ever has to ask the partner
- * again.
+ * The stored form of one attempt. It is written before its settlement is applied. After a crash, the settlement is then
+ * known without another request to the partner.
  */
 export interface AttemptRecord extends AttemptId {
   readonly eventId: string;
   readonly tenant: string;
   readonly partner: { readonly uid: string; readonly namespace: string; readonly name: string };
-  /** `X-Attempt`: goes on counting across replays. */
+  /** `X-Attempt`: counts on across replays. */
   readonly number: number;
-  /** When the attempt began, ISO 8601 UTC by JetStream's clock. */
+  /** Start of the attempt, ISO 8601 UTC by JetStream's clock. */
   readonly at: string;
   readonly durationMs: number;
   readonly timings: AttemptTimings;
   readonly outcome: RecordedOutcome;
   readonly settlement: Settlement;
-  /** Who made the attempt. */
+  /** Pod that made the attempt. */
   readonly pod: string;
   /** The replay that the attempt belongs to. */
   readonly replayId?: string;
 }
 
-/** What came of an attempt, cut to what history needs. */
+/** Outcome of an attempt, cut to the parts that history shows. */
 export type RecordedOutcome =
   | {
       readonly kind: "response";
@@ -39,7 +39,7 @@ export type RecordedOutcome =
     }
   | { readonly kind: "failure"; readonly reason: FailureReason; readonly detail: string };
 
-/** One attempt that was made, or what ended its delivery without one. */
+/** An attempt, or the end of a delivery without one. */
 interface RecordableAttempt {
   readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
@@ -49,19 +49,22 @@ interface RecordableAttempt {
   readonly pod: string;
 }
 
-/** One attempt that was made. */
+/** An attempt that was made. */
 export interface MadeAttempt extends RecordableAttempt {
   readonly partner: Partner;
 }
 
-/** Characters kept of an answer that was not a success; a success says nothing that history needs in full. */
+/** Characters kept of a response other than 2xx. History needs less of the body of a success. */
 const bodyCharactersMax = 1_024;
 const successBodyCharactersMax = 128;
 const headerCharactersMax = 256;
-/** Headers that help to find out why. Source: seed "Webhook Event Delivery" §7 for `Retry-After` and `X-Trace-Id`. */
+/**
+ * Headers that help to find the cause of a failure. Source: seed "Webhook Event Delivery" §7 for `Retry-After` and
+ * `X-Trace-Id`.
+ */
 const keptHeaders = ["content-type", "location", "retry-after", "x-request-id", "x-trace-id"];
 
-/** The record of an attempt. */
+/** Builds the record of an attempt. */
 export function attemptRecord({
   delivery,
   partner,
@@ -110,7 +113,7 @@ function recordedOutcome(outcome: Outcome): RecordedOutcome {
   };
 }
 
-/** Every attempt for an event, of every partner, in order. @throws Unanswered */
+/** Reads all attempts for an event, of every partner, in order. @throws Unanswered */
 export async function readAttempts(
   stream: AttemptsStream,
   tenant: string,
@@ -120,8 +123,8 @@ export async function readAttempts(
 }
 
 /**
- * Records of messages. One that was stored twice counts once, while two pods that made the same attempt left two
- * records; what cannot be read is left out.
+ * Parses the records of messages and drops messages that are none. A record that was stored twice counts once. Two pods
+ * that made the same attempt leave two records.
  */
 export function parseAttempts(messages: readonly StoredMessage[]): readonly AttemptRecord[] {
   const records = messages.map(({ data }) => parseRecord(data)).filter((record) => record !== undefined);

@@ -6,10 +6,10 @@ import { deliveryId, eventHash, messageId, partnerKey } from "../ids.ts";
 import type { NamedPartner, Partner } from "../partners/partner.ts";
 import type { DeadLetterState } from "../settlement/settlement-table.ts";
 
-/** What is kept of a delivery that ended without success. The body is the event as received, in base64. */
+/** The stored form of a delivery that ended without success. The body is the event as received, in base64. */
 export interface DeadLetter extends DeliveryRecord {
   readonly state: DeadLetterState;
-  /** Code of the outcome that ended it; the last token of the subject. */
+  /** Code of the outcome that ended it; a token of the subject. */
   readonly reason: string;
   readonly partnerName: { readonly uid: string; readonly namespace: string; readonly name: string };
   /** ISO 8601 UTC by JetStream's clock. */
@@ -31,12 +31,12 @@ export interface EndedDelivery {
   readonly body: Uint8Array;
 }
 
-/** With the largest event and answers this stays below the 1 MiB that NATS takes in one message. */
+/** With the largest event and responses, a dead letter stays below the 1 MiB that NATS allows per message. */
 const attemptsMax = 64;
 
 /**
- * The message of a dead letter. Its id is that of the attempt that ended the delivery, with `dlq:` in front, so that a
- * repeat after a crash is stored once.
+ * Builds the message of a dead letter. Its id is `dlq:` and the id of the step that ended the delivery, so a repeat
+ * after a crash is stored once.
  */
 export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
   const { delivery, partner, state, reason, endedAtMs, attempts, body } = ended;
@@ -50,10 +50,10 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
     attempts: attempts.slice(-attemptsMax),
     body: Buffer.from(body).toString("base64"),
   };
-  const { partner: token, did } = delivery;
+  const { partner: key, did } = delivery;
   const kept = retainSeconds === undefined ? {} : { retainSeconds };
   return {
-    partner: token,
+    partner: key,
     reason,
     did,
     messageId: `dlq:${messageId(delivery)}`,
@@ -63,8 +63,8 @@ export function deadLetterOf(ended: EndedDelivery): DeadLetterToStore {
 }
 
 /**
- * The message of a dead letter of a partner that is configured no more. It is kept under the partner's name, so that
- * the next partner of that name finds it, whatever its uid is.
+ * Builds the message of a dead letter of a partner that is no longer configured. Its key is a hash of the partner's
+ * name, so the next partner of that name finds it under any uid.
  */
 export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStore {
   const {
@@ -74,39 +74,39 @@ export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStor
   return { ...deadLetterOf(ended), partner: partnerKey(label), did: deliveryId(tenant, eventId, label) };
 }
 
-/** Under which tokens the letters of a partner of this name are: its own, and that of those before it. */
-export function letterTokens({ key: token, label }: Pick<Partner, "key" | "label">): readonly string[] {
-  return [token, partnerKey(label)];
+/** Keys of the dead letters of a partner: its own, and the one that all removed partners of its name share. */
+export function letterTokens({ key, label }: Pick<Partner, "key" | "label">): readonly string[] {
+  return [key, partnerKey(label)];
 }
 
 /**
- * Letters of several tokens in order, from a sequence on, at most `countMax`. Fewer does not mean that there are no
- * more; none does.
+ * Reads dead letters of several keys in order, from a sequence on, at most `countMax`. Only an empty list means that
+ * there are no more.
  */
 export async function readDeadLetters(
   stream: DeadLettersStream,
-  tokens: readonly string[],
+  keys: readonly string[],
   { reason, fromSeq, countMax }: { readonly reason: string; readonly fromSeq: number; readonly countMax: number },
 ): Promise<readonly StoredMessage[]> {
-  const lists = await Promise.all(tokens.map((token) => stream.list(token, reason, fromSeq, countMax)));
-  // A list may end early: beyond the last letter of any list the others do not tell the order.
+  const lists = await Promise.all(keys.map((key) => stream.list(key, reason, fromSeq, countMax)));
+  // A list may end early. Beyond its last letter, the order of the other lists is incomplete.
   const lastSeq = Math.min(...lists.flatMap((list) => list.at(-1)?.seq ?? []));
   const known = lists.flat().filter(({ seq }) => seq <= lastSeq);
   return known.toSorted((a, b) => a.seq - b.seq).slice(0, countMax);
 }
 
-/** The newest letter of each reason of one delivery, or of the same event's to a partner of the name before. */
+/** Reads the newest dead letter per reason of a delivery, also those of a removed partner of the same name. */
 export async function deadLettersOfDelivery(
   stream: DeadLettersStream,
-  { key: token, label, config }: Partner,
+  { key, label, config }: Partner,
   { tenant, eventId }: Pick<DeliveryRecord, "tenant" | "eventId">,
 ): Promise<readonly StoredMessage[]> {
-  const own = stream.of(token, deliveryId(tenant, eventId, config.uid));
-  const before = stream.of(partnerKey(label), deliveryId(tenant, eventId, label));
-  return [...(await own), ...(await before)];
+  const own = stream.of(key, deliveryId(tenant, eventId, config.uid));
+  const removed = stream.of(partnerKey(label), deliveryId(tenant, eventId, label));
+  return [...(await own), ...(await removed)];
 }
 
-/** A message that is no delivery at all: kept as it is, so that nobody trips over it again. */
+/** Builds the dead letter of a message that does not parse as a delivery. It holds the raw bytes. */
 export function unreadableDeadLetter(
   partner: string,
   subject: string,

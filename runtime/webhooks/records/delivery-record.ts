@@ -3,28 +3,28 @@ import { parseDelivery } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
 import { messageId, type AttemptId } from "../ids.ts";
 
-/** One delivery and the try it is at, as the headers and the subject of its message say it. */
+/** One step of a delivery, as the headers and the subject of its message store it. */
 export interface DeliveryRecord extends AttemptId {
-  /** Partner token. */
+  /** Partner key. */
   readonly partner: string;
   readonly tenant: string;
   readonly eventId: string;
   readonly type: string;
   readonly producer?: string;
-  /** When the event, or for a replay the replay, was accepted; Unix milliseconds by JetStream's clock. */
+  /** Time at which the event or the replay was accepted; Unix milliseconds by JetStream's clock. */
   readonly acceptedAtMs: number;
-  /** Attempts in earlier generations, so that `X-Attempt` goes on counting. */
+  /** Attempts in earlier generations: `X-Attempt` counts on. */
   readonly attemptsBefore: number;
   readonly replayId?: string;
 }
 
-/** A message as far as the item goes. */
-interface ItemMessage {
+/** The parts of a message that hold a delivery record. */
+interface RecordMessage {
   readonly subject: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Names are short: every message of the deliveries stream carries them, and a fired schedule keeps them. */
+/** The names are short because every message of the deliveries stream carries them. A fired schedule keeps them. */
 const header = {
   eventId: "Hg-Event",
   tenant: "Hg-Tenant",
@@ -40,7 +40,7 @@ const header = {
 
 const stepForm = /^(?<generation>\d{1,9}):(?<attempt>[1-9]\d{0,8}):(?<hop>\d{1,9})$/u;
 
-/** Headers that {@link parseDeliveryRecord} reads back. */
+/** Builds the headers that {@link parseDeliveryRecord} parses. */
 export function deliveryHeaders(delivery: DeliveryRecord): HeaderFields {
   return {
     [header.eventId]: delivery.eventId,
@@ -54,8 +54,8 @@ export function deliveryHeaders(delivery: DeliveryRecord): HeaderFields {
   };
 }
 
-/** The item of a message, whichever of the three subjects it is on; undefined when something else wrote the message. */
-export function parseDeliveryRecord({ subject, headers }: ItemMessage): DeliveryRecord | undefined {
+/** Parses the message of a delivery on any of its three subjects; undefined for any other message. */
+export function parseDeliveryRecord({ subject, headers }: RecordMessage): DeliveryRecord | undefined {
   const { partner, did } = parseDelivery(subject) ?? {};
   const { [header.eventId]: eventId, [header.tenant]: tenant, [header.type]: type } = headers;
   const { [header.accepted]: accepted, [header.producer]: producer, [header.replayId]: replayId } = headers;
@@ -82,28 +82,28 @@ function areWhole<K extends string>(
   return Object.values(texts).every((text) => text !== undefined);
 }
 
-/** The message that carries an item in a lane. @param body of the event, as it was accepted */
+/** Builds the message that carries a step in a lane. @param body of the event, as accepted */
 export function deliveryMessage(delivery: DeliveryRecord, lane: string, body: Uint8Array): DeliveryToStore {
   const { partner, did } = delivery;
   return { lane, partner, did, messageId: messageId(delivery), headers: deliveryHeaders(delivery), body };
 }
 
-/** The item of the attempt after this one. */
+/** The step of the next attempt. */
 export function nextAttempt(delivery: DeliveryRecord): DeliveryRecord {
   return { ...delivery, attempt: delivery.attempt + 1, hop: 0 };
 }
 
-/** Number of the attempt as partners see it: `X-Attempt` and the body's `attempt`. */
+/** Number of the attempt for partners: `X-Attempt` and the body's `attempt`. */
 export function attemptNumber(delivery: DeliveryRecord): number {
   return delivery.attemptsBefore + delivery.attempt;
 }
 
-/** Whether `a` comes after `b` in the life of the same delivery. */
+/** Whether `a` is a later attempt or generation than `b` of the same delivery. */
 export function isLater(a: AttemptId, b: AttemptId): boolean {
   return a.generation === b.generation ? a.attempt > b.attempt : a.generation > b.generation;
 }
 
-/** Whether `a` is the same step as `b`, published again later. */
+/** Whether `a` is the same attempt as `b`, republished later. */
 export function isMoved(a: AttemptId, b: AttemptId): boolean {
   return a.generation === b.generation && a.attempt === b.attempt && a.hop > b.hop;
 }

@@ -3,14 +3,14 @@ import type { HeaderFields } from "../../nats/messages/headers.ts";
 import type { Envelope } from "../events/envelope.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 
-/** An event as the events stream holds it; its body is never parsed again on the way to partners. */
+/** The stored form of an event. Its body is not parsed again on the way to partners. */
 export interface StoredEvent extends EventFacts {
   readonly eventId: string;
   readonly seq: number;
-  /** When JetStream took it, Unix milliseconds by its clock. */
+  /** Time at which JetStream stored it, Unix milliseconds by its clock. */
   readonly acceptedAtMs: number;
   readonly body: Uint8Array;
-  /** Names the request that stored it. */
+  /** Identifies the request that stored it. */
   readonly nonce: string;
 }
 
@@ -31,16 +31,16 @@ const header = {
 } as const;
 
 /**
- * Headers that {@link readEvent} reads back. The tenant is in the subject.
+ * Builds the headers that {@link readEvent} parses. The subject holds the tenant.
  *
- * @param about token of the partner that an event about a delivery is about
+ * @param about key of the partner that an operational event concerns
  */
 export function eventHeaders({ eventId, type, producer }: Envelope, nonce: string, about?: string): HeaderFields {
   const { eventId: id, type: typeName, producer: producerName, nonce: nonceName, about: aboutName } = header;
   return { [id]: eventId, [typeName]: type, [producerName]: producer, [nonceName]: nonce, [aboutName]: about };
 }
 
-/** The event of a message; undefined when something else wrote the message. */
+/** Parses the message of an event; undefined for any other message. */
 export function readEvent({ subject, seq, storedAtMs, headers, data }: EventMessage): StoredEvent | undefined {
   const { tenant } = parseEvent(subject) ?? {};
   const { [header.eventId]: eventId, [header.type]: type, [header.producer]: producer } = headers;

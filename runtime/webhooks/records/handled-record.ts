@@ -1,24 +1,24 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 
-/** Says that somebody handled a dead letter by hand; kept among the attempts of its event. */
+/** Acknowledgement of a dead letter that was handled manually; stored with the attempts of its event. */
 export interface HandledNote {
   readonly kind: "handled";
   readonly did: string;
-  /** Of the delivery that had ended; a later replay is another matter. */
+  /** Generation that had ended. The note does not count for later generations. */
   readonly generation: number;
   /** ISO 8601 UTC by JetStream's clock. */
   readonly at: string;
-  /** Client key of who said so. */
+  /** Client key of the caller. */
   readonly by: string;
   readonly note?: string;
 }
 
-/** The notes among the messages of an event. */
+/** Parses the acknowledgements among the records of an event. */
 export function parseHandled(messages: readonly Pick<StoredMessage, "data">[]): readonly HandledNote[] {
   return messages.map(({ data }) => parseNote(data)).filter((note) => note !== undefined);
 }
 
-/** Whether a delivery that ended in a generation was handled since. */
+/** Whether the end of a delivery in this generation is acknowledged. */
 export function isHandled(
   { did, generation }: { readonly did: string; readonly generation: number },
   notes: readonly HandledNote[],

@@ -1,18 +1,18 @@
 import type { PartnerConfig } from "../../../crds/config.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 
-/** Says that the router gave an event to nobody, or not to some partners; kept among the attempts of the event. */
+/** Note that no partner, or not every one, gets an event; stored with the attempts of the event. */
 export interface RoutedNote {
   readonly kind: "routed";
-  /** When the event was routed, ISO 8601 UTC by JetStream's clock. */
+  /** Time of the routing, ISO 8601 UTC by JetStream's clock. */
   readonly at: string;
-  /** Deliveries that were made of it. */
+  /** Deliveries that the router published for it. */
   readonly deliveries: number;
-  /** Partners whose right to get the event was withdrawn; at most 1,024. */
+  /** Partners that have lost the right to the event; at most 1,024. */
   readonly refused: readonly Pick<PartnerConfig, "uid" | "namespace" | "name">[];
 }
 
-/** The first note among the messages of an event: an event is routed once, though a repeat may store its note again. */
+/** Parses the first note among the records of an event. Repeated routing may store the note again. */
 export function parseRouted(messages: readonly Pick<StoredMessage, "data">[]): RoutedNote | undefined {
   for (const { data } of messages) {
     const note = parseNote(data);

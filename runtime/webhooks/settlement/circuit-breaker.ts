@@ -4,12 +4,12 @@ import type { Settlement } from "./settle.ts";
 import { settlementRow } from "./settlement-table.ts";
 
 /**
- * Whether a partner is sent to.
+ * State of a partner's circuit breaker; `closed` lets deliveries pass.
  *
  * ```
  * closed ── failures in a row ──► open ── time ──► probing ── success ──► closed
  *                                  ▲                  │
- *                                  └── failure, rest doubled
+ *                                  └── failure, time doubled
  * ```
  */
 export type BreakerState =
@@ -38,7 +38,7 @@ export function healthOf(outcome: Outcome, settlement: Settlement): Health {
   return settlementRow(settlement).health;
 }
 
-/** The state after an attempt ended. What was under way when the breaker opened changes nothing. */
+/** The state after an attempt. Attempts that were in flight when the breaker opened do not change it. */
 export function afterAttempt(
   state: BreakerState,
   health: Health,
@@ -77,7 +77,7 @@ function afterProbe(restMs: number, health: Health, policy: CircuitBreakerConfig
   return { kind: "open", untilMs: nowMs + nextMs, restMs: nextMs };
 }
 
-/** The state of a pod that takes over a partner whose consumers are paused. */
+/** The state in a pod that takes over a partner whose consumers are paused. */
 export function takenOver(untilMs: number, policy: CircuitBreakerConfig): BreakerState {
   return { kind: "open", untilMs, restMs: policy.openMs };
 }

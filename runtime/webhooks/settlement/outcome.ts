@@ -1,23 +1,23 @@
 /**
- * Why an attempt got no answer. Source: seed "Webhook Event Delivery" §3 ("network failure"), design §4.
+ * Why an attempt got no response. Source: seed "Webhook Event Delivery" §3 ("network failure"), design §4.
  *
- * - `guard`: the URL or one of the addresses behind its host is not allowed; nothing was sent.
+ * - `guard`: the URL or an address of its host is not allowed; nothing was sent.
  * - `dns`: the host has no address.
  * - `connect`: refused, unreachable or no route.
- * - `connect_timeout`: look-up, TCP and TLS together took too long.
+ * - `connect_timeout`: DNS look-up, TCP and TLS together exceeded their time.
  * - `tls`: the handshake failed or the certificate is not trusted.
- * - `client_certificate`: the endpoint did not accept the certificate that was shown to it, or wants one.
- * - `reset`: the connection ended before an answer.
- * - `first_byte_timeout`: the request was sent, the head of the answer did not come in time.
+ * - `client_certificate`: the endpoint refused the client certificate, or requires one.
+ * - `reset`: the connection ended before a response.
+ * - `first_byte_timeout`: the request was sent, but the head of the response did not arrive in time.
  * - `timeout`: the time of the attempt ended before the request could be sent.
- * - `response_invalid`: what came back is not HTTP/1.1, or its head is too large.
- * - `token`: the token endpoint gave no token for the request; nothing was sent to the endpoint itself.
- * - `consent`: the endpoint wants to be asked and did not consent; no delivery was sent.
- * - `internal`: this side could not make the request, for example because of a header that HTTP does not allow.
- * - `backlog_full`: as much as may wait for the partner waits already; nothing was sent.
- * - `held_expired`: nothing could be sent to the partner until the delivery was too old.
- * - `partner_removed`: the partner is configured no more; nothing was sent.
- * - `aborted`: this side gave up, for example because the pod stops; the partner may have received the request.
+ * - `response_invalid`: the response is not HTTP/1.1, or its head is too large.
+ * - `token`: the token endpoint issued no token; nothing was sent to the endpoint itself.
+ * - `consent`: the validation of the endpoint failed; no delivery was sent.
+ * - `internal`: this side could not build the request, for example because HTTP does not allow a header.
+ * - `backlog_full`: the backlog of the partner has reached its limit; nothing was sent.
+ * - `held_expired`: the partner was held until the delivery exceeded its maximum age; nothing was sent.
+ * - `partner_removed`: the partner is no longer configured; nothing was sent.
+ * - `aborted`: this side aborted, for example because the pod stops; the partner may have received the request.
  */
 export const failureReasons = [
   "guard",
@@ -40,43 +40,43 @@ export const failureReasons = [
 ] as const;
 export type FailureReason = (typeof failureReasons)[number];
 
-/** Milliseconds per phase. A phase that did not happen, as on a connection that was kept alive, is absent. */
+/** Milliseconds per phase. A phase that did not happen is absent, for example on a reused connection. */
 export interface AttemptTimings {
-  /** Look-up of the host. */
+  /** DNS look-up of the host. */
   readonly dnsMs?: number;
   /** TCP handshake. */
   readonly connectMs?: number;
   /** TLS handshake. */
   readonly tlsMs?: number;
-  /** From the request's last byte handed to the connection until the head of the answer was read. */
+  /** From the last byte of the request to the end of the response head. */
   readonly firstByteMs?: number;
-  /** From the start of the attempt until nothing more is read. */
+  /** From the start of the attempt to the end of reading. */
   readonly totalMs: number;
 }
 
-/** The partner answered: the status decides, whatever became of the body. */
+/** The partner responded. The status alone decides; an error in the body changes nothing. */
 export interface ResponseOutcome {
   readonly kind: "response";
   readonly status: number;
-  /** Lowercase names; bounded; `set-cookie` is left out. Repeated headers are joined by a comma. */
+  /** Bounded; names are lowercase; `set-cookie` is left out. Repeated headers are joined by a comma. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The first bytes as text; empty when the body is compressed, since nothing is ever decompressed. */
+  /** The first bytes as text. Empty when the body is compressed: responses are not decompressed. */
   readonly body: string;
-  /** Whether {@link body} is not the whole body. */
+  /** Whether {@link body} lacks a part of the body. */
   readonly bodyTruncated: boolean;
   readonly timings: AttemptTimings;
 }
 
-/** There was no answer. */
+/** The attempt got no response. */
 export interface FailureOutcome {
   readonly kind: "failure";
   readonly reason: FailureReason;
-  /** For people: an error code and what it was about. Never a secret. */
+  /** For the log: an error code and its subject. Never a secret. */
   readonly detail: string;
   readonly timings: AttemptTimings;
 }
 
-/** What came of one POST. */
+/** Outcome of one attempt. */
 export type Outcome = ResponseOutcome | FailureOutcome;
 
 /** One word for an outcome in subjects, logs and metrics: `status_503` or a {@link FailureReason}. Subject-safe. */

@@ -5,23 +5,23 @@ import type { Outcome } from "../settlement/outcome.ts";
 import type { Settlement } from "../settlement/settle.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
-/** Figures by partner. Source: seed "Webhook Event Delivery" §6. */
+/** Prometheus metrics by partner. Source: seed "Webhook Event Delivery" §6. */
 export interface PartnerMetrics {
-  /** Counts an answer, or that there was none. */
+  /** Counts a response, or its absence. */
   answered(partner: string, outcome: Outcome): void;
-  /** Counts the end of a delivery; a retry is none. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
+  /** Counts the end of a delivery and ignores a retry. `acceptedAtMs` and `nowMs` are by JetStream's clock. */
   ended(partner: string, delivery: DeliveryRecord, settlement: Settlement, nowMs: number): void;
-  /** Age of what has been due for longest, in seconds, of a partner or of all. */
+  /** Age of the delivery that has been due for longest, in seconds, of a partner or of all. */
   oldestDue(partner: string | undefined, seconds: number): void;
-  /** Deliveries that are due or in flight: all, and by partner; a partner that is left out has none. */
+  /** Deliveries that are due or in flight: all, and by partner. A partner that is not listed has none. */
   backlog(all: number, byPartner: readonly (readonly [partner: string, due: number])[]): void;
-  /** Whether deliveries to the partner rest since it fails. */
+  /** Whether the circuit breaker of the partner is open. */
   breakerOpen(partner: string, isOpen: boolean): void;
-  /** What is configured now: partners to which nothing may be sent, and those whose last good version is in force. */
+  /** Counts held partners, and partners whose last good version is applied. */
   configured(partners: readonly Pick<PartnerConfig, "held" | "lastGoodSinceMs">[]): void;
 }
 
-/** Partners with figures of their own; those beyond, in the order in which they are met, share the label `other`. */
+/** Partners with a label of their own, in order of first use. All further partners share the label `other`. */
 const labelledPartnersMax = 200;
 const otherLabel = "other";
 const durationBuckets = [0.1, 0.5, 1, 3, 10, 60, 600, 3_600];
@@ -29,10 +29,10 @@ const attemptsBuckets = [1, 2, 3, 5, 8, 13, 21];
 const secondMs = 1_000;
 const heldReasons = ["unresolved", "not_permitted", "conflicted"] as const satisfies readonly HeldReason[];
 
-/** Registers the figures in `registry`. */
+/** Registers the metrics in `registry`. */
 export function createPartnerMetrics(registry: Registry): PartnerMetrics {
   const { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, openBreakers, held, lastGood } =
-    registerFigures(registry);
+    registerMetrics(registry);
   const label = boundedLabels(labelledPartnersMax);
   const open = new Set<string>();
   return {
@@ -76,14 +76,14 @@ export function createPartnerMetrics(registry: Registry): PartnerMetrics {
   };
 }
 
-function registerFigures(registry: Registry) {
+function registerMetrics(registry: Registry) {
   const named = (name: string, help: string) => ({
     name: `heliograph_webhook_${name}`,
     help,
     registers: [registry],
   });
   const responses = new Counter({
-    ...named("partner_responses_total", "Answers of partners."),
+    ...named("partner_responses_total", "Responses of partners."),
     labelNames: ["partner", "class"] as const,
   });
   const ends = new Counter({
@@ -91,7 +91,7 @@ function registerFigures(registry: Registry) {
     labelNames: ["partner", "state"] as const,
   });
   const durations = new Histogram({
-    ...named("partner_delivery_duration_seconds", "Time from accepting an event to its delivery."),
+    ...named("partner_delivery_duration_seconds", "Time from the acceptance of an event to its delivery."),
     labelNames: ["partner"] as const,
     buckets: durationBuckets,
   });
@@ -112,24 +112,24 @@ function registerFigures(registry: Registry) {
   const openBreakers = new Gauge({
     ...named(
       "partner_breaker_open",
-      "1 while deliveries to the partner rest since it fails; for other, how many such partners.",
+      "1 while the circuit breaker of the partner is open; for other, the number of such partners.",
     ),
     labelNames: ["partner"] as const,
   });
   const held = new Gauge({
     ...named(
       "held_partners",
-      "Partners for whom events are kept and nothing is sent, since something is missing or withdrawn.",
+      "Partners whose deliveries are held because a reference is missing or a right was withdrawn.",
     ),
     labelNames: ["reason"] as const,
   });
   const lastGood = new Gauge(
-    named("last_good_partners", "Partners that run an earlier version, since a reference cannot be read."),
+    named("last_good_partners", "Partners that use their last good version because a reference cannot be read."),
   );
   return { responses, ends, durations, attempts, oldest, oldestOf, due, dueOf, openBreakers, held, lastGood };
 }
 
-/** The names themselves for the first so many, and one for all others. */
+/** Returns the first `countMax` names unchanged and one label for all others. */
 export function boundedLabels(countMax: number): (name: string) => string {
   const known = new Set<string>();
   return (name) => {

@@ -2,13 +2,12 @@ import { hash } from "node:crypto";
 
 const traceIdLength = 32;
 const spanIdLength = 16;
-/** The end of a span id tells the attempt. */
+/** The end of a span id is the number of the attempt. */
 const attemptLength = 6;
 
 /**
- * `traceparent` of an attempt: one trace per delivery of an event to a partner, so that its attempts and what the
- * recipient makes of them are found together, and one span per attempt. Derived, so that history leads to the trace and
- * a repeat of one attempt stays in its span. Source: W3C Trace Context §3.2.
+ * `traceparent` of an attempt: one trace per delivery and one span per attempt. The ids are derived from the delivery,
+ * so history leads to the trace and a repeated attempt keeps its span. Source: W3C Trace Context §3.2.
  */
 export function traceparentOf(did: string, attempt: number): string {
   const digest = hash("sha256", `trace\n${did}\n`, "hex");

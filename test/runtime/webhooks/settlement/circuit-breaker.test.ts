@@ -20,7 +20,7 @@ const answer = (status: number): Outcome => ({
 const failure = (reason: "connect" | "aborted"): Outcome => ({ kind: "failure", reason, detail: "", timings });
 const retry = { kind: "retry", atMs: 0, reason: "status_500" } as const;
 
-describe("a breaker", () => {
+describe("a circuit breaker", () => {
   const after = (state: BreakerState, ...healths: readonly ("healthy" | "failing" | "unknown")[]): BreakerState =>
     healths.reduce((last, health) => afterAttempt(last, health, policy, 10_000), state);
   const open = { kind: "open", untilMs: 11_000, restMs: 1_000 } as const;
@@ -30,7 +30,7 @@ describe("a breaker", () => {
     expect(after(closedBreaker, "failing", "failing", "failing")).toEqual(open);
   });
 
-  test("starts counting anew after a success, and not after what says nothing", () => {
+  test("restarts its count after a success, and not after an unknown health", () => {
     expect(after(closedBreaker, "failing", "failing", "healthy", "failing", "failing")).toEqual({
       kind: "closed",
       failures: 2,
@@ -38,7 +38,7 @@ describe("a breaker", () => {
     expect(after(closedBreaker, "failing", "unknown", "failing", "unknown", "failing")).toEqual(open);
   });
 
-  test("that is open is not moved by what was under way", () => {
+  test("that is open ignores attempts that were in flight", () => {
     expect(after(open, "failing", "healthy", "unknown")).toBe(open);
   });
 
@@ -46,7 +46,7 @@ describe("a breaker", () => {
     expect(after({ kind: "probing", restMs: 1_000 }, "healthy")).toBe(closedBreaker);
   });
 
-  test("rests twice as long after each probe that fails, up to the longest rest", () => {
+  test("opens for twice as long after each failed probe, up to its maximum", () => {
     const probed = (restMs: number) => after({ kind: "probing", restMs }, "failing");
     expect([1_000, 2_000, 3_000].map(probed)).toEqual([
       { kind: "open", untilMs: 12_000, restMs: 2_000 },
@@ -57,15 +57,15 @@ describe("a breaker", () => {
   });
 });
 
-describe("an attempt says that its partner is", () => {
+describe("the health of a partner after an attempt is", () => {
   test.each([
-    ["healthy: it took the event", answer(200), { kind: "delivered" }, "healthy"],
-    ["healthy: it refused the event", answer(404), { kind: "rejected", reason: "status_404" }, "healthy"],
-    ["failing: it failed", answer(500), retry, "failing"],
-    ["failing: it failed for the last time", answer(500), { kind: "dead", reason: "status_500" }, "failing"],
-    ["failing: it cannot be reached", failure("connect"), retry, "failing"],
-    ["unknown: it asks to be sent less", answer(429), retry, "unknown"],
-    ["unknown: this side gave up", failure("aborted"), retry, "unknown"],
+    ["healthy after a 2xx", answer(200), { kind: "delivered" }, "healthy"],
+    ["healthy after a refusal", answer(404), { kind: "rejected", reason: "status_404" }, "healthy"],
+    ["failing after a 5xx", answer(500), retry, "failing"],
+    ["failing after the last attempt", answer(500), { kind: "dead", reason: "status_500" }, "failing"],
+    ["failing without a connection", failure("connect"), retry, "failing"],
+    ["unknown after a 429", answer(429), retry, "unknown"],
+    ["unknown after this side aborted", failure("aborted"), retry, "unknown"],
   ] as const)("%s", (_, outcome, settlement, health) => {
     expect(healthOf(outcome, settlement)).toBe(health);
   });
