@@ -176,10 +176,10 @@ class Replica {
   }
 
   #createClient(): KubeClient {
-    const { kubeConfig, wrapClient = (client) => client } = this.#options;
+    const { access, wrapClient = (client) => client } = this.#options;
     const userAgent = `heliograph-operator/${version}`;
     return wrapClient(
-      createKubeClient({ kubeConfig, userAgent, metrics: this.#kubeMetrics, outage: this.#outage, clock: this.#clock }),
+      createKubeClient({ access, userAgent, metrics: this.#kubeMetrics, outage: this.#outage, clock: this.#clock }),
     );
   }
 

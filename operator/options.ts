@@ -4,7 +4,7 @@ import type { StatusTimes } from "./controllers/status-decision.ts";
 import type { WatchedNamespaces } from "./inventory/watched-set.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Clock } from "../kube/clock.ts";
-import type { ClusterAccess } from "../kube/client/cluster-access.ts";
+import type { ClusterAccess } from "../kube/client/credentials.ts";
 import type { RolloutTimes } from "./observe/rollout.ts";
 
 /** Where the pods of the runtime are found. */
@@ -23,7 +23,7 @@ export interface LeaseTimes {
 }
 
 export interface OperatorOptions {
-  readonly kubeConfig: ClusterAccess;
+  readonly access: ClusterAccess;
   /** Where the installation is: its Lease, its shards, the runtime's Service. */
   readonly namespace: string;
   /** Where its resources and their Secrets are. */

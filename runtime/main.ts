@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { allowAll } from "../crds/policy.ts";
 import type { ShardCounts } from "../crds/shards/shards.ts";
+import { openClusterAccess } from "../kube/client/cluster-access.ts";
 import type { Shutdown } from "./program/shutdown.ts";
 import type { ConfigState } from "./config/config-source.ts";
 import { FolderSource, type FolderState } from "./config/folder/folder-source.ts";
-import { openKubernetesAccess } from "./config/kubernetes/api-access.ts";
 import { KubernetesSource } from "./config/kubernetes/kubernetes-source.ts";
 import { ShardCopies } from "./config/kubernetes/shard-copies.ts";
 import type { Settings } from "./config/settings/settings.ts";
@@ -99,7 +99,7 @@ async function prepareKubernetes(
   const { log } = options;
   const { prefix, counts, kubeconfig, cacheFolder } = place;
   const access = await startStep("kubernetes", "the API server cannot be used", () => {
-    return openKubernetesAccess(kubeconfig === undefined ? {} : { kubeconfig });
+    return openClusterAccess(kubeconfig === undefined ? {} : { path: kubeconfig }, { environment: process.env });
   });
   const namespace = place.namespace ?? access.namespace;
   if (namespace === undefined)

@@ -2,7 +2,6 @@ import type { Clock } from "../clock.ts";
 import type { PoolName } from "./connection-pools.ts";
 import { Deadline } from "./deadline.ts";
 import { KubeError, errorOfResponse, isKubeError } from "./kube-error.ts";
-import type { KubeMetrics } from "../metrics.ts";
 import type { Outage } from "../outage.ts";
 import { type RetryPolicy, retryWaitMs } from "./retry.ts";
 import { type Transport, type TransportResponse, type TransportRequest, brokenTransport } from "./transport.ts";
@@ -21,9 +20,20 @@ export interface Call {
   readonly repeatable: boolean;
 }
 
+/** The code of a request without an answer. */
+export const withoutAnswer = "<error>";
+
+/** Counts requests; the metrics of the operator are one, the runtime has its own. */
+export interface RequestCounter {
+  /** `code` is the HTTP status, or {@link withoutAnswer}. */
+  readonly requests: {
+    inc(labels: { readonly code: string; readonly method: string; readonly host: string }): void;
+  };
+}
+
 interface CallerParts {
   readonly transport: Transport;
-  readonly metrics: KubeMetrics;
+  readonly metrics: RequestCounter;
   readonly clock: Clock;
   readonly random: () => number;
   /** Told of every call, and what ends the waits between tries. */
@@ -109,7 +119,7 @@ export class Caller {
       this.#parts.metrics.requests.inc({ ...labels, code: String(answer.status) });
       return answer;
     } catch (error) {
-      this.#parts.metrics.requests.inc({ ...labels, code: "<error>" });
+      this.#parts.metrics.requests.inc({ ...labels, code: withoutAnswer });
       if (isKubeError(error, "transient")) this.#parts.outage.failed();
       throw error;
     }

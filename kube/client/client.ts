@@ -1,10 +1,10 @@
 import { type ApplyOptions, applyRequest } from "./apply.ts";
-import { type Call, Caller } from "./call.ts";
+import { type Call, Caller, type RequestCounter } from "./call.ts";
 import { type Clock, systemClock } from "../clock.ts";
-import { type ClusterAccess, serverOf } from "./cluster-access.ts";
+import type { ClusterAccess } from "./credentials.ts";
 import type { PoolName } from "./connection-pools.ts";
-import type { KubeMetrics } from "../metrics.ts";
 import { Outage } from "../outage.ts";
+import { KubeError } from "./kube-error.ts";
 import {
   type KubeList,
   type KubeObject,
@@ -61,8 +61,8 @@ export interface WatchOptions extends Selection {
   readonly timeoutSeconds: number;
   /** The watch fails when not one byte came for so long; bookmarks come about once a minute. */
   readonly silenceMs: number;
-  /** Called for every piece of bytes, whatever it holds. */
-  readonly onBytes?: () => void;
+  /** Called when the head of the answer comes, and for every piece of bytes, whatever it holds. */
+  readonly onHeard?: () => void;
   readonly signal?: AbortSignal;
 }
 
@@ -99,10 +99,10 @@ export interface KubeClient {
 }
 
 interface KubeClientOptions {
-  readonly kubeConfig: ClusterAccess;
+  readonly access: ClusterAccess;
   /** Who we are to the server's logs, for example `heliograph-operator/0.1.0`. */
   readonly userAgent: string;
-  readonly metrics: KubeMetrics;
+  readonly metrics: RequestCounter;
   /** @default the machine's */
   readonly clock?: Clock;
   /** @default Math.random */
@@ -131,12 +131,12 @@ class HttpKubeClient implements KubeClient {
   readonly #caller: Caller;
 
   constructor(options: KubeClientOptions) {
-    const { kubeConfig, userAgent, metrics, credentialsAgeMsMax, random = Math.random } = options;
+    const { access, userAgent, metrics, credentialsAgeMsMax, random = Math.random } = options;
     const age = credentialsAgeMsMax === undefined ? {} : { credentialsAgeMsMax };
-    const host = new URL(serverOf(kubeConfig)).host;
+    const host = new URL(access.server).host;
     this.#clock = options.clock ?? systemClock;
     this.#retry = options.retry ?? retryPolicyDefault;
-    this.#transport = createTransport(kubeConfig, { clock: this.#clock, userAgent, ...age });
+    this.#transport = createTransport(access, { clock: this.#clock, userAgent, ...age });
     const outage = options.outage ?? new Outage(this.#clock, random);
     this.#caller = new Caller({ transport: this.#transport, metrics, clock: this.#clock, random, outage, host });
   }
@@ -147,7 +147,7 @@ class HttpKubeClient implements KubeClient {
   }
 
   async list<T extends KubeObject>(type: ResourceType, options: ListOptions = {}): Promise<KubeList<T>> {
-    const list = await this.#json<WireList<T>>(
+    const list = await this.#json<WireList<T> | null>(
       {
         method: "GET",
         path: collectionPath(type, options.namespace),
@@ -175,11 +175,11 @@ class HttpKubeClient implements KubeClient {
       pool: "watches",
       repeatable: true,
     };
-    const { silenceMs, onBytes, signal } = options;
+    const { silenceMs, onHeard, signal } = options;
     return watchEvents<T>(this.#caller, this.#clock, call, {
       responseMs: this.#retry.tryTimeoutMs,
       silenceMs,
-      onBytes,
+      onHeard,
       signal,
     });
   }
@@ -257,12 +257,24 @@ function refOfObject(object: KubeObject): ObjectRef {
 }
 
 /** The items of a list of a built-in kind carry neither `apiVersion` nor `kind`; here they always do. */
-function pageOf<T extends KubeObject>(list: WireList<T>, type: ResourceType, metadataOnly: boolean): KubeList<T> {
+function pageOf<T extends KubeObject>(
+  list: WireList<T> | null,
+  type: ResourceType,
+  metadataOnly: boolean,
+): KubeList<T> {
   const identity = metadataOnly ? {} : { apiVersion: apiVersionOf(type), kind: type.kind };
-  const next = list.metadata?.continue;
+  const { resourceVersion = "", continue: next = "" } = list?.metadata ?? {};
   return {
-    items: (list.items ?? []).map((item) => ({ ...item, ...identity })),
-    resourceVersion: list.metadata?.resourceVersion ?? "",
-    ...(next === undefined || next === "" ? {} : { continue: next }),
+    items: itemsOf(list, type).map((item) => ({ ...item, ...identity })),
+    resourceVersion,
+    ...(next === "" ? {} : { continue: next }),
   };
+}
+
+/** @throws KubeError `transient` for an answer that is no list: a proxy's must not count as an empty one */
+function itemsOf<T>(list: WireList<T> | null, { plural }: ResourceType): readonly T[] {
+  const items = list?.items;
+  if (items === null) return [];
+  if (Array.isArray(items)) return items as readonly T[];
+  throw new KubeError("transient", `list ${plural}: the answer is no list`, { reason: "BadAnswer" });
 }

@@ -1,68 +1,57 @@
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
-import type { KubeConfig } from "@kubernetes/client-node";
-import { type Credentials, readCredentials } from "./credentials.ts";
-import type { KubeConfigSource } from "./kube-config.ts";
-import { findServiceAccount, readServiceAccount, type ServiceAccount } from "./service-account.ts";
+import { delimiter, join } from "node:path";
+import type { ClusterAccess } from "./credentials.ts";
+import { findServiceAccount, serviceAccountAccess } from "./service-account.ts";
 
-/** The way to one API server. */
-export type ClusterAccess = KubeConfig | ServiceAccount;
+/** Selects a kubeconfig and its context. */
+interface KubeConfigSource {
+  /** Path of a kubeconfig. @default `KUBECONFIG`, then `~/.kube/config`, then the pod's service account */
+  readonly path?: string;
+  /** Name of the context to use. @default the one that the file calls current */
+  readonly context?: string;
+}
 
-/** Where a way is looked for, for tests. */
+/** Where an access is looked for. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly home: string;
+  /** Folder of `.kube/config`. @default no such file is looked for */
+  readonly home?: string;
   /** @default where Kubernetes mounts it */
   readonly serviceAccountFolder?: string;
 }
 
 /**
- * Finds the way to the API server. The library is loaded only for a kubeconfig: it holds every type of the API, a third
- * of the memory of a small installation, of which a pod needs nothing.
+ * Finds the way to the API server. The client library is loaded only for a kubeconfig: it holds every type of the API,
+ * some 85 MB, which a pod does not use.
  *
- * @throws Error when the kubeconfig cannot be read or names no such context
+ * @throws Error when the kubeconfig cannot be read or names no such context, and when there is neither a kubeconfig nor
+ *   a service account
  */
-export async function openClusterAccess(source: KubeConfigSource, surroundings?: Surroundings): Promise<ClusterAccess> {
-  const { environment, home, serviceAccountFolder } = surroundings ?? { environment: process.env, home: homedir() };
-  const account = await serviceAccountFor(source, environment, home, serviceAccountFolder);
-  if (account !== undefined) return account;
-  const { loadKubeConfig } = await import("./kube-config.ts");
-  return loadKubeConfig(source);
-}
-
-/** Namespace of the pod, or of the kubeconfig's current context. @default "default" */
-export function namespaceOf(way: ClusterAccess): string {
-  const namespace = isServiceAccount(way) ? way.namespace : way.getContextObject(way.getCurrentContext())?.namespace;
-  return namespace ?? "default";
-}
-
-/** Scheme, host and port of the API server. */
-export function serverOf(way: ClusterAccess): string {
-  return isServiceAccount(way) ? way.server : (way.getCurrentCluster()?.server ?? "http://none");
-}
-
-/** What the files say right now. @throws Error when a file is missing or a plugin fails */
-export async function currentCredentials(way: ClusterAccess): Promise<Credentials> {
-  return isServiceAccount(way) ? await readServiceAccount(way) : await readCredentials(way);
-}
-
-/** The pod's own, unless somebody names a kubeconfig or has one. */
-async function serviceAccountFor(
+export async function openClusterAccess(
   source: KubeConfigSource,
-  environment: Surroundings["environment"],
-  home: string,
-  folder: string | undefined,
-): Promise<ServiceAccount | undefined> {
-  if (Object.values(source).some((part) => part !== undefined)) return undefined;
-  if ((environment["KUBECONFIG"] ?? "") !== "") return undefined;
-  const hasFile = await access(join(home, ".kube", "config")).then(
-    () => true,
-    () => false,
+  surroundings: Surroundings = { environment: process.env, home: homedir() },
+): Promise<ClusterAccess> {
+  const paths = await kubeConfigPaths(source, surroundings);
+  if (paths.length > 0) {
+    const { openKubeConfig } = await import("./kube-config.ts");
+    return openKubeConfig(paths, source.context);
+  }
+  const account = await findServiceAccount(surroundings.environment, surroundings.serviceAccountFolder);
+  if (account !== undefined && source.context === undefined) return serviceAccountAccess(account);
+  throw new Error(
+    "this is no pod with a service account, and neither --kubeconfig nor KUBECONFIG names a kubeconfig; name one",
   );
-  return hasFile ? undefined : await findServiceAccount(environment, folder);
 }
 
-function isServiceAccount(way: ClusterAccess): way is ServiceAccount {
-  return "folder" in way;
+async function kubeConfigPaths({ path }: KubeConfigSource, surroundings: Surroundings): Promise<readonly string[]> {
+  if (path !== undefined) return [path];
+  const { environment, home } = surroundings;
+  const named = (environment["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
+  if (named.length > 0 || home === undefined) return named;
+  const usual = join(home, ".kube", "config");
+  return await access(usual).then(
+    () => [usual],
+    () => [],
+  );
 }

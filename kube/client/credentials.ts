@@ -15,6 +15,20 @@ export interface Credentials {
   readonly fingerprint: string;
 }
 
+/** The way to one API server. */
+export interface ClusterAccess {
+  /** Scheme, host and port. */
+  readonly server: string;
+  /** Namespace of the pod, or of the kubeconfig's context. */
+  readonly namespace: string | undefined;
+  /**
+   * Reads every file again, so that a rotated token, certificate or CA counts.
+   *
+   * @throws Error when a file is missing or a plugin fails
+   */
+  read(): Promise<Credentials>;
+}
+
 /**
  * Reads the credentials of the current context, files and plugins included. The library resolves kubeconfig, exec
  * plugins and OIDC; the token file of a pod is read here, since the library keeps one for a minute whatever happens.

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import { type Credentials, fingerprintOf } from "./credentials.ts";
+import { type ClusterAccess, fingerprintOf } from "./credentials.ts";
 
-/** The way to the API server of a pod: what Kubernetes mounts into it. */
-export interface ServiceAccount {
+/** What Kubernetes mounts into a pod for its way to the API server. */
+interface ServiceAccount {
   /** Scheme, host and port. */
   readonly server: string;
   /** Where the pod runs; undefined when the folder does not say. */
@@ -37,15 +37,21 @@ export async function findServiceAccount(
   };
 }
 
-/** What proves the pod to the API server right now. @throws Error when a file is missing */
-export async function readServiceAccount({ server, folder }: ServiceAccount): Promise<Credentials> {
-  const token = await readFile(join(folder, "token"), "utf8");
-  const ca = await readFile(join(folder, "ca.crt"));
+/** The access of a service account. */
+export function serviceAccountAccess({ server, namespace, folder }: ServiceAccount): ClusterAccess {
   return {
     server,
-    headers: { Authorization: `Bearer ${token.trim()}` },
-    connection: { type: "agent", connect: { ca } },
-    fingerprint: fingerprintOf({ server, ca }),
+    namespace,
+    read: async () => {
+      const token = await readFile(join(folder, "token"), "utf8");
+      const ca = await readFile(join(folder, "ca.crt"));
+      return {
+        server,
+        headers: { Authorization: `Bearer ${token.trim()}` },
+        connection: { type: "agent", connect: { ca } },
+        fingerprint: fingerprintOf({ server, ca }),
+      };
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { type Dispatcher, request } from "undici";
 import type { Clock } from "../clock.ts";
-import { type ClusterAccess, currentCredentials } from "./cluster-access.ts";
+import type { ClusterAccess } from "./credentials.ts";
 import { closePools, type ConnectionPools, destroyPools, openPools, type PoolName } from "./connection-pools.ts";
 import type { Credentials } from "./credentials.ts";
 import { KubeError } from "./kube-error.ts";
@@ -114,7 +114,7 @@ class KeepingTransport implements Transport {
   }
 
   async #read(): Promise<Kept> {
-    const credentials = await currentCredentials(this.#access);
+    const credentials = await this.#access.read();
     this.#mustRead = false;
     const before = this.#kept;
     const same = before !== undefined && before.credentials.fingerprint === credentials.fingerprint;

@@ -11,8 +11,8 @@ interface WatchLimits {
   readonly responseMs: number;
   /** The watch fails when not one byte came for so long, in milliseconds. */
   readonly silenceMs: number;
-  /** Called for every piece of bytes, whatever it holds. */
-  readonly onBytes?: (() => void) | undefined;
+  /** Called when the head of the answer comes, and for every piece of bytes, whatever it holds. */
+  readonly onHeard?: (() => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,10 +34,11 @@ export async function* watchEvents<T extends KubeObject>(
     deadline.limit(limits.responseMs);
     const { body } = await caller.open(call, deadline.signal);
     deadline.limit(limits.silenceMs);
+    limits.onHeard?.();
     const frames = new FrameSplitter(what);
     for await (const chunk of body) {
       deadline.touch();
-      limits.onBytes?.();
+      limits.onHeard?.();
       yield* eventsOf<T>(what, frames.push(chunk as Uint8Array));
     }
     frames.end();

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { type Logger, pino } from "pino";
-import { namespaceOf, openClusterAccess } from "../../kube/client/cluster-access.ts";
+import { openClusterAccess } from "../../kube/client/cluster-access.ts";
 import { describeError } from "../../kube/client/kube-error.ts";
 import { startOperator } from "../main.ts";
 import { startStep } from "../start-error.ts";
@@ -26,14 +26,14 @@ export async function run(args: Arguments): Promise<ExitName> {
     ...(args.kubeconfig === undefined ? {} : { path: args.kubeconfig }),
     ...(args.context === undefined ? {} : { context: args.context }),
   };
-  const kubeConfig = await startStep("kubeconfig", "there is no usable way to an API server", () =>
+  const access = await startStep("kubeconfig", "there is no usable way to an API server", () =>
     openClusterAccess(source),
   );
-  const namespace = args.namespace ?? namespaceOf(kubeConfig);
+  const namespace = args.namespace ?? access.namespace ?? "default";
   const identity = args.identity ?? `${hostname()}_${randomBytes(identityBytes).toString("hex")}`;
   const operator = await startOperator({
     ...args,
-    kubeConfig,
+    access,
     namespace,
     watched: args.watched ?? [namespace],
     identity,

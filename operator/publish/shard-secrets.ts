@@ -13,7 +13,7 @@ import {
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
 import type { Change } from "../../kube/informer/object-store.ts";
-import { isLater } from "../../kube/informer/resource-version.ts";
+import { isLater } from "../../kube/client/resource-version.ts";
 import { secretType, type SecretObject } from "../resource-types.ts";
 import type { WatchedSet } from "../inventory/watched-set.ts";
 import type { PublishedState } from "./plan.ts";

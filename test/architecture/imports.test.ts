@@ -9,7 +9,7 @@ const imports = readImports(root, folders);
 
 /** The only folders that may import each outside technology. */
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
-  "@kubernetes/client-node": ["kube/", "runtime/config/"],
+  "@kubernetes/client-node": ["kube/"],
   fastify: ["runtime/http/"],
   "@nats-io/transport-node": ["runtime/nats/"],
   "@nats-io/jetstream": ["runtime/nats/"],

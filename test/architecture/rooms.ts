@@ -29,11 +29,12 @@ const table = `
   kube/clock.ts
   kube/metrics.ts
   kube/outage.ts < kube/clock.ts
-  kube/client/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts
+  kube/client/ < kube/backoff.ts kube/clock.ts kube/outage.ts
   kube/micro-time.ts
   kube/events/ < kube/clock.ts kube/metrics.ts kube/client/ kube/micro-time.ts
   kube/queue/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/
-  kube/informer/ < kube/backoff.ts kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/ kube/queue/
+  kube/reflector/ < kube/backoff.ts kube/clock.ts kube/outage.ts kube/client/
+  kube/informer/ < kube/clock.ts kube/metrics.ts kube/client/ kube/queue/ kube/reflector/
   kube/lease/ < kube/clock.ts kube/metrics.ts kube/outage.ts kube/client/ kube/micro-time.ts
   operator/resource-types.ts < crds/ kube/
   operator/inventory/ < crds/ kube/ operator/resource-types.ts
@@ -71,7 +72,7 @@ const table = `
   runtime/config/config-source.ts < crds/
   runtime/config/supported-config.ts < crds/
   runtime/config/folder/ < crds/ config/yaml/ config/config-source.ts
-  runtime/config/kubernetes/ < crds/ config/config-source.ts config/supported-config.ts
+  runtime/config/kubernetes/ < crds/ kube/ config/config-source.ts config/supported-config.ts
   runtime/nats/layout.ts
   runtime/nats/connection/
   runtime/nats/messages/ < nats/layout.ts nats/connection/
@@ -196,7 +197,7 @@ const table = `
       webhooks/engine.ts metrics/metrics-api.ts metrics/create-metrics-api.ts http/authentication/ http/server/
       http/routes/
   runtime/main.ts <
-      crds/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
+      crds/ kube/ version.ts config/settings/ config/config-source.ts config/folder/ config/kubernetes/ nats/connection/
       program/
   runtime/standalone.ts < crds/ config/settings/ config/folder/ nats/connection/ http/authentication/ program/
   runtime/cli/ <

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import type { PartnerConfig, RuntimeConfig } from "../../crds/config.ts";
 import { shardCountsDefault, shardNames } from "../../crds/shards/shards.ts";
-import { openKubernetesAccess } from "../../runtime/config/kubernetes/api-access.ts";
+import { openClusterAccess } from "../../kube/client/cluster-access.ts";
 import { KubernetesSource } from "../../runtime/config/kubernetes/kubernetes-source.ts";
 import { startShardCluster, type ShardCluster } from "../runtime/config/shard-cluster.ts";
 import { configOf, secretOf, shardSecrets } from "../runtime/config/shard-secrets.ts";
@@ -46,7 +46,7 @@ async function measure(at: ShardCluster): Promise<void> {
 async function open({ kube, serviceAccountFolder }: ShardCluster, registry: Registry): Promise<KubernetesSource> {
   const { hostname, port } = new URL(kube.url);
   const environment = { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
-  const access = await openKubernetesAccess({ environment, serviceAccountFolder });
+  const access = await openClusterAccess({}, { environment, serviceAccountFolder });
   const common = {
     access,
     namespace: access.namespace ?? "",

@@ -8,6 +8,7 @@ import { shardCountsDefault } from "../../crds/shards/shards.ts";
 import { Informer } from "../../kube/informer/informer.ts";
 import { createKubeMetrics } from "../../kube/metrics.ts";
 import { resourceTypes, type ResourceObject } from "../../operator/resource-types.ts";
+import { loadKubeConfig } from "../kube/load-kube-config.ts";
 import { writeImageFiles } from "../image/files.ts";
 import { OperatorCluster } from "../operator/operator-cluster.ts";
 import { TestPod } from "../operator/test-pod.ts";
@@ -287,20 +288,22 @@ async function startModels({ client }: OperatorCluster): Promise<Pods> {
 }
 
 /** What Kubernetes mounts into a pod, for the API server of the test. */
-async function serviceAccount({ kube, kubeConfig }: OperatorCluster, folder: string): Promise<string> {
+async function serviceAccount({ kube }: OperatorCluster, folder: string): Promise<string> {
   await copyFile(kube.caPath, join(folder, "ca.crt"));
-  await writeFile(join(folder, "token"), kubeConfig.getCurrentUser()?.token ?? "");
+  await writeFile(join(folder, "token"), loadKubeConfig(kube.kubeconfig).getCurrentUser()?.token ?? "");
   await writeFile(join(folder, "namespace"), ns);
   return folder;
 }
 
 /** The compiled operator, started as its program does. */
-function operatorScript(options: object): string {
+function operatorScript({ account, ...options }: { readonly account: object }): string {
   return `
     import { pino } from "pino";
+    import { serviceAccountAccess } from "./kube/client/service-account.js";
     import { startOperator } from "./operator/main.js";
     process.on("SIGTERM", () => process.exit());
-    await startOperator({ ...${JSON.stringify(options)}, log: pino({ level: "warn" }) });`;
+    const access = serviceAccountAccess(${JSON.stringify(account)});
+    await startOperator({ ...${JSON.stringify(options)}, access, log: pino({ level: "warn" }) });`;
 }
 
 async function startOperator(
@@ -313,7 +316,7 @@ async function startOperator(
   const port = await freePort();
   const metricsUrl = `http://127.0.0.1:${port}`;
   const options = {
-    kubeConfig: {
+    account: {
       server: `https://127.0.0.1:${proxy.port}`,
       namespace: ns,
       folder: await serviceAccount(cluster, folder.path),

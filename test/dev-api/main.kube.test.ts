@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
 import { createKubeClient } from "../../kube/client/client.ts";
-import { loadKubeConfig } from "../../kube/client/kube-config.ts";
+import { openKubeConfig } from "../../kube/client/kube-config.ts";
 import { createKubeMetrics } from "../../kube/metrics.ts";
 import { kindsInOrder, resourceTypes } from "../../operator/resource-types.ts";
 import { Registry } from "prom-client";
@@ -29,7 +29,7 @@ test("an API server for development serves the three kinds until it is ended, an
   expect(stdout).toMatch(/^\/.*kubeconfig\n$/u);
   const kubeconfig = stdout.trim();
   const client = createKubeClient({
-    kubeConfig: loadKubeConfig({ path: kubeconfig }),
+    access: openKubeConfig([kubeconfig]),
     userAgent: "test",
     metrics: createKubeMetrics(new Registry()),
   });

@@ -1,10 +1,11 @@
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { type KubeClient, createKubeClient } from "../../kube/client/client.ts";
-import { loadKubeConfig } from "../../kube/client/kube-config.ts";
+import { kubeConfigAccess } from "../../kube/client/kube-config.ts";
 import { type KubeMetrics, createKubeMetrics } from "../../kube/metrics.ts";
 import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
 import { type KubeApiHandle, startKubeApi } from "../support/kube-api.ts";
+import { loadKubeConfig } from "./load-kube-config.ts";
 import { type TcpProxy, startTcpProxy } from "../support/tcp-proxy.ts";
 
 export const configMaps: ResourceType = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
@@ -32,10 +33,14 @@ export interface RealApi {
 export async function startRealApi(): Promise<RealApi> {
   const kube = await startKubeApi();
   const proxy = await startTcpProxy(kube.url);
-  const config = loadKubeConfig({ path: kube.kubeconfig });
+  const config = loadKubeConfig(kube.kubeconfig);
   config.clusters = config.clusters.map((cluster) => ({ ...cluster, server: `https://127.0.0.1:${proxy.port}` }));
   const metrics = createKubeMetrics(new Registry());
-  const client = createKubeClient({ kubeConfig: config, userAgent: "heliograph-operator/test", metrics });
+  const client = createKubeClient({
+    access: kubeConfigAccess(() => config),
+    userAgent: "heliograph-operator/test",
+    metrics,
+  });
   const stop = async (): Promise<void> => {
     await client.close();
     await proxy.stop();

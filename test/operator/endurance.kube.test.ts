@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type KubeConfig, loadKubeConfig } from "../../kube/client/kube-config.ts";
+import type { ClusterAccess } from "../../kube/client/credentials.ts";
+import { kubeConfigAccess } from "../../kube/client/kube-config.ts";
 import { isSoak, runsOf } from "../support/soak.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { loadKubeConfig } from "../kube/load-kube-config.ts";
 import { waitFor } from "../support/wait.ts";
 import { settledState } from "./expected-state.ts";
 import { OperatorCluster, type Replica } from "./operator-cluster.ts";
@@ -27,10 +29,10 @@ const usualLease = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000, c
 const testMs = isSoak ? 1_200_000 : 120_000;
 
 /** The way to the API server that can be cut. */
-function throughProxy(): KubeConfig {
-  const config = loadKubeConfig({ path: cluster.kube.kubeconfig });
+function throughProxy(): ClusterAccess {
+  const config = loadKubeConfig(cluster.kube.kubeconfig);
   config.clusters = config.clusters.map((one) => ({ ...one, server: `https://127.0.0.1:${proxy.port}` }));
-  return config;
+  return kubeConfigAccess(() => config);
 }
 
 async function installation(
@@ -40,7 +42,7 @@ async function installation(
   const pod = await cluster.pod(ns, "rt-0");
   for (const [index, name] of ["a", "b", "c"].entries()) await cluster.partner(ns, name, index + 1);
   await cluster.put(ns, "MetricCatalog", "metrics");
-  const replica = await cluster.replica(ns, { runtime: { urls: [pod.url] }, kubeConfig: throughProxy(), ...options });
+  const replica = await cluster.replica(ns, { runtime: { urls: [pod.url] }, access: throughProxy(), ...options });
   await settledState(cluster, ns, settleMs);
   return { ns, pod, replica };
 }

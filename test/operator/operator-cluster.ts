@@ -7,7 +7,8 @@ import type { Kind } from "../../crds/resource.ts";
 import { type KubeClient, createKubeClient } from "../../kube/client/client.ts";
 import { type KubeEvent, eventType } from "../../kube/events/event-series.ts";
 import { isKubeError } from "../../kube/client/kube-error.ts";
-import { type KubeConfig, loadKubeConfig } from "../../kube/client/kube-config.ts";
+import type { ClusterAccess } from "../../kube/client/credentials.ts";
+import { openKubeConfig } from "../../kube/client/kube-config.ts";
 import { systemClock } from "../../kube/clock.ts";
 import { Outage } from "../../kube/outage.ts";
 import { createKubeMetrics } from "../../kube/metrics.ts";
@@ -60,7 +61,7 @@ export interface Replica {
 export class OperatorCluster {
   readonly kube: KubeApiHandle;
   readonly client: KubeClient;
-  readonly kubeConfig: KubeConfig;
+  readonly access: ClusterAccess;
   readonly log: Logger = pino({ level: process.env["HELIOGRAPH_TEST_LOG"] ?? "silent" });
   /** What test pods and calls of tests know of the API server's absence. */
   readonly outage = new Outage(systemClock, Math.random);
@@ -70,9 +71,9 @@ export class OperatorCluster {
 
   private constructor(kube: KubeApiHandle) {
     this.kube = kube;
-    this.kubeConfig = loadKubeConfig({ path: kube.kubeconfig });
+    this.access = openKubeConfig([kube.kubeconfig]);
     const metrics = createKubeMetrics(new Registry());
-    this.client = createKubeClient({ kubeConfig: this.kubeConfig, userAgent: "test", metrics, outage: this.outage });
+    this.client = createKubeClient({ access: this.access, userAgent: "test", metrics, outage: this.outage });
   }
 
   static async start(options: KubeApiOptions = {}): Promise<OperatorCluster> {
@@ -130,7 +131,7 @@ export class OperatorCluster {
     this.#identities += 1;
     const operator = await startOperator({
       ...testOptions,
-      kubeConfig: this.kubeConfig,
+      access: this.access,
       namespace,
       watched: [namespace],
       identity: `replica-${this.#identities}`,

@@ -4,8 +4,10 @@ import { networkInterfaces } from "node:os";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { endpointSliceType, secretType } from "../../operator/resource-types.ts";
 import type { KubeObject, ResourceType } from "../../kube/client/resource.ts";
-import { loadKubeConfig, type KubeConfig } from "../../kube/client/kube-config.ts";
+import type { ClusterAccess } from "../../kube/client/credentials.ts";
+import { kubeConfigAccess } from "../../kube/client/kube-config.ts";
 import { shardSelector } from "../../operator/publish/shard-secrets.ts";
+import { loadKubeConfig } from "../kube/load-kube-config.ts";
 import { waitFor } from "../support/wait.ts";
 import { OperatorCluster, prefix, type Replica } from "./operator-cluster.ts";
 
@@ -57,10 +59,10 @@ async function grant(namespace: string, place: string): Promise<void> {
 }
 
 /** The cluster as the operator sees it when it has no other rights than it was granted. */
-function asOperator(): KubeConfig {
-  const config = loadKubeConfig({ path: cluster.kube.kubeconfig });
+function asOperator(): ClusterAccess {
+  const config = loadKubeConfig(cluster.kube.kubeconfig);
   config.users = config.users.map((one) => ({ ...one, impersonateUser: user }));
-  return config;
+  return kubeConfigAccess(() => config);
 }
 
 /** Takes the label of a shard away: the next leader no longer sees its Secret, and meets it when it writes. */
@@ -110,13 +112,13 @@ describe("the rights of the page", () => {
     const [core, shop, other] = [await cluster.namespace(), await cluster.namespace(), await cluster.namespace()];
     await grant(core, "installation");
     for (const namespace of [shop, other]) await grant(namespace, "watched");
-    const kubeConfig = asOperator();
+    const access = asOperator();
     const pod = await cluster.pod(core, "rt-0", { host: "0.0.0.0" });
     await cluster.client.create(endpointSliceType, slice(core, [["rt-0", address ?? "192.0.2.1", pod.port]]));
     const service = { service: "heliograph-runtime", portName: "admin" };
     const runtime = address === undefined ? { urls: [pod.url] } : service;
     const first = await cluster.replica(core, {
-      kubeConfig,
+      access,
       watched: [shop, other],
       runtime,
       counts: { config: 4, keys: 2 },
@@ -130,7 +132,7 @@ describe("the rights of the page", () => {
     );
     await first.stop();
     await unlabel(core, "config-00");
-    const replica = await cluster.replica(core, { kubeConfig, watched: [shop, other], runtime });
+    const replica = await cluster.replica(core, { access, watched: [shop, other], runtime });
     await cluster.partner(shop, "acme", 1);
     await cluster.quota(other, "desk");
     await cluster.put(other, "MetricCatalog", "metrics");

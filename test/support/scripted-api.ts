@@ -3,6 +3,8 @@ import { type IncomingMessage, type RequestListener, type ServerResponse, create
 import { Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { KubeConfig } from "@kubernetes/client-node";
+import type { ClusterAccess } from "../../kube/client/credentials.ts";
+import { kubeConfigAccess } from "../../kube/client/kube-config.ts";
 import type { Certificate } from "./tls/x509.ts";
 
 /** One request as the server saw it. */
@@ -23,8 +25,8 @@ export type Reply = (response: ServerResponse, request: ScriptedRequest) => void
 /** A real HTTP server that answers what its test wrote down, request by request. */
 export interface ScriptedApi {
   readonly url: string;
-  /** A kubeconfig for this server, trusting it when it speaks TLS. */
-  readonly kubeConfig: KubeConfig;
+  /** The way to this server, trusting it when it speaks TLS. */
+  readonly access: ClusterAccess;
   /** Everything asked so far, or everything of one verb. */
   requests(verb?: Verb): readonly ScriptedRequest[];
   /** The next requests of that verb get these answers, in order, each once. */
@@ -70,7 +72,7 @@ export async function startScriptedApi(options: { readonly tls?: Certificate } =
   const url = `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${address.port}`;
   return {
     url,
-    kubeConfig: kubeConfigFor(url, options.tls),
+    access: kubeConfigAccess(() => kubeConfigFor(url, options.tls)),
     requests: (verb) => (verb === undefined ? requests : requests.filter((request) => request.verb === verb)),
     on: (verb, ...replies) => void scripts.set(verb, [...(scripts.get(verb) ?? []), ...replies]),
     always: (verb, reply) => void fallbacks.set(verb, reply),

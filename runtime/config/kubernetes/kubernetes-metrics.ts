@@ -1,10 +1,9 @@
 import { Counter, Gauge, Registry } from "prom-client";
+import { type RequestCounter, withoutAnswer } from "../../../kube/client/call.ts";
 import type { ShardedState } from "./shard-set.ts";
 
 /** What the source of the configuration counts. */
-export interface KubernetesMetrics {
-  /** A request ended with this HTTP status; undefined without an answer. */
-  readonly answered: (status: number | undefined) => void;
+export interface KubernetesMetrics extends RequestCounter {
   heard(): void;
   shard(outcome: "good" | "bad"): void;
   joined(state: ShardedState): void;
@@ -41,7 +40,7 @@ export function createKubernetesMetrics(registry = new Registry()): KubernetesMe
     registers,
   });
   return {
-    answered: (status) => requests.inc({ status: status ?? "none" }),
+    requests: { inc: ({ code }) => requests.inc({ status: code === withoutAnswer ? "none" : code }) },
     heard: () => heardAt.set(Date.now() / 1000),
     shard: (outcome) => versions.inc({ outcome }),
     joined: ({ shards, errors }) => {

@@ -2,18 +2,20 @@ import { setMaxListeners } from "node:events";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import { shardNames, shardSecretName, type ShardCounts, type ShardSecret } from "../../../crds/shards/shards.ts";
+import { createKubeClient, type KubeClient } from "../../../kube/client/client.ts";
+import type { ClusterAccess } from "../../../kube/client/credentials.ts";
+import { describeError, isKubeError } from "../../../kube/client/kube-error.ts";
+import { singleTry } from "../../../kube/client/retry.ts";
+import { pause, systemClock } from "../../../kube/clock.ts";
+import { Outage } from "../../../kube/outage.ts";
 import type { ConfigSource } from "../config-source.ts";
-import type { KubernetesAccess } from "./api-access.ts";
-import type { KubernetesFault } from "./api-fault.ts";
 import { followSecret, followTimes, type FollowListener, type FollowTimes } from "./secret-watch.ts";
 import { createKubernetesMetrics, type KubernetesMetrics } from "./kubernetes-metrics.ts";
-import { pause, Recovery } from "./api-recovery.ts";
-import { KubernetesRequests, type RequestLimits } from "./api-requests.ts";
 import type { ShardCopies } from "./shard-copies.ts";
 import { ShardSet, type ShardedState } from "./shard-set.ts";
 
 export interface KubernetesSourceOptions {
-  readonly access: KubernetesAccess;
+  readonly access: ClusterAccess;
   /** Of the Secrets. */
   readonly namespace: string;
   /** First part of the Secrets' names. */
@@ -28,9 +30,6 @@ export interface KubernetesSourceOptions {
   /** Told in one sentence what is missing until everything was heard of once. @default nobody */
   readonly onWaiting?: (detail: string) => void;
   readonly times?: Partial<SourceTimes>;
-  readonly limits?: Partial<RequestLimits>;
-  /** [0, 1), for jitter. @default Math.random */
-  readonly random?: () => number;
 }
 
 interface SourceTimes extends FollowTimes {
@@ -38,11 +37,19 @@ interface SourceTimes extends FollowTimes {
   readonly settleMs: number;
   /** How long the API server is waited for before copies stand in, in milliseconds. @default 5000 */
   readonly copiesAfterMs: number;
-  /** After an outage those who waited go on within this time, in milliseconds. @default 1000 */
-  readonly spreadMs: number;
+  /** Bound on the wait for the head of a watch's answer, in milliseconds. @default 30 s */
+  readonly responseMs: number;
+  /** Credentials older than this are read again, in milliseconds. @default 10 s */
+  readonly credentialsAgeMs: number;
 }
 
-const sourceTimes: SourceTimes = { ...followTimes, settleMs: 20, copiesAfterMs: 5000, spreadMs: 1000 };
+const sourceTimes: SourceTimes = {
+  ...followTimes,
+  settleMs: 20,
+  copiesAfterMs: 5000,
+  responseMs: 30_000,
+  credentialsAgeMs: 10_000,
+};
 
 /**
  * Configuration from the Secrets that an operator writes. Each is watched by its name; whatever happens to one of them,
@@ -51,7 +58,8 @@ const sourceTimes: SourceTimes = { ...followTimes, settleMs: 20, copiesAfterMs: 
 export class KubernetesSource implements ConfigSource<ShardedState> {
   private readonly options: KubernetesSourceOptions;
   private readonly times: SourceTimes;
-  private readonly requests: KubernetesRequests;
+  private readonly client: KubeClient;
+  private readonly outage = new Outage(systemClock, Math.random);
   private readonly metrics: KubernetesMetrics;
   private readonly set: ShardSet;
   private readonly stopping = new AbortController();
@@ -66,8 +74,16 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     this.options = options;
     this.times = { ...sourceTimes, ...options.times };
     this.metrics = createKubernetesMetrics(options.registry);
-    const { access, userAgent, limits } = options;
-    this.requests = new KubernetesRequests(access, { userAgent, limits, onAnswer: this.metrics.answered });
+    const { access, userAgent } = options;
+    const { responseMs, credentialsAgeMs } = this.times;
+    this.client = createKubeClient({
+      access,
+      userAgent,
+      metrics: this.metrics,
+      outage: this.outage,
+      retry: singleTry(responseMs),
+      credentialsAgeMsMax: credentialsAgeMs,
+    });
     this.set = new ShardSet(options.counts);
     setMaxListeners(0, this.stopping.signal);
   }
@@ -108,18 +124,18 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     this.stopping.abort();
     clearTimeout(this.joining);
     await this.following;
-    await this.requests.close();
+    await this.client.close();
     await this.options.copies?.settled();
   }
 
   private start(): void {
-    const { namespace, prefix, counts, random = Math.random } = this.options;
-    const recovery = new Recovery(this.times.spreadMs, random);
+    const { namespace, prefix, counts } = this.options;
     const following = shardNames(counts).map((shard) => {
       const name = shardSecretName(prefix, shard);
       const listener = this.listenerOf(shard, name);
-      const { requests, times } = this;
-      return followSecret({ requests, namespace, name, times, recovery, random, listener }, this.stopping.signal);
+      const { client, times, outage } = this;
+      const options = { client, namespace, name, times, outage, random: Math.random, listener };
+      return followSecret(options, this.stopping.signal);
     });
     this.following = Promise.all([...following, this.standIn()]);
     this.tellWaiting();
@@ -127,8 +143,8 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
 
   private listenerOf(shard: string, secret: string): FollowListener {
     return {
-      onObject: (object) => this.take(shard, object),
-      onFault: (fault, waitMs) => this.onFault(shard, secret, fault, waitMs),
+      onSecret: (object) => this.take(shard, object),
+      onFault: (error, waitMs) => this.onFault(shard, secret, error, waitMs),
       onHeard: () => this.metrics.heard(),
     };
   }
@@ -141,20 +157,23 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     this.joinSoon();
   }
 
-  /** What the server refuses stays so until somebody acts; whatever else fails says nothing of the shard. */
-  private onFault(shard: string, secret: string, fault: KubernetesFault, waitMs: number): void {
-    this.options.log.warn(
-      { secret, fault: fault.kind, reason: fault.message, waitMs: Math.round(waitMs) },
-      "configuration watch interrupted",
-    );
-    if (fault.kind === "refused" && this.set.fail(shard, fault.message) === "bad") this.joinSoon();
-    else if (this.state === undefined) this.tellWaiting(fault.message);
+  /** A refusal lasts until the rights or the Secret change; any other failure says nothing about the shard. */
+  private onFault(shard: string, secret: string, error: unknown, waitMs: number): void {
+    const reason = isKubeError(error) ? error.message : describeError(error);
+    const fault = isKubeError(error) ? error.kind : "unknown";
+    this.options.log.warn({ secret, fault, reason, waitMs: Math.round(waitMs) }, "configuration watch interrupted");
+    const isRefusal = isKubeError(error) && !isKubeError(error, "transient", "gone", "aborted");
+    if (isRefusal && this.set.fail(shard, reason) === "bad") this.joinSoon();
+    else if (this.state === undefined) this.tellWaiting(reason);
   }
 
   /** Copies of the shards of which nothing good was heard in time. */
   private async standIn(): Promise<void> {
     const { copies, log } = this.options;
-    if (copies === undefined || !(await pause(this.times.copiesAfterMs, this.stopping.signal))) return;
+    if (copies === undefined) return;
+    const { signal } = this.stopping;
+    await pause(systemClock, this.times.copiesAfterMs, signal);
+    if (signal.aborted) return;
     for (const { name } of this.set.missing()) {
       const copy = await copies.read(name);
       // The API server may have been faster than the disk.

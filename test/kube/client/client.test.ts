@@ -4,7 +4,9 @@ import { KubeConfig } from "@kubernetes/client-node";
 import { Registry } from "prom-client";
 import { afterEach, describe, expect, test } from "vitest";
 import { type KubeClient, createKubeClient } from "../../../kube/client/client.ts";
+import type { ClusterAccess } from "../../../kube/client/credentials.ts";
 import { connectionsMax } from "../../../kube/client/connection-pools.ts";
+import { kubeConfigAccess } from "../../../kube/client/kube-config.ts";
 import type { KubeError } from "../../../kube/client/kube-error.ts";
 import { leaseType } from "../../../kube/lease/lease-record.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
@@ -13,6 +15,7 @@ import { type RetryPolicy, retryPolicyDefault, singleTry } from "../../../kube/c
 import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import {
+  type Reply,
   type ScriptedApi,
   answer,
   frames,
@@ -54,10 +57,10 @@ async function scripted(options: Parameters<typeof startScriptedApi>[0] = {}): P
   return api;
 }
 
-function clientOf(kubeConfig: KubeConfig, more: Partial<Parameters<typeof createKubeClient>[0]> = {}): KubeClient {
+function clientOf(access: ClusterAccess, more: Partial<Parameters<typeof createKubeClient>[0]> = {}): KubeClient {
   const metrics = createKubeMetrics(new Registry());
   const client = createKubeClient({
-    kubeConfig,
+    access,
     userAgent: "heliograph-operator/test",
     metrics,
     retry: quick,
@@ -91,7 +94,7 @@ describe("connections", () => {
   test("are kept: 500 calls with a CA make one TLS handshake", async () => {
     const api = await scripted({ tls: selfSignedCertificate(["127.0.0.1"]) });
     api.always("GET", answer(200, one));
-    const client = clientOf(api.kubeConfig);
+    const client = clientOf(api.access);
     for (let call = 0; call < 500; call += 1) await client.get(partners, ref);
     expect(api.requests()).toHaveLength(500);
     expect(api.connections()).toBeLessThanOrEqual(2);
@@ -109,7 +112,7 @@ describe("connections", () => {
       { name: "rotating", server: api.url, caFile, skipTLSVerify: false },
       { name: "tester" },
     );
-    const client = clientOf(config);
+    const client = clientOf(kubeConfigAccess(() => config));
     await client.get(partners, ref);
 
     api.present(after);
@@ -135,7 +138,10 @@ describe("connections", () => {
       { name: "rotating", server: api.url, caData, skipTLSVerify: false },
       { name: "tester", certFile, keyFile },
     );
-    const client = clientOf(config, { clock });
+    const client = clientOf(
+      kubeConfigAccess(() => config),
+      { clock },
+    );
     const events = client.watch(partners, { resourceVersion: "5", timeoutSeconds: 300, silenceMs: 3_600_000 });
     const first = events.next();
     await waitFor(() => watch.isOpen(), { timeoutMs: 20_000, what: "the watch" });
@@ -154,7 +160,7 @@ describe("connections", () => {
     const clock = new ManualClock();
     const api = await scripted({ tls: selfSignedCertificate(["127.0.0.1"]) });
     api.always("GET", answer(200, one));
-    const client = clientOf(api.kubeConfig, { clock });
+    const client = clientOf(api.access, { clock });
     for (let call = 0; call < 5; call += 1) {
       await client.get(partners, ref);
       clock.advance(60_000);
@@ -181,7 +187,10 @@ describe("a token file", () => {
     const { api, config, tokenFile } = await withToken();
     const clock = new ManualClock();
     api.always("GET", answer(200, one));
-    const client = clientOf(config, { clock, credentialsAgeMsMax: 10_000 });
+    const client = clientOf(
+      kubeConfigAccess(() => config),
+      { clock, credentialsAgeMsMax: 10_000 },
+    );
     await client.get(partners, ref);
     await writeFile(tokenFile, "token-2\n");
     clock.advance(10_000);
@@ -193,7 +202,7 @@ describe("a token file", () => {
   test("is read again after a 401, whatever its age", async () => {
     const { api, config, tokenFile } = await withToken();
     api.on("GET", status(401, "Unauthorized"), answer(200, one));
-    const client = clientOf(config);
+    const client = clientOf(kubeConfigAccess(() => config));
     await writeFile(tokenFile, "token-1\n");
     expect(await failure(client.get(partners, ref))).toMatchObject({ kind: "unauthorized" });
     await writeFile(tokenFile, "token-2\n");
@@ -217,7 +226,7 @@ describe("an unsuccessful answer becomes an error of its kind:", () => {
   test.each(rows)("%s", async (_name, code, reason, kind) => {
     const api = await scripted();
     api.always("PATCH", status(code, reason));
-    const error = await failure(clientOf(api.kubeConfig).apply(partners, one, { fieldManager: "test" }));
+    const error = await failure(clientOf(api.access).apply(partners, one, { fieldManager: "test" }));
     expect(error).toMatchObject({ kind, status: code, reason });
   });
 
@@ -227,7 +236,7 @@ describe("an unsuccessful answer becomes an error of its kind:", () => {
       "GET",
       (response) => void response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad gateway</h1>"),
     );
-    expect(await failure(clientOf(api.kubeConfig).get(partners, ref))).toMatchObject({
+    expect(await failure(clientOf(api.access).get(partners, ref))).toMatchObject({
       kind: "transient",
       status: 502,
     });
@@ -240,24 +249,55 @@ describe("an unsuccessful answer becomes an error of its kind:", () => {
       message: "denied: Authorization: Bearer abc.def.ghi password=hunter2",
     };
     api.always("GET", answer(403, body));
-    const { message } = await failure(clientOf(api.kubeConfig).get(partners, ref));
+    const { message } = await failure(clientOf(api.access).get(partners, ref));
     expect(message).not.toMatch(/abc\.def|hunter2/u);
     expect(message).toContain("denied");
   });
 });
 
+describe("a list", () => {
+  test.each([
+    ["an object without items", answer(200, { metadata: {} })],
+    ["null", answer(200, null)],
+    ["no JSON", (response) => void response.end("<html>")],
+  ] as ReadonlyArray<readonly [string, Reply]>)(
+    "that is %s is a failure, and not an empty list",
+    async (_name, reply) => {
+      const api = await scripted();
+      api.always("GET", reply);
+      const client = clientOf(api.access, { retry: singleTry(10_000) });
+      expect(await failure(client.list(partners))).toMatchObject({ kind: "transient", reason: "BadAnswer" });
+    },
+  );
+
+  test("without items is empty when the server says so with null", async () => {
+    const api = await scripted();
+    api.always("GET", answer(200, { metadata: { resourceVersion: "5" }, items: null }));
+    expect(await clientOf(api.access).list(partners)).toEqual({ items: [], resourceVersion: "5" });
+  });
+});
+
 describe("a failed call", () => {
+  test("fails with a sentence when the credentials cannot be read", async () => {
+    const read = (): Promise<never> => Promise.reject(new Error("no token"));
+    const client = clientOf({ server: "http://127.0.0.1:1", namespace: undefined, read }, { retry: singleTry(10_000) });
+    expect(await failure(client.get(partners, ref))).toMatchObject({
+      kind: "transient",
+      message: expect.stringMatching(/: Broken no token$/u),
+    });
+  });
+
   test("is tried again after a 503, a reset and a 429, and then succeeds", async () => {
     const api = await scripted();
     api.on("GET", status(503, "ServiceUnavailable"), reset(), status(429, "TooManyRequests"), answer(200, one));
-    expect(await clientOf(api.kubeConfig).get(partners, ref)).toEqual(one);
+    expect(await clientOf(api.access).get(partners, ref)).toEqual(one);
     expect(api.requests()).toHaveLength(4);
   });
 
   test("is tried no more often than the policy says", async () => {
     const api = await scripted();
     api.always("GET", status(500, "InternalError"));
-    expect(await failure(clientOf(api.kubeConfig).get(partners, ref))).toMatchObject({
+    expect(await failure(clientOf(api.access).get(partners, ref))).toMatchObject({
       kind: "transient",
       status: 500,
     });
@@ -268,7 +308,7 @@ describe("a failed call", () => {
     const api = await scripted();
     const clock = new ManualClock();
     api.on("GET", status(429, "TooManyRequests", 7), answer(200, one));
-    const call = clientOf(api.kubeConfig, { clock }).get(partners, ref);
+    const call = clientOf(api.access, { clock }).get(partners, ref);
     await waitFor(() => clock.nextInMs === 7_000, { timeoutMs: 20_000, what: "the wait" });
     clock.advance(6_999);
     expect(clock.waiting).toBe(1);
@@ -279,7 +319,7 @@ describe("a failed call", () => {
   test("is handed to the caller when Retry-After exceeds the budget", async () => {
     const api = await scripted();
     api.always("GET", status(429, "TooManyRequests", 3_600));
-    const error = await failure(clientOf(api.kubeConfig).get(partners, ref));
+    const error = await failure(clientOf(api.access).get(partners, ref));
     expect(error).toMatchObject({ kind: "transient", retryAfterMs: 3_600_000 });
     expect(api.requests()).toHaveLength(1);
   });
@@ -287,21 +327,21 @@ describe("a failed call", () => {
   test("is never repeated after a 500 when doing it twice could do harm", async () => {
     const api = await scripted();
     api.always("POST", status(500, "InternalError"));
-    expect(await failure(clientOf(api.kubeConfig).create(partners, one))).toMatchObject({ kind: "transient" });
+    expect(await failure(clientOf(api.access).create(partners, one))).toMatchObject({ kind: "transient" });
     expect(api.requests()).toHaveLength(1);
   });
 
   test("is repeated after a 429 even for a create, since nothing was done", async () => {
     const api = await scripted();
     api.on("POST", status(429, "TooManyRequests"), answer(201, one));
-    expect(await clientOf(api.kubeConfig).create(partners, one)).toEqual(one);
+    expect(await clientOf(api.access).create(partners, one)).toEqual(one);
   });
 
   test("is given up when the server says nothing for the time of one try", async () => {
     const api = await scripted();
     const clock = new ManualClock();
     api.always("GET", silence());
-    const call = failure(clientOf(api.kubeConfig, { clock, retry: { ...quick, triesMax: 1 } }).get(partners, ref));
+    const call = failure(clientOf(api.access, { clock, retry: { ...quick, triesMax: 1 } }).get(partners, ref));
     await waitFor(() => api.requests().length === 1, { timeoutMs: 20_000, what: "the request" });
     clock.advance(quick.tryTimeoutMs);
     expect(await call).toMatchObject({ kind: "transient", reason: "Timeout" });
@@ -312,7 +352,7 @@ describe("a failed call", () => {
     const clock = new ManualClock();
     const stop = new AbortController();
     api.always("GET", status(429, "TooManyRequests", 20));
-    const call = failure(clientOf(api.kubeConfig, { clock }).get(partners, ref, { signal: stop.signal }));
+    const call = failure(clientOf(api.access, { clock }).get(partners, ref, { signal: stop.signal }));
     await waitFor(() => clock.nextInMs === 20_000, { timeoutMs: 20_000, what: "the wait" });
     stop.abort();
     expect(await call).toMatchObject({ kind: "aborted" });
@@ -327,7 +367,7 @@ describe("when every connection is taken", () => {
       request.path.includes("/leases/") ? answer(200, lease)(response, request) : undefined,
     );
     const clock = new ManualClock();
-    const client = clientOf(api.kubeConfig, { clock });
+    const client = clientOf(api.access, { clock });
     const taken = Array.from({ length: connectionsMax.calls }, () =>
       failure(client.get(partners, ref, { retry: singleTry(60_000) })),
     );
@@ -360,7 +400,7 @@ describe("requests", () => {
       await new Promise<void>((resolve) => held.push(resolve));
       await answer(200, one)(response, request);
     });
-    const client = clientOf(api.kubeConfig);
+    const client = clientOf(api.access);
     const calls = Array.from({ length: 100 }, () => client.get(partners, ref));
     await waitFor(() => held.length === 100, { timeoutMs: 20_000, what: "all requests to be under way" });
     for (const release of held) release();
@@ -370,7 +410,7 @@ describe("requests", () => {
   test("of an apply carry the apply content type, the field manager and the object without what the server owns", async () => {
     const api = await scripted();
     api.always("PATCH", answer(200, one));
-    const client = clientOf(api.kubeConfig);
+    const client = clientOf(api.access);
     const object = {
       ...one,
       metadata: { ...one.metadata, managedFields: [], generation: 4, uid: "u1" },
@@ -394,7 +434,7 @@ describe("requests", () => {
   test("of a list ask for pages and give every item its kind", async () => {
     const api = await scripted();
     api.on("GET", list("7", [{ metadata: { namespace: "a", name: "s" } }], "more"), list("7", []));
-    const client = clientOf(api.kubeConfig);
+    const client = clientOf(api.access);
     const page = await client.list(secrets, { namespace: "a", labelSelector: "app=x", limit: 1 });
     expect(page).toEqual({
       items: [{ apiVersion: "v1", kind: "Secret", metadata: { namespace: "a", name: "s" } }],
@@ -412,7 +452,7 @@ describe("requests", () => {
   test("for metadata only say so in Accept", async () => {
     const api = await scripted();
     api.always("GET", list("1", []));
-    const client = clientOf(api.kubeConfig);
+    const client = clientOf(api.access);
     await client.list(secrets, { metadataOnly: true });
     await client.get(secrets, ref, { metadataOnly: true });
     expect(api.requests().map(({ headers }) => headers.accept)).toEqual([
@@ -423,7 +463,7 @@ describe("requests", () => {
 
   test("never address a collection or a parent by an empty or dotted name", async () => {
     const api = await scripted();
-    const client = clientOf(api.kubeConfig);
+    const client = clientOf(api.access);
     for (const name of ["", ".", ".."])
       await expect(client.delete(secrets, { namespace: "a", name })).rejects.toThrow(TypeError);
     expect(api.requests()).toHaveLength(0);
@@ -432,7 +472,7 @@ describe("requests", () => {
   test("of a delete carry their preconditions", async () => {
     const api = await scripted();
     api.always("DELETE", answer(200, statusObject(200, "Success")));
-    await clientOf(api.kubeConfig).delete(secrets, ref, { uid: "u1" });
+    await clientOf(api.access).delete(secrets, ref, { uid: "u1" });
     expect(JSON.parse(api.requests()[0]?.body ?? "")).toMatchObject({ preconditions: { uid: "u1" } });
   });
 
@@ -440,7 +480,7 @@ describe("requests", () => {
     const registry = new Registry();
     const api = await scripted();
     api.on("GET", status(503, "ServiceUnavailable"), reset(), answer(200, one));
-    await clientOf(api.kubeConfig, { metrics: createKubeMetrics(registry) }).get(partners, ref);
+    await clientOf(api.access, { metrics: createKubeMetrics(registry) }).get(partners, ref);
     const text = await registry.getSingleMetricAsString("rest_client_requests_total");
     for (const code of ["503", "<error>", "200"]) expect(text).toContain(`code="${code}"`);
   });
@@ -467,7 +507,7 @@ describe("a watch", () => {
   test("gives events and bookmarks and ends when the server ends it", async () => {
     const api = await scripted();
     api.on("WATCH", frames([event("ADDED", "6"), event("BOOKMARK", "9"), event("DELETED", "10")], "end"));
-    expect(await collect(clientOf(api.kubeConfig))).toEqual({ types: ["ADDED", "BOOKMARK", "DELETED"] });
+    expect(await collect(clientOf(api.access))).toEqual({ types: ["ADDED", "BOOKMARK", "DELETED"] });
     expect(Object.fromEntries(api.requests()[0]?.query ?? [])).toEqual({
       watch: "true",
       allowWatchBookmarks: "true",
@@ -498,7 +538,7 @@ describe("a watch", () => {
   test.each(ends)("after one event fails with %s", async (_name, reply, error) => {
     const api = await scripted();
     api.on("WATCH", reply);
-    expect(await collect(clientOf(api.kubeConfig))).toMatchObject({ types: ["ADDED"], error });
+    expect(await collect(clientOf(api.access))).toMatchObject({ types: ["ADDED"], error });
   });
 
   test("is given up after 30 s of silence, and lives on for as long as anything is heard", async () => {
@@ -507,7 +547,7 @@ describe("a watch", () => {
     const watch = liveWatch();
     api.on("WATCH", watch.reply);
     let heard = 0;
-    const result = collect(clientOf(api.kubeConfig, { clock }), { onBytes: () => (heard += 1) });
+    const result = collect(clientOf(api.access, { clock }), { onHeard: () => (heard += 1) });
     await waitFor(() => watch.isOpen(), { timeoutMs: 20_000, what: "the watch" });
     for (let times = 1; times <= 4; times += 1) {
       watch.send(event("BOOKMARK", `${times}`));
@@ -526,7 +566,7 @@ describe("a watch", () => {
     const api = await scripted();
     const clock = new ManualClock();
     api.on("WATCH", silence());
-    const result = collect(clientOf(api.kubeConfig, { clock }));
+    const result = collect(clientOf(api.access, { clock }));
     await waitFor(() => api.requests().length === 1, { timeoutMs: 20_000, what: "the request" });
     clock.advance(quick.tryTimeoutMs);
     expect(await result).toMatchObject({ error: { kind: "transient", reason: "Timeout" } });
@@ -538,7 +578,7 @@ describe("a watch", () => {
     const stop = new AbortController();
     let heard = 0;
     api.on("WATCH", frames([event("ADDED", "6")]));
-    const result = collect(clientOf(api.kubeConfig, { clock }), { signal: stop.signal, onBytes: () => (heard += 1) });
+    const result = collect(clientOf(api.access, { clock }), { signal: stop.signal, onHeard: () => (heard += 1) });
     await waitFor(() => heard > 0, { timeoutMs: 20_000, what: "the first bytes" });
     stop.abort();
     expect(await result).toMatchObject({ types: ["ADDED"], error: { kind: "aborted" } });

@@ -1,17 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createKubeClient } from "../../../kube/client/client.ts";
-import {
-  currentCredentials,
-  namespaceOf,
-  openClusterAccess,
-  serverOf,
-  type Surroundings,
-} from "../../../kube/client/cluster-access.ts";
+import type { ClusterAccess } from "../../../kube/client/credentials.ts";
+import { openClusterAccess, type Surroundings } from "../../../kube/client/cluster-access.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { answer, startScriptedApi } from "../../support/scripted-api.ts";
 import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
@@ -53,41 +48,36 @@ async function kubeconfig(path: string): Promise<string> {
 describe("the way to the API server", () => {
   test("is the service account in a pod, with its namespace", async () => {
     const way = await openClusterAccess({}, await pod());
-    expect([serverOf(way), namespaceOf(way)]).toEqual(["https://10.96.0.1:443", "team-a"]);
+    expect([way.server, way.namespace]).toEqual(["https://10.96.0.1:443", "team-a"]);
     const six = await openClusterAccess({}, await pod({ host: "fd00::1", port: "6443" }));
-    expect(serverOf(six)).toBe("https://[fd00::1]:6443");
+    expect(six.server).toBe("https://[fd00::1]:6443");
     const surroundings = await pod();
     await rm(mounted("namespace"));
-    expect(namespaceOf(await openClusterAccess({}, surroundings))).toBe("default");
+    expect((await openClusterAccess({}, surroundings)).namespace).toBeUndefined();
   });
 
   test("is a kubeconfig that is named or there, in a pod too", async () => {
     const surroundings = await pod();
     const path = await kubeconfig(join(folder.path, "config"));
-    expect(serverOf(await openClusterAccess({ path }, surroundings))).toBe("https://api.example:6443");
+    expect((await openClusterAccess({ path }, surroundings)).server).toBe("https://api.example:6443");
     await mkdir(join(folder.path, ".kube"));
     await kubeconfig(join(folder.path, ".kube", "config"));
-    const before = process.env["HOME"];
-    process.env["HOME"] = folder.path;
-    try {
-      expect(namespaceOf(await openClusterAccess({}, surroundings))).toBe("team-b");
-    } finally {
-      if (before === undefined) delete process.env["HOME"];
-      else process.env["HOME"] = before;
-    }
+    expect((await openClusterAccess({}, surroundings)).namespace).toBe("team-b");
+    const { home: _home, ...noHome } = surroundings;
+    expect((await openClusterAccess({}, noHome)).namespace).toBe("team-a");
   });
 
   test("reads the token and the CA anew each time, and asks for another connection when the CA is another", async () => {
     const way = await openClusterAccess({}, await pod());
-    const first = await currentCredentials(way);
+    const first = await way.read();
     expect(first.headers).toEqual({ Authorization: "Bearer one" });
     await writeFile(mounted("token"), "two");
-    const second = await currentCredentials(way);
+    const second = await way.read();
     expect(second).toMatchObject({ headers: { Authorization: "Bearer two" }, fingerprint: first.fingerprint });
     await writeFile(mounted("ca.crt"), "ca-2");
-    expect((await currentCredentials(way)).fingerprint).not.toBe(first.fingerprint);
+    expect((await way.read()).fingerprint).not.toBe(first.fingerprint);
     await rm(mounted("token"));
-    await expect(currentCredentials(way)).rejects.toThrow("token");
+    await expect(way.read()).rejects.toThrow("token");
   });
 
   test("of a pod carries calls, and proves the server by the CA that is mounted", async () => {
@@ -95,13 +85,68 @@ describe("the way to the API server", () => {
     const api = await startScriptedApi({ tls });
     api.always("GET", answer(200, { metadata: { name: "one" } }));
     const { hostname: host, port } = new URL(api.url);
-    const kubeConfig = await openClusterAccess({}, await pod({ host, port, ca: tls.cert }));
-    const client = createKubeClient({ kubeConfig, userAgent: "test", metrics: createKubeMetrics(new Registry()) });
+    const access = await openClusterAccess({}, await pod({ host, port, ca: tls.cert }));
+    const client = createKubeClient({ access, userAgent: "test", metrics: createKubeMetrics(new Registry()) });
     const secrets = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
     expect(await client.get(secrets, { namespace: "a", name: "one" })).toEqual({ metadata: { name: "one" } });
     expect(api.requests()[0]?.headers["authorization"]).toBe("Bearer one");
     await client.close();
     await api.stop();
+  });
+});
+
+describe("a kubeconfig", () => {
+  const text = (user: object) => ({
+    clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:6443/" } }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+    "current-context": "x",
+  });
+  const at = (name: string): string => join(folder.path, name);
+  /** As a projected volume does it: the new file appears whole. */
+  async function put(name: string, content: unknown): Promise<string> {
+    await writeFile(at(`.${name}`), typeof content === "string" ? content : JSON.stringify(content));
+    await rename(at(`.${name}`), at(name));
+    return at(name);
+  }
+  const tokenOf = async (access: ClusterAccess) => (await access.read()).headers["Authorization"];
+
+  test.each([
+    ["tokenFile", async () => ({ tokenFile: await put("token", "first") })],
+    [
+      "auth-provider",
+      async () => ({ "auth-provider": { name: "tokenFile", config: { tokenFile: await put("token", "first") } } }),
+    ],
+  ])("with a token file (%s) gives the token that stands there now", async (_name, user) => {
+    const access = await openClusterAccess({ path: await put("config", text(await user())) });
+    expect(await tokenOf(access)).toBe("Bearer first");
+    await put("token", "second");
+    expect(await tokenOf(access)).toBe("Bearer second");
+  });
+
+  test("that is rewritten gives its new credentials", async () => {
+    const access = await openClusterAccess({ path: await put("config", text({ token: "first" })) });
+    expect(await tokenOf(access)).toBe("Bearer first");
+    await put("config", text({ token: "second" }));
+    expect(await tokenOf(access)).toBe("Bearer second");
+  });
+
+  test("of the environment is one of several files, and stands back behind one that is named", async () => {
+    const { users, ...rest } = text({ tokenFile: "token" });
+    const own = await put("own", { ...rest, users: [] });
+    const others = await put("others", { clusters: [], contexts: [], users });
+    await put("token", "first");
+    const surroundings = await pod();
+    const environment = { ...surroundings.environment, KUBECONFIG: ["", own, others].join(delimiter) };
+    const access = await openClusterAccess({}, { ...surroundings, environment });
+    expect([access.server, await tokenOf(access)]).toEqual(["https://127.0.0.1:6443", "Bearer first"]);
+    const path = await put("config", text({ token: "named" }));
+    expect(await tokenOf(await openClusterAccess({ path }, { ...surroundings, environment }))).toBe("Bearer named");
+  });
+
+  test("or a service account is asked for with a sentence when there is neither", async () => {
+    await expect(openClusterAccess({}, { environment: {} })).rejects.toThrow("this is no pod with a service account");
+    await expect(openClusterAccess({ path: at("nowhere") })).rejects.toThrow("ENOENT");
   });
 });
 

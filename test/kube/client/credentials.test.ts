@@ -8,8 +8,7 @@ import { Registry } from "prom-client";
 import { describe, expect, test } from "vitest";
 import { createKubeClient } from "../../../kube/client/client.ts";
 import { readCredentials } from "../../../kube/client/credentials.ts";
-import { namespaceOf } from "../../../kube/client/cluster-access.ts";
-import { loadKubeConfig } from "../../../kube/client/kube-config.ts";
+import { kubeConfigAccess, openKubeConfig } from "../../../kube/client/kube-config.ts";
 import { createKubeMetrics } from "../../../kube/metrics.ts";
 import { answer, startScriptedApi } from "../../support/scripted-api.ts";
 import { selfSignedCertificate } from "../../support/tls/self-signed-certificate.ts";
@@ -98,8 +97,12 @@ test("calls go through the proxy that the kubeconfig names, and still prove the 
   proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
   const { port } = proxy.address() as AddressInfo;
-  const kubeConfig = config({ server: api.url, caData: encoded(tls.cert), proxyUrl: `http://127.0.0.1:${port}` });
-  const client = createKubeClient({ kubeConfig, userAgent: "test", metrics: createKubeMetrics(new Registry()) });
+  const loaded = config({ server: api.url, caData: encoded(tls.cert), proxyUrl: `http://127.0.0.1:${port}` });
+  const client = createKubeClient({
+    access: kubeConfigAccess(() => loaded),
+    userAgent: "test",
+    metrics: createKubeMetrics(new Registry()),
+  });
   const secrets = { group: "", version: "v1", kind: "Secret", plural: "secrets" };
   expect(await client.get(secrets, { namespace: "a", name: "one" })).toEqual({ metadata: { name: "one" } });
   expect(asked).toEqual([new URL(api.url).host]);
@@ -124,9 +127,9 @@ describe("a kubeconfig", () => {
       "current-context": "one",
     });
     await writeFile(path, text);
-    expect(namespaceOf(loadKubeConfig({ path }))).toBe("team-a");
-    expect(namespaceOf(loadKubeConfig({ path, context: "two" }))).toBe("default");
-    expect(() => loadKubeConfig({ path, context: "three" })).toThrow('no context "three"');
+    expect(openKubeConfig([path]).namespace).toBe("team-a");
+    expect(openKubeConfig([path], "two").namespace).toBeUndefined();
+    expect(() => openKubeConfig([path], "three")).toThrow('no context "three"');
     await folder.remove();
   });
 });

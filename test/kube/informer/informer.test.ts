@@ -61,7 +61,7 @@ interface Seen {
 
 function start(options: Partial<InformerOptions<Partner>> = {}): Seen {
   const time = clock === undefined ? {} : { clock };
-  client = createKubeClient({ kubeConfig: api.kubeConfig, userAgent: "test", metrics, random: () => 0, ...time });
+  client = createKubeClient({ access: api.access, userAgent: "test", metrics, random: () => 0, ...time });
   const log = pino({ level: "silent" });
   const informer = new Informer<Partner>({
     client,

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKubeClient } from "../../../kube/client/client.ts";
-import { loadKubeConfig } from "../../../kube/client/kube-config.ts";
+import { kubeConfigAccess } from "../../../kube/client/kube-config.ts";
 import { LeaderElection } from "../../../kube/lease/lease.ts";
 import { type Lease, leaseType } from "../../../kube/lease/lease-record.ts";
+import { loadKubeConfig } from "../load-kube-config.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { waitFor } from "../../support/wait.ts";
 import { type RealApi, log, startRealApi } from "../real-api.ts";
@@ -20,10 +21,10 @@ const patience = { timeoutMs: 60_000, pollMs: 5 };
 /** A candidate with a line of its own to the API server, which can be cut for good. */
 async function candidate(lease: string, identity: string, own = times) {
   const proxy = await startTcpProxy(api.kube.url);
-  const config = loadKubeConfig({ path: api.kube.kubeconfig });
+  const config = loadKubeConfig(api.kube.kubeconfig);
   config.clusters = config.clusters.map((cluster) => ({ ...cluster, server: `https://127.0.0.1:${proxy.port}` }));
   const client = createKubeClient({
-    kubeConfig: config,
+    access: kubeConfigAccess(() => config),
     userAgent: `heliograph-operator/${identity}`,
     metrics: api.metrics,
   });

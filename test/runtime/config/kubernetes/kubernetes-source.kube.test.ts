@@ -2,8 +2,10 @@ import { pino } from "pino";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { RuntimeConfig } from "../../../../crds/config.ts";
-import { openKubernetesAccess } from "../../../../runtime/config/kubernetes/api-access.ts";
-import { KubernetesRequests } from "../../../../runtime/config/kubernetes/api-requests.ts";
+import { createKubeClient } from "../../../../kube/client/client.ts";
+import { openClusterAccess } from "../../../../kube/client/cluster-access.ts";
+import { createKubeMetrics } from "../../../../kube/metrics.ts";
+import { secretType } from "../../../../operator/resource-types.ts";
 import {
   KubernetesSource,
   type KubernetesSourceOptions,
@@ -18,7 +20,7 @@ import { configOf, corrupted, fewShards, secretOf, shardSecrets } from "../shard
 
 const patience = { timeoutMs: 60_000, pollMs: 2 };
 /** Waits as in a pod, but for those that a test would have to sit out. */
-const times = { backoff: { baseMs: 50, maxMs: 500, jitter: 0.5 }, spreadMs: 100, copiesAfterMs: 200 };
+const times = { backoff: { baseMs: 50, maxMs: 500, jitter: 0.5 }, copiesAfterMs: 200 };
 
 let cluster: ShardCluster;
 let proxy: TcpProxy;
@@ -71,7 +73,7 @@ function shardOf(name: string, shards: readonly (readonly [string, { readonly da
 /** A source that finds the API server as a pod does, on the way through the proxy. */
 async function open(more: Partial<KubernetesSourceOptions> = {}): Promise<KubernetesSource> {
   const environment = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(proxy.port) };
-  const access = await openKubernetesAccess({ environment, serviceAccountFolder: cluster.serviceAccountFolder });
+  const access = await openClusterAccess({}, { environment, serviceAccountFolder: cluster.serviceAccountFolder });
   const common = {
     access,
     namespace: access.namespace ?? "",
@@ -137,11 +139,11 @@ describe("a pod's configuration", () => {
     expect(proxy.connections()).toBeGreaterThan(20);
   });
 
-  test("goes on when the server ends watches that have lived their time, with a list and a watch for each", async () => {
+  test("goes on when lists are due again, with a list and a watch for each", async () => {
     const registry = new Registry();
     const lines: string[] = [];
     const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
-    const source = await open({ log, registry, times: { ...times, watchSeconds: 2 } });
+    const source = await open({ log, registry, times: { ...times, relistMs: 3000 } });
     const startedMs = performance.now();
     let count = 0;
     while (performance.now() - startedMs < 8000) {
@@ -187,25 +189,24 @@ describe("a pod's configuration", () => {
     const source = await open();
     expect(timeoutOf(source.current())).toBe(3);
     const environment = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(proxy.port) };
-    const access = await openKubernetesAccess({ environment, serviceAccountFolder: cluster.serviceAccountFolder });
-    const requests = new KubernetesRequests(access, { userAgent: "test" });
-    const ask = (path: string) => requests.json(path, 1024 * 1024, new AbortController().signal);
-    const secrets = `/api/v1/namespaces/${shopNamespace}/secrets`;
-    expect(await ask(`${secrets}/heliograph-keys-00`)).toMatchObject({ kind: "Secret" });
-    for (const path of [
-      secrets,
-      `${secrets}/other`,
-      `${secrets}?fieldSelector=metadata.name%3Dother`,
-      "/api/v1/secrets",
-      `/api/v1/namespaces/${shopNamespace}/configmaps`,
-    ]) {
-      await expect(ask(path)).rejects.toMatchObject({ kind: "refused", status: 403 });
-    }
-    await requests.close();
+    const access = await openClusterAccess({}, { environment, serviceAccountFolder: cluster.serviceAccountFolder });
+    const client = createKubeClient({ access, userAgent: "test", metrics: createKubeMetrics(new Registry()) });
+    const namespace = shopNamespace;
+    expect(await client.get(secretType, { namespace, name: "heliograph-keys-00" })).toMatchObject({ kind: "Secret" });
+    const configMapType = { ...secretType, kind: "ConfigMap", plural: "configmaps" };
+    const refused = [
+      () => client.list(secretType, { namespace }),
+      () => client.get(secretType, { namespace, name: "other" }),
+      () => client.list(secretType, { namespace, fieldSelector: "metadata.name=other" }),
+      () => client.list(secretType),
+      () => client.list(configMapType, { namespace }),
+    ];
+    for (const call of refused) await expect(call()).rejects.toMatchObject({ kind: "forbidden", status: 403 });
+    await client.close();
   });
 
   test("goes on with a rotated token after the old one was withdrawn", async () => {
-    const source = await open({ limits: { credentialsAgeMs: 3_600_000 } });
+    const source = await open({ times: { ...times, credentialsAgeMs: 3_600_000 } });
     await cluster.kubectl("delete", "serviceaccount", "runtime");
     await cluster.kubectl("create", "serviceaccount", "runtime");
     proxy.cut();

@@ -20,9 +20,9 @@ const patience = { timeoutMs: 20_000, pollMs: 5 };
 const times = {
   settleMs: 1,
   copiesAfterMs: 50,
-  spreadMs: 1,
   silenceMs: 5000,
-  watchSeconds: 600,
+  listTimeoutMs: 200,
+  responseMs: 200,
   backoff: { baseMs: 1, maxMs: 20, jitter: 0.5 },
 };
 
@@ -47,7 +47,7 @@ afterEach(async () => {
 
 function options(more: Partial<KubernetesSourceOptions> = {}): KubernetesSourceOptions {
   return {
-    access: { namespace: "shop", read: async () => ({ server: server.api.url, headers: {}, tls: {} }) },
+    access: server.api.access,
     namespace: "shop",
     prefix: "heliograph",
     counts: fewShards,
@@ -56,7 +56,6 @@ function options(more: Partial<KubernetesSourceOptions> = {}): KubernetesSourceO
     registry,
     onWaiting: (detail) => waiting.push(detail),
     times,
-    limits: { responseMs: 200 },
     ...more,
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type NextWatch, type WatchEnd, nextWatch } from "../../../kube/informer/next-watch.ts";
+import { type NextWatch, type WatchEnd, nextWatch } from "../../../kube/reflector/next-watch.ts";
 import { KubeError, type KubeErrorKind } from "../../../kube/client/kube-error.ts";
 
 const backoff = { baseMs: 100, maxMs: 1_000, jitter: 0 };
@@ -48,6 +48,18 @@ const rows: ReadonlyArray<readonly [string, WatchEnd, number, NextWatch]> = [
     { kind: "list", waitMs: 9_000, failures: 2 },
   ],
   [
+    "a list for a busy server whose time is over before the wait is, waits",
+    failed("list", "transient", 100),
+    1,
+    { kind: "list", waitMs: 200, failures: 2 },
+  ],
+  [
+    "any number of failures is bounded",
+    failed("list", "transient"),
+    5_000,
+    { kind: "list", waitMs: 1_000, failures: 5_001 },
+  ],
+  [
     "an error of ours lists",
     { kind: "failed", during: "watch", error: new TypeError("x") },
     0,
@@ -57,4 +69,9 @@ const rows: ReadonlyArray<readonly [string, WatchEnd, number, NextWatch]> = [
 
 test.each(rows)("%s", (_name, end, failures, turn) => {
   expect(nextWatch(end, failures, backoff, () => 0)).toEqual(turn);
+});
+
+test("a failure leaves a share of its wait to chance", () => {
+  const halved = { ...backoff, jitter: 0.5 };
+  expect(nextWatch(failed("list", "transient"), 9, halved, () => 1).waitMs).toBe(500);
 });

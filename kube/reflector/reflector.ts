@@ -1,0 +1,177 @@
+import type { BackoffOptions } from "../backoff.ts";
+import type { KubeClient, Selection } from "../client/client.ts";
+import { isKubeError } from "../client/kube-error.ts";
+import type { KubeObject, ResourceType } from "../client/resource.ts";
+import { singleTry } from "../client/retry.ts";
+import type { WatchEvent } from "../client/watch-frames.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { Outage } from "../outage.ts";
+import { listAll } from "./list-all.ts";
+import { type NextWatch, nextWatch, type WatchEnd } from "./next-watch.ts";
+import { isLater } from "../client/resource-version.ts";
+
+/** Which objects a reflector follows, and its times. */
+export interface ReflectorOptions extends Selection {
+  readonly client: KubeClient;
+  readonly type: ResourceType;
+  /** Read `metadata` only; the right thing for Secrets whose data is not needed. @default false */
+  readonly metadataOnly?: boolean;
+  /** Longest pause between two whole lists, in milliseconds; a list heals what a watch has missed. @default 20 min */
+  readonly relistMs?: number;
+  /** Share of {@link relistMs} that is left to chance, 0 to 1. @default 0.1 */
+  readonly relistJitter?: number;
+  /** The server is asked to end a watch after so long or up to twice as long, in seconds. @default 5 min */
+  readonly watchSeconds?: number;
+  /**
+   * A watch without one byte for so long is given up. The server sends the first bookmark within two minutes, then one
+   * a minute.
+   *
+   * @default 150 s
+   */
+  readonly silenceMs?: number;
+  /** Bound on one page of a list, in milliseconds. @default 60 s */
+  readonly listTimeoutMs?: number;
+  /** Objects per page of a list. @default 500 */
+  readonly pageSize?: number;
+  /** @default 200 ms doubling to 30 s, 30 % jitter */
+  readonly backoff?: BackoffOptions;
+  /** Its end ends the waits after failures. @default an outage of its own */
+  readonly outage?: Outage;
+  /** @default the machine's */
+  readonly clock?: Clock;
+  /** @default Math.random */
+  readonly random?: () => number;
+}
+
+/** Receives what a reflector reads. */
+export interface ReflectorListener<T> {
+  /** All objects there are. */
+  onList(objects: readonly T[]): void;
+  /** An event that is newer than everything before it, bookmarks included. */
+  onEvent(event: WatchEvent<T>): void;
+  /** An event that is not newer than what is known already. */
+  onStale?(event: WatchEvent<T>): void;
+  /** The server answered or sent bytes. */
+  onHeard(): void;
+  /** A list or a watch ended; the next one follows after its wait. */
+  onEnd(end: WatchEnd, next: NextWatch): void;
+}
+
+export const silenceMsDefault = 150_000;
+const relistMsDefault = 20 * 60_000;
+const relistJitterDefault = 0.1;
+const watchSecondsDefault = 300;
+const pageSizeDefault = 500;
+const listTimeoutMsDefault = 60_000;
+/** A watch of this age worked, even if it brought nothing. */
+const livedMsMin = 15_000;
+const backoffDefault: BackoffOptions = { baseMs: 200, maxMs: 30_000, jitter: 0.3 };
+
+/**
+ * Lists the objects of one type and then watches them, each watch from where the last one ended. Keeps no objects. It
+ * ends only with the signal of {@link run}.
+ */
+export class Reflector<T extends KubeObject> {
+  readonly #options: ReflectorOptions;
+  readonly #listener: ReflectorListener<T>;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #outage: Outage;
+  /** Resource version up to which everything is known. */
+  #version = "";
+  #relistAtMs = 0;
+  #failures = 0;
+
+  constructor(options: ReflectorOptions, listener: ReflectorListener<T>) {
+    this.#options = options;
+    this.#listener = listener;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+    this.#outage = options.outage ?? new Outage(this.#clock, this.#random);
+  }
+
+  /** Failed lists and watches in a row. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Resolves when the signal is aborted. To be called once. */
+  async run(signal: AbortSignal): Promise<void> {
+    let kind: NextWatch["kind"] = "list";
+    while (!signal.aborted) {
+      const end = kind === "list" ? await this.#list(signal) : await this.#watch(signal);
+      if (signal.aborted) return;
+      const next = nextWatch(end, this.#failures, this.#options.backoff ?? backoffDefault, this.#random);
+      this.#listener.onEnd(end, next);
+      this.#failures = next.failures;
+      kind = next.kind;
+      const atLeastMs = end.kind === "failed" && isKubeError(end.error) ? (end.error.retryAfterMs ?? 0) : 0;
+      if (await this.#outage.pause(next.waitMs, signal, atLeastMs)) this.#failures = 0;
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<WatchEnd> {
+    const { client, type, pageSize = pageSizeDefault, listTimeoutMs = listTimeoutMsDefault } = this.#options;
+    const { relistMs = relistMsDefault, relistJitter = relistJitterDefault } = this.#options;
+    try {
+      const options = { ...this.#selection(), limit: pageSize, retry: singleTry(listTimeoutMs), signal };
+      const { items, resourceVersion } = await listAll<T>(client, type, options);
+      this.#listener.onHeard();
+      this.#version = resourceVersion;
+      this.#relistAtMs = this.#clock.nowMs() + relistMs * (1 - relistJitter * this.#random());
+      this.#listener.onList(items);
+      return { kind: "listed" };
+    } catch (error) {
+      return { kind: "failed", during: "list", error };
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<WatchEnd> {
+    const { client, type, watchSeconds = watchSecondsDefault, silenceMs = silenceMsDefault } = this.#options;
+    const startedMs = this.#clock.nowMs();
+    const relisting = new AbortController();
+    const cancel = this.#clock.after(this.#relistAtMs - startedMs, () => relisting.abort());
+    const lived = (): boolean => this.#clock.nowMs() - startedMs >= livedMsMin;
+    let news = 0;
+    try {
+      const events = client.watch<T>(type, {
+        ...this.#selection(),
+        resourceVersion: this.#version,
+        timeoutSeconds: Math.round(watchSeconds * (1 + this.#random())),
+        silenceMs,
+        onHeard: () => this.#listener.onHeard(),
+        signal: AbortSignal.any([signal, relisting.signal]),
+      });
+      for await (const event of events) news += this.#take(event) ? 1 : 0;
+      return { kind: "closed", early: news === 0 && !lived() };
+    } catch (error) {
+      if (lived()) this.#failures = 0;
+      return relisting.signal.aborted ? { kind: "relist" } : { kind: "failed", during: "watch", error };
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Whether the event was news: events come in the order of their versions, so an older one was known before. */
+  #take(event: WatchEvent<T>): boolean {
+    const { resourceVersion = "" } = event.object.metadata;
+    if (isLater(resourceVersion, this.#version) === false) {
+      this.#listener.onStale?.(event);
+      return false;
+    }
+    if (resourceVersion !== "") this.#version = resourceVersion;
+    this.#failures = 0;
+    this.#listener.onEvent(event);
+    return true;
+  }
+
+  #selection(): Selection & { readonly metadataOnly: boolean } {
+    const { namespace, labelSelector, fieldSelector, metadataOnly = false } = this.#options;
+    return {
+      metadataOnly,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
+  }
+}
