@@ -81,8 +81,8 @@ const table = `
   runtime/stores/store-error.ts
   runtime/stores/limits/ < stores/store-error.ts
   runtime/stores/store-secrets.ts < crds/
-  runtime/stores/prometheus/ < crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
-  runtime/stores/peer/ < crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
+  runtime/stores/prometheus/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts
+  runtime/stores/peer/ < crds/ json/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/
   runtime/stores/store.ts <
       crds/ stores/store-error.ts stores/limits/ stores/store-secrets.ts stores/prometheus/ stores/peer/
   runtime/stores/store-set.ts < crds/ stores/store-secrets.ts stores/peer/ stores/store.ts

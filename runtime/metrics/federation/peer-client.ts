@@ -1,3 +1,4 @@
+import { parseJsonObject } from "../../json/json-object.ts";
 import type { RangeResult, RangeGrid, StoreExemplar } from "../../stores/prometheus/prometheus-client.ts";
 import type { VectorSample } from "../../stores/prometheus/matrix.ts";
 import type { MakePeerClient, PeerResponse, PeerClient, PeerTerms, SendToPeer } from "../../stores/peer/peer-http.ts";
@@ -90,17 +91,9 @@ function capabilitiesOf({ increases }: PeerTerms, answer: PeerResponse): StoreCa
 }
 
 function listIn({ bytes }: PeerResponse, name: string): readonly unknown[] {
-  const list = (parsed(bytes) as Readonly<Record<string, unknown>> | null)?.[name];
+  const list = parseJsonObject(bytes.toString("utf8"))?.[name];
   if (!Array.isArray(list)) throw malformed();
   return list;
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    throw malformed();
-  }
 }
 
 function areLabels(labels: unknown): labels is Readonly<Record<string, string>> {

@@ -1,4 +1,5 @@
 import type { PeerConfig } from "../../../crds/config.ts";
+import { parseJsonObject } from "../../json/json-object.ts";
 import { createPeerToken } from "./peer-token.ts";
 import type { StoreCapabilities } from "../prometheus/probe.ts";
 import type { PrometheusClient } from "../prometheus/prometheus-client.ts";
@@ -99,7 +100,7 @@ const detailLengthMax = 300;
 
 function answerOf({ status, headers, body }: Exchanged): PeerResponse {
   if (status === 200) return { bytes: body, warning: warningOf(headers[warningHeader]) };
-  const { code, detail } = problemIn(body);
+  const { code, detail } = parseJsonObject(body.toString("utf8")) ?? {};
   const kind = kindsByCode.get(code) ?? (status >= 500 ? "status" : "refused");
   const isPassing = passingStatuses.includes(status) && code !== "store_failed";
   throw new StoreError(kind, `HTTP ${status}: ${String(code)}: ${String(detail).slice(0, detailLengthMax)}`, {
@@ -111,13 +112,4 @@ function warningOf(value: unknown): WarningClass {
   const warning = warningClasses.find((one) => one === value);
   if (warning === undefined) throw new StoreError("malformed", `the answer has no ${warningHeader}`);
   return warning;
-}
-
-function problemIn(body: Buffer): { readonly code?: unknown; readonly detail?: unknown } {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -1,4 +1,5 @@
 import type { PeerConfig, PeerOAuth2Config } from "../../../crds/config.ts";
+import { parseJsonObject } from "../../json/json-object.ts";
 import { createByteBudget } from "../limits/byte-budget.ts";
 import { StoreError } from "../store-error.ts";
 import { exchange, openPool } from "../prometheus/store-http.ts";
@@ -88,18 +89,10 @@ function tokenOf(status: number, body: Buffer, nowMs: number): Fetched {
     const isTheirs = status >= 500;
     throw new StoreError(isTheirs ? "status" : "refused", `no access token: HTTP ${status}`, { isPassing: isTheirs });
   }
-  const { access_token: token, expires_in: seconds } = membersOf(body);
+  const { access_token: token, expires_in: seconds } = parseJsonObject(body.toString("utf8")) ?? {};
   if (typeof token !== "string" || !tokenForm.test(token))
     throw new StoreError("malformed", "the token endpoint answers no access token");
   const lifeMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds * 1_000, lifeMsMax) : lifeMsDefault;
   // One that ends within the leeway serves the request at hand.
   return { authorization: `Bearer ${token}`, endsAtMs: nowMs + lifeMs - leewayMs };
-}
-
-function membersOf(body: Buffer): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(body.toString("utf8"))) as Readonly<Record<string, unknown>>;
-  } catch {
-    return {};
-  }
 }

@@ -1,3 +1,4 @@
+import { parseJsonObject } from "../../json/json-object.ts";
 import type { Column, PointGrid } from "./matrix.ts";
 import { scanMatrix } from "./matrix-scan.ts";
 import { StoreError } from "../store-error.ts";
@@ -36,7 +37,7 @@ interface ApiBody {
 export function parseResponse(status: number, bytes: Buffer, grid?: PointGrid): ApiResponse {
   const scanned = grid === undefined ? undefined : scanMatrix(bytes, grid);
   const { skeleton, columns } = scanned ?? { skeleton: bytes.toString("utf8"), columns: [] };
-  const body = parseJson(skeleton);
+  const body: ApiBody | undefined = parseJsonObject(skeleton);
   if (body?.status === "success") return { data: body.data, columns, warning: warningOf(body) };
   throw failureOf(status, skeleton, body);
 }
@@ -54,13 +55,4 @@ function failureOf(status: number, text: string, body: ApiBody | undefined): Sto
 
 function warningOf({ warnings, infos, isPartial }: ApiBody): WarningClass {
   return gravest([classifyWarnings(warnings), classifyWarnings(infos), isPartial === true ? "incomplete" : "none"]);
-}
-
-function parseJson(text: string): ApiBody | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
