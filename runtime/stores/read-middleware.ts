@@ -22,7 +22,7 @@ export interface StoreRead {
  *
  * @param send without a call, the read's own
  */
-export type AroundRead = <Answer>(read: StoreRead, send: (call?: StoreCall) => Promise<Answer>) => Promise<Answer>;
+export type AroundRead = <Result>(read: StoreRead, send: (call?: StoreCall) => Promise<Result>) => Promise<Result>;
 
 /** The same stores, with something done around their reads. */
 export type StoreMiddleware = (stores: Stores) => Stores;
@@ -34,23 +34,23 @@ export function aroundReads(stores: Stores, around: AroundRead): Stores {
 
 function aroundClient(store: string, client: PrometheusClient, around: AroundRead): PrometheusClient {
   const through =
-    <Over, Answer>(
+    <Over, Result>(
       as: StoreRead["as"],
       api: StoreRead["api"],
-      send: (promql: string, over: Over, call: StoreCall) => Promise<Answer>,
+      send: (promql: string, over: Over, call: StoreCall) => Promise<Result>,
     ) =>
-    (promql: string, over: Over, call: StoreCall): Promise<Answer> =>
+    (promql: string, over: Over, call: StoreCall): Promise<Result> =>
       around({ store, api, as, promql, over, tenant: call.tenant }, (other = call) => send(promql, over, other));
   const exemplars = through("exemplars", "query_exemplars", (promql, [fromMs, toMs]: readonly [number, number], call) =>
     client.exemplars(promql, fromMs, toMs, call),
   );
   return {
-    range: through("range", "query_range", (...asked: Parameters<PrometheusClient["range"]>) => client.range(...asked)),
-    histograms: through("histograms", "query_range", (...asked: Parameters<PrometheusClient["histograms"]>) =>
-      client.histograms(...asked),
+    range: through("range", "query_range", (...sent: Parameters<PrometheusClient["range"]>) => client.range(...sent)),
+    histograms: through("histograms", "query_range", (...sent: Parameters<PrometheusClient["histograms"]>) =>
+      client.histograms(...sent),
     ),
-    vector: through("vector", "query", (...asked: Parameters<PrometheusClient["vector"]>) => client.vector(...asked)),
-    single: through("single", "query", (...asked: Parameters<PrometheusClient["single"]>) => client.single(...asked)),
+    vector: through("vector", "query", (...sent: Parameters<PrometheusClient["vector"]>) => client.vector(...sent)),
+    single: through("single", "query", (...sent: Parameters<PrometheusClient["single"]>) => client.single(...sent)),
     exemplars: (promql, fromMs, toMs, call) => exemplars(promql, [fromMs, toMs], call),
   };
 }
@@ -79,12 +79,12 @@ export function memoizeReads({ signal, bytesMax, origin }: MemoOptions): ReadMem
   const reads = new Map<string, Promise<unknown>>();
   const bytes = createByteBudget(bytesMax);
   let wanted = 0;
-  const around: AroundRead = <Answer>(read: StoreRead, send: (call?: StoreCall) => Promise<Answer>) => {
+  const around: AroundRead = <Result>(read: StoreRead, send: (call?: StoreCall) => Promise<Result>) => {
     wanted += 1;
     const key = JSON.stringify(read);
     // Equal reads have equal results, also in type.
     const result =
-      (reads.get(key) as Promise<Answer> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
+      (reads.get(key) as Promise<Result> | undefined) ?? send({ signal, tenant: read.tenant, bytes, origin });
     reads.set(key, result);
     return result;
   };

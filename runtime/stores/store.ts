@@ -76,13 +76,13 @@ export function createStore(options: StoreOptions): Store {
     async run(read) {
       const settle = breaker.admit();
       if (settle === undefined) throw new StoreError("resting", "the store failed too often just now");
-      const before = connection.answers();
+      const before = connection.responses();
       try {
         const value = await read();
         // What was known already tells nothing of the store.
-        const isAnswered = connection.answers() > before;
-        if (isAnswered) state = "ok";
-        settle(isAnswered ? "ok" : "neutral");
+        const hasResponded = connection.responses() > before;
+        if (hasResponded) state = "ok";
+        settle(hasResponded ? "ok" : "neutral");
         return value;
       } catch (error) {
         note(error, settle);
@@ -112,20 +112,20 @@ interface Connection {
   readonly timeoutMs: number;
   readonly probe: (nowMs: number, call: StoreCall) => Promise<StoreCapabilities>;
   /** Requests that the store has answered. */
-  readonly answers: () => number;
+  readonly responses: () => number;
   readonly close: Store["close"];
 }
 
 function connect({ config: { region, prometheus, peer }, material, makePeerClient }: StoreOptions): Connection {
   const budget = createRetryBudget();
-  let answered = 0;
-  const answers = (): number => answered;
+  let responded = 0;
+  const responses = (): number => responded;
   const counted =
-    <Asked extends readonly unknown[], Answer>(send: (...asked: Asked) => Promise<Answer>) =>
-    async (...asked: Asked): Promise<Answer> => {
-      const answer = await send(...asked);
-      answered += 1;
-      return answer;
+    <Sent extends readonly unknown[], Response>(send: (...sent: Sent) => Promise<Response>) =>
+    async (...sent: Sent): Promise<Response> => {
+      const response = await send(...sent);
+      responded += 1;
+      return response;
     };
   if (prometheus !== undefined) {
     const http = createStoreHttp(prometheus, secretsOf(prometheus, material));
@@ -134,7 +134,7 @@ function connect({ config: { region, prometheus, peer }, material, makePeerClien
       client,
       timeoutMs: prometheus.timeoutMs,
       probe: (nowMs, call) => probeStore(client, nowMs, call),
-      answers,
+      responses,
       close: (ending) => http.close(ending),
     };
   }
@@ -144,7 +144,7 @@ function connect({ config: { region, prometheus, peer }, material, makePeerClien
     client,
     timeoutMs: peer.timeoutMs,
     probe: (_nowMs, call) => client.probe(call),
-    answers,
+    responses,
     close: (ending) => http.close(ending),
   };
 }

@@ -51,23 +51,23 @@ export function createQuotas(now: () => number, pods: Pods): Quotas {
   return {
     async admit(client, cost, cheaper) {
       const charges = chargesOf(client, cost);
-      const owner = clientKey(client);
+      const key = clientKey(client);
       const { maxConcurrent } = client.limits;
-      if (cost.requests > 0 && places.isFull(owner, maxConcurrent))
-        throw fullHouse(maxConcurrent, balancesOf(charges, shared.sourceOf(owner)));
-      const end = cost.requests === 0 ? () => undefined : places.take(owner);
-      const { ok, source } = await shared.take(owner, charges);
+      if (cost.requests > 0 && places.isFull(key, maxConcurrent))
+        throw fullHouse(maxConcurrent, balancesOf(charges, shared.sourceOf(key)));
+      const end = cost.requests === 0 ? () => undefined : places.take(key);
+      const { ok, source } = await shared.take(key, charges);
       if (ok) return admittedOf({ cost, charges, source, end });
       end();
       throw refusalOf(balancesOf(charges, source), cheaper);
     },
     admitNow(client, cost) {
-      const owner = clientKey(client);
-      if (cost.requests > 0 && places.isFull(owner, client.limits.maxConcurrent)) return undefined;
+      const key = clientKey(client);
+      if (cost.requests > 0 && places.isFull(key, client.limits.maxConcurrent)) return undefined;
       const charges = chargesOf(client, cost);
-      const taken = shared.takeNow(owner, charges);
+      const taken = shared.takeNow(key, charges);
       if (taken?.ok !== true) return undefined;
-      const end = cost.requests === 0 ? () => undefined : places.take(owner);
+      const end = cost.requests === 0 ? () => undefined : places.take(key);
       return admittedOf({ cost, charges, source: taken.source, end });
     },
     stop: () => shared.stop(),
@@ -105,24 +105,24 @@ function balancesOf(charges: readonly BucketCharge[], source: TokenSource): read
 
 interface Places {
   /** @returns how to give the place up */
-  take(owner: string): () => void;
-  isFull(owner: string, most: number): boolean;
+  take(key: string): () => void;
+  isFull(key: string, most: number): boolean;
 }
 
 /** Requests under way in this pod. */
 function createPlaces(): Places {
   const underWay = new Map<string, number>();
   return {
-    isFull: (owner, most) => (underWay.get(owner) ?? 0) >= most,
-    take(owner) {
-      underWay.set(owner, (underWay.get(owner) ?? 0) + 1);
+    isFull: (key, most) => (underWay.get(key) ?? 0) >= most,
+    take(key) {
+      underWay.set(key, (underWay.get(key) ?? 0) + 1);
       let isHeld = true;
       return () => {
         if (!isHeld) return;
         isHeld = false;
-        const left = (underWay.get(owner) ?? 1) - 1;
-        if (left === 0) underWay.delete(owner);
-        else underWay.set(owner, left);
+        const left = (underWay.get(key) ?? 1) - 1;
+        if (left === 0) underWay.delete(key);
+        else underWay.set(key, left);
       };
     },
   };

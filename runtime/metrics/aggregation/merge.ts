@@ -34,7 +34,7 @@ export interface MergedSeries {
 
 /** One series of one store. */
 interface Row {
-  readonly answer: PartSeries;
+  readonly result: PartSeries;
   /** Index of the statistic. */
   readonly statistic: number;
   readonly series: StoreSeries | HistogramSeries;
@@ -53,23 +53,23 @@ type Finished = Pick<MergedSeries, "values" | "bounds">;
  *
  * @throws Refusal `incompatible_buckets`, `result_too_large`
  */
-export function* mergeMetric(recipe: Recipe, answers: readonly PartSeries[], plan: Plan): Generator<MergedSeries> {
-  const finish = finisherOf(recipe, answers, plan);
-  for (const { labels, rows } of groupRows(answers, plan)) {
+export function* mergeMetric(recipe: Recipe, results: readonly PartSeries[], plan: Plan): Generator<MergedSeries> {
+  const finish = finisherOf(recipe, results, plan);
+  for (const { labels, rows } of groupRows(results, plan)) {
     const finished = finish(rows);
     const values = finite(finished.values);
     if (hasNumber(values)) yield { labels, ...finished, values };
   }
 }
 
-function finisherOf(recipe: Recipe, answers: readonly PartSeries[], plan: Plan): (rows: readonly Row[]) => Finished {
+function finisherOf(recipe: Recipe, results: readonly PartSeries[], plan: Plan): (rows: readonly Row[]) => Finished {
   const { count } = plan.grid;
   if (recipe.kind === "scalar") {
-    const weights = weightsOf(answers);
+    const weights = weightsOf(results);
     return (rows) => ({ values: finishScalars(recipe, rows, weights, plan), bounds: undefined });
   }
   if (recipe.histogram === "Classic") return (rows) => finishBuckets(recipe, rows, count);
-  const isExponential = answers.every(({ layout }) => layout !== "custom");
+  const isExponential = results.every(({ layout }) => layout !== "custom");
   return (rows) => finishNative(recipe, rows, { count, isExponential });
 }
 
@@ -78,9 +78,9 @@ type Weights = ReadonlyMap<PartSeries, number>;
 function finishScalars(recipe: ScalarRecipe, rows: readonly Row[], weights: Weights, plan: Plan): Float64Array {
   const { count } = plan.grid;
   const merged = recipe.statistics.map(({ merge, weighted }, statistic) => {
-    const points = rows.flatMap(({ answer, series, ...row }): readonly WeightedPoints[] => {
+    const points = rows.flatMap(({ result, series, ...row }): readonly WeightedPoints[] => {
       if (row.statistic !== statistic || !("values" in series)) return [];
-      return [{ values: series.values, present: series.present, weight: weighted ? (weights.get(answer) ?? 1) : 1 }];
+      return [{ values: series.values, present: series.present, weight: weighted ? (weights.get(result) ?? 1) : 1 }];
     });
     return mergeScalars(points, merge, count);
   });
@@ -106,7 +106,7 @@ function takePoint(merged: readonly Points[], index: number, values: number[]): 
 }
 
 function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: number): Quantiles {
-  const stores = Map.groupBy(rows, ({ answer }) => answer)
+  const stores = Map.groupBy(rows, ({ result }) => result)
     .values()
     .map((own) =>
       bucketsOf(
@@ -118,7 +118,7 @@ function finishBuckets(recipe: QuantileRecipe, rows: readonly Row[], count: numb
     return mergeQuantile([...stores], recipe.quantile, count);
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
-    const id = rows[0]?.answer.part.metric.entry.metric.id ?? "the metric";
+    const id = rows[0]?.result.part.metric.entry.metric.id ?? "the metric";
     const detail = `the histograms of ${id} share too few bounds over these stores; ask one region with filter[region]`;
     throw refuseField("incompatible_buckets", "filter[region]", detail);
   }
@@ -136,18 +136,18 @@ function finishNative(
   });
 }
 
-function groupRows(answers: readonly PartSeries[], plan: Plan): readonly Group[] {
+function groupRows(results: readonly PartSeries[], plan: Plan): readonly Group[] {
   const groups = new Map<string, Group>();
-  for (const answer of answers) {
-    for (const [statistic, all] of [...answer.ranges, answer.histograms].entries()) {
-      for (const series of all) addRow(groups, { answer, statistic, series }, plan);
+  for (const result of results) {
+    for (const [statistic, all] of [...result.ranges, result.histograms].entries()) {
+      for (const series of all) addRow(groups, { result, statistic, series }, plan);
     }
   }
   return [...groups.values()];
 }
 
 function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
-  const labels = governedLabels(row.answer.part, plan.query.groupBy, row.series.labels);
+  const labels = governedLabels(row.result.part, plan.query.groupBy, row.series.labels);
   const key = labelsKey(labels);
   const group = groups.get(key);
   if (group !== undefined) {
@@ -162,9 +162,9 @@ function addRow(groups: Map<string, Group>, row: Row, plan: Plan): void {
 }
 
 /** Relative to the most often sampled store, so that equal stores are added as they are. Source: design §5 rule 3. */
-function weightsOf(answers: readonly PartSeries[]): Weights {
-  const shortest = Math.min(...answers.map(({ part }) => part.store.intervalSeconds));
-  return new Map(answers.map((answer) => [answer, answer.part.store.intervalSeconds / shortest]));
+function weightsOf(results: readonly PartSeries[]): Weights {
+  const shortest = Math.min(...results.map(({ part }) => part.store.intervalSeconds));
+  return new Map(results.map((result) => [result, result.part.store.intervalSeconds / shortest]));
 }
 
 /** One NaN for every gap, so that equal answers are equal bytes. */

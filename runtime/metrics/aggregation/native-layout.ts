@@ -46,9 +46,9 @@ export function placeOf({ lower, upper }: StoreBucket): BucketPlace | undefined 
 }
 
 /** The layout of all histograms that one store answered. */
-export function layoutOf(answered: readonly HistogramSeries[]): NativeLayout {
+export function layoutOf(results: readonly HistogramSeries[]): NativeLayout {
   let layout: NativeLayout = "either";
-  for (const { bucket } of bucketsIn(answered)) {
+  for (const { bucket } of bucketsIn(results)) {
     const own = layoutOfBucket(bucket);
     if (own === "custom") return own;
     if (own === "exponential") layout = own;
@@ -66,8 +66,8 @@ interface PlacedBucket {
   readonly all: number;
 }
 
-function* bucketsIn(answered: readonly HistogramSeries[]): Iterable<PlacedBucket> {
-  const histograms = answered.flatMap((series) =>
+function* bucketsIn(results: readonly HistogramSeries[]): Iterable<PlacedBucket> {
+  const histograms = results.flatMap((series) =>
     series.histograms.map((histogram, index) => ({ series, histogram, index })),
   );
   for (const { series, histogram, index } of histograms) {
@@ -107,8 +107,8 @@ interface TellingPoint {
 }
 
 /** Some point that tells; undefined where every bucket is one around zero, so that both layouts come to the same. */
-export function tellingPoint(answered: readonly HistogramSeries[]): TellingPoint | undefined {
-  for (const { series, index, bucket, below, all } of bucketsIn(answered)) {
+export function tellingPoint(results: readonly HistogramSeries[]): TellingPoint | undefined {
+  for (const { series, index, bucket, below, all } of bucketsIn(results)) {
     const { lower, upper, count } = bucket;
     if (isZeroBucket(bucket) || !(count > 0)) continue;
     const exponential = Math.sign(lower) * Math.sqrt(lower * upper);

@@ -9,7 +9,7 @@ import type {
 import type { Caller } from "./caller.ts";
 import { claimedNames, intersect, narrowedNames, type Names } from "./names.ts";
 
-/** What a caller may see at all, before the catalog and the filters of one request. */
+/** What a caller may read, before the catalog and the filters of a request apply. */
 export interface Access {
   readonly tenants: Names;
   readonly regions: Names;
@@ -17,7 +17,7 @@ export interface Access {
   readonly metrics: Names;
 }
 
-/** The class that a request runs in, and its limits. */
+/** The query class of a request, and its limits. */
 export interface QueryClassGrant {
   readonly queryClass: QueryClass;
   readonly limits: ClassLimits;
@@ -26,7 +26,7 @@ export interface QueryClassGrant {
 
 type Quotas = Pick<RuntimeConfig, "quotas" | "classDefaults">;
 
-/** From the dearest class to the cheapest: where several apply, the slower one does. */
+/** Classes from the slowest to the fastest: of several that apply, the slowest wins. */
 const slowestFirst = ["C", "B", "A"] as const satisfies readonly QueryClass[];
 
 interface Assignment extends QueryClassGrant {
@@ -34,8 +34,8 @@ interface Assignment extends QueryClassGrant {
 }
 
 /**
- * Token ∩ the quota's narrowing of this client. Neither can add to the other. Source: seed "Operational Metrics API"
- * §5, design §2.
+ * Intersects the token's claims with the quota's narrowing of this client. Source: seed "Operational Metrics API" §5,
+ * design §2.
  */
 export function accessOf(caller: Caller, quotas: Quotas): Access {
   const narrowings = assignments(caller, quotas).map(({ client }) => client);
@@ -49,7 +49,7 @@ export function accessOf(caller: Caller, quotas: Quotas): Access {
   };
 }
 
-/** The class of a request: the client's, else its scopes', else the slowest of its metrics. Source: wire, "Metrics". */
+/** Selects the class of the client, else of its scopes, else the slowest of its metrics. Source: wire, "Metrics". */
 export function classOf(caller: Caller, metrics: readonly MetricConfig[], quotas: Quotas): QueryClassGrant {
   const assigned = assignments(caller, quotas);
   const slowestAssigned = slowestFirst
@@ -65,7 +65,7 @@ export function classOf(caller: Caller, metrics: readonly MetricConfig[], quotas
   };
 }
 
-/** The quota entries that name this client, else those that name one of its scopes. */
+/** Finds the quota entries that name this client, else those that name one of its scopes. */
 function assignments(caller: Caller, { quotas }: Quotas): readonly Assignment[] {
   const all = quotas.flatMap(({ class: queryClass, limits, perMetric, clients }) =>
     clients.map((client): Assignment => ({ queryClass, limits, perMetric, client })),

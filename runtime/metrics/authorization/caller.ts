@@ -1,7 +1,7 @@
 /**
- * Who asks, as the token says it. Lists hold exact names; in {@link tenants}, {@link regions}, {@link environments} and
- * {@link metrics} the entry `*` is every name. An empty list allows nothing; a token without the claim for regions,
- * environments or metrics narrows nothing, which is `["*"]` here. Source: seed "Operational Metrics API" §5.
+ * The caller of a request, from its token. Lists hold exact names; in `tenants`, `regions`, `environments` and
+ * `metrics` the entry `*` matches every name. An empty list allows nothing. A token without the claim for regions,
+ * environments or metrics has `["*"]` there. Source: seed "Operational Metrics API" §5.
  */
 export interface Caller {
   /** Client key: `client_id`, else `azp`, else `sub`. */
@@ -10,31 +10,29 @@ export interface Caller {
   readonly regions: readonly string[];
   readonly environments: readonly string[];
   readonly metrics: readonly string[];
-  /** Exact roles. `*` is no role: separate duties need roles that are given by name. */
+  /** Exact roles. `*` is not a role, because separation of duties requires roles given by name. */
   readonly roles: readonly string[];
   readonly scopes: readonly string[];
-  /**
-   * Webhook partners (`namespace/name`, `*` is every one) that the token is narrowed to. Absent: it has no such claim.
-   */
+  /** Webhook partners (`namespace/name` or `*`) that the token is narrowed to. @default no such claim */
   readonly partners?: readonly string[];
 }
 
-/** Scope that reads metrics. */
+/** Scope for reading metrics. */
 export const readScope = "metrics:read";
 
-/** Scope of public dashboards: the same data, the smallest step is coarser. */
+/** Scope of public dashboards: the same data with a coarser smallest step. */
 export const publicReadScope = "metrics:read.public";
 
-/** Scope that may see the plan of a query and what the stores were asked. */
+/** Scope for the plan of a query and the requests to its stores. */
 export const explainScope = "metrics:explain";
 
-/** Scope of runtimes of other regions, which are answered partials. */
+/** Scope of runtimes in other regions, which read partials. */
 export const peerScope = "metrics:peer";
 
-/** Scope of administrators: what of a history is the installation's own. */
+/** Scope of administrators, who see the installation's own details in a history. */
 export const debugScope = "admin:debug";
 
-/** Whether the caller may only read as a public dashboard does. Source: seed "Operational Metrics API" §8. */
+/** True for a caller with the public scope only. Source: seed "Operational Metrics API" §8. */
 export function isPublic(caller: Caller): boolean {
   return caller.scopes.includes(publicReadScope) && !caller.scopes.includes(readScope);
 }

@@ -1,17 +1,17 @@
-/** A set of names that may be every name. */
+/** A set of names, or every name. */
 export type Names = "every" | ReadonlySet<string>;
 
-/** Names that a token's claim allows: `*` is every name, an empty list none. */
+/** The names that a token's claim allows: `*` allows every name, an empty list none. */
 export function claimedNames(claim: readonly string[]): Names {
   return claim.includes("*") ? "every" : new Set(claim);
 }
 
-/** Names that a quota's narrowing leaves: an empty list narrows nothing. Source: design §2, QueryClassQuota. */
+/** The names that a quota's narrowing leaves; an empty list leaves every name. Source: design §2, QueryClassQuota. */
 export function narrowedNames(narrowing: readonly string[]): Names {
   return narrowing.length === 0 ? "every" : claimedNames(narrowing);
 }
 
-/** Names in both. */
+/** The names in both sets. */
 export function intersect(a: Names, b: Names): Names {
   if (a === "every") return b;
   if (b === "every") return a;

@@ -6,20 +6,25 @@ import type { CatalogStore, MetricEntry } from "../catalog/catalog-index.ts";
 import { allows, type Names } from "./names.ts";
 import { shown } from "../request/parameters.ts";
 
-/** One metric of a request and the stores that may answer for it. */
+/**
+ * What a caller may read: the token, the quota's narrowing, the catalog and the filters of a request together. The
+ * token itself is checked elsewhere.
+ */
+
+/** One metric of a request and the stores that it may be read from. */
 export interface GrantedMetric {
   readonly entry: MetricEntry;
-  /** By key; never empty. */
+  /** Sorted by key; never empty. */
   readonly stores: readonly CatalogStore[];
 }
 
-/** What a request may really read. The planner adds nothing to it and leaves nothing of it out. */
+/** What a request reads. The planner adds nothing to it and leaves nothing out. */
 export interface Grant {
-  /** The one tenant of the answer. */
+  /** The one tenant of the response. */
   readonly tenant: string;
-  /** Environments of the answer. */
+  /** Environments of the response. */
   readonly environments: Names;
-  /** Regions of the answer, sorted. */
+  /** Regions of the response, sorted. */
   readonly regions: readonly string[];
   readonly metrics: readonly GrantedMetric[];
 }
@@ -27,10 +32,11 @@ export interface Grant {
 type Filters = ReadonlyMap<LabelName, string>;
 
 /**
- * Token ∩ narrowing ∩ catalog ∩ filters. Source: seed "Operational Metrics API" §5, design §5 "Regions".
+ * Intersects access, catalog and filters. The caller's scope is checked before, by {@link requireReadScope} or by the
+ * route. Source: seed "Operational Metrics API" §5, design §5 "Regions".
  *
  * @throws Refusal `metric_forbidden`, `role_missing`, `tenant_required`, `tenant_forbidden`,
- *   `environment_forbidden`, `region_forbidden`, or `invalid_filter` when no store is left
+ *   `environment_forbidden`, `region_forbidden`, or `invalid_filter` when no store remains
  */
 export function grant(entries: readonly MetricEntry[], filters: Filters, caller: Caller, access: Access): Grant {
   for (const entry of entries) requireMetric(entry, caller, access);
@@ -39,11 +45,11 @@ export function grant(entries: readonly MetricEntry[], filters: Filters, caller:
   const metrics = entries.map((entry) => ({ entry, stores: storesOf(entry, filters, environments, access.regions) }));
   const regions = [...new Set(metrics.flatMap(({ stores }) => stores.map(({ config: store }) => store.region)))].sort();
   requireScopeOver(regions, metrics);
-  requireTellable(tenant, metrics);
+  requireHeaderTenant(tenant, metrics);
   return { tenant, environments, regions, metrics };
 }
 
-/** Whether a caller may know of a metric: by its grants, and by its role where the metric is sensitive. */
+/** True when the access allows the metric and, for a sensitive metric, the caller has its role. */
 export function mayRead(entry: MetricEntry, caller: Caller, access: Access): boolean {
   return allows(access.metrics, entry.metric.id) && hasRole(entry, caller);
 }
@@ -51,11 +57,15 @@ export function mayRead(entry: MetricEntry, caller: Caller, access: Access): boo
 /** @throws Refusal `scope_missing` */
 export function requireReadScope(caller: Caller): void {
   if (caller.scopes.includes(readScope) || caller.scopes.includes(publicReadScope)) return;
-  throw new Refusal("scope_missing", `the token has neither ${readScope} nor ${publicReadScope}`);
+  throw new Refusal(
+    "scope_missing",
+    `the token has neither the scope ${readScope} nor ${publicReadScope}; use a token with one of them`,
+  );
 }
 
 /**
- * The one tenant of a request. Source: seed "Operational Metrics API" §5.2 and §5.7.
+ * Selects the one tenant of a request: the named one, else the only one of the caller. Source: seed "Operational
+ * Metrics API" §5.2 and §5.7.
  *
  * @param parameter that names the tenant
  * @throws Refusal `tenant_required` without a tenant, or with several to choose from; `tenant_forbidden`
@@ -91,10 +101,18 @@ function onlyTenant(tenants: Names): string | undefined {
 function requireMetric(entry: MetricEntry, caller: Caller, access: Access): void {
   const { id, sensitivity, requiredRole } = entry.metric;
   if (!allows(access.metrics, id)) {
-    throw refuseField("metric_forbidden", "metric", `the metric ${id} is not allowed to this caller`);
+    throw refuseField(
+      "metric_forbidden",
+      "metric",
+      `the metric ${id} is not allowed to this caller; use a token that allows it`,
+    );
   }
   if (!hasRole(entry, caller)) {
-    throw refuseField("role_missing", "metric", `the metric ${id} (${sensitivity}) needs the role ${requiredRole}`);
+    throw refuseField(
+      "role_missing",
+      "metric",
+      `the metric ${id} (${sensitivity}) needs the role ${requiredRole}; use a token with this role`,
+    );
   }
 }
 
@@ -104,56 +122,65 @@ function hasRole({ metric }: MetricEntry, caller: Caller): boolean {
 }
 
 function environmentsOf(filters: Filters, environments: Names): Names {
-  const asked = filters.get("environment");
-  if (asked !== undefined && allows(environments, asked)) return new Set([asked]);
-  if (asked === undefined && (environments === "every" || environments.size > 0)) return environments;
-  const detail = asked === undefined ? "no environment is" : `the environment ${shown(asked)} is not`;
-  throw refuseField("environment_forbidden", "filter[environment]", `${detail} allowed to this caller`);
+  const named = filters.get("environment");
+  if (named !== undefined && allows(environments, named)) return new Set([named]);
+  if (named === undefined && (environments === "every" || environments.size > 0)) return environments;
+  const detail =
+    named === undefined
+      ? "no environment is allowed to this caller; use a token with an environment"
+      : `the environment ${shown(named)} is not allowed to this caller; name another one`;
+  throw refuseField("environment_forbidden", "filter[environment]", detail);
 }
 
 function storesOf(entry: MetricEntry, filters: Filters, environments: Names, regions: Names): readonly CatalogStore[] {
-  const asked = filters.get("region");
-  if (asked !== undefined && !allows(regions, asked)) {
-    const detail = `the region ${shown(asked)} is not allowed to this caller`;
+  const named = filters.get("region");
+  if (named !== undefined && !allows(regions, named)) {
+    const detail = `the region ${shown(named)} is not allowed to this caller; name another one`;
     throw refuseField("region_forbidden", "filter[region]", detail);
   }
   const inEnvironment = entry.stores.filter(
     ({ config: store }) => store.environment === undefined || allows(environments, store.environment),
   );
   const stores = inEnvironment.filter(
-    ({ config: store }) => allows(regions, store.region) && (asked === undefined || store.region === asked),
+    ({ config: store }) => allows(regions, store.region) && (named === undefined || store.region === named),
   );
   if (stores.length > 0) return stores;
   throw noStore(entry, filters, inEnvironment.length === 0 ? "environment" : "region");
 }
 
-/** Nothing is left: by the caller's own filter that is a mistake, by the caller's grants it is forbidden. */
+/** Builds the refusal without a store: a filter that matches none is invalid, access that allows none is forbidden. */
 function noStore({ metric }: MetricEntry, filters: Filters, label: "environment" | "region"): Refusal {
   const field = `filter[${label}]`;
-  if (filters.has(label)) return refuseField("invalid_filter", field, `no store of ${metric.id} has this ${label}`);
+  const value = filters.get(label);
+  if (value !== undefined) {
+    return refuseField(
+      "invalid_filter",
+      field,
+      `no store of ${metric.id} has the ${label} ${shown(value)}; name another`,
+    );
+  }
   const code = `${label}_forbidden` as const;
-  return refuseField(code, field, `no ${label} of ${metric.id} is allowed to this caller`);
+  return refuseField(code, field, `no ${label} of ${metric.id} is allowed to this caller; use a token that allows one`);
 }
 
-/**
- * A tenant that is told in a header must be one name there, in which no store sees several. Source: Mimir, "Tenant
- * IDs".
- */
-const tellableTenant = /^(?!\.{1,2}$)[\w!.*'()-]{1,150}$/u;
+/** A tenant in a request header must be one name; a store must not read several in it. Source: Mimir, "Tenant IDs". */
+const headerTenant = /^(?!\.{1,2}$)[\w!.*'()-]{1,150}$/u;
 
-function requireTellable(tenant: string, metrics: readonly GrantedMetric[]): void {
-  const isTold = metrics.some(({ stores }) => stores.some(({ config: store }) => store.tenancy === "StoreHeader"));
-  if (!isTold || tellableTenant.test(tenant)) return;
+function requireHeaderTenant(tenant: string, metrics: readonly GrantedMetric[]): void {
+  const isInHeader = metrics.some(({ stores }) => stores.some(({ config: store }) => store.tenancy === "StoreHeader"));
+  if (!isInHeader || headerTenant.test(tenant)) return;
   throw refuseField(
     "invalid_filter",
     "filter[tenant]",
-    `the tenant ${shown(tenant)} is none that a store can be asked for`,
+    `the tenant ${shown(tenant)} does not fit into the header of a store; name one of letters and digits`,
   );
 }
 
 /**
- * @throws Refusal `region_forbidden`. Source: wire, "More than one region in a query needs an aggregate whose
- * complianceScope lists those regions".
+ * Requires that the compliance scope of every metric lists all regions of a query over several regions. Source: wire,
+ * "More than one region in a query needs an aggregate whose complianceScope lists those regions".
+ *
+ * @throws Refusal `region_forbidden`
  */
 export function requireScopeOver(regions: readonly string[], metrics: readonly Pick<GrantedMetric, "entry">[]): void {
   if (regions.length <= 1) return;
@@ -163,6 +190,6 @@ export function requireScopeOver(regions: readonly string[], metrics: readonly P
   });
   if (outside === undefined) return;
   const { id } = outside.entry.metric;
-  const detail = `${id} may not be read over ${regions.join(", ")} at once; ask one with filter[region]`;
+  const detail = `${id} may not be read over ${regions.join(", ")} together; name one with filter[region]`;
   throw refuseField("region_forbidden", "filter[region]", detail);
 }

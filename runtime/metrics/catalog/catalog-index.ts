@@ -1,36 +1,41 @@
 import { hash } from "node:crypto";
 import type { MetricConfig, RuntimeConfig, StoreConfig } from "../../../crds/config.ts";
 
-/** A store as one metric sees it. */
+/**
+ * The index of metrics and their stores over all catalogs, and the deprecation of metrics. The catalog endpoint is
+ * elsewhere.
+ */
+
+/** A store with one metric's settings. */
 export interface CatalogStore {
   /** `<namespace>/<catalog>/<store>`: unique over all catalogs, and the order in which stores are merged. */
   readonly key: string;
   readonly config: StoreConfig;
   /** Seconds between this metric's samples in this store. */
   readonly intervalSeconds: number;
-  /** Of all the above. */
+  /** Digest of all members above. */
   readonly digest: string;
 }
 
-/** A metric and where it is. */
+/** A metric and its stores. */
 export interface MetricEntry {
   readonly metric: MetricConfig;
   readonly schemaVersion: string;
-  /** By key; never empty for a metric that a catalog accepted. */
+  /** Sorted by key; not empty for a metric of a valid catalog. */
   readonly stores: readonly CatalogStore[];
-  /** Of the metric. */
+  /** Digest of the metric. */
   readonly digest: string;
 }
 
-/** Every metric by id. */
+/** All metrics by id. */
 export type CatalogIndex = ReadonlyMap<string, MetricEntry>;
 
-/** The key of a store; see {@link CatalogStore.key}. Names of resources and stores hold no slash. */
+/** Builds the key of a store, {@link CatalogStore.key}. Names of resources and stores hold no slash. */
 export function storeKey(catalog: { readonly namespace: string; readonly name: string }, store: StoreConfig): string {
   return `${catalog.namespace}/${catalog.name}/${store.name}`;
 }
 
-/** Indexes the catalogs; `compile` has made sure that no two hold the same metric id. */
+/** Indexes the catalogs. `compile` ensures that each metric id is in one catalog only. */
 export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex {
   const entries = catalogs.flatMap((catalog) =>
     catalog.metrics.map((metric): readonly [string, MetricEntry] => {
@@ -47,12 +52,12 @@ export function indexCatalogs(catalogs: RuntimeConfig["catalogs"]): CatalogIndex
   return new Map(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Pods share what they read under names made of this digest: its members stay named as they are. */
+/** The digest is part of the keys under which pods share extents. Its members therefore keep their names. */
 function catalogStore({ key, config, intervalSeconds }: Omit<CatalogStore, "digest">): CatalogStore {
   return { key, config, intervalSeconds, digest: digestOf({ key, store: config, intervalSeconds }) };
 }
 
-/** Worked out once for each configuration: every query's identity is made of these. */
+/** Computed once for each configuration; the identity of every query includes these digests. */
 function digestOf(part: object): string {
   return hash("sha256", JSON.stringify(part), "base64url");
 }

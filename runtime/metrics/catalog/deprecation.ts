@@ -2,7 +2,7 @@ import type { MetricConfig } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { formatTime } from "../request/time.ts";
 
-/** What an answer says of one deprecated metric. */
+/** The notice of one deprecated metric in a response. */
 interface DeprecationNotice {
   readonly metric: string;
   readonly deprecated_at: string;
@@ -10,7 +10,7 @@ interface DeprecationNotice {
   readonly replaced_by?: string;
 }
 
-/** The deprecated metrics among some, in their order. */
+/** Lists the notices of the deprecated metrics, in the given order. */
 export function deprecationNotices(metrics: readonly MetricConfig[]): readonly DeprecationNotice[] {
   return metrics.flatMap(({ id, deprecatedAtMs, sunsetAtMs, replacedBy }) => {
     if (deprecatedAtMs === undefined || sunsetAtMs === undefined) return [];
@@ -20,8 +20,8 @@ export function deprecationNotices(metrics: readonly MetricConfig[]): readonly D
 }
 
 /**
- * `Deprecation` and `Sunset` of an answer about some metrics: of several, the earliest of each, since from then on the
- * answer is not what it was. `Link` names the catalog entries of what replaces them. Source: RFC 9745, RFC 8594.
+ * The headers `Deprecation` and `Sunset` of a response about several metrics: the earliest of each. `Link` names the
+ * catalog entries of the replacements. Source: RFC 9745, RFC 8594.
  */
 export function deprecationHeaders(metrics: readonly MetricConfig[]): Readonly<Record<string, string>> {
   const deprecated = metrics.filter(({ state }) => state === "Deprecated");
@@ -37,19 +37,20 @@ export function deprecationHeaders(metrics: readonly MetricConfig[]): Readonly<R
   };
 }
 
-/** Whether the sunset of a metric has come: it is neither listed nor answered any more. */
+/** True from the sunset of a metric on. The API then neither lists nor reads it. */
 export function isPastSunset({ sunsetAtMs }: MetricConfig, nowMs: number): boolean {
   return sunsetAtMs !== undefined && nowMs >= sunsetAtMs;
 }
 
-/** @throws Refusal `metric_gone` for the first metric past its sunset, with what replaces it */
+/** @throws Refusal `metric_gone` for the first metric past its sunset; it names the replacement */
 export function refuseSunset(metrics: readonly MetricConfig[], nowMs: number): void {
   const gone = metrics.find((metric) => isPastSunset(metric, nowMs));
   if (gone?.sunsetAtMs === undefined) return;
-  const instead = gone.replacedBy === undefined ? "nothing replaces it" : `ask ${gone.replacedBy} instead`;
+  const instead =
+    gone.replacedBy === undefined ? "it has no replacement; leave it out" : `query ${gone.replacedBy} instead`;
   throw refuseField(
     "metric_gone",
     "metric",
-    `the metric ${gone.id} went on ${formatTime(gone.sunsetAtMs)}; ${instead}`,
+    `the metric ${gone.id} ended on ${formatTime(gone.sunsetAtMs)}; ${instead}`,
   );
 }

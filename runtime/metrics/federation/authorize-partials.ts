@@ -25,35 +25,33 @@ import {
   bucketsPart,
   exemplarsPart,
   newestPart,
-  type AskedTimes,
+  type QuestionTimes,
   type PartialQuestion,
 } from "../promql/partial-question.ts";
 import { widthMsMax } from "./parse-question.ts";
 
-/** What a question is held against. */
+/** The configuration that a question is checked against. */
 export interface PartialsContext {
   readonly queryContext: QueryContext;
   readonly slos: readonly SloEntry[];
 }
 
-/**
- * A question that may be answered, as a plan over this runtime's own stores of the region, of one statistic at most.
- */
+/** A granted question: a plan over this runtime's own stores of the region, with one statistic at most. */
 interface GrantedPartial {
   readonly plan: Plan;
   readonly metric: QueriedMetric;
 }
 
 /**
- * Token ∩ narrowing ∩ this catalog, for a question whose rights came with it as what they come to: what is wider than
- * this catalog or the token is refused, never cut down, since the asker would not know. Stores that are peers answer
- * nothing here, so that no question goes round. Source: seed "Operational Metrics API" §5 and §8, "Data residency".
+ * Checks a question against token, narrowing and catalog, and plans it. A question that exceeds them is refused, not
+ * narrowed, since the asking runtime could not tell. Stores that are peers are left out, so that no question is
+ * forwarded. Source: seed "Operational Metrics API" §5 and §8, "Data residency".
  *
  * @throws Refusal
  */
 export function grantPartials(
   ask: PartialQuestion,
-  over: AskedTimes,
+  over: QuestionTimes,
   caller: Caller,
   { queryContext, slos }: PartialsContext,
 ): GrantedPartial {
@@ -73,7 +71,7 @@ export function grantPartials(
   requireLabels({ groupBy: ask.group_by, filters }, [entry.metric], labelNames.length);
   const metrics = granted.metrics.map((one) => narrowed(metricOf(one, ask, slos), ask));
   const [metric] = metrics;
-  if (metric === undefined) throw new Error("a grant of one metric held none");
+  if (metric === undefined) throw new Error("a grant of one metric has no metric");
   const window = windowOf(ask, over, metric);
   const query = ownQuery(granted, {
     metrics,
@@ -84,34 +82,34 @@ export function grantPartials(
     schemaVersion,
     quota,
   });
-  // As of the end of the window, so that the newest sample is always asked for.
+  // The plan is as of the end of the window, so that it always reads the newest sample.
   return { plan: makePlan(query, window.toMs), metric };
 }
 
-/** The stores of the region that this runtime reads by itself. @throws Refusal `region_forbidden` */
+/** Narrows a metric to the stores of the region that this runtime reads itself. @throws Refusal `region_forbidden` */
 function ownEntry(entry: MetricEntry, region: string): MetricEntry {
   const stores = entry.stores.filter(({ config: store }) => store.prometheus !== undefined && store.region === region);
   if (stores.length > 0) return { ...entry, stores };
   throw refuseField(
     "region_forbidden",
     "ask.region",
-    `no store of ${entry.metric.id} in ${shown(region)} is read by this runtime itself`,
+    `this runtime reads no store of ${entry.metric.id} in ${shown(region)}; ask the runtime of that region`,
   );
 }
 
-function requireEnvironments(asked: readonly string[] | undefined, allowed: Names): void {
-  const isAllowed = asked === undefined ? allowed === "every" : asked.every((name) => allows(allowed, name));
-  if (!isAllowed)
-    throw refuseField(
-      "environment_forbidden",
-      "ask.environments",
-      "not all of these environments are allowed to this caller",
-    );
+function requireEnvironments(requested: readonly string[] | undefined, allowed: Names): void {
+  if (requested === undefined ? allowed === "every" : requested.every((name) => allows(allowed, name))) return;
+  const forbidden = requested?.find((name) => !allows(allowed, name));
+  const detail =
+    forbidden === undefined
+      ? "not every environment is allowed to this caller; name those of the token"
+      : `the environment ${shown(forbidden)} is not allowed to this caller; leave it out`;
+  throw refuseField("environment_forbidden", "ask.environments", detail);
 }
 
 function requireRegions({ region, regions }: PartialQuestion, entry: MetricEntry): void {
   if (!regions.includes(region))
-    throw refuseField("invalid_request", "ask.regions", "ask.regions has no place for ask.region");
+    throw refuseField("invalid_request", "ask.regions", `ask.regions lacks ask.region, ${shown(region)}; add it`);
   requireScopeOver(regions, [{ entry }]);
 }
 
@@ -121,52 +119,67 @@ function metricOf(granted: Granted, ask: PartialQuestion, slos: readonly SloEntr
   if (ask.slo === undefined) return queriedMetric(granted, ask.agg);
   const found = slos.find(({ slo, entry }) => slo.name === ask.slo && entry.metric.id === ask.metric);
   if (found === undefined)
-    throw refuseField("invalid_request", "ask.slo", `${shown(ask.slo)} is no objective over ${ask.metric}`);
+    throw refuseField(
+      "invalid_request",
+      "ask.slo",
+      `${shown(ask.slo)} is not an objective of ${ask.metric}; name one of its objectives`,
+    );
   const recipe = countingRecipe(granted.entry.metric, found.slo);
   requireOneRule(granted, recipe);
   return { ...granted, aggregation: "avg", recipe };
 }
 
-/**
- * The metric with nothing but what the question is about. @throws Refusal `invalid_aggregation`,
- * `incompatible_increases`
- */
+/** Reduces a metric to the part in question. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
 function narrowed(metric: QueriedMetric, { part, agg, points }: PartialQuestion): QueriedMetric {
   const { recipe, entry, stores } = metric;
   if (part === newestPart || part === exemplarsPart) return metric;
   if (recipe.needs.increases) requireIncreases(stores, points?.increases);
   if (recipe.kind === "quantile") {
     if (part === bucketsPart) return metric;
-    throw refuseField("invalid_aggregation", "ask.part", `${agg} of ${entry.metric.id} is made of ${bucketsPart}`);
+    throw refuseField(
+      "invalid_aggregation",
+      "ask.part",
+      `${agg} of ${entry.metric.id} has no part ${shown(part)}; ask for ${bucketsPart}`,
+    );
   }
   const statistics = recipe.statistics.filter(({ name }) => name === part);
   if (statistics.length === 1)
     return { ...metric, recipe: { ...recipe, statistics } satisfies ScalarRecipe & typeof recipe };
   const names = recipe.statistics.map(({ name }) => name).join(", ");
-  throw refuseField("invalid_aggregation", "ask.part", `${agg} of ${entry.metric.id} is made of ${names}`);
+  throw refuseField(
+    "invalid_aggregation",
+    "ask.part",
+    `${agg} of ${entry.metric.id} has no part ${shown(part)}; ask for one of ${names}`,
+  );
 }
 
-function requireIncreases(stores: readonly CatalogStore[], asked: string | undefined): void {
-  if (stores.every(({ config: store }) => traitsOf(store).increases === asked)) return;
-  throw refuseField(
-    "incompatible_increases",
-    "ask.points.increases",
-    "the stores here compute increases by another rule",
-  );
+function requireIncreases(stores: readonly CatalogStore[], requested: string | undefined): void {
+  if (stores.every(({ config: store }) => traitsOf(store).increases === requested)) return;
+  const rules = [...new Set(stores.map(({ config: store }) => traitsOf(store).increases))].join(", ");
+  const detail = `the stores of this region compute increases as ${rules}, not ${requested ?? "unnamed"}`;
+  throw refuseField("incompatible_increases", "ask.points.increases", `${detail}; name that rule`);
 }
 
 type Window = Plan["query"]["window"];
 
-/** What the plan of a question is over. @throws Refusal */
-function windowOf({ points, part }: PartialQuestion, over: AskedTimes, { entry }: QueriedMetric): Window {
+/** The window that a question is planned over. @throws Refusal */
+function windowOf({ points, part }: PartialQuestion, over: QuestionTimes, { entry }: QueriedMetric): Window {
   const { minStepSeconds } = entry.metric;
   if (part === exemplarsPart) return exemplarsWindow(over, minStepSeconds);
   if (part === newestPart && "time_ms" in over) return onePoint(over.time_ms, minStepSeconds);
-  if (points === undefined) throw refuseField("invalid_request", "ask.points", "ask.points is missing");
-  if ("from_ms" in over) throw refuseField("invalid_window", "over", "from_ms and to_ms are for exemplars");
+  if (points === undefined)
+    throw refuseField("invalid_request", "ask.points", `ask.points is missing; the part ${shown(part)} needs it`);
+  if ("from_ms" in over)
+    throw refuseField(
+      "invalid_window",
+      "over",
+      "from_ms and to_ms are for exemplars only; use start_ms and count, or time_ms",
+    );
   const widthSeconds = points.width_ms / 1_000;
   if (!Number.isInteger(widthSeconds) || widthSeconds < minStepSeconds) {
-    const detail = `${entry.metric.id} has points of whole seconds, at least ${minStepSeconds}`;
+    const detail =
+      `width_ms=${points.width_ms} is not valid for ${entry.metric.id}; ` +
+      `use whole seconds, at least ${minStepSeconds}`;
     throw refuseField("invalid_step", "ask.points.width_ms", detail);
   }
   if ("time_ms" in over) return onePoint(over.time_ms, widthSeconds);
@@ -178,13 +191,13 @@ function onePoint(timeMs: number, stepSeconds: number): Window {
   return { fromMs: timeMs - stepSeconds * 1_000, toMs: timeMs, stepSeconds, downsample: undefined };
 }
 
-function exemplarsWindow(over: AskedTimes, stepSeconds: number): Window {
+function exemplarsWindow(over: QuestionTimes, stepSeconds: number): Window {
   if ("from_ms" in over && over.from_ms < over.to_ms && over.to_ms - over.from_ms <= widthMsMax) {
     return { fromMs: over.from_ms, toMs: over.to_ms, stepSeconds, downsample: undefined };
   }
   throw refuseField(
     "invalid_window",
     "over",
-    "exemplars are asked for with from_ms and a later to_ms, at most 400 days after it",
+    "the window of exemplars is not valid; use from_ms and a later to_ms, at most 400 days apart",
   );
 }

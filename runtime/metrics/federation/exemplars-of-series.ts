@@ -4,21 +4,21 @@ import { exemplarsPerSeriesMax, isShowable } from "../execution/exemplars.ts";
 import { governedLabels, labelsKey, type Labels } from "../planning/labels.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 
-/** An exemplar on its way to another region: its trace, and the labels of the grouping. */
-interface TravellingExemplar {
+/** An exemplar in a response to a peer: its trace and the labels of the grouping. */
+interface PeerExemplar {
   readonly labels: Labels;
   readonly trace_id: string;
   readonly value: number;
   readonly timestamp_ms: number;
 }
 
-/** The newest exemplars of each group of one store, each trace once, as many as an answer shows. */
+/** Selects the newest exemplars of each group of one store, each trace once, up to the limit of a response. */
 export function exemplarsOfSeries(
   part: PlannedPart,
   groupBy: readonly LabelName[],
   exemplars: readonly StoreExemplar[],
-): readonly TravellingExemplar[] {
-  const all = exemplars.filter(isShowable).map((exemplar): TravellingExemplar => ({
+): readonly PeerExemplar[] {
+  const all = exemplars.filter(isShowable).map((exemplar): PeerExemplar => ({
     labels: governedLabels(part, groupBy, exemplar.seriesLabels),
     trace_id: exemplar.labels["trace_id"] ?? "",
     value: exemplar.value,

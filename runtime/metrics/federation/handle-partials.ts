@@ -30,14 +30,14 @@ import {
   exemplarsPart,
   newestPart,
   questionKey,
-  type AskedTimes,
+  type QuestionTimes,
   type PartialQuestion,
 } from "../promql/partial-question.ts";
 import { exemplarsOrNone } from "../execution/read-part.ts";
 import { readOwnStores, type OwnStore } from "./read-local-stores.ts";
 import { readQuestion } from "./parse-question.ts";
 
-/** What it is answered from. */
+/** What a question is answered from. */
 interface PartialsSources extends PartialsContext {
   readonly stores: Stores;
   /** Bound on all stores together. */
@@ -47,17 +47,17 @@ interface PartialsSources extends PartialsContext {
 
 /** Media type of packed partials. */
 const partialsMediaType = "application/vnd.heliograph.partials";
-/** What the way back takes, so that a peer hears of what is late instead of giving up itself. */
+/** Time that the response needs, so that a late read reaches the peer as an error before the peer gives up. */
 const returnMs = 50;
-/** Bytes of the numbers of one answer; labels need room besides them. */
+/** Most bytes of the numbers in one response; the other half is for labels. */
 const seriesBytesMax = unpackedBytesMax / 2;
 
 /**
- * Answers a question of another region's runtime out of the own stores of one region: sums, counts, extremes and
- * buckets by group, never a series and never a label that was not grouped by. Source: seed "Operational Metrics API"
- * §8, "Data residency".
+ * Answers a question of a runtime in another region from the own stores of one region. The response holds sums, counts,
+ * extremes and buckets by group; it holds no single series and no label outside of the grouping. Source: seed
+ * "Operational Metrics API" §8, "Data residency".
  *
- * @throws Refusal for what may not be asked, and when no store answered; the signal's reason
+ * @throws Refusal for a question that is not allowed, and when every store failed; the signal's reason
  */
 export async function handlePartials(request: PartialsRequest, sources: PartialsSources): Promise<PartialsResponse> {
   const question = readQuestion(request.body);
@@ -69,42 +69,42 @@ export async function handlePartials(request: PartialsRequest, sources: Partials
   const leftMs = Math.max(1, Math.min(deadlineMs, (request.remainingMs ?? deadlineMs) - returnMs));
   const own: OwnRead = (read) =>
     readOwnStores(plan, read, { stores, observe, deadlineMs: leftMs, signal: request.signal });
-  const asked: Asked = { ask, over, plan, metric, own };
-  if (ask.part === exemplarsPart) return handleExemplars(asked);
-  if (ask.part === newestPart) return handleNewest(asked);
-  if (ask.quantile !== undefined) return handleQuantile(asked, ask.quantile);
-  return handleSeries(asked, questionKey(request.body));
+  const planned: PlannedQuestion = { ask, over, plan, metric, own };
+  if (ask.part === exemplarsPart) return handleExemplars(planned);
+  if (ask.part === newestPart) return handleNewest(planned);
+  if (ask.quantile !== undefined) return handleQuantile(planned, ask.quantile);
+  return handleSeries(planned, questionKey(request.body));
 }
 
-type OwnRead = <Answer extends { readonly warning: WarningClass }>(
-  read: (store: OwnStore) => Promise<Answer>,
-) => ReturnType<typeof readOwnStores<Answer>>;
+type OwnRead = <Result extends { readonly warning: WarningClass }>(
+  read: (store: OwnStore) => Promise<Result>,
+) => ReturnType<typeof readOwnStores<Result>>;
 
-interface Asked {
+interface PlannedQuestion {
   readonly ask: PartialQuestion;
-  readonly over: AskedTimes;
+  readonly over: QuestionTimes;
   readonly plan: Plan;
   readonly metric: QueriedMetric;
   readonly own: OwnRead;
 }
 
-async function handleSeries(asked: Asked, key: string): Promise<PartialsResponse> {
-  const { plan, metric } = asked;
+async function handleSeries(planned: PlannedQuestion, key: string): Promise<PartialsResponse> {
+  const { plan, metric } = planned;
   const { recipe } = metric;
   if (recipe.kind === "quantile" && recipe.histogram === "Native") {
-    const { answers, warning } = await readSeries<HistogramSeries>(asked, (store, text, grid) =>
+    const { results, warning } = await readSeries<HistogramSeries>(planned, (store, text, grid) =>
       store.client.histograms(text, grid, store.call),
     );
-    return packed(nativeHistograms, gatherNative(answers, shapeOf(asked)), { grid: plan.grid, key, warning });
+    return packed(nativeHistograms, gatherNative(results, shapeOf(planned)), { grid: plan.grid, key, warning });
   }
-  const { answers, warning } = await readSeries<StoreSeries>(asked, (store, text, grid) =>
+  const { results, warning } = await readSeries<StoreSeries>(planned, (store, text, grid) =>
     store.client.range(text, grid, store.call),
   );
   const [statistic] = recipe.kind === "scalar" ? recipe.statistics : [];
   const series =
     statistic === undefined
-      ? mergeBuckets(answers, shapeOf(asked))
-      : mergeStatistic(answers, statistic, shapeOf(asked));
+      ? mergeBuckets(results, shapeOf(planned))
+      : mergeStatistic(results, statistic, shapeOf(planned));
   return packed(numbers, series, { grid: plan.grid, key, warning });
 }
 
@@ -115,12 +115,12 @@ type ReadSeries<Series> = (
 ) => Promise<{ readonly series: readonly Series[]; readonly warning: WarningClass }>;
 
 async function readSeries<Series>(
-  { plan, own }: Asked,
+  { plan, own }: PlannedQuestion,
   read: ReadSeries<Series>,
-): Promise<{ readonly answers: readonly OwnSeries<Series>[]; readonly warning: WarningClass }> {
+): Promise<{ readonly results: readonly OwnSeries<Series>[]; readonly warning: WarningClass }> {
   const grid = { ...plan.grid, rangeMs: plan.query.window.stepSeconds * 1_000 };
-  const { answers, warning } = await own((store) => read(store, printVector(firstRange(store), store.boundary), grid));
-  return { answers: answers.map(({ part, answer }) => ({ part, series: answer.series })), warning };
+  const { results, warning } = await own((store) => read(store, printVector(firstRange(store), store.boundary), grid));
+  return { results: results.map(({ part, result }) => ({ part, series: result.series })), warning };
 }
 
 function firstRange({ part: { ranges } }: OwnStore): Vector {
@@ -129,53 +129,54 @@ function firstRange({ part: { ranges } }: OwnStore): Vector {
   return range;
 }
 
-async function handleNewest({ plan, own }: Asked): Promise<PartialsResponse> {
-  const { answers, warning } = await own(async ({ part, client, boundary, call }) => {
+async function handleNewest({ plan, own }: PlannedQuestion): Promise<PartialsResponse> {
+  const { results, warning } = await own(async ({ part, client, boundary, call }) => {
     const value =
       part.newest && (await client.single(printVector(part.newest, boundary), plan.query.window.toMs, call));
     return { value, warning: "none" as const };
   });
-  const seconds = answers.flatMap(({ answer }) => answer.value ?? []).filter(Number.isFinite);
+  const seconds = results.flatMap(({ result }) => result.value ?? []).filter(Number.isFinite);
   return told({ samples: seconds.length === 0 ? [] : [{ labels: {}, value: Math.max(...seconds) }] }, warning);
 }
 
-/** One quantile at one time, by which the asker sees how native histograms are laid out; it is merged with nothing. */
-async function handleQuantile(asked: Asked, quantile: number): Promise<PartialsResponse> {
-  const { plan, metric, own } = asked;
+/** Reads one quantile at one time, unmerged; it shows the asking runtime the layout of native histograms. */
+async function handleQuantile(planned: PlannedQuestion, quantile: number): Promise<PartialsResponse> {
+  const { plan, metric, own } = planned;
   if (metric.recipe.kind !== "quantile" || metric.recipe.histogram !== "Native") {
-    throw refuseField("invalid_aggregation", "ask.quantile", "only native histograms leave open how they are laid out");
+    const detail = `ask.quantile=${quantile} is for native histograms only; leave it out`;
+    throw refuseField("invalid_aggregation", "ask.quantile", detail);
   }
-  const { answers, warning } = await own(async (store) => {
+  const { results, warning } = await own(async (store) => {
     const text = printVector({ kind: "quantile", quantile, of: firstRange(store) }, store.boundary);
     return { samples: await store.client.vector(text, plan.query.window.toMs, store.call), warning: "none" as const };
   });
   const samples = gatherLabelled(
-    answers.map(({ part, answer }) => ({ part, series: answer.samples })),
-    shapeOf(asked),
+    results.map(({ part, result }) => ({ part, series: result.samples })),
+    shapeOf(planned),
   );
   return told({ samples: samples.filter(({ value }) => Number.isFinite(value)) }, warning);
 }
 
-async function handleExemplars({ plan, own }: Asked): Promise<PartialsResponse> {
+async function handleExemplars({ plan, own }: PlannedQuestion): Promise<PartialsResponse> {
   const { fromMs, toMs } = plan.query.window;
-  const { answers, warning } = await own(async ({ part, client, call }) => {
+  const { results, warning } = await own(async ({ part, client, call }) => {
     const of = part.exemplars;
     const found = of && (await exemplarsOrNone(() => client.exemplars(printExemplified(of), fromMs, toMs, call)));
     return { exemplars: found ?? [], warning: "none" as const };
   });
-  const exemplars = answers.flatMap(({ part, answer }) =>
-    exemplarsOfSeries(part, plan.query.groupBy, answer.exemplars),
+  const exemplars = results.flatMap(({ part, result }) =>
+    exemplarsOfSeries(part, plan.query.groupBy, result.exemplars),
   );
   return told({ exemplars }, warning);
 }
 
-function shapeOf({ ask, plan }: Asked): PartialShape {
+function shapeOf({ ask, plan }: PlannedQuestion): PartialShape {
   return { groupBy: ask.group_by, count: plan.grid.count, intervalSeconds: ask.points?.interval_seconds ?? 1 };
 }
 
 interface Packing {
   readonly grid: PointGrid;
-  /** Binds the answer to its question. */
+  /** Binds the response to its question. */
   readonly key: string;
   readonly warning: WarningClass;
 }
@@ -186,9 +187,11 @@ async function packed<Series>(
   { grid, key, warning }: Packing,
 ): Promise<PartialsResponse> {
   const size = series.reduce((sum, one) => sum + kind.bytes(one), 0);
-  if (size > seriesBytesMax)
-    throw refuseField("result_too_large", "ask.points", `the partial has more than ${seriesBytesMax} bytes`);
-  // Who asks reads the times of the request itself.
+  if (size > seriesBytesMax) {
+    const detail = `the partial has ${size} bytes, more than ${seriesBytesMax}; ask for fewer points or groups`;
+    throw refuseField("result_too_large", "ask.points", detail);
+  }
+  // The asking runtime sets both times itself.
   const bytes = await encodeExtents(kind, key, [{ ...grid, series, readAtMs: 0, settledUntilMs: 0 }]);
   return { status: 200, headers: { [warningHeader]: warning, "content-type": partialsMediaType }, body: bytes };
 }
@@ -197,16 +200,13 @@ function told(body: object, warning: WarningClass): PartialsResponse {
   return { status: 200, headers: { [warningHeader]: warning }, body };
 }
 
-/** How the stores of a region compute increases. @throws Refusal `region_forbidden` without any */
+/** The rules by which the stores of a region compute increases. @throws Refusal `region_forbidden` without a store */
 function increasesIn(region: string, caller: Caller, { queryContext }: PartialsSources): readonly string[] {
   const stores = [...queryContext.catalog.values()].flatMap((entry) => entry.stores.map(({ config: store }) => store));
   const own = stores.filter((store) => store.prometheus !== undefined && store.region === region);
   if (own.length === 0 || !allows(accessOf(caller, queryContext.quotas).regions, region)) {
-    throw refuseField(
-      "region_forbidden",
-      "probe.region",
-      `the region ${shown(region)} is not answered for to this caller`,
-    );
+    const detail = `this runtime does not serve the region ${shown(region)} to this caller; ask its own runtime`;
+    throw refuseField("region_forbidden", "probe.region", detail);
   }
   return [...new Set(own.map((store) => traitsOf(store).increases))].sort();
 }

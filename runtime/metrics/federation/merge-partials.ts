@@ -8,17 +8,17 @@ import { mergeScalars } from "../aggregation/merge-scalars.ts";
 import { mergedSeriesMax } from "../aggregation/merge.ts";
 import type { PlannedPart } from "../planning/plan.ts";
 
-/** What one own store answered. */
+/** The series of one own store. */
 export interface OwnSeries<Series> {
   readonly part: PlannedPart;
   readonly series: readonly Series[];
 }
 
-/** Of the question. */
+/** The shape that a question requires of its partial. */
 export interface PartialShape {
   readonly groupBy: Parameters<typeof governedLabels>[1];
   readonly count: number;
-  /** Seconds between samples that the asker weighs this region with. */
+  /** Seconds between samples by which the asking runtime weighs this region. */
   readonly intervalSeconds: number;
 }
 
@@ -29,16 +29,16 @@ interface Row<Series> {
   readonly series: Series;
 }
 
-/** Counts native histograms of one group that several stores have, which are merged where all of them are. */
+/** Numbers the native histograms of one group from several stores; the asking runtime merges them. */
 const ordinalLabel = "ordinal";
 
-/** One statistic over all own stores: one series for each group, with the labels of the grouping and no others. */
+/** Merges one statistic over all own stores: one series for each group, with only the labels of the grouping. */
 export function mergeStatistic(
-  answers: readonly OwnSeries<StoreSeries>[],
+  results: readonly OwnSeries<StoreSeries>[],
   { merge, weighted }: Statistic,
   shape: PartialShape,
 ): readonly StoreSeries[] {
-  return groupsOf(answers, shape).map((rows) => {
+  return groupsOf(results, shape).map((rows) => {
     const points = rows.map(({ part, series: { values, present } }) => {
       return { values, present, weight: weighted ? part.store.intervalSeconds / shape.intervalSeconds : 1 };
     });
@@ -46,9 +46,9 @@ export function mergeStatistic(
   });
 }
 
-/** The buckets of a classic histogram over all own stores. @throws Refusal `incompatible_buckets` */
-export function mergeBuckets(answers: readonly OwnSeries<StoreSeries>[], shape: PartialShape): readonly StoreSeries[] {
-  return groupsOf(answers, shape).flatMap((rows) => {
+/** Merges the buckets of a classic histogram over all own stores. @throws Refusal `incompatible_buckets` */
+export function mergeBuckets(results: readonly OwnSeries<StoreSeries>[], shape: PartialShape): readonly StoreSeries[] {
+  return groupsOf(results, shape).flatMap((rows) => {
     const stores = Map.groupBy(rows, ({ part }) => part).values();
     const own = [...stores].map((all) =>
       bucketsOf(
@@ -69,16 +69,17 @@ function shared(stores: Parameters<typeof sharedBuckets>[0], count: number): Ret
     return sharedBuckets(stores, count);
   } catch (error) {
     if (!(error instanceof IncompatibleBuckets)) throw error;
-    throw refuseField("incompatible_buckets", "ask.part", "the histograms of the stores here share too few bounds");
+    const detail = "the histograms of this region's stores share too few bounds; give them the same buckets";
+    throw refuseField("incompatible_buckets", "ask.part", detail);
   }
 }
 
-/** Native histograms of all own stores, each as its store has it. Only together do they say how they are laid out. */
+/** Gathers the native histograms of all own stores unmerged, because only all regions together show their layout. */
 export function gatherNative(
-  answers: readonly OwnSeries<HistogramSeries>[],
+  results: readonly OwnSeries<HistogramSeries>[],
   shape: PartialShape,
 ): readonly HistogramSeries[] {
-  return groupsOf(answers, shape).flatMap((rows) =>
+  return groupsOf(results, shape).flatMap((rows) =>
     rows.map(({ series }, ordinal) => ({
       labels: withOrdinal(labelsOf(rows), ordinal),
       histograms: series.histograms,
@@ -86,24 +87,22 @@ export function gatherNative(
   );
 }
 
-/**
- * Labelled things of all own stores by group, with the labels that {@link gatherNative} gives the same store's series.
- */
+/** Gathers labelled values of all own stores with the same labels as {@link gatherNative}. */
 export function gatherLabelled<Series extends { readonly labels: StoreLabels }>(
-  answers: readonly OwnSeries<Series>[],
+  results: readonly OwnSeries<Series>[],
   shape: PartialShape,
 ): readonly Series[] {
-  return groupsOf(answers, shape).flatMap((rows) =>
+  return groupsOf(results, shape).flatMap((rows) =>
     rows.map(({ series }, ordinal) => ({ ...series, labels: withOrdinal(labelsOf(rows), ordinal) })),
   );
 }
 
 /** @throws Refusal `result_too_large` */
 function groupsOf<Series extends { readonly labels: StoreLabels }>(
-  answers: readonly OwnSeries<Series>[],
+  results: readonly OwnSeries<Series>[],
   { groupBy }: PartialShape,
 ): readonly (readonly Row<Series>[])[] {
-  const rows = answers.flatMap(({ part, series }) =>
+  const rows = results.flatMap(({ part, series }) =>
     series.map((one): Row<Series> => ({
       part,
       labels: governedLabels(part, groupBy, one.labels),
@@ -112,7 +111,11 @@ function groupsOf<Series extends { readonly labels: StoreLabels }>(
   );
   const groups = [...Map.groupBy(rows, ({ labels }) => labelsKey(labels)).values()];
   if (groups.length <= mergedSeriesMax) return groups;
-  throw refuseField("result_too_large", "ask.group_by", `the partial has more than ${mergedSeriesMax} groups`);
+  throw refuseField(
+    "result_too_large",
+    "ask.group_by",
+    `the partial has ${groups.length} groups, more than ${mergedSeriesMax}; filter more or group by fewer labels`,
+  );
 }
 
 function labelsOf<Series>([first]: readonly Row<Series>[]): StoreLabels {

@@ -6,40 +6,40 @@ import { parseJson } from "../../json/json-body.ts";
 import { readLabel, shown, textLengthMax } from "../request/parameters.ts";
 import {
   questionVersion,
-  type AskedPoints,
-  type AskedTimes,
+  type QuestionPoints,
+  type QuestionTimes,
   type PartialQuestion,
 } from "../promql/partial-question.ts";
 
-/** Largest body of a question: names and filters of one metric. */
+/** Largest body of a question, in bytes: names and filters of one metric. */
 export const questionBytesMax = 16 * 1024;
-/** Regions, or environments, that one question may name. */
+/** Most regions, and most environments, of one question. */
 const namesMax = 64;
-/** Times are those of ECMAScript. */
+/** Latest time of ECMAScript. */
 const timeMsMax = 8.64e15;
-/** Widest point, and longest window of exemplars. */
+/** Greatest width of a point, and longest window of exemplars: 400 days. */
 export const widthMsMax = 400 * 86_400_000;
-/** Points that one store answers at most. Source: Prometheus HTTP API, "Range queries". */
+/** Most points of one response of a store. Source: Prometheus HTTP API, "Range queries". */
 const pointsMax = 11_000;
 const intervalSecondsMax = 86_400;
 
-/** What a peer wants. */
+/** The question of a peer: for its capabilities in a region, or for one partial. */
 type ReadQuestion =
   | { readonly kind: "probe"; readonly region: string }
-  | { readonly kind: "partial"; readonly ask: PartialQuestion; readonly over: AskedTimes };
+  | { readonly kind: "partial"; readonly ask: PartialQuestion; readonly over: QuestionTimes };
 
-/**
- * Reads the body of `POST /v1/metrics/partials`, closed in every part. @throws Refusal that names the member at fault
- */
+/** Parses the body of `POST /v1/metrics/partials`; each of its objects is closed. @throws Refusal for a wrong member */
 export function readQuestion(body: Uint8Array): ReadQuestion {
   const question = members(parseJson(body), "the body", ["version", "probe", "ask", "over"]);
   if (question["version"] !== questionVersion) {
-    const detail = `questions of version ${questionVersion} are answered`;
+    const version = shown(JSON.stringify(question["version"]) ?? "none");
+    const detail = `the question has version ${version}; this runtime takes version ${questionVersion}`;
     throw refuseField("schema_version_gone", "version", detail);
   }
   if (question["probe"] !== undefined) {
     const besides = ["ask", "over"].find((name) => question[name] !== undefined);
-    if (besides !== undefined) throw refuseField("invalid_request", besides, `${besides} has no place beside probe`);
+    if (besides !== undefined)
+      throw refuseField("invalid_request", besides, `${besides} is not allowed beside probe; send only one of them`);
     const probe = members(question["probe"], "probe", ["region"]);
     return { kind: "probe", region: text(probe["region"], "probe.region") };
   }
@@ -68,7 +68,7 @@ function readAsk(value: unknown): PartialQuestion {
   const { slo, environments, points, quantile } = ask;
   const agg = aggregations.find((one) => one === ask["agg"]);
   if (agg === undefined)
-    throw refuseField("invalid_aggregation", "ask.agg", `ask.agg is one of ${aggregations.join(", ")}`);
+    throw refuseField("invalid_aggregation", "ask.agg", `ask.agg is not known; use one of ${aggregations.join(", ")}`);
   return {
     schema_version: named("schema_version"),
     region: named("region"),
@@ -86,14 +86,14 @@ function readAsk(value: unknown): PartialQuestion {
   };
 }
 
-function readPoints(value: unknown): AskedPoints {
+function readPoints(value: unknown): QuestionPoints {
   const points = members(value, "ask.points", ["width_ms", "interval_seconds", "increases"]);
   const increases = (["Extrapolated", "Plain"] as const).find((one) => one === points["increases"]);
   if (increases === undefined)
     throw refuseField(
       "incompatible_increases",
       "ask.points.increases",
-      "ask.points.increases is Extrapolated or Plain",
+      "ask.points.increases is not known; use Extrapolated or Plain",
     );
   return {
     width_ms: whole(points["width_ms"], "ask.points.width_ms", { min: 1_000, max: widthMsMax }),
@@ -117,7 +117,7 @@ function readFilters(value: unknown): PartialQuestion["filters"] {
   return Object.fromEntries(filters);
 }
 
-function readTimes(value: unknown): AskedTimes {
+function readTimes(value: unknown): QuestionTimes {
   const over = members(value, "over", ["start_ms", "count", "time_ms", "from_ms", "to_ms"]);
   const time = (name: string): number => whole(over[name], `over.${name}`, { min: 0, max: timeMsMax });
   switch (Object.keys(over).sort().join()) {
@@ -128,33 +128,38 @@ function readTimes(value: unknown): AskedTimes {
     case "from_ms,to_ms":
       return { from_ms: time("from_ms"), to_ms: time("to_ms") };
     default:
-      throw refuseField("invalid_time", "over", "over is start_ms and count, or time_ms, or from_ms and to_ms");
+      throw refuseField(
+        "invalid_time",
+        "over",
+        "over has wrong members; use start_ms and count, or time_ms, or from_ms and to_ms",
+      );
   }
 }
 
-/** @param known undefined: any name may be there */
+/** @param known names of the allowed members; undefined allows any */
 function members(
   value: unknown,
   field: string,
   known: readonly string[] | undefined,
 ): Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw refuseField("invalid_request", field, `${field} is not a JSON object`);
+    throw refuseField("invalid_request", field, `${field} is not a JSON object; send one`);
   }
   const odd = Object.keys(value).find((name) => known?.includes(name) === false);
-  if (odd !== undefined) throw refuseField("unknown_parameter", shown(odd), `${shown(odd)} is no member of ${field}`);
+  if (odd !== undefined)
+    throw refuseField("unknown_parameter", shown(odd), `${shown(odd)} is not a member of ${field}; remove it`);
   return value as Readonly<Record<string, unknown>>;
 }
 
 function text(value: unknown, field: string, code: ErrorCode = "invalid_request"): string {
   if (typeof value === "string" && value !== "" && value.length <= textLengthMax && value.isWellFormed()) return value;
-  throw refuseField(code, shown(field), `${shown(field)} is a text of 1 to ${textLengthMax} characters`);
+  throw refuseField(code, shown(field), `${shown(field)} is not valid; use a text of 1 to ${textLengthMax} characters`);
 }
 
-/** Sorted and without repetitions, so that equal questions are equal bytes. */
+/** Parses a list of names. It sorts them and drops duplicates, so that equal questions have equal bytes. */
 function texts(value: unknown, field: string): readonly string[] {
   if (!Array.isArray(value) || value.length > namesMax)
-    throw refuseField("invalid_request", field, `${field} is a list of at most ${namesMax} names`);
+    throw refuseField("invalid_request", field, `${field} is not valid; use a list of at most ${namesMax} names`);
   return [...new Set(value.map((one) => text(one, field)))].sort();
 }
 
@@ -165,11 +170,11 @@ interface Bounds {
 
 function number(value: unknown, field: string, { min, max }: Bounds): number {
   if (typeof value === "number" && value >= min && value <= max) return value;
-  throw refuseField("invalid_request", field, `${field} is a number from ${min} to ${max}`);
+  throw refuseField("invalid_request", field, `${field} is not valid; use a number from ${min} to ${max}`);
 }
 
 function whole(value: unknown, field: string, bounds: Bounds): number {
   const own = number(value, field, bounds);
   if (Number.isSafeInteger(own)) return own;
-  throw refuseField("invalid_request", field, `${field} is a whole number`);
+  throw refuseField("invalid_request", field, `${field}=${own} is not valid; use a whole number`);
 }

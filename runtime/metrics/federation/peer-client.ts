@@ -9,7 +9,12 @@ import { decodeExtents } from "../cache/extent-encoding.ts";
 import { nativeHistograms, numbers, type SeriesKind } from "../cache/series-kind.ts";
 import { probeBody, questionBody, questionKey } from "../promql/partial-question.ts";
 
-/** Reads a peer as stores are read: what is a query elsewhere is a question here. */
+/**
+ * Reads partials from a runtime in another region, and serves them to one. Pods of this installation use `pods/`
+ * instead.
+ */
+
+/** Creates a client that reads a peer like a store. Its queries are questions in JSON. */
 export const createPeerClient: MakePeerClient = (send, terms) => {
   const range =
     <Series extends Labelled>(kind: SeriesKind<Series>) =>
@@ -55,16 +60,16 @@ async function askSeries<Series extends Labelled>(
   return { series: extent.series, warning };
 }
 
-function samplesIn(answer: PeerResponse): readonly VectorSample[] {
-  return listIn(answer, "samples").map((sample) => {
+function samplesIn(result: PeerResponse): readonly VectorSample[] {
+  return listIn(result, "samples").map((sample) => {
     const { labels, value } = (sample ?? {}) as Readonly<Record<string, unknown>>;
     if (!areLabels(labels) || typeof value !== "number") throw malformed();
     return { labels, value };
   });
 }
 
-function exemplarsIn(answer: PeerResponse): readonly StoreExemplar[] {
-  return listIn(answer, "exemplars").map((exemplar) => {
+function exemplarsIn(result: PeerResponse): readonly StoreExemplar[] {
+  return listIn(result, "exemplars").map((exemplar) => {
     const {
       labels,
       trace_id: traceId,
@@ -82,11 +87,14 @@ function exemplarsIn(answer: PeerResponse): readonly StoreExemplar[] {
   });
 }
 
-/** A peer refuses by itself what its stores cannot do, metric by metric; ranges are open or closed there, not here. */
-function capabilitiesOf({ increases }: PeerTerms, answer: PeerResponse): StoreCapabilities {
-  const found = listIn(answer, "increases");
+/** The peer itself refuses what its stores cannot do, for each metric, and prints ranges for their boundaries. */
+function capabilitiesOf({ increases }: PeerTerms, result: PeerResponse): StoreCapabilities {
+  const found = listIn(result, "increases");
   if (found.some((one) => one !== increases))
-    throw new StoreError("unsupported", `the peer's stores compute increases as ${found.join(", ")}`);
+    throw new StoreError(
+      "unsupported",
+      `the peer's stores compute increases as ${found.join(", ")}, not ${increases}; correct the catalog`,
+    );
   return { boundary: "LeftOpen", increases, anchored: true, native: true };
 }
 
@@ -103,5 +111,5 @@ function areLabels(labels: unknown): labels is Readonly<Record<string, string>> 
 }
 
 function malformed(): StoreError {
-  return new StoreError("malformed", "the answer is not of the form that peers have, or to another question");
+  return new StoreError("malformed", "the peer response has an unknown format or belongs to another question");
 }

@@ -12,7 +12,7 @@ import { requireNeeds } from "../execution/read-part.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
 
-/** One own store that is read. */
+/** One own store during a read. */
 export interface OwnStore {
   readonly part: PlannedPart;
   readonly client: PrometheusClient;
@@ -22,30 +22,30 @@ export interface OwnStore {
 
 interface OwnReadOptions extends FanOutOptions {
   readonly stores: Stores;
-  /** Told how each store ended. */
+  /** Receives the outcome of each store. */
   readonly observe: (outcomes: readonly PartOutcome<unknown>[]) => void;
 }
 
-/** What the stores answered, in their order. */
-interface LocalResults<Answer> {
-  readonly answers: readonly { readonly part: PlannedPart; readonly answer: Answer }[];
-  /** `incomplete` when a store is missing, else the gravest of the stores' own. */
+/** The results of the stores, in their order. */
+interface LocalResults<Result> {
+  readonly results: readonly { readonly part: PlannedPart; readonly result: Result }[];
+  /** `incomplete` when a store is missing, else the gravest of the stores' warnings. */
   readonly warning: WarningClass;
 }
 
 /**
- * Reads every own store of a plan once, under one deadline. Nothing is kept: who asks does that, and a point that is
- * kept twice would be twice as old as it may be.
+ * Reads every own store of a plan once, under one deadline. It caches nothing: the asking runtime does, and a point in
+ * two caches could get twice as old as allowed.
  *
- * @throws Refusal when no store answered; the signal's reason
+ * @throws Refusal when every store failed; the signal's reason
  */
-export async function readOwnStores<Answer extends { readonly warning: WarningClass }>(
+export async function readOwnStores<Result extends { readonly warning: WarningClass }>(
   { parts }: Plan,
-  read: (store: OwnStore) => Promise<Answer>,
+  read: (store: OwnStore) => Promise<Result>,
   { stores, observe, ...options }: OwnReadOptions,
-): Promise<LocalResults<Answer>> {
+): Promise<LocalResults<Result>> {
   const bytes = createByteBudget();
-  const run = (part: PlannedPart, signal: AbortSignal): Promise<Answer> => {
+  const run = (part: PlannedPart, signal: AbortSignal): Promise<Result> => {
     const store = stores.get(part.store.key);
     return store.run(async () => {
       const capabilities = await store.capabilities(part.tenant);
@@ -63,21 +63,29 @@ export async function readOwnStores<Answer extends { readonly warning: WarningCl
     return part === undefined ? [] : [{ part, outcome }];
   });
   observe(outcomes);
-  const answers = outcomes.flatMap(({ part, outcome }) => (outcome.ok ? [{ part, answer: outcome.value }] : []));
+  const results = outcomes.flatMap(({ part, outcome }) => (outcome.ok ? [{ part, result: outcome.value }] : []));
   const errors = outcomes.flatMap(({ outcome }) => (outcome.ok ? [] : [outcome.error]));
-  requireSome(answers.length, errors);
-  return { answers, warning: errors.length > 0 ? "incomplete" : gravest(answers.map(({ answer }) => answer.warning)) };
+  requireSome(results.length, errors);
+  return { results, warning: errors.length > 0 ? "incomplete" : gravest(results.map(({ result }) => result.warning)) };
 }
 
 function requireSome(answered: number, errors: readonly StoreError[]): void {
   const cause = new AggregateError(errors, "own stores failed");
   if (errors.some(({ kind }) => kind === "too_large"))
-    throw new Refusal("result_too_large", "the stores here have more than one question may read", { cause });
+    throw new Refusal(
+      "result_too_large",
+      "the stores of this region hold more than one question may read; filter more or ask for fewer points",
+      { cause },
+    );
   if (answered > 0) return;
   if (errors.every(({ kind }) => kind === "unsupported"))
-    throw refuseField("invalid_aggregation", "ask.part", "the stores here cannot answer this exactly");
+    throw refuseField(
+      "invalid_aggregation",
+      "ask.part",
+      "the stores of this region cannot compute this part exactly; ask for another aggregation",
+    );
   const isLate = errors.every(({ kind }) => kind === "late");
-  throw new Refusal(isLate ? "store_timeout" : "store_failed", "no store of the region answered", {
+  throw new Refusal(isLate ? "store_timeout" : "store_failed", "every store of this region failed; ask again later", {
     retryAfterSeconds,
     cause,
   });

@@ -2,10 +2,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { Query } from "./query.ts";
 import type { ResolvedWindow } from "../request/window.ts";
 
-/**
- * Whether a query that is asked at another time has the same window; a window that would be refused then is another
- * one.
- */
+/** True when the same request at another time has the same window. A window that is refused then is not the same. */
 export function keepsWindow({ window, windowAt }: Pick<Query, "window" | "windowAt">, nowMs: number): boolean {
   return isSame(window, at(windowAt, nowMs));
 }

@@ -4,13 +4,10 @@ import { labelNames, type LabelName, type StoreConfig } from "../../../crds/conf
 /** Labels of the isolation, which every metric can be filtered by. Source: seed "Operational Metrics API" §1. */
 export const isolationLabels: readonly LabelName[] = ["tenant", "region", "environment"];
 
-/** Labels of a series in an answer: governed names, sorted; a label that the series does not carry is left out. */
+/** Labels of a series in a response: governed names, sorted, without labels that the series does not have. */
 export type Labels = Readonly<Partial<Record<LabelName, string>>>;
 
-/**
- * Labels that are the same for every series of a store, whatever the series say; an empty value: no series has the
- * label.
- */
+/** Labels that a store sets for all of its series. An empty value removes the label. */
 export type ImposedLabels = Readonly<Partial<Record<LabelName, string>>>;
 
 /** The name of a governed label inside a store. */
@@ -18,18 +15,18 @@ export function storeLabel(store: StoreConfig, label: LabelName): string {
   return store.labelMap[label] ?? label;
 }
 
-/** What a store imposes on the series of one tenant. Source: design §5 "Stores". */
+/** The labels that a store sets for the series of one tenant. Source: design §5 "Stores". */
 export function imposedLabels({ region, environment, tenancy }: StoreConfig, tenant: string): ImposedLabels {
   return {
     region,
     ...(environment === undefined ? {} : { environment }),
-    // Series of a platform store belong to no tenant, even if a label says so; what a store gives for a tenant is that
-    // tenant's.
+    // A platform store has no tenant, whatever its labels are. A store that gets the tenant in a header returns only
+    // series of that tenant.
     ...(tenancy === "Labelled" ? {} : { tenant: tenancy === "Platform" ? "" : tenant }),
   };
 }
 
-/** The labels that the store itself has to group by. */
+/** The labels that the store groups by, in its own names. */
 export function groupedInStore(
   store: StoreConfig,
   imposed: ImposedLabels,
@@ -38,13 +35,13 @@ export function groupedInStore(
   return groupBy.filter((label) => imposed[label] === undefined).map((label) => storeLabel(store, label));
 }
 
-/** A series' store and what that imposes. */
+/** The store of a series and the labels that the store sets. */
 export interface LabelSource {
   readonly store: Pick<CatalogStore, "config">;
   readonly imposed: ImposedLabels;
 }
 
-/** The governed labels of a series that a store answered. */
+/** The governed labels of a series from a store. */
 export function governedLabels(
   { store, imposed }: LabelSource,
   groupBy: readonly LabelName[],
@@ -58,12 +55,12 @@ export function governedLabels(
   return governed;
 }
 
-/** Equal for equal labels only; no value can imitate a separator. */
+/** A key that is equal for equal labels only, since JSON escapes every separator in a value. */
 export function labelsKey(labels: Labels): string {
   return JSON.stringify(labelNames.map((label) => labels[label] ?? ""));
 }
 
-/** Order of series in an answer: by label name, then by value. */
+/** The order of series in a response: by label name, then by value. */
 export function compareLabels(a: Labels, b: Labels): number {
   for (const label of sortedLabelNames) {
     const [left = "", right = ""] = [a[label], b[label]];

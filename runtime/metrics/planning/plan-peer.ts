@@ -5,16 +5,16 @@ import type { Question } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 import { bucketsPart, exemplarsPart, newestPart, type PartialQuestion } from "../promql/partial-question.ts";
 
-/** What a peer is asked for one metric. */
-interface AskedPeer {
-  /** One for each statistic, in the recipe's order; for a percentile, the buckets. */
+/** The questions to a peer about one metric. */
+interface PeerQuestions {
+  /** One for each statistic, in the recipe's order; for a percentile, one for the buckets. */
   readonly ranges: readonly Question[];
   readonly newest: Question;
   readonly exemplars: Question | undefined;
 }
 
-/** The questions of one metric to the peer of a region. Rights travel in them as what they come to. */
-export function askPeer(query: Query, metric: QueriedMetric, store: CatalogStore): AskedPeer {
+/** Builds the questions of one metric to the peer of a region. They carry the rights as granted names. */
+export function planPeer(query: Query, metric: QueriedMetric, store: CatalogStore): PeerQuestions {
   const { recipe } = metric;
   const base = baseOf(query, metric, store);
   const points = {

@@ -5,33 +5,37 @@ import type { CatalogStore } from "../catalog/catalog-index.ts";
 import { splitRange, type RangeSplit } from "./split-interval.ts";
 import { groupedInStore, imposedLabels, storeLabel, type ImposedLabels } from "./labels.ts";
 import type { StoreScope } from "../promql/kinds/recipe.ts";
-import { askPeer } from "./plan-peer.ts";
+import { planPeer } from "./plan-peer.ts";
 import { fixedMatcher, oneOf, type Matcher, type Question, type Selector, type Vector } from "../promql/promql.ts";
 import type { QueriedMetric, Query } from "./query.ts";
 import { pointCount } from "../request/window.ts";
 
-/** Everything one store is asked for one metric. */
+/**
+ * Turns a canonical query into the requests to each store. It reads nothing: a plan does not depend on responses.
+ */
+
+/** All requests to one store for one metric. */
 export interface PlannedPart {
   readonly metric: QueriedMetric;
   readonly store: CatalogStore;
-  /** Labels that all series of the store have in this query. */
+  /** Labels that the store sets for all series of this query. */
   readonly imposed: ImposedLabels;
-  /** The tenant that the store is told; undefined where the series name their own, or have none. */
+  /** The tenant in the header of requests; undefined where series name their own tenant, or have none. */
   readonly tenant: string | undefined;
-  /** One range query per statistic, in the recipe's order; for a percentile, the buckets. */
+  /** One range query per statistic, in the recipe's order; for a percentile, one for the buckets. */
   readonly ranges: readonly Vector[];
-  /** What each range query is cut into, one request each; together they are the plan's grid. */
+  /** The splits of each range query, one request each; together they cover the plan's grid. */
   readonly splits: readonly RangeSplit[];
   /**
-   * One instant query at the end of the window: when the newest sample was taken. Undefined for a window that ended
-   * before the store settled: its age is great, and its newest point says it well enough.
+   * One instant query at the end of the window for the time of the newest sample. Undefined for a window that ended
+   * before the store settled: its newest point is exact enough for such an age.
    */
   readonly newest: Vector | undefined;
-  /** The series whose exemplars are wanted; undefined: none are. */
+  /** The series whose exemplars the query wants. @default none */
   readonly exemplars: Selector | Question | undefined;
 }
 
-/** What a query asks of the stores. */
+/** The requests of a query to its stores. */
 export interface Plan {
   readonly query: Query;
   readonly grid: PointGrid;
@@ -39,7 +43,7 @@ export interface Plan {
   readonly parts: readonly PlannedPart[];
 }
 
-/** Plans a query. Nothing is decided here that depends on what a store answers. */
+/** Plans a query. */
 export function makePlan(query: Query, nowMs: number): Plan {
   const stepMs = query.window.stepSeconds * 1_000;
   const grid = { startMs: query.window.fromMs + stepMs, stepMs, count: pointCount(query.window) };
@@ -71,8 +75,8 @@ function planPart(query: Query, grid: PointGrid, { metric, store, nowMs }: Place
     splits: traitsOf(config).isCuttable ? splitRange(grid) : [{ offset: 0, grid }],
   };
   if (config.peer !== undefined) {
-    const { newest, ...asked } = askPeer(query, metric, store);
-    return { ...placed, ...asked, newest: isSettled ? undefined : newest };
+    const { newest, ...questions } = planPeer(query, metric, store);
+    return { ...placed, ...questions, newest: isSettled ? undefined : newest };
   }
   const scope = scopeOf(query, config, imposed);
   return {
@@ -98,14 +102,14 @@ function scopeOf(query: Query, store: StoreConfig, imposed: ImposedLabels): Stor
   };
 }
 
-/** What narrows the series of a store to those of the query: its tenant, its environments and its filters. */
+/** The matchers that narrow the series of a store to the tenant, the environments and the filters of the query. */
 function matchersOf(query: Query, store: StoreConfig, imposed: ImposedLabels): readonly Matcher[] {
   const wanted = new Map<LabelName, readonly string[]>([...query.filters].map(([label, value]) => [label, [value]]));
   wanted.set("tenant", [query.tenant]);
   if (query.environments !== "every") wanted.set("environment", [...query.environments].sort());
   return (
     [...wanted]
-      // An imposed label was matched when the store was chosen.
+      // The selection of the stores has matched the labels that a store sets.
       .filter(([label]) => imposed[label] === undefined)
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([label, values]) => oneOf(storeLabel(store, label), values))

@@ -2,8 +2,8 @@ import { hash } from "node:crypto";
 import type { Query } from "./query.ts";
 
 /**
- * A digest of everything of a query that its data depends on: all but what cuts the page. Rights are in it as what they
- * come to, so that callers with equal rights have equal digests, and others never do.
+ * Digests everything in a query that its data depends on; limit and page are not part of it. The digest includes the
+ * rights as granted stores and environments: callers with equal rights have equal digests, and others do not.
  */
 export function identityOf(query: Query): string {
   const identity = JSON.stringify({

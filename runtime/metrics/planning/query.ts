@@ -17,49 +17,44 @@ import {
   type ResolvedWindow,
 } from "../request/window.ts";
 
-/** One metric of a query with all that its answer depends on. */
+/** One metric of a query with everything that its data depends on. */
 export interface QueriedMetric extends GrantedMetric {
   readonly aggregation: Aggregation;
   readonly recipe: Recipe;
-  /** The objective whose events are counted. @default none: it is a query of the metric */
+  /** The objective whose events are counted. @default none, the query reads the metric */
   readonly slo?: string;
 }
 
 /**
- * A request in its closed, canonical form: lists sorted, defaults filled in, rights applied. Two requests with equal
- * queries have equal answers; nothing outside of it changes what is read.
+ * A request in its closed, canonical form: lists sorted, defaults filled in, rights applied. Nothing else determines
+ * what is read, so that requests with equal queries read equal data.
  */
 export interface Query extends Pick<Grant, "tenant" | "environments" | "regions"> {
   readonly metrics: readonly QueriedMetric[];
   readonly filters: ReadonlyMap<LabelName, string>;
   readonly groupBy: readonly LabelName[];
   readonly window: ResolvedWindow;
-  /**
-   * What the window of the same request is at another time, in Unix milliseconds. @throws Refusal when it is not valid
-   * then
-   */
+  /** The window of the same request at another time, in Unix milliseconds. @throws Refusal when it is invalid then */
   readonly windowAt: (nowMs: number) => ResolvedWindow;
   readonly exemplars: boolean;
-  /** Whether an answer without some of its data is an error. */
+  /** Makes a response with missing data an error. */
   readonly isCompleteRequired: boolean;
   readonly limit: number;
   readonly page: number;
-  /** The data the page must be cut from; undefined: whatever is there. */
+  /** The snapshot that the page must be cut from; undefined for current data. */
   readonly snapshot: string | undefined;
   readonly schemaVersion: string;
-  /** The class that it runs in; nothing of the answer depends on it. */
+  /** The query class with its limits; the data does not depend on it. */
   readonly quota: QueryClassGrant;
 }
 
-/** What a query is resolved against. */
+/** The catalog and the quotas that a query is resolved against. */
 export interface QueryContext {
   readonly catalog: CatalogIndex;
   readonly quotas: Pick<RuntimeConfig, "quotas" | "classDefaults">;
 }
 
-/**
- * The query of `GET /v1/metrics/query`. @throws Refusal for everything that seed "Operational Metrics API" §4.7 says
- */
+/** Builds the query of `GET /v1/metrics/query`. @throws Refusal as seed "Operational Metrics API" §4.7 lists */
 export function makeQuery(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, window } = readQuery(params);
   return resolve(
@@ -70,7 +65,7 @@ export function makeQuery(params: Parameters, caller: Caller, queryContext: Quer
   );
 }
 
-/** The query of `GET /v1/metrics/instant`: a window of one point. @throws Refusal as {@link makeQuery} does */
+/** Builds the query of `GET /v1/metrics/instant`, with a window of one point. @throws Refusal as {@link makeQuery} */
 export function makeInstant(params: Parameters, caller: Caller, queryContext: QueryContext, nowMs: number): Query {
   const { selection, tsMs } = readInstant(params);
   return resolve(
@@ -122,7 +117,7 @@ function resolve(
 
 type OwnQuery = Pick<Query, "metrics" | "filters" | "groupBy" | "window" | "exemplars" | "schemaVersion" | "quota">;
 
-/** A query that this runtime makes by itself: of one window, of one page, without a pinned snapshot. */
+/** Builds a query that this runtime makes by itself: one fixed window, one page, no pinned snapshot. */
 export function ownQuery({ tenant, environments, regions }: Grant, parts: OwnQuery): Query {
   return {
     tenant,
@@ -137,21 +132,25 @@ export function ownQuery({ tenant, environments, regions }: Grant, parts: OwnQue
   };
 }
 
-/** @throws Refusal `unknown_metric` */
+/** Looks up a metric. @throws Refusal `unknown_metric` */
 export function entryOf(id: string, catalog: CatalogIndex): MetricEntry {
   const entry = catalog.get(id);
-  if (entry === undefined)
-    throw refuseField("unknown_metric", "metric", `the metric ${shown(id)} is not in the catalog`);
-  return entry;
+  if (entry !== undefined) return entry;
+  const detail = `the metric ${shown(id)} is not in the catalog; choose one of /v1/metrics/catalog`;
+  throw refuseField("unknown_metric", "metric", detail);
 }
 
-/** One metric of a query. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
-export function queriedMetric(granted: GrantedMetric, asked: Aggregation | undefined): QueriedMetric {
+/** Builds one metric of a query. @throws Refusal `invalid_aggregation`, `incompatible_increases` */
+export function queriedMetric(granted: GrantedMetric, requested: Aggregation | undefined): QueriedMetric {
   const { metric } = granted.entry;
-  const aggregation = asked ?? metric.defaultAggregation;
+  const aggregation = requested ?? metric.defaultAggregation;
   if (!metric.aggregations.includes(aggregation)) {
     const valid = metric.aggregations.join(", ");
-    throw refuseField("invalid_aggregation", "agg", `${metric.id} has no ${aggregation}; ask one of ${valid}`);
+    throw refuseField(
+      "invalid_aggregation",
+      "agg",
+      `${metric.id} has no aggregation ${aggregation}; use one of ${valid}`,
+    );
   }
   const recipe = recipeOf(metric, aggregation);
   requireOneRule(granted, recipe);
@@ -159,7 +158,8 @@ export function queriedMetric(granted: GrantedMetric, asked: Aggregation | undef
 }
 
 /**
- * Increases by different rules do not add up to anything. Source: design §5 rule 6, "never mixed in one answer".
+ * Requires that all stores compute increases by one rule, since increases by different rules cannot be added. Source:
+ * design §5 rule 6.
  *
  * @throws Refusal `incompatible_increases`
  */
@@ -167,11 +167,11 @@ export function requireOneRule({ entry, stores }: GrantedMetric, { needs }: Reci
   const rules = new Set(stores.map(({ config: store }) => traitsOf(store).increases));
   if (!needs.increases || rules.size === 1) return;
   const { id } = entry.metric;
-  const detail = `${id} is in stores that compute increases differently; ask one region with filter[region]`;
+  const detail = `the stores of ${id} compute increases by different rules; name one region with filter[region]`;
   throw refuseField("incompatible_increases", "filter[region]", detail);
 }
 
-/** @throws Refusal `invalid_group_by`, `invalid_filter` for labels that a metric does not have, or too many of them */
+/** Requires that each metric has the labels of a request. @throws Refusal `invalid_group_by`, `invalid_filter` */
 export function requireLabels(
   selection: Pick<Selection, "groupBy" | "filters">,
   metrics: readonly MetricConfig[],
@@ -180,7 +180,8 @@ export function requireLabels(
   for (const metric of metrics) {
     const most = Math.min(metric.maxGroupBy, groupByClassMax);
     if (selection.groupBy.length > most) {
-      throw refuseField("invalid_group_by", "group_by", `${metric.id} can be grouped by at most ${most} labels`);
+      const detail = `group_by names ${selection.groupBy.length} labels; ${metric.id} allows at most ${most}`;
+      throw refuseField("invalid_group_by", "group_by", detail);
     }
     for (const label of selection.groupBy) requireLabel(metric, label, "group_by", "invalid_group_by");
     for (const label of selection.filters.keys()) {
@@ -196,8 +197,8 @@ function requireLabel(
   code: "invalid_group_by" | "invalid_filter",
 ): void {
   if (metric.labels.includes(label)) return;
-  const labels = metric.labels.length === 0 ? "no labels" : `the labels ${metric.labels.join(", ")}`;
-  throw refuseField(code, field, `${metric.id} has no label ${label}; it has ${labels}`);
+  const advice = metric.labels.length === 0 ? "it has no labels" : `use one of ${metric.labels.join(", ")}`;
+  throw refuseField(code, field, `${metric.id} has no label ${label}; ${advice}`);
 }
 
 function smallestStep(caller: Caller, metrics: readonly MetricConfig[], limits: ClassLimits): number {
@@ -205,15 +206,19 @@ function smallestStep(caller: Caller, metrics: readonly MetricConfig[], limits: 
   return Math.max(callerMinimum, limits.minStepSeconds, ...metrics.map((metric) => metric.minStepSeconds));
 }
 
-function limitOf(asked: number | undefined, most: number): number {
-  if (asked === undefined || asked <= most) return asked ?? most;
-  throw refuseField("invalid_limit", "limit", `limit is at most ${most} for this caller's class`);
+function limitOf(requested: number | undefined, most: number): number {
+  if (requested === undefined || requested <= most) return requested ?? most;
+  throw refuseField(
+    "invalid_limit",
+    "limit",
+    `limit=${requested} is too large for this caller's class; use at most ${most}`,
+  );
 }
 
 /**
- * Versions of the catalogs that are read; one in all but the rarest query, none without entries.
+ * The schema versions of the catalogs that are read, usually one; empty without entries.
  *
- * @throws Refusal `schema_version_gone` when another one is pinned
+ * @throws Refusal `schema_version_gone` when the request pins another one
  */
 export function schemaVersionOf(entries: readonly MetricEntry[], pinned: string | undefined): string {
   const served = [...new Set(entries.map(({ schemaVersion }) => schemaVersion))].sort().join(",");

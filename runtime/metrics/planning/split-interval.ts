@@ -2,26 +2,26 @@ import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/hi
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 
 const dayMs = 86_400_000;
-/** Points of a split where a day of them would be fewer. */
+/** Least points of a split; where a day has fewer, a split is several days long. */
 const splitPointsMin = 288;
 
-/** Neighbouring points that are asked for in one request. */
+/** Adjacent points that one request reads. */
 export interface RangeSplit {
   readonly grid: PointGrid;
-  /** Place of its first point in the whole grid. */
+  /** Index of its first point in the whole grid. */
   readonly offset: number;
 }
 
 /**
- * Cuts a grid where whole days end, so that a store works on a long window's days side by side, and windows that
- * overlap have splits in common. Splits of coarse points are several days long.
+ * Splits a grid at the ends of whole days. A store then reads the days of a long window in parallel, and overlapping
+ * windows share splits. Splits of coarse points are several days long.
  */
 export function splitRange({ startMs, stepMs, count }: PointGrid): readonly RangeSplit[] {
   const lengthMs = Math.max(1, Math.floor((splitPointsMin * stepMs) / dayMs)) * dayMs;
   const splits: RangeSplit[] = [];
   for (let offset = 0; offset < count;) {
     const firstMs = startMs + offset * stepMs;
-    // A point belongs to the day in which it ends; midnight ends the day before.
+    // A point belongs to the day in which it ends; a point at midnight belongs to the day before.
     const endMs = Math.ceil(firstMs / lengthMs) * lengthMs;
     const points = Math.min(count - offset, Math.floor((endMs - firstMs) / stepMs) + 1);
     splits.push({ offset, grid: { startMs: firstMs, stepMs, count: points } });
@@ -30,19 +30,19 @@ export function splitRange({ startMs, stepMs, count }: PointGrid): readonly Rang
   return splits;
 }
 
-/** What was answered for one split. */
+/** The series of one split. */
 export interface SplitResponse<Series> {
   readonly split: RangeSplit;
   readonly series: readonly Series[];
 }
 
-/** Series over the whole grid from series of its splits. */
+/** Joins the series of all splits to series over the whole grid. */
 export function joinSeries(
-  answers: readonly SplitResponse<StoreSeries>[],
+  responses: readonly SplitResponse<StoreSeries>[],
   { count }: PointGrid,
 ): readonly StoreSeries[] {
-  if (answers.length === 1) return answers[0]?.series ?? [];
-  return join(answers, {
+  if (responses.length === 1) return responses[0]?.series ?? [];
+  return join(responses, {
     make: (labels) => ({ labels, values: new Float64Array(count), present: new Uint8Array(count) }),
     put: (whole, part, offset) => {
       whole.values.set(part.values, offset);
@@ -51,13 +51,13 @@ export function joinSeries(
   });
 }
 
-/** Series of native histograms over the whole grid from those of its splits. */
+/** Joins native histograms as {@link joinSeries} joins numbers. */
 export function joinHistograms(
-  answers: readonly SplitResponse<HistogramSeries>[],
+  responses: readonly SplitResponse<HistogramSeries>[],
   { count }: PointGrid,
 ): readonly HistogramSeries[] {
-  if (answers.length === 1) return answers[0]?.series ?? [];
-  return join<HistogramSeries, HistogramSeries & { readonly histograms: (StoreHistogram | undefined)[] }>(answers, {
+  if (responses.length === 1) return responses[0]?.series ?? [];
+  return join<HistogramSeries, HistogramSeries & { readonly histograms: (StoreHistogram | undefined)[] }>(responses, {
     make: (labels) => ({ labels, histograms: Array.from({ length: count }) }),
     put: (whole, part, offset) => {
       for (const [index, histogram] of part.histograms.entries()) whole.histograms[offset + index] = histogram;
@@ -71,11 +71,11 @@ interface Joining<Series, Whole> {
 }
 
 function join<Series extends { readonly labels: Readonly<Record<string, string>> }, Whole = Series>(
-  answers: readonly SplitResponse<Series>[],
+  responses: readonly SplitResponse<Series>[],
   { make, put }: Joining<Series, Whole>,
 ): readonly Whole[] {
   const wholes = new Map<string, Whole>();
-  for (const { split, series } of answers) {
+  for (const { split, series } of responses) {
     for (const part of series) {
       const key = JSON.stringify(Object.entries(part.labels).sort(([a], [b]) => (a < b ? -1 : 1)));
       const whole = wholes.get(key) ?? make(part.labels);

@@ -1,20 +1,20 @@
 import { hash } from "node:crypto";
 import type { Aggregation, LabelName, PeerConfig } from "../../../crds/config.ts";
 
-/** Form of questions and answers; another one is refused, never guessed at. */
+/** Version of the format of questions and their responses; any other version is refused. */
 export const questionVersion = 1;
 
-/** Parts that are no statistic. */
+/** Parts of a question besides the statistics. */
 export const bucketsPart = "buckets";
 export const newestPart = "newest";
 export const exemplarsPart = "exemplars";
 
 /**
- * What one runtime wants to know of a metric in the region of another: one partial of the closed query, with the rights
- * of who asks as what they come to. No query language, and no name of a store or of a series.
+ * The question of one runtime to another about a metric in its region: one partial of the canonical query. Rights are
+ * in it as granted names. It holds no query language and no name of a store or of a series.
  */
 export interface PartialQuestion {
-  /** Of the asking catalog. */
+  /** Schema version of the asking catalog. */
   readonly schema_version: string;
   readonly region: string;
   /** All regions that the partial will be merged over, sorted. */
@@ -32,36 +32,36 @@ export interface PartialQuestion {
   /** Sorted. */
   readonly group_by: readonly LabelName[];
   /** For statistics and buckets. */
-  readonly points?: AskedPoints;
-  /** Only the buckets' quantile, which tells how native ones are laid out. @default the buckets */
+  readonly points?: QuestionPoints;
+  /** Reads only this quantile of the buckets, which shows the layout of native histograms. @default the buckets */
   readonly quantile?: number;
 }
 
-/** What the points of a partial are. */
-export interface AskedPoints extends Pick<PeerConfig, "increases"> {
-  /** Width of one, which is also the distance of two. */
+/** The points of a partial. */
+export interface QuestionPoints extends Pick<PeerConfig, "increases"> {
+  /** Width of a point, and distance between two. */
   readonly width_ms: number;
-  /** Seconds between samples that the asking catalog knows of. */
+  /** Seconds between samples in the asking catalog. */
   readonly interval_seconds: number;
 }
 
 /** The times of a question. */
-export type AskedTimes =
+export type QuestionTimes =
   | { readonly start_ms: number; readonly count: number }
   | { readonly time_ms: number }
   | { readonly from_ms: number; readonly to_ms: number };
 
-/** The body of a question. @param question as text, by which answers are kept */
-export function questionBody(question: string, over: AskedTimes): string {
+/** Builds the body of a question. @param question as printed; it is the key of cached responses */
+export function questionBody(question: string, over: QuestionTimes): string {
   return `{"version":${questionVersion},"ask":${question},"over":${JSON.stringify(over)}}`;
 }
 
-/** The body that only wants to know whether a peer answers for a region. */
+/** Builds the body that only asks for the capabilities of a peer in a region. */
 export function probeBody(probe: { readonly region: string }): string {
   return JSON.stringify({ version: questionVersion, probe });
 }
 
-/** What binds an answer to its question. */
+/** The digest that binds a response to its question. */
 export function questionKey(body: string | Uint8Array): string {
   return hash("sha256", body, "base64url");
 }

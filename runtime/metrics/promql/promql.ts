@@ -3,8 +3,8 @@ import type { PartialQuestion } from "./partial-question.ts";
 import type { RangeBoundary } from "../../stores/prometheus/probe.ts";
 
 /**
- * The part of PromQL that the planner needs, as a tree. Text exists only once the tree is printed, and every name and
- * value in it is escaped on the way: what a caller writes can never become syntax.
+ * The part of PromQL that the planner needs, as a tree. The printer escapes every name and value, so that no text of a
+ * caller can become syntax.
  */
 export type Vector =
   | { readonly kind: "over"; readonly fn: RangeFunction; readonly of: Selector; readonly rangeMs: number }
@@ -20,7 +20,7 @@ export type Vector =
   | { readonly kind: "timestamp"; readonly of: Selector }
   | Question;
 
-/** What a peer is asked in place of a query; its text is JSON, and no store sees it. */
+/** A question to a peer, in place of a query. It prints as JSON and is sent to peers only. */
 export interface Question {
   readonly kind: "question";
   readonly of: PartialQuestion;
@@ -47,21 +47,21 @@ export interface Matcher {
 
 const matcherOps = { Equal: "=", NotEqual: "!=", Matches: "=~", NotMatches: "!~" } as const;
 
-/** A fixed matcher of the catalog. */
+/** Converts a fixed matcher of the catalog. */
 export function fixedMatcher({ label, op, value }: MatcherConfig): Matcher {
   return { label, op: matcherOps[op], value };
 }
 
-/** A label that has exactly one of these values. An empty list matches no series at all. */
+/** Matches series whose label has one of these values. An empty list matches no series. */
 export function oneOf(label: string, values: readonly string[]): Matcher {
   const [only, ...others] = values;
   if (only !== undefined && others.length === 0) return { label, op: "=", value: only };
-  // An empty alternation would match every series without the label; this class of characters has no member.
+  // An empty alternation matches every series without the label. This class of characters is empty and matches none.
   if (only === undefined) return { label, op: "=~", value: String.raw`[^\x00-\x{10FFFF}]` };
   return { label, op: "=~", value: values.map(quoteRegex).join("|") };
 }
 
-/** The same over ranges of another width. */
+/** Copies a tree with ranges of another width. */
 export function overWidth(vector: Vector, rangeMs: number): Vector {
   if ("rangeMs" in vector) return { ...vector, rangeMs };
   return vector.kind === "timestamp" || vector.kind === "question"
@@ -69,7 +69,7 @@ export function overWidth(vector: Vector, rangeMs: number): Vector {
     : { ...vector, of: overWidth(vector.of, rangeMs) };
 }
 
-/** Prints a tree. `boundary` is that of the store it is for. */
+/** Prints a tree for a store with this boundary. */
 export function printVector(vector: Vector, boundary: RangeBoundary): string {
   switch (vector.kind) {
     case "over":
@@ -92,18 +92,18 @@ export function printVector(vector: Vector, boundary: RangeBoundary): string {
   }
 }
 
-/** Prints what exemplars are asked of. */
+/** Prints the series whose exemplars are read. */
 export function printExemplified(of: Selector | Question): string {
   return "kind" in of ? JSON.stringify(of.of) : printSelector(of);
 }
 
-/** Prints a selector: the metric name as a matcher too, since that spelling takes any name in any version. */
+/** Prints a selector. The metric name is a matcher, because every version takes any name in this spelling. */
 function printSelector({ name, matchers }: Selector): string {
   const all: readonly Matcher[] = [{ label: "__name__", op: "=", value: name }, ...matchers];
   return `{${all.map(({ label, op, value }) => `${printName(label)}${op}${quote(value)}`).join(",")}}`;
 }
 
-/** A millisecond less excludes the sample at t − w: timestamps are whole milliseconds. */
+/** Shortens a left-closed range by one millisecond, which excludes the sample at t − w. */
 function printRange(rangeMs: number, boundary: RangeBoundary): string {
   return `${boundary === "LeftOpen" ? rangeMs : rangeMs - 1}ms`;
 }
@@ -112,7 +112,7 @@ function printName(name: string): string {
   return /^[A-Za-z_]\w*$/u.test(name) ? name : quote(name);
 }
 
-/** A double-quoted string of PromQL, which takes Go's escapes. */
+/** Quotes a text for PromQL, which takes the escapes of Go. */
 function quote(text: string): string {
   const escaped = text.replaceAll(/["\\\p{C}\p{Zl}\p{Zp}]/gu, (char) => {
     if (char === '"' || char === "\\") return `\\${char}`;
@@ -121,7 +121,7 @@ function quote(text: string): string {
   return `"${escaped}"`;
 }
 
-/** A text that an RE2 expression matches as it is; PromQL anchors the whole expression at both ends. */
+/** Escapes a text for RE2, so that it matches itself only. PromQL anchors the expression at both ends. */
 function quoteRegex(text: string): string {
   return text.replaceAll(/[\\.+*?()|[\]{}^$]/gu, String.raw`\$&`);
 }

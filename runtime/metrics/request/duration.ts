@@ -1,12 +1,12 @@
 const unitSeconds = { d: 86_400, h: 3_600, m: 60, s: 1 } as const;
 type Unit = keyof typeof unitSeconds;
 
-/** Longest duration a caller may write, in seconds: 10 years. */
+/** Longest duration that a request may name, in seconds: 10 years. */
 const durationSecondsMax = 3_660 * unitSeconds.d;
 
 /**
- * A duration such as `10s`, `5m`, `1h` or `7d`, in seconds; undefined when the text is no such duration. Whole numbers
- * and one unit only, so that each duration has few spellings. Source: seed "Operational Metrics API" §4.1.
+ * Parses a duration such as `10s`, `5m`, `1h` or `7d` into seconds; undefined for any other text. It takes whole
+ * numbers with one unit, so that each duration has few spellings. Source: seed "Operational Metrics API" §4.1.
  */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^([1-9]\d{0,8})([smhd])$/u.exec(text) ?? [];
@@ -15,7 +15,7 @@ export function parseDuration(text: string): number | undefined {
   return seconds <= durationSecondsMax ? seconds : undefined;
 }
 
-/** The shortest spelling of whole seconds: 90 is `90s`, 120 is `2m`. */
+/** Prints whole seconds in their shortest spelling: 90 is `90s`, 120 is `2m`. */
 export function formatDuration(seconds: number): string {
   for (const [unit, size] of Object.entries(unitSeconds)) {
     if (seconds >= size && seconds % size === 0) return `${seconds / size}${unit}`;

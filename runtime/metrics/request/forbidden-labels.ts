@@ -1,10 +1,11 @@
 /**
- * What no request may name, since it is personal data. Source: seed "Operational Metrics API" §2.3.
+ * Labels and filter values that no request may name, because they are personal data. Source: seed "Operational Metrics
+ * API" §2.3.
  */
 
-/** Persons and sessions under any spelling; compared without case and without `_`, `-`, `.` and spaces. */
+/** Persons and sessions in any spelling, compared without case and without `_`, `-`, `.` and spaces. */
 const forbiddenNames = /^(?:raw)?(?:user|player|customer|client|session)(?:s|id|ids|uuid|key|name|number|no)?$/u;
-/** Cards and documents: every name that starts like one. */
+/** Cards and documents: every name with such a prefix. */
 const forbiddenPrefixes =
   /^(?:raw|full|bank|credit|debit|payment|identity|id)?(?:card|pan$|document|doc(?:id|no|num)|passport)/u;
 
@@ -12,7 +13,7 @@ const filterValueLengthMax = 200;
 const cardDigitsMin = 12;
 const cardDigitsMax = 19;
 
-/** Whether a label name is one that the seed forbids, in whatever spelling. */
+/** True for a label name that the seed forbids, in any spelling. */
 export function isForbiddenLabel(name: string): boolean {
   const bare = name
     .normalize("NFKC")
@@ -21,19 +22,20 @@ export function isForbiddenLabel(name: string): boolean {
   return forbiddenNames.test(bare) || forbiddenPrefixes.test(bare);
 }
 
-/** Why a filter value is refused, or undefined when it is allowed. */
+/** The reason for which a filter value is refused, as a predicate; undefined when the value is allowed. */
 export function forbiddenValue(value: string): string | undefined {
-  if (value === "") return "is empty";
-  if (value.length > filterValueLengthMax) return `is longer than ${filterValueLengthMax} characters`;
-  if (!value.isWellFormed()) return "is not valid Unicode";
-  if (value.includes("\0")) return "holds a NUL character";
-  if (looksLikeCard(value)) return "looks like a card number";
-  return looksLikeDocument(value) ? "looks like a document number" : undefined;
+  if (value === "") return "is empty; leave the filter out or name a value";
+  if (value.length > filterValueLengthMax)
+    return `has ${value.length} characters, more than ${filterValueLengthMax}; name a shorter value`;
+  if (!value.isWellFormed()) return "is not valid Unicode; encode it as UTF-8";
+  if (value.includes("\0")) return "holds a NUL character; remove it";
+  if (looksLikeCard(value)) return "looks like a card number; filter by data that is not personal";
+  return looksLikeDocument(value) ? "looks like a document number; filter by data that is not personal" : undefined;
 }
 
 /**
- * Numbers of documents whose form is known: passports of one or two letters and six to nine digits, social security
- * numbers in their groups, and those with check digits (IBAN by ISO 7064, the Brazilian CPF).
+ * Recognizes document numbers of a known form. These are passports (one or two letters, six to nine digits), social
+ * security numbers in groups, IBANs (check digits of ISO 7064) and the Brazilian CPF.
  */
 function looksLikeDocument(value: string): boolean {
   const bare = value.normalize("NFKC").trim();
@@ -58,7 +60,7 @@ function isCpf(text: string): boolean {
   return check(9) === digits[9] && check(10) === digits[10];
 }
 
-/** Whether some run of 12 to 19 digits, alone or in groups, passes the check of ISO/IEC 7812-1. */
+/** True when a run of 12 to 19 digits, alone or in groups, passes the check of ISO/IEC 7812-1. */
 function looksLikeCard(value: string): boolean {
   const runs = value.normalize("NFKC").match(/\d(?:[\s.\-_]?\d)*/gu) ?? [];
   return runs.map((run) => run.replaceAll(/\D/gu, "")).some(isCardNumber);

@@ -3,8 +3,12 @@ import type { ErrorCode } from "../../errors/table.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { parseDuration } from "./duration.ts";
 import { forbiddenValue, isForbiddenLabel } from "./forbidden-labels.ts";
-
 import { parseTime } from "./time.ts";
+
+/**
+ * Parameters of a metrics request: what they are called, how they are parsed, which are refused. The catalog and the
+ * caller's rights are checked elsewhere.
+ */
 
 /** Decoded query parameters: every name with its values in the order of the URL. */
 export type Parameters = ReadonlyMap<string, readonly string[]>;
@@ -12,7 +16,7 @@ export type Parameters = ReadonlyMap<string, readonly string[]>;
 /** Source: seed "Operational Metrics API" §8. */
 export const seriesMax = 50;
 export const metricsMax = 50;
-/** No name and no value of a parameter is longer. */
+/** Longest name and longest value of a parameter, in characters. */
 export const textLengthMax = 200;
 const pageMax = 1_000_000;
 const shownLengthMax = 80;
@@ -21,28 +25,28 @@ const shownLengthMax = 80;
 export const downsamples = ["1m", "5m", "1h"] as const;
 export type Downsample = (typeof downsamples)[number];
 
-/** What a request asks for besides its times; every name is valid in itself, nothing is checked against a catalog. */
+/** The parameters of a request besides its times. Every name is well formed; none is checked against a catalog. */
 export interface Selection {
-  /** Sorted, each once. */
+  /** Sorted, without duplicates. */
   readonly metrics: readonly string[];
   readonly aggregation: Aggregation | undefined;
   readonly filters: ReadonlyMap<LabelName, string>;
-  /** Sorted, each once. */
+  /** Sorted, without duplicates. */
   readonly groupBy: readonly LabelName[];
   readonly downsample: Downsample | undefined;
   readonly exemplars: boolean;
-  /** Whether an answer without some of its data is to be an error. */
+  /** Makes a response with missing data an error. */
   readonly isCompleteRequired: boolean;
   readonly limit: number | undefined;
   readonly page: number;
-  /** `meta.snapshot` of an earlier page: the answer must be cut from the same data. */
+  /** `meta.snapshot` of an earlier page: the response must be cut from the same data. */
   readonly snapshot: string | undefined;
-  /** `meta.schema_version` the caller was written against. */
+  /** `meta.schema_version` that the client was written for. */
   readonly schemaVersion: string | undefined;
 }
 
-/** Times of a query as the caller wrote them. */
-export interface AskedWindow {
+/** Times of a query as the request names them. */
+export interface RequestedWindow {
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
   readonly stepSeconds: number | undefined;
@@ -61,8 +65,8 @@ const selectionNames = [
   "schema_version",
 ];
 
-/** Reads the parameters of `GET /v1/metrics/query`. @throws Refusal 400 that names the parameter at fault */
-export function readQuery(params: Parameters): { readonly selection: Selection; readonly window: AskedWindow } {
+/** Parses the parameters of `GET /v1/metrics/query`. @throws Refusal 400 that names the invalid parameter */
+export function readQuery(params: Parameters): { readonly selection: Selection; readonly window: RequestedWindow } {
   refuseUnknown(params, (name) => isFilter(name) || ["from", "to", "step", ...selectionNames].includes(name));
   const window = {
     fromMs: readTime(params, "from"),
@@ -72,46 +76,61 @@ export function readQuery(params: Parameters): { readonly selection: Selection; 
   return { selection: readSelection(params), window };
 }
 
-/** Reads the parameters of `GET /v1/metrics/instant`. @throws Refusal 400 that names the parameter at fault */
+/** Parses the parameters of `GET /v1/metrics/instant`. @throws Refusal 400 that names the invalid parameter */
 export function readInstant(params: Parameters): { readonly selection: Selection; readonly tsMs: number | undefined } {
   refuseUnknown(params, (name) => isFilter(name) || ["ts", ...selectionNames].includes(name));
   return { selection: readSelection(params), tsMs: readTime(params, "ts") };
 }
 
-/** Refuses the first parameter that is not known. @throws Refusal `unknown_parameter` that names it */
+/** Refuses the first unknown parameter. @throws Refusal `unknown_parameter` that names it */
 export function refuseUnknown(params: Parameters, isKnown: (name: string) => boolean): void {
   const unknown = params.keys().find((name) => !isKnown(name));
   if (unknown === undefined) return;
-  throw refuseField("unknown_parameter", shown(unknown), `${shown(unknown)} is not a parameter`);
+  throw refuseField(
+    "unknown_parameter",
+    shown(unknown),
+    `${shown(unknown)} is not a parameter of this route; remove it`,
+  );
 }
 
-/** The one value of a parameter; undefined when it is not there. @throws Refusal when it is there twice, or empty */
+/** The value of a parameter; undefined without one. @throws Refusal when it is repeated, empty or too long */
 export function readOne(params: Parameters, name: string, code: ErrorCode = "invalid_request"): string | undefined {
   const values = params.get(name) ?? [];
-  if (values.length > 1) throw refuseField(code, name, `${shown(name)} is given ${values.length} times`);
+  if (values.length > 1) throw refuseField(code, name, `${shown(name)} is given ${values.length} times; give it once`);
   requireLength(values[0], name, code);
   return values[0];
 }
 
 /**
- * The values of a parameter that is repeated; undefined when it is not there. @throws Refusal for too many, or an empty
- * one
+ * The values of a repeatable parameter; undefined without any.
+ *
+ * @throws Refusal for too many values, and for an empty or too long one
  */
 export function readMany(params: Parameters, name: string, most: number): readonly string[] | undefined {
   const values = params.get(name);
   if (values === undefined) return undefined;
-  if (values.length > most) throw refuseField("invalid_request", name, `${name} is given at most ${most} times`);
+  if (values.length > most) {
+    throw refuseField(
+      "invalid_request",
+      name,
+      `${name} is given ${values.length} times; give it at most ${most} times`,
+    );
+  }
   for (const value of values) requireLength(value, name, "invalid_request");
   return values;
 }
 
 function requireLength(text: string | undefined, name: string, code: ErrorCode): void {
-  if (text === "") throw refuseField(code, name, `${shown(name)} is empty`);
+  if (text === "") throw refuseField(code, name, `${shown(name)} is empty; give it a value or leave it out`);
   if (text === undefined || text.length <= textLengthMax) return;
-  throw refuseField(code, shown(name), `${shown(name)} is longer than ${textLengthMax} characters`);
+  throw refuseField(
+    code,
+    shown(name),
+    `${shown(name)} has ${text.length} characters; it may have at most ${textLengthMax}`,
+  );
 }
 
-/** One of a closed list of words. @throws Refusal that lists them */
+/** The value of a parameter with a closed list of words; undefined without one. @throws Refusal that lists them */
 export function readWord<Word extends string>(
   params: Parameters,
   name: string,
@@ -121,12 +140,12 @@ export function readWord<Word extends string>(
   const text = readOne(params, name, code);
   const word = words.find((candidate) => candidate === text);
   if (text !== undefined && word === undefined) {
-    throw refuseField(code, name, `${name} is one of ${words.join(", ")}, not ${shown(text)}`);
+    throw refuseField(code, name, `${name}=${shown(text)} is not known; use one of ${words.join(", ")}`);
   }
   return word;
 }
 
-/** A caller's text as it may stand in an error: bounded, without what could break a line. */
+/** Makes a caller's text safe for an error: bounded, without control characters and line breaks. */
 export function shown(text: string): string {
   const printable = text.replaceAll(/[\p{C}\p{Z}]/gu, " ");
   return printable.length > shownLengthMax ? `${printable.slice(0, shownLengthMax)}…` : printable;
@@ -150,11 +169,12 @@ function readSelection(params: Parameters): Selection {
 
 function readMetrics(params: Parameters): readonly string[] {
   const metrics = [...new Set(readMany(params, "metric", metricsMax))].sort();
-  if (metrics.length === 0) throw refuseField("invalid_request", "metric", "metric is required");
+  if (metrics.length === 0)
+    throw refuseField("invalid_request", "metric", "the request names no metric; name one with metric=");
   return metrics;
 }
 
-/** Filters by label. @throws Refusal `forbidden_label`, `invalid_filter` */
+/** Parses the filters. @throws Refusal `forbidden_label`, `invalid_filter` */
 export function readFilters(params: Parameters): ReadonlyMap<LabelName, string> {
   const filters = new Map<LabelName, string>();
   for (const name of [...params.keys()].sort()) {
@@ -168,9 +188,9 @@ export function readFilters(params: Parameters): ReadonlyMap<LabelName, string> 
 
 function readFilterValue(params: Parameters, name: string): string {
   const value = readOne(params, name, "invalid_filter");
-  if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value`);
+  if (value === undefined) throw refuseField("invalid_filter", name, `${name} has no value; give it one`);
   const fault = forbiddenValue(value);
-  // The value itself stays out of the message: it may be the personal data that is being refused.
+  // The message leaves out the value, because it can be personal data.
   if (fault !== undefined) throw refuseField("invalid_filter", name, `the value of ${name} ${fault}`);
   return value;
 }
@@ -180,30 +200,38 @@ function readGroupBy(params: Parameters): readonly LabelName[] {
   if (text === undefined) return [];
   const labels = text.split(",").map((name) => readLabel(name.trim(), "group_by", "invalid_group_by"));
   if (new Set(labels).size < labels.length) {
-    throw refuseField("invalid_group_by", "group_by", "group_by names a label twice");
+    throw refuseField("invalid_group_by", "group_by", `group_by=${shown(text)} names a label twice; name it once`);
   }
   return labels.sort();
 }
 
-/** One label of the closed list. @throws Refusal `forbidden_label`, or `code` for a name that is no label */
+/** Checks a label of the closed list. @throws Refusal `forbidden_label`, or `code` for a name that is not a label */
 export function readLabel(name: string, field: string, code: ErrorCode): LabelName {
   if (isForbiddenLabel(name)) {
-    throw refuseField("forbidden_label", shown(field), `${shown(name)} is forbidden as a label and as a filter`);
+    throw refuseField(
+      "forbidden_label",
+      shown(field),
+      `the label ${shown(name)} is personal data and forbidden; remove it`,
+    );
   }
   const label = labelNames.find((candidate) => candidate === name);
   if (label === undefined) {
-    throw refuseField(code, shown(field), `${shown(name)} is not a label; labels are ${labelNames.join(", ")}`);
+    throw refuseField(code, shown(field), `${shown(name)} is not a label; use one of ${labelNames.join(", ")}`);
   }
   return label;
 }
 
-/** A time in Unix milliseconds; undefined when it is not there. @throws Refusal `invalid_time` */
+/** Parses a time into Unix milliseconds; undefined without one. @throws Refusal `invalid_time` */
 export function readTime(params: Parameters, name: string): number | undefined {
   const text = readOne(params, name, "invalid_time");
   if (text === undefined) return undefined;
   const ms = parseTime(text);
   if (ms !== undefined) return ms;
-  throw refuseField("invalid_time", name, `${name} is not an ISO 8601 UTC time such as 2026-01-01T00:00:00Z`);
+  throw refuseField(
+    "invalid_time",
+    name,
+    `${name}=${shown(text)} is not a time; use ISO 8601 UTC such as 2026-01-01T00:00:00Z`,
+  );
 }
 
 function readStep(params: Parameters): number | undefined {
@@ -211,17 +239,17 @@ function readStep(params: Parameters): number | undefined {
   if (text === undefined) return undefined;
   const seconds = parseDuration(text);
   if (seconds !== undefined) return seconds;
-  throw refuseField("invalid_step", "step", "step is not a duration such as 10s, 1m or 1h");
+  throw refuseField("invalid_step", "step", `step=${shown(text)} is not a duration; use one such as 10s, 1m or 1h`);
 }
 
-/** A whole number from 1; undefined when it is not there. @throws Refusal `invalid_limit`, `invalid_page` */
+/** Parses a whole number from 1; undefined without one. @throws Refusal `invalid_limit`, `invalid_page` */
 export function readCount(params: Parameters, name: "limit" | "page", max: number): number | undefined {
   const code = name === "limit" ? "invalid_limit" : "invalid_page";
   const text = readOne(params, name, code);
   if (text === undefined) return undefined;
   const count = /^[1-9]\d{0,8}$/u.test(text) ? Number(text) : Number.NaN;
   if (count <= max) return count;
-  throw refuseField(code, name, `${name} is a whole number from 1 to ${max}`);
+  throw refuseField(code, name, `${name}=${shown(text)} is not valid; use a whole number from 1 to ${max}`);
 }
 
 function isFilter(parameter: string): boolean {

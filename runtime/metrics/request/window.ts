@@ -1,19 +1,20 @@
 import type { ClassLimits } from "../../../crds/config.ts";
 import { refuseField } from "../../errors/refusal.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
-import { downsamples, type AskedWindow, type Downsample } from "./parameters.ts";
+import { formatTime } from "./time.ts";
+import { downsamples, type RequestedWindow, type Downsample } from "./parameters.ts";
 
 const daySeconds = 86_400;
 /** Source: seed "Operational Metrics API" §8. */
 export const windowSecondsDefault = 3 * 3_600;
 export const stepSecondsMin = 10;
 export const publicStepSecondsMin = 60;
-/** Points of one series when the caller names no step. Source: wire, "Metrics". */
+/** Most points of one series without a requested step. Source: wire, "Metrics". */
 const pointsDefaultMax = 1_000;
-/** Points of one series at all: what Prometheus itself gives in one range query. */
+/** Most points of one series: the limit of Prometheus for one range query. */
 export const pointsMax = 11_000;
 
-/** Steps that are chosen for a caller; each divides the next day evenly, so that panels share them. */
+/** Steps that the API selects. Each divides a day evenly, so that panels share cached points. */
 export const niceStepsSeconds = [
   10,
   15,
@@ -34,7 +35,8 @@ export const niceStepsSeconds = [
 ];
 
 /**
- * Windows longer than this get at least these points. Source: seed "Operational Metrics API" §4.7.5, wire "Metrics".
+ * The smallest downsample of windows longer than `aboveSeconds`. Source: seed "Operational Metrics API" §4.7.5, wire
+ * "Metrics".
  */
 const autoDownsample: readonly { readonly aboveSeconds: number; readonly downsample: Downsample }[] = [
   { aboveSeconds: 7 * daySeconds, downsample: "1h" },
@@ -42,9 +44,9 @@ const autoDownsample: readonly { readonly aboveSeconds: number; readonly downsam
 ];
 
 /**
- * The points of an answer: `fromMs + step`, …, `toMs`. A point t covers (t − step, t], so that the points cover the
- * window once and neighbouring windows share nothing. Both ends are multiples of the step since the epoch. Source:
- * design §5 rule 1.
+ * The points of a response: `fromMs + step`, …, `toMs`. A point t covers (t − step, t]: the points cover the window
+ * once, and adjacent windows do not overlap. Both ends are multiples of the step since the epoch. Source: design §5
+ * rule 1.
  */
 interface Grid {
   readonly fromMs: number;
@@ -52,20 +54,20 @@ interface Grid {
   readonly stepSeconds: number;
 }
 
-/** A grid and how it came to be. */
+/** A grid and the downsample that applies to it. */
 export interface ResolvedWindow extends Grid {
   readonly downsample: Downsample | undefined;
 }
 
-/** What bounds the times of a query. */
+/** Limits on the times of a query. */
 interface WindowRules {
   readonly nowMs: number;
-  /** Smallest step of this caller for these metrics, in seconds. */
+  /** Smallest step that this caller may request of these metrics, in seconds. */
   readonly stepSecondsMin: number;
   readonly limits: ClassLimits;
 }
 
-/** Number of points of a grid. */
+/** Counts the points of a grid. */
 export function pointCount({ fromMs, toMs, stepSeconds }: Grid): number {
   return Math.round((toMs - fromMs) / (stepSeconds * 1_000));
 }
@@ -76,32 +78,38 @@ export function pointTimes(grid: Grid): readonly number[] {
 }
 
 /**
- * Fills in, raises and aligns what the caller asked. A step finer than the window allows is raised, a step below the
- * minimum refused. The end is never in the future. Source: seed "Operational Metrics API" §4.7 and §8.
+ * Fills in defaults, raises the step and aligns both ends. A step that is too fine for the window is raised; a step
+ * below the minimum is refused. The end is never in the future. Source: seed "Operational Metrics API" §4.7 and §8.
  *
  * @throws Refusal `invalid_window`, `invalid_step`, `invalid_downsample`
  */
 export function resolveWindow(
-  asked: AskedWindow,
-  downsampleAsked: Downsample | undefined,
+  requested: RequestedWindow,
+  requestedDownsample: Downsample | undefined,
   rules: WindowRules,
 ): ResolvedWindow {
-  const { fromMs, toMs } = boundsOf(asked, rules);
+  const { fromMs, toMs } = boundsOf(requested, rules);
   const windowSeconds = (toMs - fromMs) / 1_000;
   if (windowSeconds > rules.limits.maxWindowSeconds) {
     const longest = formatDuration(rules.limits.maxWindowSeconds);
-    throw refuseField("invalid_window", "from", `the window is longer than the ${longest} of this caller's class`);
+    throw refuseField(
+      "invalid_window",
+      "from",
+      `the window is ${formatDuration(Math.ceil(windowSeconds))} long; this caller's class allows ${longest}`,
+    );
   }
-  requireMinimum(asked.stepSeconds, rules.stepSecondsMin);
-  const downsample = coarser(downsampleAsked, downsampleFor(windowSeconds));
+  requireMinimum(requested.stepSeconds, rules.stepSecondsMin);
+  const downsample = coarser(requestedDownsample, downsampleFor(windowSeconds));
   const smallest = Math.max(rules.stepSecondsMin, secondsOf(downsample));
   const stepSeconds =
-    asked.stepSeconds === undefined ? defaultStep(windowSeconds, smallest) : Math.max(asked.stepSeconds, smallest);
-  requireFit(windowSeconds, stepSeconds, { step: asked.stepSeconds, downsample: downsampleAsked });
+    requested.stepSeconds === undefined
+      ? defaultStep(windowSeconds, smallest)
+      : Math.max(requested.stepSeconds, smallest);
+  requireFit(windowSeconds, stepSeconds, { step: requested.stepSeconds, downsample: requestedDownsample });
   return { ...align(fromMs, toMs, stepSeconds), stepSeconds, downsample };
 }
 
-/** The single point at or before a time: what `instant` answers. Source: design §5 rule 1. */
+/** Resolves the one point at or before a time, for `instant`. Source: design §5 rule 1. */
 export function resolveInstant(
   tsMs: number | undefined,
   downsample: Downsample | undefined,
@@ -113,14 +121,13 @@ export function resolveInstant(
   return { fromMs: toMs - stepMs, toMs, stepSeconds, downsample };
 }
 
-/** The next step that is worth suggesting to a caller whose query was too much; undefined past the coarsest. */
+/** The next coarser step, for a suggestion; undefined past the coarsest. */
 export function coarserStep(stepSeconds: number, mostSeconds: number): number | undefined {
   return niceStepsSeconds.find((step) => step > stepSeconds && step <= mostSeconds);
 }
 
 /**
- * The finest step that makes at most this share of a window's points, however the window lies on it; undefined where
- * none does.
+ * The finest step with at most this share of a window's points, for any alignment of the window; undefined without one.
  */
 export function stepWithin(window: Grid, share: number): number | undefined {
   const seconds = windowSecondsOf(window);
@@ -130,50 +137,56 @@ export function stepWithin(window: Grid, share: number): number | undefined {
   );
 }
 
-/** The next downsample above a step; undefined past the coarsest. */
+/** The next downsample above a step, for a suggestion; undefined past the coarsest. */
 export function coarserDownsample(stepSeconds: number, mostSeconds: number): Downsample | undefined {
   return downsamples.find((downsample) => secondsOf(downsample) > stepSeconds && secondsOf(downsample) <= mostSeconds);
 }
 
-/** How long a window is, in seconds. */
+/** The length of a window in seconds. */
 export function windowSecondsOf({ fromMs, toMs }: Grid): number {
   return (toMs - fromMs) / 1_000;
 }
 
-function boundsOf(asked: AskedWindow, { nowMs, limits }: WindowRules): { fromMs: number; toMs: number } {
-  const toMs = Math.min(asked.toMs ?? nowMs, nowMs);
+function boundsOf(requested: RequestedWindow, { nowMs, limits }: WindowRules): { fromMs: number; toMs: number } {
+  const toMs = Math.min(requested.toMs ?? nowMs, nowMs);
   const defaultSeconds = Math.min(windowSecondsDefault, limits.maxWindowSeconds);
-  const fromMs = asked.fromMs ?? Math.max(0, toMs - defaultSeconds * 1_000);
+  const fromMs = requested.fromMs ?? Math.max(0, toMs - defaultSeconds * 1_000);
   if (fromMs < toMs) return { fromMs, toMs };
-  const beforeEnd = asked.toMs === undefined || fromMs < asked.toMs;
-  throw refuseField("invalid_window", "from", beforeEnd ? "from is in the future" : "from is not before to");
+  const beforeEnd = requested.toMs === undefined || fromMs < requested.toMs;
+  const from = `from=${formatTime(fromMs)}`;
+  const detail = beforeEnd
+    ? `${from} is in the future; name an earlier time`
+    : `${from} is not before to=${formatTime(toMs)}; name an earlier from or a later to`;
+  throw refuseField("invalid_window", "from", detail);
 }
 
 function requireMinimum(stepSeconds: number | undefined, minimum: number): void {
   if (stepSeconds === undefined || stepSeconds >= minimum) return;
   const step = formatDuration(minimum);
-  const detail = `step=${formatDuration(stepSeconds)} is below the smallest step of ${step}`;
+  const detail = `step=${formatDuration(stepSeconds)} is below the smallest step of ${step}; use ${step} or more`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
 }
 
-interface AskedPoints {
+interface RequestedPoints {
   readonly step: number | undefined;
   readonly downsample: Downsample | undefined;
 }
 
-function requireFit(windowSeconds: number, stepSeconds: number, asked: AskedPoints): void {
+function requireFit(windowSeconds: number, stepSeconds: number, requested: RequestedPoints): void {
   if (windowSeconds < stepSeconds) {
-    const [code, field] = whatIsTooWide(stepSeconds, asked);
-    throw refuseField(code, field, `the window is shorter than one point of ${formatDuration(stepSeconds)}`);
+    const [code, field] = whatIsTooWide(stepSeconds, requested);
+    const point = formatDuration(stepSeconds);
+    const detail = `the window is shorter than one point of ${point}; widen it or use a finer step`;
+    throw refuseField(code, field, detail);
   }
   if (windowSeconds / stepSeconds <= pointsMax) return;
   const step = formatDuration(niceStep(windowSeconds / pointsMax));
-  const detail = `the window holds more than ${pointsMax} points of ${formatDuration(stepSeconds)}`;
+  const detail = `the window holds more than ${pointsMax} points of ${formatDuration(stepSeconds)}; use step=${step}`;
   throw refuseField("invalid_step", "step", detail, { suggestion: { step } });
 }
 
-/** What made points as wide as they are. */
-function whatIsTooWide(stepSeconds: number, { step, downsample }: AskedPoints) {
+/** The error code and the field that made the points as wide as they are. */
+function whatIsTooWide(stepSeconds: number, { step, downsample }: RequestedPoints) {
   if (step !== undefined && step >= stepSeconds) return ["invalid_step", "step"] as const;
   if (secondsOf(downsample) === stepSeconds) return ["invalid_downsample", "downsample"] as const;
   return step === undefined ? (["invalid_window", "from"] as const) : (["invalid_step", "step"] as const);
@@ -184,7 +197,7 @@ function defaultStep(windowSeconds: number, smallest: number): number {
   return smallest >= needed ? smallest : Math.max(smallest, niceStep(needed));
 }
 
-/** The smallest nice step at or above; whole days above a day. */
+/** The smallest step of {@link niceStepsSeconds} at or above a number of seconds; whole days above one day. */
 function niceStep(seconds: number): number {
   return niceStepsSeconds.find((step) => step >= seconds) ?? Math.ceil(seconds / daySeconds) * daySeconds;
 }

@@ -58,14 +58,14 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
       ...(await tokens?.header()),
       ...originHeaders(call, config.timeoutMs),
     };
-    const answer = await exchange(pool, { path, headers, body }, call);
-    if (answer.status === 401) tokens?.refused(headers.authorization);
-    return answer;
+    const response = await exchange(pool, { path, headers, body }, call);
+    if (response.status === 401) tokens?.refused(headers.authorization);
+    return response;
   };
   const send: SendToPeer = async (body, call) => {
-    const answer = await exchanged(body, call);
+    const response = await exchanged(body, call);
     // A token that was fetched may have been withdrawn since: another one is fetched, once.
-    return answerOf(answer.status === 401 && tokens !== undefined ? await exchanged(body, call) : answer);
+    return responseOf(response.status === 401 && tokens !== undefined ? await exchanged(body, call) : response);
   };
   return {
     send: (body, call) => retried(() => send(body, call), call.signal, { budget }),
@@ -98,7 +98,7 @@ const kindsByCode: ReadonlyMap<unknown, StoreErrorKind> = new Map<unknown, Store
 const passingStatuses: readonly number[] = [429, 502, 503];
 const detailLengthMax = 300;
 
-function answerOf({ status, headers, body }: Exchanged): PeerResponse {
+function responseOf({ status, headers, body }: Exchanged): PeerResponse {
   if (status === 200) return { bytes: body, warning: warningOf(headers[warningHeader]) };
   const { code, detail } = parseJsonObject(body.toString("utf8")) ?? {};
   const kind = kindsByCode.get(code) ?? (status >= 500 ? "status" : "refused");
@@ -110,6 +110,6 @@ function answerOf({ status, headers, body }: Exchanged): PeerResponse {
 
 function warningOf(value: unknown): WarningClass {
   const warning = warningClasses.find((one) => one === value);
-  if (warning === undefined) throw new StoreError("malformed", `the answer has no ${warningHeader}`);
+  if (warning === undefined) throw new StoreError("malformed", `the response has no ${warningHeader}`);
   return warning;
 }

@@ -95,8 +95,8 @@ export function createPrometheusClient(config: PrometheusConfig, post: Post): Pr
     vector,
     single: async (query, timeMs, call) => (await vector(query, timeMs, call))[0]?.value,
     async exemplars(query, fromMs, toMs, call) {
-      const answer = await post("query_exemplars", { query, start: seconds(fromMs), end: seconds(toMs) }, call);
-      return decodeExemplars(answer.data);
+      const response = await post("query_exemplars", { query, start: seconds(fromMs), end: seconds(toMs) }, call);
+      return decodeExemplars(response.data);
     },
   };
 }
@@ -119,7 +119,7 @@ interface ExemplarEntry {
 }
 
 function decodeExemplars(data: unknown): readonly StoreExemplar[] {
-  if (!Array.isArray(data)) throw new StoreError("malformed", "the answer holds no list of exemplars");
+  if (!Array.isArray(data)) throw new StoreError("malformed", "the response holds no list of exemplars");
   return (data as readonly ExemplarEntry[]).flatMap(({ seriesLabels = {}, exemplars = [] }) =>
     exemplars.map(({ labels = {}, value = "NaN", timestamp = Number.NaN }) => ({
       seriesLabels,

@@ -22,11 +22,11 @@ export function retryingPost(post: Post, options: RetryOptions): Post {
 }
 
 /** Runs a read, and once more as {@link retryingPost} does. */
-export async function retried<Answer>(
-  read: () => Promise<Answer>,
+export async function retried<Result>(
+  read: () => Promise<Result>,
   signal: AbortSignal,
   { budget, random = Math.random }: RetryOptions,
-): Promise<Answer> {
+): Promise<Result> {
   budget.earn();
   try {
     return await read();

@@ -14,7 +14,7 @@ export interface AllocatedTokens extends TokenSource {
 }
 
 interface Allocation {
-  held: number;
+  tokens: number;
   /** The bucket at its home as last heard of. */
   known: Bucket | undefined;
   rate: Rate;
@@ -30,7 +30,7 @@ const allocationsMax = 50_000;
 export function createAllocatedTokens(now: () => number): AllocatedTokens {
   const kept = new Map<string, Allocation>();
   const allocationOf = ({ key }: Pick<BucketCharge, "key">, rate: Rate): Allocation => {
-    const allocation = kept.get(key) ?? { held: 0, known: undefined, rate, usedAtMs: now() };
+    const allocation = kept.get(key) ?? { tokens: 0, known: undefined, rate, usedAtMs: now() };
     allocation.rate = rate;
     kept.set(key, allocation);
     const [oldest] = kept.keys();
@@ -41,14 +41,14 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
     known === undefined ? rate.burst : refilled(known, rate, now()).tokens;
   const spend = (charge: BucketCharge, count: number): void => {
     const allocation = allocationOf(charge, charge.limits);
-    allocation.held -= count;
+    allocation.tokens -= count;
     allocation.usedAtMs = now();
   };
-  const missing = (charge: BucketCharge): number => charge.count - allocationOf(charge, charge.limits).held;
+  const missing = (charge: BucketCharge): number => charge.count - allocationOf(charge, charge.limits).tokens;
   return {
     look(charge) {
       const allocation = allocationOf(charge, charge.limits);
-      return { tokens: Math.min(charge.limits.burst, allocation.held + atOwner(allocation)), atMs: now() };
+      return { tokens: Math.min(charge.limits.burst, allocation.tokens + atOwner(allocation)), atMs: now() };
     },
     take(charges) {
       if (charges.some((charge) => charge.count > 0 && missing(charge) > 0)) return false;
@@ -65,7 +65,7 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
       for (const [index, { key, perSecond, burst }] of requests.entries()) {
         const { tokens = 0, left = 0 } = granted[index] ?? {};
         const allocation = allocationOf({ key }, { perSecond, burst });
-        allocation.held += tokens;
+        allocation.tokens += tokens;
         allocation.known = { tokens: left, atMs: now() };
         allocation.usedAtMs = now();
       }
@@ -75,9 +75,9 @@ export function createAllocatedTokens(now: () => number): AllocatedTokens {
       for (const [key, allocation] of kept) {
         const restedMs = now() - allocation.usedAtMs;
         if (restedMs >= forgottenMs) kept.delete(key);
-        if (restedMs < unusedMs || allocation.held === 0) continue;
-        requests.push({ key, count: allocation.held, ...allocation.rate });
-        allocation.held = 0;
+        if (restedMs < unusedMs || allocation.tokens === 0) continue;
+        requests.push({ key, count: allocation.tokens, ...allocation.rate });
+        allocation.tokens = 0;
       }
       return requests;
     },

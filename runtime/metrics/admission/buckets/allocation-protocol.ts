@@ -52,8 +52,8 @@ export function parseAllocationMessage(message: unknown): AllocationMessage | un
 }
 
 /** What was granted for each of `count` loans; undefined when the answer does not say so. */
-export function readGranted(answer: unknown, count: number): readonly Granted[] | undefined {
-  const { granted } = (answer ?? {}) as Readonly<Record<string, unknown>>;
+export function readGranted(response: unknown, count: number): readonly Granted[] | undefined {
+  const { granted } = (response ?? {}) as Readonly<Record<string, unknown>>;
   if (!Array.isArray(granted) || granted.length !== count) return undefined;
   const isGranted = (one: Partial<Granted> | null): boolean => isAmount(one?.tokens) && isNumber(one?.left);
   return (granted as readonly (Partial<Granted> | null)[]).every(isGranted)

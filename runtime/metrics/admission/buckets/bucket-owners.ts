@@ -7,7 +7,7 @@ export interface BucketOwners {
   /** How many pods are alive. */
   count(): number;
   /** The pod that keeps the buckets of a spender. */
-  ownerOf(owner: string): string;
+  ownerOf(clientKey: string): string;
   /** What a bucket is that this pod did not keep until now. */
   readonly begin: (rate: Rate) => Bucket;
 }

@@ -52,9 +52,9 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
   });
 
   const takeAllocated = async (pod: string, charges: readonly BucketCharge[]): Promise<TakeResult> => {
-    const held = from(remote, charges);
-    const requests = held.ok ? undefined : allocated.wanted(charges);
-    if (requests === undefined) return held;
+    const taken = from(remote, charges);
+    const requests = taken.ok ? undefined : allocated.wanted(charges);
+    if (requests === undefined) return taken;
     return from((await client.allocate(pod, requests)) ? remote : share, charges);
   };
 
@@ -77,8 +77,8 @@ export function createSharedBuckets(now: () => number, pods: Pods): SharedBucket
     takeNow(clientKey, charges) {
       const own = ownSource(clientKey);
       if (own !== undefined) return from(own, charges);
-      const held = turns.isTaken(clientKey) ? undefined : from(remote, charges);
-      return held?.ok === true ? held : undefined;
+      const taken = turns.isTaken(clientKey) ? undefined : from(remote, charges);
+      return taken?.ok === true ? taken : undefined;
     },
     sourceOf: (clientKey) => ownSource(clientKey) ?? remote,
     stop: () => client.stop(),

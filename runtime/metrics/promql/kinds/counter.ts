@@ -12,8 +12,8 @@ const meanings: Readonly<Partial<Record<Aggregation, string>>> = {
 };
 
 /**
- * A counter. sum is its increase over the point's own width, avg that per second, min and max the least and the most
- * of one series. Source: design §5 rules 5 and 6.
+ * The recipes of a counter. sum is its increase over the width of the point, avg is that per second, min and max are
+ * those of the single series. Source: design §5 rules 5 and 6.
  */
 export function counterRecipe(source: CounterSource, aggregation: Aggregation): RecipeOrAdvice {
   const recipe = (merge: ScalarMerge, perSecond: boolean): RecipeOrAdvice => ({
@@ -37,7 +37,10 @@ export function counterRecipe(source: CounterSource, aggregation: Aggregation): 
     case "p50":
     case "p95":
     case "p99":
-      return { kind: "advice", advice: "a percentile needs a histogram; ask sum, avg, min or max" };
+      return {
+        kind: "advice",
+        advice: `a counter has no ${aggregation}, because a percentile needs a histogram; use sum, avg, min or max`,
+      };
     default:
       return aggregation satisfies never;
   }

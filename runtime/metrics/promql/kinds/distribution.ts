@@ -3,14 +3,14 @@ import { quantiles } from "./percentiles.ts";
 import type { QuantileRecipe, Recipe, RecipeOrAdvice, Statistic } from "./recipe.ts";
 import { quotient } from "./statistics.ts";
 
-/** What differs between the two kinds of histogram. */
+/** The differences between the two kinds of histogram. */
 interface Distribution
   extends Pick<QuantileRecipe, "histogram" | "buckets">, Pick<Recipe, "dated" | "exemplified" | "needs"> {
-  /** The histograms' sum or count, which add up over stores. */
+  /** The sum or the count of the histograms; both add up over stores. */
   readonly part: (name: "sum" | "count") => Statistic;
 }
 
-/** The recipes that all histograms share: a percentile is one quantile of merged buckets; avg is Σ sum / Σ count. */
+/** The recipes of both kinds of histogram. A percentile is one quantile of merged buckets; avg is Σ sum / Σ count. */
 export function distributionRecipe(
   { histogram, buckets, part, ...shared }: Distribution,
   aggregation: Aggregation,
@@ -38,7 +38,7 @@ export function distributionRecipe(
       };
     case "min":
     case "max":
-      return { kind: "advice", advice: `a histogram does not know its ${aggregation}; ask p50, p95, p99, avg or sum` };
+      return { kind: "advice", advice: `a histogram has no ${aggregation}; use p50, p95, p99, avg or sum` };
     default:
       return aggregation satisfies never;
   }

@@ -6,8 +6,8 @@ import { overStatistic, quotient } from "./statistics.ts";
 type GaugeSource = Extract<SourceConfig, { readonly kind: "gauge" }>;
 
 /**
- * A gauge. avg is Σ samples / Σ sample count, over series, stores and time alike; sum adds the series' averages.
- * Source: design §5 rules 3 and 4.
+ * The recipes of a gauge. avg is Σ samples / Σ sample count over series, stores and time; sum adds the averages of the
+ * series. Source: design §5 rules 3 and 4.
  */
 export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): RecipeOrAdvice {
   const select = (scope: StoreScope): Selector => scope.select(source);
@@ -43,7 +43,10 @@ export function gaugeRecipe(source: GaugeSource, aggregation: Aggregation): Reci
     case "p50":
     case "p95":
     case "p99":
-      return { kind: "advice", advice: "a percentile needs a histogram; ask avg, sum, min or max" };
+      return {
+        kind: "advice",
+        advice: `a gauge has no ${aggregation}, because a percentile needs a histogram; use avg, sum, min or max`,
+      };
     default:
       return aggregation satisfies never;
   }

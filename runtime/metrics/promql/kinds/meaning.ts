@@ -3,23 +3,23 @@ import { printVector, type Vector } from "../promql.ts";
 import type { QuantileRecipe, Recipe, ScalarRecipe, StoreScope } from "./recipe.ts";
 import { recipeOf } from "./recipe-of.ts";
 
-/** What one aggregation of one metric is, printed from the recipe that plans it. */
+/** The definition of one aggregation of one metric, printed from its recipe. */
 export interface Meaning {
-  /** How a point is made of the partials, by their names. */
+  /** How a point is computed from the partials, by their names. */
   readonly value: string;
-  /** What each store is asked for a point: `m` is the metric's series, `w` the width of the point, `g` the grouping. */
+  /** The query of each store for a point: `m` are the metric's series, `w` the point's width, `g` the grouping. */
   readonly partials: readonly { readonly name: string; readonly of_store: string; readonly over_stores: string }[];
   readonly notes: readonly string[];
 }
 
-/** Width in {@link scope}: no other number of a recipe. */
+/** Width that stands for `w` in the printed query; no recipe holds this number. */
 const widthMs = 7_777_777;
 const name = (series: SeriesConfig, source: SourceConfig): string => {
   if (source.kind !== "ratio") return "m";
   return series === source.numerator ? "numerator" : "denominator";
 };
 
-/** The meanings of every aggregation that a metric allows. */
+/** The definitions of all aggregations of a metric. */
 export function meaningsOf(metric: MetricConfig): Readonly<Partial<Record<Aggregation, Meaning>>> {
   return Object.fromEntries(metric.aggregations.map((aggregation) => [aggregation, meaningOf(metric, aggregation)]));
 }

@@ -4,10 +4,10 @@ import { increaseNeeds, increaseStatistic, quotient } from "./statistics.ts";
 
 type RatioSource = Extract<SourceConfig, { readonly kind: "ratio" }>;
 
-/** Σ numerator / Σ denominator, which is the only thing that composes. Source: design §5 rule 8. */
+/** The recipe of a ratio: Σ numerator / Σ denominator, its only exact composition. Source: design §5 rule 8. */
 export function ratioRecipe(source: RatioSource, aggregation: Aggregation): RecipeOrAdvice {
   if (aggregation !== "avg") {
-    return { kind: "advice", advice: `a ratio has no ${aggregation}, since ratios do not add up; ask avg` };
+    return { kind: "advice", advice: `a ratio has no ${aggregation}, because ratios do not add up; use avg` };
   }
   return {
     kind: "scalar",

@@ -8,9 +8,9 @@ import { ratioRecipe } from "./ratio.ts";
 import type { Recipe, RecipeOrAdvice } from "./recipe.ts";
 
 /**
- * The recipe of one aggregation of one metric.
+ * Selects the recipe of one aggregation of one metric.
  *
- * @throws Refusal `invalid_aggregation` that says what to ask instead, where the result would not compose
+ * @throws Refusal `invalid_aggregation` with an alternative, where partials of several stores would not compose
  */
 export function recipeOf({ id, source }: MetricConfig, aggregation: Aggregation): Recipe {
   const recipe = find(source, aggregation);

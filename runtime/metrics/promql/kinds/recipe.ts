@@ -1,30 +1,27 @@
 import type { SeriesConfig } from "../../../../crds/config.ts";
 import type { Selector, Vector } from "../promql.ts";
 
-/** What a recipe needs to know of the store that it asks. */
+/** The store-specific inputs of a recipe. */
 export interface StoreScope {
-  /** The series of the metric that the query may see in this store, with a suffix on the metric's name. */
+  /** Selects the series that the query may read in this store, with a suffix on the metric's name. */
   readonly select: (series: SeriesConfig, suffix?: string) => Selector;
-  /** The grouping in the store's own label names. */
+  /** The grouping in the label names of the store. */
   readonly by: readonly string[];
   /** Width of one point, in milliseconds. */
   readonly rangeMs: number;
 }
 
-/** How the answers of several stores become one. */
+/** How values of several stores merge. */
 export type ScalarMerge = "sum" | "min" | "max";
 
-/** One mergeable partial: what each store is asked for, in one range query. */
+/** One mergeable partial, which one range query reads from each store. */
 export interface Statistic {
   readonly name: string;
   readonly expr: (scope: StoreScope) => Vector;
   readonly merge: ScalarMerge;
-  /** Multiply by the store's seconds between samples, so that a store that is scraped more often weighs no more. */
+  /** Multiplies values by the store's seconds between samples, so that the scrape interval has no weight. */
   readonly weighted: boolean;
-  /**
-   * Whether neighbouring points merge, in the same way as stores do, to exactly the point that covers them all. Source:
-   * design §5 rule 11.
-   */
+  /** True when adjacent points merge like stores to exactly the point that covers them. Source: design §5 rule 11. */
   readonly isAdditiveOverTime: boolean;
 }
 
@@ -32,13 +29,13 @@ export interface Statistic {
 export interface ScalarRecipe {
   readonly kind: "scalar";
   readonly statistics: readonly Statistic[];
-  /** What {@link finish} does, by the names of the statistics. */
+  /** Describes {@link finish} by the names of the statistics. */
   readonly value: string;
-  /** The value of a point from its merged statistics, in their order. What is not finite is no point. */
+  /** Computes the value of a point from its merged statistics, in their order. A value that is not finite is a gap. */
   readonly finish: (merged: readonly number[], windowSeconds: number) => number;
 }
 
-/** A percentile: buckets are merged, one quantile is taken at the end. Source: design §5 rules 9 and 10. */
+/** A percentile: buckets are merged, then one quantile is taken. Source: design §5 rules 9 and 10. */
 export interface QuantileRecipe {
   readonly kind: "quantile";
   /**
@@ -49,7 +46,7 @@ export interface QuantileRecipe {
   readonly quantile: number;
 }
 
-/** How one aggregation of one metric is asked, merged and finished. */
+/** How one aggregation of one metric is read, merged and finished. */
 export type Recipe = (ScalarRecipe | QuantileRecipe) & {
   /** The series whose newest sample dates the data. */
   readonly dated: (scope: StoreScope) => Selector;
@@ -58,7 +55,7 @@ export type Recipe = (ScalarRecipe | QuantileRecipe) & {
   readonly needs: StoreNeeds;
 };
 
-/** What stores must be able to do. */
+/** The capabilities that stores need. */
 export interface StoreNeeds {
   /** Increases, which stores compute by different rules. Source: design §5 rule 5. */
   readonly increases: boolean;
@@ -68,5 +65,5 @@ export interface StoreNeeds {
   readonly native: boolean;
 }
 
-/** A recipe, or what to ask instead in the words of a caller. */
+/** A recipe, or the reason without one and an alternative. */
 export type RecipeOrAdvice = Recipe | { readonly kind: "advice"; readonly advice: string };

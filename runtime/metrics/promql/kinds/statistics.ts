@@ -20,7 +20,7 @@ export function overStatistic(
   };
 }
 
-/** `op by(g)(increase(m[w]))`, of the kind that the source says. */
+/** `op by(g)(increase(m[w]))`, of the kind of the source. */
 export function increaseStatistic(
   series: SeriesConfig,
   increase: IncreaseKind,
@@ -36,13 +36,13 @@ export function increaseStatistic(
     }),
     merge: options.merge,
     weighted: false,
-    // Not even an anchored one: where a sample is missing for longer than the look-back, the rise over the gap is in
-    // the wide point and in none of the narrow ones.
+    // This holds for anchored increases too. Where samples are missing for longer than the look-back, only the wide
+    // point includes the rise over the gap.
     isAdditiveOverTime: false,
   };
 }
 
-/** The first of two statistics by the second. By index: taking lists apart costs more than dividing. */
+/** Divides the first of two statistics by the second. It reads by index, because destructuring costs more. */
 export function quotient(merged: readonly number[]): number {
   return (merged[0] ?? Number.NaN) / (merged[1] ?? Number.NaN);
 }
@@ -55,7 +55,7 @@ export function increaseOf(scope: StoreScope, series: SeriesConfig, increase: In
     : { kind: "over", fn: "increase", of, rangeMs: scope.rangeMs };
 }
 
-/** What increases of this kind need. */
+/** The needs of increases of this kind. */
 export function increaseNeeds(increase: IncreaseKind): StoreNeeds {
   return { increases: true, anchored: increase === "Anchored", native: false };
 }

@@ -77,7 +77,7 @@ describe("a query", () => {
 
   test("names neither a metric's stores nor its source when it is refused", () => {
     expect(refusalOf(() => query([...queueLag, ["agg", "p99"]])).message).toBe(
-      "queue_lag has no p99; ask one of avg, sum, min, max",
+      "queue_lag has no aggregation p99; use one of avg, sum, min, max",
     );
   });
 

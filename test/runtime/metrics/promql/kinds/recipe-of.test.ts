@@ -86,11 +86,11 @@ describe("a point is finished as", () => {
 
 describe("what does not compose is refused with what to ask instead", () => {
   const rows: readonly (readonly [keyof typeof sources, Aggregation, string])[] = [
-    ["gauge", "p99", "m: a percentile needs a histogram; ask avg, sum, min or max"],
-    ["counter", "p50", "m: a percentile needs a histogram; ask sum, avg, min or max"],
-    ["ratio", "sum", "m: a ratio has no sum, since ratios do not add up; ask avg"],
-    ["ratio", "p95", "m: a ratio has no p95, since ratios do not add up; ask avg"],
-    ["histogram", "max", "m: a histogram does not know its max; ask p50, p95, p99, avg or sum"],
+    ["gauge", "p99", "m: a gauge has no p99, because a percentile needs a histogram; use avg, sum, min or max"],
+    ["counter", "p50", "m: a counter has no p50, because a percentile needs a histogram; use sum, avg, min or max"],
+    ["ratio", "sum", "m: a ratio has no sum, because ratios do not add up; use avg"],
+    ["ratio", "p95", "m: a ratio has no p95, because ratios do not add up; use avg"],
+    ["histogram", "max", "m: a histogram has no max; use p50, p95, p99, avg or sum"],
   ];
   test.each(rows)("a %s's %s", (source, aggregation, detail) => {
     const refusal = refusalOf(() => recipe(source, aggregation));
