@@ -9,7 +9,8 @@ import type { PointCounts } from "./hit-ratio.ts";
 import { noReads, olderReads, type Lifetimes, type OldestReads } from "./extents.ts";
 import type { ReadCache } from "./read-cache.ts";
 import { readInstantValue } from "./read-instant.ts";
-import { readThrough, type RangeRead, type Source } from "./read-through.ts";
+import type { RangeRead, Source } from "./range-read.ts";
+import { readThrough } from "./read-through.ts";
 import { nativeHistograms, numbers } from "./series-kind.ts";
 import { answerAt, askTogether, queryTogether } from "./together.ts";
 

@@ -3,7 +3,7 @@ import type { PrometheusClient } from "../../stores/prometheus/prometheus-client
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { Store } from "../../stores/store.ts";
 import { staleLifetimes } from "./extents.ts";
-import type { RangeRead } from "./read-through.ts";
+import type { RangeRead } from "./range-read.ts";
 
 /** One number that is wanted. */
 interface WantedInstant {

@@ -1,0 +1,88 @@
+import type { PointGrid } from "../../stores/prometheus/matrix.ts";
+import type { RangeResult, RangeGrid } from "../../stores/prometheus/prometheus-client.ts";
+import type { StoreCall } from "../../stores/prometheus/store-http.ts";
+import type { PointSource, SourcedRange } from "./cache-status.ts";
+import type { Lifetimes, OldestReads, Run } from "./extents.ts";
+import type { ReadCache } from "./read-cache.ts";
+import type { Coarsened, RollupRequest } from "./rollup.ts";
+import type { SeriesKind } from "./series-kind.ts";
+
+/** What one query reads through the cache with. */
+export interface RangeRead {
+  readonly cache: ReadCache;
+  readonly lifetimes: Lifetimes;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** Set for a background refresh: extents of other pods must be young enough for memory. */
+  readonly isRefresh?: true;
+  /** Receives the source of the points of each range query, and how many of them are refreshed because of it. */
+  readonly note: (sourcedRanges: readonly Omit<SourcedRange, "store">[], reads: OldestReads, renewed: number) => void;
+}
+
+type Ask<Series> = (query: string, grid: RangeGrid, call: StoreCall) => Promise<RangeResult<Series>>;
+
+/** One kind of series of one store. */
+export interface Source<Series> {
+  readonly kind: SeriesKind<Series>;
+  readonly ask: Ask<Series>;
+  /** For reads that continue after the response. */
+  readonly askLater: Ask<Series>;
+  /** Rolls narrow points up to wide ones; undefined for a kind whose points do not merge. */
+  readonly coarser?: (wish: RollupRequest<Series>) => Coarsened<Series> | undefined;
+  /** Names the kind of series and the store with its current configuration. */
+  readonly name: string;
+}
+
+/** One range query. */
+export interface Wanted {
+  readonly query: string;
+  readonly grid: RangeGrid;
+  readonly call: StoreCall;
+  readonly settledUntilMs: number;
+  /** Whether other pods may have the result. */
+  readonly mayShare: boolean;
+}
+
+/** A run with the source of its extent. */
+export interface SourcedRun<Series> extends Run<Series> {
+  readonly origin: PointSource;
+  /** When its points were read, if at several times. */
+  readonly reads?: OldestReads;
+}
+
+/** Runs that cover a grid. */
+export interface Found<Series> extends Pick<RangeResult<Series>, "warning"> {
+  readonly runs: readonly SourcedRun<Series>[];
+  /** Points that are refreshed because of this read. @default 0 */
+  readonly renewed?: number;
+}
+
+/** Runs with one source. */
+export function from<Series>(origin: PointSource, runs: readonly Run<Series>[]): readonly SourcedRun<Series>[] {
+  return runs.map((run) => ({ ...run, origin }));
+}
+
+/** Runs of a part of a grid, by their places in the whole grid. */
+export function moved<Series>(
+  runs: readonly SourcedRun<Series>[],
+  part: PointGrid,
+  { startMs, stepMs }: PointGrid,
+): readonly SourcedRun<Series>[] {
+  const offset = Math.round((part.startMs - startMs) / stepMs);
+  return runs.map((run) => ({ ...run, offset: run.offset + offset }));
+}
+
+/** The key of an extent: everything that its points depend on, except their times. */
+export function extentKey<Series>(
+  { name }: Source<Series>,
+  query: string,
+  { stepMs, rangeMs }: Pick<RangeGrid, "stepMs" | "rangeMs">,
+  { tenant }: StoreCall,
+): string {
+  return JSON.stringify([name, tenant ?? null, query, stepMs, rangeMs]);
+}
+
+/** The key of a read; equal reads share one call. */
+export function flightOf(key: string, { startMs, count }: PointGrid): string {
+  return JSON.stringify([key, startMs, count]);
+}
