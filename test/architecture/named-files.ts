@@ -17,12 +17,12 @@ export const keptFiles: readonly string[] = execFileSync(
   .split("\n")
   .filter((path) => path !== "" && existsSync(join(root, path)));
 
-const namePattern = /(?<![\w.*/-])\w[\w./-]*\.(?:ts|yaml|json)\b/gu;
+const namePattern = /(?<![\w.*/-])\w[\w./-]*\.(?:ts|yaml|md|json)\b/gu;
 
-/** The files that a text names, links and globs apart. */
+/** The files that a text names. Links and globs are left out, and so is the placeholder `NNNN`. */
 export function namedFiles(text: string): readonly string[] {
   const withoutLinks = text.replaceAll(/\]\([^)]*\)/gu, "]");
-  return [...new Set(withoutLinks.match(namePattern))];
+  return [...new Set(withoutLinks.match(namePattern))].filter((name) => !name.includes("NNNN"));
 }
 
 /** The kept files that a name can mean: a path from the root, or the end of a path. Product files win over tests. */
