@@ -2,21 +2,21 @@ import type { NetworksConfig } from "../../../crds/config.ts";
 import { blockHolds, parseAddress, parseBlock, type Address, type AddressBlock } from "./address.ts";
 import { metadataBlocks, specialBlocks } from "./special-addresses.ts";
 
-/** Where one partner may be reached. Source: design §4. */
+/** The networks in which one partner may be reached. Source: design §4. */
 export interface Guard {
   readonly allowed: readonly AddressBlock[];
   readonly allowPlaintext: boolean;
 }
 
-/** Compiles a partner's networks. A block that cannot be read opens nothing. */
+/** Compiles a partner's networks. A block that does not parse allows nothing. */
 export function createGuard(networks: NetworksConfig): Guard {
   const allowed = networks.allowCidrs.map(parseBlock).filter((block) => block !== undefined);
   return { allowed, allowPlaintext: networks.allowPlaintext };
 }
 
 /**
- * Why this URL must not be called, or undefined. The URL parser has already turned octal, decimal and hexadecimal
- * spellings of IPv4 into dotted ones; a host name is judged later, by its addresses.
+ * Checks a URL; returns why it must not be requested. The URL parser has already turned octal, decimal and hexadecimal
+ * forms of IPv4 into dotted ones. The addresses of a host name are checked on connect.
  */
 export function urlFault(guard: Guard, url: URL): string | undefined {
   if (url.protocol !== "https:" && url.protocol !== "http:") {
@@ -38,8 +38,8 @@ function hostOf(url: URL): string {
 }
 
 /**
- * Why this address must not be connected to, or undefined. An address that carries IPv4 addresses is judged by those
- * too, so that an allowed translation prefix leads nowhere that the partner may not reach directly.
+ * Checks an address; returns why no connection to it is allowed. IPv4 addresses inside the address are checked too. So
+ * an allowed translation prefix does not open networks that are closed otherwise.
  */
 export function addressFault(guard: Guard, text: string): string | undefined {
   const address = parseAddress(text);
@@ -53,8 +53,8 @@ export function addressFault(guard: Guard, text: string): string | undefined {
   if (metadata !== undefined) {
     return `${text} is ${metadata}, which is never allowed`;
   }
-  const judged = carried.replaces ? carried.certain : [address, ...carried.certain];
-  const special = judged.map((one) => specialName(guard, one)).find((name) => name !== undefined);
+  const checked = carried.replaces ? carried.certain : [address, ...carried.certain];
+  const special = checked.map((one) => specialName(guard, one)).find((name) => name !== undefined);
   return special === undefined ? undefined : `${text} is ${special}, which is not allowed`;
 }
 
@@ -72,11 +72,11 @@ function specialName(guard: Guard, address: Address): string | undefined {
 
 /** IPv4 addresses inside an IPv6 address. */
 interface CarriedIPv4 {
-  /** Where packets certainly go. */
+  /** Addresses that packets certainly reach. */
   readonly certain: readonly Address[];
-  /** Where packets may go, depending on how the network is set up. */
+  /** Addresses that packets reach in some networks. */
   readonly possible: readonly Address[];
-  /** Whether the operating system takes the address for nothing but the IPv4 address in it. */
+  /** Whether the operating system connects to the IPv4 address instead. */
   readonly replaces: boolean;
 }
 
@@ -105,12 +105,12 @@ function carriedIPv4(address: Address): CarriedIPv4 {
   return { ...form.read(address), replaces: form.replaces === true };
 }
 
-/** The server's address and the inverted one of the client. Source: RFC 4380 §4. */
+/** The address of the server, and that of the client with its bits inverted. Source: RFC 4380 §4. */
 function teredo(address: Address): readonly Address[] {
   return [address.subarray(4, 8), lastBytes(address).map((byte) => byte ^ 0xff)];
 }
 
-/** The layouts for prefixes of 48, 56, 64 and 96 bits, which skip the ninth byte. Source: RFC 6052 §2.2. */
+/** The layouts for prefixes of 48, 56, 64 and 96 bits; all skip the ninth byte. Source: RFC 6052 §2.2. */
 function localNat64(address: Address): readonly Address[] {
   const layouts = [
     [6, 7, 9, 10],

@@ -11,7 +11,7 @@ export interface AddressBlock {
 
 const blockForm = /^(?<address>[^/]+)\/(?<bits>\d{1,3})$/u;
 
-/** Reads one spelling of an address; undefined for anything else, a zone (`%eth0`) included. */
+/** Parses an address; undefined for other text, and for an address with a zone (`%eth0`). */
 export function parseAddress(text: string): Address | undefined {
   if (isIPv4(text)) {
     return Uint8Array.from(text.split("."), Number);
@@ -27,7 +27,7 @@ function parseIPv6(text: string): Address {
   return Uint8Array.from([...left, ...middle, ...right].flatMap((group) => [group >> 8, group & 0xff]));
 }
 
-/** Groups of 16 bits; a dotted tail makes two. */
+/** Groups of 16 bits; a dotted tail is two groups. */
 function groups(part: string): readonly number[] {
   if (part === "") {
     return [];
@@ -39,7 +39,7 @@ function groups(part: string): readonly number[] {
   });
 }
 
-/** Reads `address/bits`; undefined when it is none. Bits beyond the prefix may be set, they do not count. */
+/** Parses `address/bits`; undefined for other text. Bits beyond the prefix are ignored. */
 export function parseBlock(text: string): AddressBlock | undefined {
   const parts = blockForm.exec(text)?.groups;
   const prefix = parts?.["address"] === undefined ? undefined : parseAddress(parts["address"]);
@@ -47,7 +47,7 @@ export function parseBlock(text: string): AddressBlock | undefined {
   return prefix === undefined || bits > prefix.length * 8 ? undefined : { prefix, bits };
 }
 
-/** Whether the address lies in the block; an IPv4 address never lies in an IPv6 block. */
+/** Whether the block contains the address; an IPv6 block contains no IPv4 address. */
 export function blockHolds(block: AddressBlock, address: Address): boolean {
   const { prefix, bits } = block;
   if (prefix.length !== address.length) {

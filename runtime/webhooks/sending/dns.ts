@@ -10,19 +10,19 @@ export type Resolver = (host: string) => Promise<readonly string[]>;
 interface ResolverOptions {
   /** Name servers, as `address` or `address:port`. @default those of the system */
   readonly servers?: readonly string[];
-  /** Bound on the first try of one question. @default 1500 */
+  /** Time limit of the first try of a query. @default 1500 */
   readonly queryTimeoutMs?: number;
 }
 
 const queryTriesMax = 2;
 
 /**
- * Answers after which the operating system's own look-up is worth asking: it knows `/etc/hosts` and search domains.
- * After a timeout it is not: it would hold one of the process's few threads just as long, at everybody's cost.
+ * Errors after which the operating system looks the host up: it knows `/etc/hosts` and search domains. After a timeout
+ * it does not, because its look-up would block one of the few threads of the process as long again.
  */
 const unknownHostCodes: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA", "ECONNREFUSED"]);
 
-/** Asks the name servers without occupying a thread, and the operating system about what they do not know. */
+/** Queries the name servers, which blocks no thread; then the operating system for hosts that they do not know. */
 export function createResolver({ servers, queryTimeoutMs = 1_500 }: ResolverOptions = {}): Resolver {
   const nameServers = new NameServerResolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
   if (servers !== undefined) {
@@ -44,7 +44,7 @@ export function createResolver({ servers, queryTimeoutMs = 1_500 }: ResolverOpti
   };
 }
 
-/** The `code` that Node's errors carry. */
+/** The `code` of an error of Node. */
 export function codeOf(error: unknown): string | undefined {
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : undefined;

@@ -1,13 +1,11 @@
-/** A part of a text: from an index up to another. */
+/** A part of a text: start index, and end index (exclusive). */
 type TextRange = readonly [start: number, end: number];
 
-/** Encodings inside each other that are undone. */
+/** Nested encodings that are decoded. */
 const decodingsMax = 2;
-/**
- * Only the beginning of a text is decoded, which is more than is kept of any: a text full of escapes must cost little.
- */
+/** Only this much of a text is decoded, so that a text full of escapes costs little. Less of each text is stored. */
 const decodedCharactersMax = 4_096;
-/** Percent-encoding, escapes of JSON, and character references of HTML by number. */
+/** Percent-encoding, JSON escapes, and numeric character references of HTML. */
 const escapeForm = new RegExp(
   [
     /%(?<percent>[0-9A-Fa-f]{2})/u,
@@ -25,11 +23,11 @@ const bitsOfByte = 8;
 const bitsOfCharacter = 6;
 
 /**
- * Finds some words in texts: as they are, in base64, and escaped for URLs, JSON or HTML, wholly or in part. The ranges
- * are in order and never overlap.
+ * Finds words in texts: unchanged, in base64, and escaped for URLs, JSON or HTML, completely or in part. The ranges are
+ * sorted and never overlap.
  */
 export function createWordFinder(words: readonly string[]): (text: string) => readonly TextRange[] {
-  // The words themselves may hold what looks like an escape.
+  // A word may contain text that looks like an escape.
   const plain = [...new Set(words.flatMap((word) => [word, ...decodings(word).map(({ text }) => text)]))];
   let encoded: readonly string[] | undefined;
   return (text) => {
@@ -43,8 +41,8 @@ export function createWordFinder(words: readonly string[]): (text: string) => re
 }
 
 /**
- * A text in base64, in both alphabets, alone and at any place of a longer text that is encoded as a whole. The
- * characters at its ends depend on its neighbours and are left out.
+ * Base64 forms of a text in both alphabets: alone, and inside a longer encoded text at each of three offsets. The first
+ * and last characters depend on the neighbouring bytes and are left out.
  */
 function base64Forms(text: string): readonly string[] {
   const bytes = Buffer.from(`\0\0${text}`);
@@ -64,11 +62,11 @@ function base64Forms(text: string): readonly string[] {
 
 interface Level {
   readonly text: string;
-  /** Where each character, and at last the end, stands in the text as it came; undefined when it is that text. */
+  /** Index of each character, and of the end, in the original text; undefined for the original text itself. */
   readonly starts: readonly number[] | undefined;
 }
 
-/** The text with its escapes undone, once and again. */
+/** The text decoded once, twice, and so on up to the limit. */
 function decodings(text: string): readonly Level[] {
   const levels: Level[] = [];
   let last: Level = { text, starts: undefined };
@@ -95,7 +93,7 @@ function decoded({ text, starts }: Level): Level {
   return { text: plain + text.slice(done), starts: placed };
 }
 
-/** One unit of UTF-16; headers hold none beyond. */
+/** One unit of UTF-16; headers contain no higher code points. */
 function characterOf({ percent, json, plain, hex, decimal }: Readonly<Record<string, string | undefined>>): string {
   const code = percent ?? json ?? hex;
   return plain ?? String.fromCharCode(code === undefined ? Number(decimal) : Number.parseInt(code, 16));

@@ -4,11 +4,11 @@ import { certificateAlert, ConnectFault, type ConnectionTrace } from "./guarded-
 import type { AttemptTimings, FailureReason, Outcome } from "../settlement/outcome.ts";
 import { codeOf } from "./dns.ts";
 
-/** Bytes of an answer's body that are read and kept. */
+/** Bytes of a response body that are read and stored. */
 export const responseBodyBytesMax = 16_384;
 const headersMax = 48;
 const headerCharactersMax = 1_024;
-/** Kept first, whatever else the partner sends. */
+/** Stored before all other headers of the response. */
 const wantedHeaders = [
   "retry-after",
   "date",
@@ -24,12 +24,12 @@ interface ResponseHead {
 }
 
 /**
- * One request and its answer, as the HTTP client reports them. It settles exactly once: with an answer as soon as the
- * head is known and the body ended, grew too long or was cut; else with the failure. Once a status is known it counts,
- * since a partner that said 2xx has the event.
+ * One request and its response, as the HTTP client reports them. It settles exactly once. It settles with a response
+ * when the head is known and the body ended, became too long or was cut; otherwise with a failure. A known status
+ * always counts, since a partner that answered 2xx has the event.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  /** Filled by the connector if the request needs a new connection. */
+  /** Filled by the connector when the request needs a new connection. */
   readonly connection: ConnectionTrace = { isConnecting: false };
   readonly #startedAtMs = performance.now();
   readonly #settle: (outcome: Outcome) => void;
@@ -81,16 +81,16 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     const code = codeOf(error) ?? "";
-    // The message of a TLS error is OpenSSL's, with places in its sources.
+    // The message of a TLS error is OpenSSL's and names places in its sources.
     this.#finish(failureOf(error), code.startsWith("ERR_SSL_") ? code : error.message);
   }
 
-  /** Ends the attempt because its time is over. */
+  /** Ends the attempt at its time limit. */
   expire(): void {
     this.#finish(this.#latePhase(), "the time of the attempt is over");
   }
 
-  /** Ends the attempt because this side gives it up. */
+  /** Ends the attempt because the caller aborted it. */
   abandon(): void {
     this.#finish("aborted", "given up by the sender");
   }
@@ -102,7 +102,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.connection.isConnecting ? "connect_timeout" : "timeout";
   }
 
-  /** Settles with the answer if there is one, else with the failure; ends the connection unless all was read. */
+  /** Settles with the response or else the failure; closes the connection unless the whole body was read. */
   #finish(reason: FailureReason, detail: string): void {
     if (this.#isSettled) {
       return;
@@ -113,10 +113,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     const timings = this.#timings();
     const head = this.#head;
-    this.#settle(head === undefined ? { kind: "failure", reason, detail, timings } : this.#answer(head, timings));
+    this.#settle(head === undefined ? { kind: "failure", reason, detail, timings } : this.#response(head, timings));
   }
 
-  #answer(head: ResponseHead, timings: AttemptTimings): Outcome {
+  #response(head: ResponseHead, timings: AttemptTimings): Outcome {
     const isPlain = (head.headers["content-encoding"] ?? "identity") === "identity";
     const isLeftOut = !isPlain && this.#bodyBytes > 0;
     return {
@@ -132,7 +132,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#bodyBytes === 0) {
       return "";
     }
-    // In stream mode the decoder leaves a character out that the cut went through.
+    // In stream mode the decoder leaves out a character that was cut in the middle.
     return new TextDecoder().decode(Buffer.concat(this.#chunks), { stream: true });
   }
 
@@ -163,12 +163,12 @@ function headerText(value: string | readonly string[] | undefined): string {
   return text.slice(0, headerCharactersMax);
 }
 
-/** How the HTTP client's errors are told apart; the first row that matches the code and the message decides. */
+/** Reasons by the code and message of an error of the HTTP client; the first matching row applies. */
 const failureRows: readonly (readonly [code: RegExp, message: RegExp, reason: FailureReason])[] = [
   [/^(?:HPE_.*|HTTPParserError)$/u, /./u, "response_invalid"],
   [/^UND_ERR_HEADERS_OVERFLOW$/u, /./u, "response_invalid"],
   [/^UND_ERR_RES_CONTENT_LENGTH_MISMATCH$/u, /./u, "response_invalid"],
-  // An answer that nobody asked for, or one that switches protocols, comes as an error of the socket.
+  // The client reports an unrequested response, or one that switches protocols, as a socket error.
   [/^UND_ERR_SOCKET$/u, /^bad (?:response|upgrade)$/u, "response_invalid"],
   [certificateAlert, /./u, "client_certificate"],
   [/^ERR_(?:SSL|TLS)_/u, /./u, "tls"],

@@ -8,9 +8,9 @@ import { addressFault, type Guard } from "./address-guard.ts";
 import type { FailureReason } from "../settlement/outcome.ts";
 import { codeOf, type Resolver } from "./dns.ts";
 
-/** PEM texts. Connections are never shared between different identities. */
+/** Certificates and key of an endpoint, in PEM. Different identities never share connections. */
 export interface TlsIdentity {
-  /** Certificates that are trusted instead of the system's roots. */
+  /** Certificates to trust instead of the roots of the system. */
   readonly ca?: string;
   /** Client certificate chain. */
   readonly cert?: string;
@@ -18,7 +18,7 @@ export interface TlsIdentity {
   readonly key?: string;
 }
 
-/** What the attempt that needed a new connection learns about it. */
+/** Measurements of a new connection, for the attempt that needed it. */
 export interface ConnectionTrace {
   isConnecting: boolean;
   dnsMs?: number;
@@ -30,13 +30,13 @@ interface ConnectorOptions {
   readonly guard: Guard;
   readonly tls: TlsIdentity;
   readonly resolve: Resolver;
-  /** Bound on look-up, TCP and TLS together. */
+  /** Time limit of look-up, TCP and TLS together. */
   readonly timeoutMs: number;
-  /** The attempt that is being made when the connector is called. */
+  /** The trace of the attempt that causes the call of the connector. */
   readonly traces: AsyncLocalStorage<ConnectionTrace>;
 }
 
-/** A connection that did not come about. */
+/** Why a connection could not be opened. */
 export class ConnectFault extends Error {
   override readonly name = "ConnectFault";
   readonly reason: FailureReason;
@@ -47,21 +47,21 @@ export class ConnectFault extends Error {
   }
 }
 
-/** Servers whose newest TLS session is kept. */
+/** Servers whose newest TLS session is cached. */
 const sessionsMax = 256;
 const tcpKeepAliveMs = 60_000;
 /**
- * In TLS 1.3 the server judges the client's certificate when for the client the handshake is over. A session ticket
- * says that it was accepted; a server that gives none is trusted to have spoken up by then.
+ * In TLS 1.3, the server checks the client's certificate after the handshake has ended for the client. A session ticket
+ * shows that the server accepted it. Without a ticket, a connection that is still open after this time is used.
  */
-const verdictMs = 100;
-/** Alerts about the certificate of this side. Source: RFC 8446 §6.2, as OpenSSL names them. */
+const acceptanceMs = 100;
+/** Alerts about the client certificate, as OpenSSL names them. Source: RFC 8446 §6.2. */
 export const certificateAlert = /^ERR_SSL_.*ALERT_(?:.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/u;
 
 /**
- * Connects to allowed addresses only. The host is looked up once per connection, every answer is judged, and the
- * connection goes to the answers that were judged: a name that changes its mind in between (DNS rebinding) gains
- * nothing. An address in place of a name is judged likewise. Source: design §4.
+ * Connects to allowed addresses only. The host is looked up once per connection, and every address is checked. The
+ * connection then uses only the checked addresses, so that DNS rebinding has no effect. A literal address is checked in
+ * the same way. Source: design §4.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
   const sessions = new BoundedMap<string, Buffer>(sessionsMax);
@@ -76,7 +76,7 @@ async function connect(
 ): Promise<void> {
   const trace = options.traces.getStore() ?? { isConnecting: false };
   trace.isConnecting = true;
-  // What is not yet a fault here was thrown for a certificate or key that cannot be read.
+  // Any other error comes from a certificate or key that does not parse.
   const opened = await open(options, sessions, target, trace).catch((error: unknown) =>
     asFault("tls", target.hostname, error),
   );
@@ -95,10 +95,10 @@ async function open(
   trace: ConnectionTrace,
 ): Promise<Socket> {
   const startedAtMs = performance.now();
-  const addresses = await judgedAddresses(options, target.hostname, trace);
+  const addresses = await allowedAddresses(options, target.hostname, trace);
   const restMs = Math.max(1, options.timeoutMs - (performance.now() - startedAtMs));
   const socket = openSocket(options.tls, sessions, target, addresses);
-  // It may come with the end of the handshake, so it is listened for from the start.
+  // The ticket may arrive with the end of the handshake, so the listener is added before.
   const ticket = new Promise<void>((resolve) => socket.once("session", () => resolve()));
   await established(socket, target, restMs, trace);
   if (options.tls.cert !== undefined && socket instanceof TLSSocket && socket.getProtocol() === "TLSv1.3") {
@@ -107,7 +107,7 @@ async function open(
   return socket;
 }
 
-async function judgedAddresses(
+async function allowedAddresses(
   { guard, resolve, timeoutMs }: ConnectorOptions,
   host: string,
   trace: ConnectionTrace,
@@ -174,7 +174,7 @@ function openSocket(
   }).on("session", (next) => sessions.set(name, next));
 }
 
-/** A look-up that knows only the addresses that were judged. */
+/** A look-up that returns only the checked addresses. */
 function pinned(addresses: readonly string[]): LookupFunction {
   const answers = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_host, { all }, callback) => {
@@ -213,29 +213,28 @@ async function established(
       }
       resolve();
     });
-    // Stays for the life of the socket: an error before the HTTP client listens must not end the process.
+    // Without this listener, an error before the HTTP client listens would end the process.
     socket.on("error", (error) => {
       clearTimeout(timer);
-      // An alert, which would else be followed by a mere end of the connection, and that is what the HTTP client would
-      // report.
+      // The HTTP client would report the end of the connection that follows an alert, not the alert.
       socket.destroy();
       reject(asFault(phase, hostname, error));
     });
   });
 }
 
-/** Resolves when the server has taken the certificate that was shown to it, as far as it says so. */
+/** Resolves when the server has accepted the client certificate, or has not refused it in time. */
 async function accepted(socket: TLSSocket, host: string, ticket: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   await new Promise<void>((resolve, reject) => {
-    timer = setTimeout(resolve, verdictMs);
+    timer = setTimeout(resolve, acceptanceMs);
     void ticket.then(resolve);
     socket.once("error", (error) => reject(asFault("tls", host, error)));
     socket.once("close", () => {
       reject(new ConnectFault("client_certificate", `${host}: ended the connection when it had seen the certificate`));
     });
   }).finally(() => clearTimeout(timer));
-  // The ticket is told in the middle of reading: what is written there would wait for the next read.
+  // The event comes in the middle of a read. Data written there would wait for the next read.
   await setImmediate();
 }
 

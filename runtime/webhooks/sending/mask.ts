@@ -1,7 +1,7 @@
 import { createWordFinder } from "./encoded-forms.ts";
 import type { Outcome } from "../settlement/outcome.ts";
 
-/** Request headers that anybody may read; the values of all others are secrets, or prove something. */
+/** Request headers without secrets. The values of all other headers are treated as secret. */
 const publicHeaders: ReadonlySet<string> = new Set([
   "accept",
   "content-digest",
@@ -19,7 +19,7 @@ const publicHeaders: ReadonlySet<string> = new Set([
   "x-webhook-producer",
   "x-webhook-replay",
 ]);
-/** Shorter values occur in any text by chance. */
+/** Shorter values can occur in any text by chance. */
 const secretCharactersMin = 8;
 const maskText = "***";
 /** `v1=` of a signature, `session=` of a cookie. */
@@ -27,9 +27,9 @@ const namePart = /^[\w-]+=/u;
 const basicForm = /^basic +(\S+)$/iu;
 
 /**
- * The outcome without what the request carried in confidence: partners echo requests in their error pages, and what
- * came back is kept, shown and logged. A secret is found as it was sent, in base64, and escaped for URLs, JSON or HTML.
- * Source: design §4, list of what an attempt record holds.
+ * Masks secrets of the request in its outcome. Partners echo requests in error pages, and responses are stored, shown
+ * and logged. Secrets are found unchanged, in base64, and escaped for URLs, JSON or HTML. Source: design §4, list of
+ * what an attempt record holds.
  */
 export function maskOutcome(outcome: Outcome, requestHeaders: Readonly<Record<string, string>>): Outcome {
   if (outcome.kind === "failure" || (outcome.body === "" && outcome.headers["location"] === undefined)) {
@@ -42,7 +42,7 @@ export function maskOutcome(outcome: Outcome, requestHeaders: Readonly<Record<st
 type FindSecrets = ReturnType<typeof createWordFinder>;
 
 function maskHeaders(headers: Readonly<Record<string, string>>, find: FindSecrets): Readonly<Record<string, string>> {
-  // Most answers echo nothing: one look at all headers is cheaper than one at each.
+  // Most responses echo nothing, and one search over all headers is cheaper than one per header.
   if (find(Object.values(headers).join("\n")).length === 0) {
     return headers;
   }
@@ -57,7 +57,7 @@ function mask(text: string, find: FindSecrets): string {
   return rest;
 }
 
-/** Whole values, and their parts: an echo may show a token without its scheme, or one signature of several. */
+/** Complete values and their parts. An echo may show a token without its scheme, or one of several signatures. */
 function secretsOf(headers: Readonly<Record<string, string>>): readonly string[] {
   const values = Object.entries(headers).flatMap(([name, value]) =>
     publicHeaders.has(name.toLowerCase()) ? [] : [value],
@@ -71,7 +71,7 @@ function secretsOf(headers: Readonly<Record<string, string>>): readonly string[]
 }
 
 /**
- * What stands behind `Basic`, and the password alone, which clients may have form-encoded. Source: RFC 7617 §2, RFC
+ * The decoded credentials of `Basic`, and the password alone, which a client may form-encode. Source: RFC 7617 §2, RFC
  * 6749 §2.3.1.
  */
 function basicCredentials(value: string): readonly string[] {

@@ -1,3 +1,5 @@
+// Sending: one outbound HTTP request over guarded connections. It knows neither partners nor retries.
+
 import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
@@ -17,103 +19,103 @@ export interface SendRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Bound on the whole attempt, from look-up to last byte. */
+  /** Time limit of the whole attempt, from look-up to last byte. */
   readonly timeoutMs: number;
-  /** Where the partner may be reached besides the public Internet. */
+  /** Networks in which the partner may be reached, besides the public Internet. */
   readonly networks: NetworksConfig;
-  /** What TLS trusts and shows. @default the system's roots and no client certificate */
+  /** @default the roots of the system and no client certificate */
   readonly tls?: TlsIdentity;
-  /** Gives the attempt up, with outcome `aborted`. */
+  /** Aborts the attempt, with outcome `aborted`. */
   readonly signal?: AbortSignal;
 }
 
 /** Sends attempts over connections that it keeps alive. */
 export interface Sender {
-  /** What came of the attempt; never throws and never rejects. Redirects are an answer like any other. */
+  /** Makes one request. Never throws and never rejects. A redirect is returned like any other response. */
   send(request: SendRequest): Promise<Outcome>;
-  /** Ends every connection; attempts under way fail. */
+  /** Closes every connection; attempts under way fail. */
   close(): Promise<void>;
 }
 
 export interface SenderOptions {
-  /** @default the name servers of the system, then its own look-up */
+  /** @default the name servers of the system, then the look-up of the operating system */
   readonly resolve?: Resolver;
-  /** Bound on look-up, TCP and TLS together. @default 5000 */
+  /** Time limit of look-up, TCP and TLS together. @default 5000 */
   readonly connectTimeoutMs?: number;
   /** Connections to one origin under one identity and one set of networks. @default 256 */
   readonly connectionsMax?: number;
 }
 
-/** Everything that makes two connections to one host interchangeable. */
-interface Lane {
+/** Connections that requests with equal identity and networks share. */
+interface ConnectionPool {
   readonly agent: Agent;
-  /** Why this URL must not be called, or undefined. */
+  /** Returns why this URL must not be requested. */
   readonly faultOf: (url: URL) => string | undefined;
 }
 
-const lanesMax = 1_024;
+const poolsMax = 1_024;
 const responseHeadBytesMax = 16_384;
-/** Shorter than the idle time of common servers, so that few requests meet a connection that is just being closed. */
+/** Shorter than the idle timeout of common servers, so that few requests use a connection that the server closes. */
 const idleMs = 4_000;
 const idleMsMax = 60_000;
-/** A host is looked up, and judged, again at the latest after this. */
+/** Age at which a connection is replaced, so that the addresses of its host are checked again. */
 const connectionAgeMsMax = 300_000;
 
-/** Creates a sender. It holds connections until it is closed. */
+/** Creates a sender. It keeps connections open until it is closed. */
 export function createSender(options: SenderOptions = {}): Sender {
   const traces = new AsyncLocalStorage<ConnectionTrace>();
-  const lanes = new Map<string, Lane>();
+  const pools = new Map<string, ConnectionPool>();
   const resolve = options.resolve ?? createResolver();
-  const laneOf = (request: SendRequest): Lane => {
-    const key = laneKey(request);
-    const lane = lanes.get(key) ?? createLane(request, traces, { ...options, resolve });
+  const poolOf = (request: SendRequest): ConnectionPool => {
+    const key = poolKey(request);
+    const pool = pools.get(key) ?? createPool(request, traces, { ...options, resolve });
     // The order of the map is the order of last use.
-    lanes.delete(key);
-    lanes.set(key, lane);
-    dropOldest(lanes);
-    return lane;
+    pools.delete(key);
+    pools.set(key, pool);
+    dropOldest(pools);
+    return pool;
   };
   let isClosed = false;
   return {
     send: async (request) => {
-      const outcome = isClosed ? givenUp() : await send(laneOf(request), traces, request);
+      const outcome = isClosed ? aborted() : await send(poolOf(request), traces, request);
       return maskOutcome(outcome, request.headers);
     },
     close: async () => {
       isClosed = true;
-      const agents = [...lanes.values()].map(({ agent }) => agent.destroy());
-      lanes.clear();
+      const agents = [...pools.values()].map(({ agent }) => agent.destroy());
+      pools.clear();
       await Promise.all(agents);
     },
   };
 }
 
-/** Of networks without TLS identity: the configuration's own objects, which live as long as it does. */
+/** Keys of networks without TLS identity. The objects belong to the configuration and live as long. */
 const plainKeys = new WeakMap<NetworksConfig, string>();
 
-/** Partners share connections only if they trust, show and may reach the same. */
-function laneKey(request: SendRequest): string {
+/** Partners share connections only when their certificates, keys and networks are equal. */
+function poolKey(request: SendRequest): string {
   const known = request.tls === undefined ? plainKeys.get(request.networks) : undefined;
   if (known !== undefined) {
     return known;
   }
-  const key = freshLaneKey(request);
+  const key = newPoolKey(request);
   if (request.tls === undefined) {
     plainKeys.set(request.networks, key);
   }
   return key;
 }
 
-function freshLaneKey({ networks, tls }: SendRequest): string {
+function newPoolKey({ networks, tls }: SendRequest): string {
   const identity = tls === undefined ? "" : hash("sha256", JSON.stringify([tls.ca, tls.cert, tls.key]), "hex");
   return `${networks.allowPlaintext}|${networks.allowCidrs.join(",")}|${identity}`;
 }
 
-function createLane(
+function createPool(
   { networks, tls }: SendRequest,
   traces: AsyncLocalStorage<ConnectionTrace>,
   { resolve, connectTimeoutMs = 5_000, connectionsMax = 256 }: SenderOptions & { readonly resolve: Resolver },
-): Lane {
+): ConnectionPool {
   const guard = createGuard(networks);
   const agent = new Agent({
     connect: guardedConnector({ guard, tls: tls ?? {}, resolve, timeoutMs: connectTimeoutMs, traces }),
@@ -123,33 +125,33 @@ function createLane(
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMsMax,
     maxHeaderSize: responseHeadBytesMax,
-    // The attempt's own timer bounds head and body together.
+    // The timer of the attempt limits head and body together.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return { agent, faultOf: judgeOnce(guard) };
+  return { agent, faultOf: checkOnce(guard) };
 }
 
-/** URLs are the partners' own objects, which nobody changes. */
-function judgeOnce(guard: Guard): Lane["faultOf"] {
-  const judged = new WeakMap<URL, { readonly fault: string | undefined }>();
+/** Checks each URL object once. URLs belong to their partner and never change. */
+function checkOnce(guard: Guard): ConnectionPool["faultOf"] {
+  const checked = new WeakMap<URL, { readonly fault: string | undefined }>();
   return (url) => {
-    const known = judged.get(url) ?? { fault: urlFault(guard, url) };
-    judged.set(url, known);
+    const known = checked.get(url) ?? { fault: urlFault(guard, url) };
+    checked.set(url, known);
     return known.fault;
   };
 }
 
-function dropOldest(lanes: Map<string, Lane>): void {
-  const [oldest] = lanes;
-  if (lanes.size > lanesMax && oldest !== undefined) {
-    lanes.delete(oldest[0]);
+function dropOldest(pools: Map<string, ConnectionPool>): void {
+  const [oldest] = pools;
+  if (pools.size > poolsMax && oldest !== undefined) {
+    pools.delete(oldest[0]);
     oldest[1].agent.close().catch(() => undefined);
   }
 }
 
 async function send(
-  { agent, faultOf }: Lane,
+  { agent, faultOf }: ConnectionPool,
   traces: AsyncLocalStorage<ConnectionTrace>,
   request: SendRequest,
 ): Promise<Outcome> {
@@ -158,22 +160,22 @@ async function send(
     return { kind: "failure", reason: "guard", detail: fault, timings: { totalMs: 0 } };
   }
   if (request.signal?.aborted === true) {
-    return givenUp();
+    return aborted();
   }
   const outcome = await new Promise<Outcome>((settle) => {
     const exchange = new Exchange((settled) => {
       release();
       settle(settled);
     });
-    const release = bound(exchange, request);
+    const release = limit(exchange, request);
     traces.run(exchange.connection, () => agent.dispatch(dispatchOptions(request), exchange));
   });
-  // The client frees a connection one turn after its answer; a caller that sends on at once would open another.
+  // The client frees a connection one turn after its response. A caller that sends at once would open another.
   await setImmediate();
   return outcome;
 }
 
-function givenUp(): Outcome {
+function aborted(): Outcome {
   return { kind: "failure", reason: "aborted", detail: "given up before it began", timings: { totalMs: 0 } };
 }
 
@@ -182,8 +184,8 @@ function dispatchOptions({ method = "POST", url, headers, body }: SendRequest): 
   return { origin: url.origin, path: url.pathname + url.search, method, headers: { ...headers }, ...content };
 }
 
-/** Ends the exchange at its time or at the caller's signal. Returns what lets go of both. */
-function bound(exchange: Exchange, { timeoutMs, signal }: SendRequest): () => void {
+/** Ends the exchange at its time limit or at the signal of the caller. Returns a function that removes both. */
+function limit(exchange: Exchange, { timeoutMs, signal }: SendRequest): () => void {
   const timer = setTimeout(() => exchange.expire(), timeoutMs);
   const abandon = (): void => exchange.abandon();
   signal?.addEventListener("abort", abandon, { once: true });
