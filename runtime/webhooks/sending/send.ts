@@ -176,7 +176,7 @@ async function send(
 }
 
 function aborted(): Outcome {
-  return { kind: "failure", reason: "aborted", detail: "given up before it began", timings: { totalMs: 0 } };
+  return { kind: "failure", reason: "aborted", detail: "aborted before it began", timings: { totalMs: 0 } };
 }
 
 function dispatchOptions({ method = "POST", url, headers, body }: SendRequest): Agent.DispatchOptions {
