@@ -10,76 +10,76 @@ interface ReasonRow {
 type ReasonTable = Readonly<Record<string, ReasonRow>>;
 
 const accepted = {
-  Accepted: { status: "True", meaning: "The object is valid, permitted and in conflict with nothing." },
+  Accepted: { status: "True", meaning: "The object is valid and permitted, and conflicts with no other." },
   Invalid: { status: "False", meaning: "A field breaks the schema or a rule of the kind." },
   NotPermitted: { status: "False", meaning: "The installation's policy does not let the namespace name this." },
   Conflicted: { status: "False", meaning: "An older object has the same name, metric, client, scope or class." },
   SharedSigningKey: { status: "False", meaning: "An older partner signs with the same key bytes." },
-  Pending: { status: "Unknown", meaning: "The object was not looked at yet." },
+  Pending: { status: "Unknown", meaning: "The operator has not evaluated the object yet." },
 } as const satisfies ReasonTable;
 
 const resolvedRefs = {
-  ResolvedRefs: { status: "True", meaning: "Everything that the object refers to is there." },
-  NotChecked: { status: "False", meaning: "The object is invalid or not permitted, so nothing was looked up." },
+  ResolvedRefs: { status: "True", meaning: "Every reference of the object resolves." },
+  NotChecked: { status: "False", meaning: "The object is invalid or not permitted, so no reference was resolved." },
   SecretNotFound: { status: "False", meaning: "A Secret that the object names is not in its namespace." },
-  SecretNotReadable: { status: "False", meaning: "A Secret that the object names is there and cannot be read." },
+  SecretNotReadable: { status: "False", meaning: "A Secret that the object names exists but cannot be read." },
   SecretKeyMissing: { status: "False", meaning: "A Secret lacks the entry that the object names." },
   KeyTooShort: { status: "False", meaning: "A signing key has fewer than 32 bytes." },
-  KeyUnusable: { status: "False", meaning: "A signing key is of no kind that the signing scheme knows." },
+  KeyUnusable: { status: "False", meaning: "A signing key has a type that the signing scheme does not support." },
   CredentialInvalid: { status: "False", meaning: "A user name, password or token in a Secret cannot be sent." },
-  CertificateInvalid: { status: "False", meaning: "A Secret holds no certificates or key that can be used." },
-  Pending: { status: "Unknown", meaning: "The object was not looked at yet." },
+  CertificateInvalid: { status: "False", meaning: "A Secret holds no usable certificate or key." },
+  Pending: { status: "Unknown", meaning: "The operator has not evaluated the object yet." },
 } as const satisfies ReasonTable;
 
 const programmed = {
-  Programmed: { status: "True", meaning: "Every ready pod obeys this generation." },
+  Programmed: { status: "True", meaning: "Every ready pod has applied this generation." },
   NotInForce: {
     status: "False",
-    meaning: "The object is not accepted or lacks a reference, so nothing of it is published.",
+    meaning: "The object is not accepted or a reference does not resolve, so it is not published.",
   },
   Held: {
     status: "False",
-    meaning: "Nothing is sent to the partner; its events are kept until it can be sent to again.",
+    meaning: "Deliveries to the partner are held; they are sent when the hold ends.",
   },
-  ConfigTooLarge: { status: "False", meaning: "There is no room left in the object's shard of the configuration." },
+  ConfigTooLarge: { status: "False", meaning: "The object's shard of the configuration is full." },
   PartiallyApplied: {
     status: "False",
-    meaning: "Some ready pods do not obey this generation; the message names them.",
+    meaning: "Some ready pods have not applied this generation; the message names them.",
   },
-  NoReadyPods: { status: "False", meaning: "There is no ready pod that could obey the object." },
-  RuntimeError: { status: "False", meaning: "A pod cannot obey this generation; the message says why." },
-  Pending: { status: "Unknown", meaning: "The object is about to be published or to be obeyed." },
+  NoReadyPods: { status: "False", meaning: "No ready pod can apply the object." },
+  RuntimeError: { status: "False", meaning: "A pod cannot apply this generation; the message gives the cause." },
+  Pending: { status: "Unknown", meaning: "The object waits to be published or applied." },
 } as const satisfies ReasonTable;
 
 const ready = {
-  Ready: { status: "True", meaning: "The object is in force as it is written." },
+  Ready: { status: "True", meaning: "The object is in force as written." },
   Paused: { status: "True", meaning: "The partner's state is Paused: its deliveries wait, and nothing is sent." },
   ReconcilePaused: {
     status: "True",
-    meaning: "The annotation heliograph.dev/paused is set; what was published last is in force.",
+    meaning: "The annotation heliograph.dev/paused is set; the version published last is in force.",
   },
   UsingLastGood: { status: "False", meaning: "A reference cannot be read, so the last good version stays in force." },
   NothingPublished: {
     status: "False",
-    meaning: "The annotation heliograph.dev/paused is set, and nothing was ever published.",
+    meaning: "The annotation heliograph.dev/paused is set, and no version was published.",
   },
   PartnerDisabled: {
     status: "False",
     meaning: "The partner answered 410, so nothing is sent until its resource is edited.",
   },
-  Pending: { status: "Unknown", meaning: "The object is about to be looked at, published or obeyed." },
-  NoOperator: { status: "Unknown", meaning: "No operator has looked at the object." },
+  Pending: { status: "Unknown", meaning: "The object waits to be evaluated, published or applied." },
+  NoOperator: { status: "Unknown", meaning: "No operator has evaluated the object." },
 } as const satisfies ReasonTable;
 
 const endpointVerified = {
-  Verified: { status: "True", meaning: "The endpoint was asked and takes deliveries." },
+  Verified: { status: "True", meaning: "The endpoint answered the validation and accepts deliveries." },
   ConsentRefused: {
     status: "False",
-    meaning: "The endpoint was asked and does not want deliveries; the message says what it answered.",
+    meaning: "The endpoint answered the validation and refuses deliveries; the message has its answer.",
   },
   ConsentUnanswered: {
     status: "False",
-    meaning: "The endpoint could not be asked whether it wants deliveries; the message says why.",
+    meaning: "The endpoint did not answer the validation; the message gives the cause.",
   },
 } as const satisfies ReasonTable;
 

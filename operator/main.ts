@@ -80,7 +80,7 @@ async function openPolicy(
 ): Promise<PolicyFile | undefined> {
   const { policyFile: path, clock = systemClock, log, watched } = options;
   if (path === undefined) {
-    log.warn({ watched }, "there is no policy: every watched namespace may name everything");
+    log.warn({ watched }, "policy absent, every watched namespace may name everything");
     return undefined;
   }
   const open = () => PolicyFile.open({ path, clock, log, metrics, onChange });

@@ -108,12 +108,12 @@ export class EventRecorder {
 
   #reportDrop(): void {
     const nowMs = this.#clock.nowMs();
-    if (nowMs - this.#droppedAtMs >= quietMs) this.#options.log.warn("events dropped: too many wait to be written");
+    if (nowMs - this.#droppedAtMs >= quietMs) this.#options.log.warn("events dropped, queue full");
     this.#droppedAtMs = nowMs;
   }
 
   #count(result: "failed", error: unknown): void {
     this.#options.metrics.events.inc({ result });
-    this.#options.log.warn({ error: describeError(error) }, "an event was not reported");
+    this.#options.log.warn({ error: describeError(error) }, "event not written");
   }
 }

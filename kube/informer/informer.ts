@@ -166,7 +166,7 @@ export class Informer<T extends KubeObject> {
 
   #handlerFailed(error: unknown, key: string): void {
     this.#options.metrics.handlerErrors.inc({ informer: this.name });
-    this.#options.log.error({ informer: this.name, key, error: describeError(error) }, "a handler failed");
+    this.#options.log.error({ informer: this.name, key, error: describeError(error) }, "handler of a change failed");
   }
 
   #report(end: WatchEnd, { waitMs, failures }: NextWatch): void {
@@ -187,7 +187,10 @@ export class Informer<T extends KubeObject> {
       case "failed":
         this.#lastError = describeError(end.error);
         metrics.watchEnds.inc({ informer, reason: isKubeError(end.error) ? end.error.kind : "unknown" });
-        log.warn({ informer, during: end.during, failures, waitMs, error: this.#lastError }, "interrupted");
+        log.warn(
+          { informer, during: end.during, failures, waitMs, error: this.#lastError },
+          "list or watch interrupted",
+        );
     }
   }
 

@@ -195,7 +195,7 @@ export class LeaderElection {
     log.info({ lease: lease.name, identity }, "leading");
     void settled(() => onStarted(term.signal)).then((error) => {
       if (error === undefined) return;
-      log.error({ lease: lease.name, error: describeError(error) }, "starting to lead failed");
+      log.error({ lease: lease.name, error: describeError(error) }, "start of the term failed");
       if (this.#term === term) this.#endTerm("could not start");
     });
   }
@@ -210,7 +210,7 @@ export class LeaderElection {
     log.info({ lease: lease.name, identity, reason }, "no longer leading");
     this.#ending = settled(onStopped).then((error) => {
       this.#ending = undefined;
-      if (error !== undefined) log.error({ lease: lease.name, error: describeError(error) }, "ending to lead failed");
+      if (error !== undefined) log.error({ lease: lease.name, error: describeError(error) }, "end of the term failed");
     });
   }
 
@@ -246,7 +246,7 @@ export class LeaderElection {
       const free = { ...lease, spec: released(lease.spec, this.#clock.wallMs()) };
       this.#lease = await client.replace<Lease>(leaseType, free, this.#callOptions());
     } catch (error) {
-      log.warn({ lease: ref.name, error: describeError(error) }, "releasing the lease failed; it will run out");
+      log.warn({ lease: ref.name, error: describeError(error) }, "lease not released; it expires by itself");
     } finally {
       this.#cancelEnd?.();
     }

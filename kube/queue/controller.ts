@@ -162,7 +162,8 @@ export class Controller {
     }
     const failed = { ...line, error: describeError(outcome.error), ...stackOf(outcome.error) };
     // Somebody else was faster, or the server was busy: nothing is wrong yet.
-    if (isKubeError(outcome.error, "conflict", "transient", "aborted")) log.info(failed, "reconcile to be retried");
+    if (isKubeError(outcome.error, "conflict", "transient", "aborted"))
+      log.info(failed, "reconcile interrupted, retry scheduled");
     else log.error(failed, "reconcile failed");
   }
 }

@@ -23,10 +23,10 @@ export const flags = [
   {
     name: "watch-namespaces",
     value: "NS",
-    help: "Namespaces whose resources are obeyed; several may be separated by commas. Without it, the installation's.",
+    help: "Namespaces whose resources are applied; several may be separated by commas. Without it, the installation's.",
     isList: true,
   },
-  { name: "all-namespaces", help: "Obeys the resources of every namespace." },
+  { name: "all-namespaces", help: "Applies the resources of every namespace." },
   {
     name: "selector",
     value: "SELECTOR",
@@ -35,7 +35,7 @@ export const flags = [
   {
     name: "runtime-service",
     value: "NAME",
-    help: "Service whose ready pods must obey a resource before it is Programmed.",
+    help: "Service whose ready pods must apply a resource before it is Programmed.",
     standard: "heliograph-runtime",
   },
   {
@@ -44,11 +44,11 @@ export const flags = [
     help: "Name of the Service's port at which pods answer /configz.",
     standard: "admin",
   },
-  { name: "runtime-url", value: "URL", help: "A runtime to ask instead of the Service's pods.", isList: true },
+  { name: "runtime-url", value: "URL", help: "URL of a runtime to poll instead of the Service's pods.", isList: true },
   {
     name: "policy",
     value: "FILE",
-    help: "What namespaces may name, as YAML; read again when it changes. Without it, everything.",
+    help: "Policy of what namespaces may name, as YAML; read again when it changes. Without it, everything.",
   },
   {
     name: "config-prefix",
@@ -56,23 +56,28 @@ export const flags = [
     help: "First part of the names of the shards and of the Lease.",
     standard: "heliograph",
   },
-  { name: "shards", value: "N", help: "Shards of resources, 1 to 100; the runtime is told the same.", standard: "32" },
+  {
+    name: "shards",
+    value: "N",
+    help: "Shards of resources, 1 to 100; the runtime needs the same value.",
+    standard: "32",
+  },
   {
     name: "key-shards",
     value: "N",
-    help: "Shards of key material, 1 to 100; the runtime is told the same.",
+    help: "Shards of key material, 1 to 100; the runtime needs the same value.",
     standard: "8",
   },
   {
     name: "lease-seconds",
     value: "SECONDS",
-    help: "Others take the lead when the leader wrote nothing for so long.",
+    help: "Another replica takes the lead when the leader wrote nothing for so long.",
     standard: "15",
   },
   {
     name: "lease-renew-seconds",
     value: "SECONDS",
-    help: "The leader gives up when no renewal succeeded for so long.",
+    help: "The leader stops when no renewal succeeded for so long.",
     standard: "10",
   },
   {
@@ -106,13 +111,13 @@ export const flags = [
   {
     name: "kubeconfig",
     value: "PATH",
-    help: "How to reach the API server. Without it, KUBECONFIG, then ~/.kube/config, then the pod's service account.",
+    help: "Kubeconfig of the API server. Without it, KUBECONFIG, then ~/.kube/config, then the pod's service account.",
   },
   { name: "context", value: "NAME", help: "Context of the kubeconfig. Without it, the current one." },
   {
     name: "drain-seconds",
     value: "SECONDS",
-    help: "How long events may take to be written at the end.",
+    help: "Time to write the last events after a signal.",
     standard: "5",
   },
   {

@@ -26,9 +26,7 @@ export async function run(args: Arguments): Promise<ExitName> {
     ...(args.kubeconfig === undefined ? {} : { path: args.kubeconfig }),
     ...(args.context === undefined ? {} : { context: args.context }),
   };
-  const access = await startStep("kubeconfig", "there is no usable way to an API server", () =>
-    openClusterAccess(source),
-  );
+  const access = await startStep("kubeconfig", "the API server cannot be used", () => openClusterAccess(source));
   const namespace = args.namespace ?? access.namespace ?? "default";
   const identity = args.identity ?? `${hostname()}_${randomBytes(identityBytes).toString("hex")}`;
   const operator = await startOperator({
@@ -47,9 +45,9 @@ export async function run(args: Arguments): Promise<ExitName> {
       );
   });
   const signal = await signalled;
-  log.info({ signal }, "ending");
+  log.info({ signal }, "shutdown started");
   await operator.stop(args.drainMs);
-  log.info("ended");
+  log.info("shutdown finished");
   return "done";
 }
 
@@ -60,7 +58,7 @@ function firstSignal(log: Logger): Promise<NodeJS.Signals> {
       count += 1;
       if (count === 1) resolve(signal);
       else {
-        log.warn({ signal }, "ended at once");
+        log.warn({ signal }, "shutdown aborted by a second signal");
         process.exit(exitCodes.interrupted.code);
       }
     };

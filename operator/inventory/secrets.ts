@@ -101,7 +101,7 @@ export class SecretInventory {
     } catch (error) {
       if (signal.aborted || isKubeError(error, "notFound")) return;
       this.#held.set(name, { resourceVersion: "", entries: before });
-      this.#options.log.warn({ secret: name, error: describeError(error) }, "a Secret cannot be read");
+      this.#options.log.warn({ secret: name, error: describeError(error) }, "Secret not readable");
       this.#retryLater();
     }
   }

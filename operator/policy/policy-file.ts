@@ -61,13 +61,12 @@ export class PolicyFile {
         this.#policy = parsePolicy(text);
         this.#fault = undefined;
         metrics.policyReloads.inc({ result: "read" });
-        log.info({ path, grants: this.#policy.grants.length }, "the policy is another one");
+        log.info({ path, grants: this.#policy.grants.length }, "policy changed");
         onChange();
       }
     } catch (error) {
       const fault = String(error);
-      if (fault !== this.#fault)
-        log.error({ path, error: fault }, "the policy cannot be read; what it was stays in force");
+      if (fault !== this.#fault) log.error({ path, error: fault }, "policy rejected, previous version kept");
       this.#fault = fault;
       metrics.policyReloads.inc({ result: "failed" });
     } finally {

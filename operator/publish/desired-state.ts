@@ -107,7 +107,7 @@ export class DesiredState {
       const entries = await secrets.read(new Set(all.flatMap((resource) => this.#secretNamesOf(resource))), signal);
       if (!signal.aborted) this.#decide(all, entries);
     } catch (error) {
-      log.error({ error: describeError(error) }, "compiling failed; what was published stays");
+      log.error({ error: describeError(error) }, "compilation failed, published configuration kept");
       this.#coalescer.touch();
     }
   }

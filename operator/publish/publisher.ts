@@ -91,7 +91,7 @@ export class Publisher {
       log.info({ shards: names, bytes: bytesOf(plan), durationMs }, "published");
     }
     const removed = await shards.removeSurplus(term);
-    if (removed > 0) log.info({ removed }, "shards of an earlier number of shards removed");
+    if (removed > 0) log.info({ removed }, "surplus shards removed");
     return names.length > 0;
   }
 

@@ -174,7 +174,7 @@ export class ShardSecrets {
   /** The Secret is immutable or of another type, or it is gone already. */
   async #makeAnew(encoded: EncodedShard, known: PublishedShard, signal: AbortSignal): Promise<SecretObject> {
     const { client, namespace, prefix, log } = this.#options;
-    log.warn({ shard: encoded.name }, "the Secret of the shard cannot be changed; it is made anew");
+    log.warn({ shard: encoded.name }, "Secret of the shard not writable, recreated");
     await this.#delete(known.secret, signal);
     const secret = secretOf(encoded, {
       namespace,

@@ -18,7 +18,7 @@ export const exitCodes = {
   nats: { code: 8, meaning: "NATS cannot be reached or lacks what is needed." },
   nats_server: { code: 9, meaning: "The nats-server of the program's own cannot be started." },
   kubernetes: { code: 10, meaning: "The way to the Kubernetes API server is not known." },
-  failed: { code: 70, meaning: "Something failed that is not listed here; the log says what." },
+  failed: { code: 70, meaning: "Another failure; the log has the cause." },
   interrupted: { code: 130, meaning: "A second signal ended the program without a drain." },
 } as const satisfies Readonly<Record<string, ExitRow>> & Readonly<Record<StartFault, ExitRow>>;
 

@@ -145,7 +145,8 @@ function consentMarks({ engine }: ProgramStatus): readonly ConfigzMark[] {
 }
 
 function consentWords(failure: FailureOutcome | undefined): Pick<ConfigzMark, "reason" | "message"> {
-  if (failure === undefined) return { reason: "Verified", message: "The endpoint was asked and takes deliveries." };
+  if (failure === undefined)
+    return { reason: "Verified", message: "The endpoint answered the validation and accepts deliveries." };
   const { reason, detail } = failure;
   return reason === "consent"
     ? { reason: "ConsentRefused", message: `Nothing is sent: ${detail}.` }

@@ -179,14 +179,14 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
       // The API server may have been faster than the disk.
       if (copy === undefined || !this.set.missing().some((missing) => missing.name === name)) continue;
       const outcome = this.set.takeCopy(name, copy);
-      log.warn({ shard: name, outcome }, "a copy stands in for a shard that the API server did not give");
+      log.warn({ shard: name, outcome }, "copy of a shard used, API server not available");
     }
     this.joinSoon();
   }
 
   private copy(shard: string, secret: ShardSecret): void {
     const { copies, log } = this.options;
-    copies?.write(shard, secret).catch((err: unknown) => log.error({ shard, err }, "a copy cannot be written"));
+    copies?.write(shard, secret).catch((err: unknown) => log.error({ shard, err }, "copy of a shard not written"));
   }
 
   /** Under many changes a join never takes more than half of the time. */
@@ -215,7 +215,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
     try {
       return this.set.join(this.state?.config);
     } catch (err) {
-      this.options.log.error({ err }, "the shards cannot be joined");
+      this.options.log.error({ err }, "shards not joined, previous configuration kept");
       const reason = `the shards cannot be joined: ${err instanceof Error ? err.message : String(err)}`;
       this.options.onWaiting?.(reason);
       return this.state === undefined ? undefined : withError(this.state, reason);

@@ -99,12 +99,7 @@ describe("the program", () => {
 
   const refusals: ReadonlyArray<readonly [string, readonly string[], keyof typeof exitCodes, string]> = [
     ["an unknown flag", ["--shard=1"], "usage", "Unknown option '--shard'"],
-    [
-      "a kubeconfig that is not there",
-      ["--kubeconfig=/nowhere/config"],
-      "kubeconfig",
-      "there is no usable way to an API server",
-    ],
+    ["a kubeconfig that is not there", ["--kubeconfig=/nowhere/config"], "kubeconfig", "the API server cannot be used"],
     [
       "a policy that is not there",
       ["--policy=/nowhere/policy.yaml"],
