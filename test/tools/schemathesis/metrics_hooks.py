@@ -5,17 +5,17 @@ import re
 import schemathesis
 
 NOT_OF_THE_DOCUMENT = [
-    ("unknown_metric", r"the metric .* is not in the catalog"),
-    ("invalid_filter", r"no store of .* has this .*"),
+    ("unknown_metric", r"the metric .* is not in the catalog; choose one of /v1/metrics/catalog"),
+    ("invalid_filter", r"no store of .* has the .*; name another"),
     ("invalid_filter", r".* has no label .*"),
     ("invalid_group_by", r".* has no label .*"),
-    ("invalid_aggregation", r".* has no .*; ask one of .*"),
-    ("invalid_request", r"ask\.regions has no place for ask\.region"),
-    ("tenant_required", r"name one tenant with .*"),
+    ("invalid_aggregation", r".* has no .*; (use|ask for) .*"),
+    ("invalid_request", r"ask\.regions lacks ask\.region, .*; add it"),
+    ("tenant_required", r"the request names no tenant; name one with .*"),
     ("invalid_request", r"each id of a bulk is given once"),
     ("invalid_window", r".*"),
     ("invalid_downsample", r".*the window.*"),
-    ("invalid_filter", r"the value of .* looks like a (card|document) number"),
+    ("invalid_filter", r"the value of .* looks like a (card|document) number.*"),
     ("invalid_step", r"the window is shorter than one point of .*"),
 ]
 
