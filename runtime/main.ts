@@ -21,13 +21,11 @@ interface RuntimeOptions extends ProgramOptions {
   readonly nats: NatsPlace;
   /** Unique among the pods that share NATS. */
   readonly podName: string;
-  /**
-   * How long requests are still taken after the end was asked for, while readiness says that no more should be sent.
-   */
+  /** Time for which requests are still answered after the stop request, while `/readyz` answers 503. */
   readonly unreadyMs: number;
 }
 
-/** Where the configuration is. */
+/** Source of the configuration. */
 export type ConfigPlace =
   | ({ readonly kind: "kubernetes" } & KubernetesPlace)
   /** A folder as of `heliograph run`. */
@@ -45,16 +43,16 @@ interface KubernetesPlace {
   readonly cacheFolder?: string;
 }
 
-/** Where NATS is. */
+/** Source of NATS. */
 export type NatsPlace =
   | { readonly kind: "server"; readonly access: NatsAccess }
   | { readonly kind: "embedded"; readonly dataFolder: string; readonly natsServer?: string };
 
 /**
- * Runs the product as one pod of several, on a configuration that others compile. It trusts only the issuers of the
- * settings. Resolves when it is ready: every shard applied, NATS connected, both APIs served.
+ * Runs the product as one pod of several, on a configuration that the operator compiles. It trusts only the issuers of
+ * the settings. Resolves when it is ready: every shard applied, NATS connected, both APIs served.
  * @returns undefined when `stopping` was aborted before
- * @throws StartError in a sentence for people
+ * @throws StartError with one sentence for the operator
  */
 export async function startRuntime(options: RuntimeOptions, stopping: AbortSignal): Promise<Program | undefined> {
   const { config } = options;

@@ -24,10 +24,10 @@ interface StandaloneOptions extends ProgramOptions {
 }
 
 /**
- * Runs the whole product on one folder of configuration: the same `compile`, runtime and API as in a cluster, with a
- * nats-server and a development issuer of its own. Resolves when it is ready.
+ * Runs the whole product on one folder of configuration: the same `compile`, runtime and API as in a cluster, with its
+ * own nats-server and development issuer. Resolves when it is ready.
  * @returns undefined when `stopping` was aborted before
- * @throws StartError in a sentence for people
+ * @throws StartError with one sentence for the operator
  */
 export async function startStandalone(options: StandaloneOptions, stopping: AbortSignal): Promise<Program | undefined> {
   return startProgram(
@@ -64,7 +64,7 @@ async function prepare(
 
 function refuseForgetfulStreams({ streams }: Settings, { config }: FolderState): void {
   const [fault] = retentionFaults(streams, config);
-  if (fault !== undefined) throw new StartError("settings", `the settings forget too soon: ${fault}`);
+  if (fault !== undefined) throw new StartError("settings", `the settings delete stored messages too early: ${fault}`);
 }
 
 async function developmentIssuer({ dataFolder, log }: StandaloneOptions): Promise<TrustedIssuer> {

@@ -1,3 +1,4 @@
+// Rules of one resource or of several, beyond CEL. Pure: no input or output.
 import { Ajv, type ValidateFunction } from "ajv";
 import { apiVersion, type Kind } from "../resource.ts";
 import { specSchemas } from "../types/schemas.ts";

@@ -1,3 +1,4 @@
+// Resources become the configuration of the runtime. Pure: no Kubernetes client, no NATS, no clock of its own.
 import { resolveConflicts } from "./uniqueness.ts";
 import type { Secrets } from "../checks/secret-entry.ts";
 import type { RuntimeConfig } from "../config.ts";

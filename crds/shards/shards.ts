@@ -1,3 +1,4 @@
+// A configuration as Secrets, and back. Reading and writing of Secrets happens elsewhere.
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import type { CatalogConfig, PartnerConfig, QuotaConfig } from "../config.ts";

@@ -6,7 +6,7 @@ import { Given, UsageError, type Environment, type FlagValues } from "./given.ts
 import { serverArguments, natsUrlOf, type ServerArguments } from "./server-arguments.ts";
 import { runtimeArguments, type RuntimeArguments } from "./runtime-arguments.ts";
 
-/** What the command line asks for. */
+/** A parsed command line. */
 export type Invocation =
   | { readonly command: "help"; readonly about?: CommandName }
   | { readonly command: "version" }

@@ -31,7 +31,7 @@ export const commands = {
 
 export type CommandName = keyof typeof commands;
 
-/** What is known of a command besides its name. */
+/** The row of a command. */
 export function commandRow(name: CommandName): CommandRow {
   return commands[name];
 }

@@ -2,10 +2,10 @@
 export interface Flag {
   /** Without the dashes. */
   readonly name: string;
-  /** What stands for the value in the help. */
+  /** Placeholder of the value in the help. */
   readonly value: string;
   readonly help: string;
-  /** Whether it may be given several times; values may also be separated by commas. */
+  /** True for a flag that may be given several times, or once with values separated by commas. */
   readonly multiple?: boolean;
   readonly required?: boolean;
   /** Text of the default; absent when there is none. */

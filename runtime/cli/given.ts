@@ -10,8 +10,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type FlagValues = Readonly<Record<string, readonly string[] | undefined>>;
 
 /**
- * What Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`: never somebody's wish.
- * Source: Kubernetes documentation, "Service", "Environment variables".
+ * The value that Kubernetes puts into the variable `NAME_PORT` of each pod beside a Service `name`. It never means a
+ * port to listen on. Source: Kubernetes documentation, "Service", "Environment variables".
  */
 const serviceLink = /^(?:tcp|udp|sctp):\/\//u;
 

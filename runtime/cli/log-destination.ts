@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino, type DestinationStream } from "pino";
 
-/** Where log lines go, gathered. */
+/** Buffered destination of log lines. */
 export interface LogDestination extends DestinationStream {
   /** Level of the line that is about to be written; set by pino. */
   lastLevel?: number;
-  /** Resolves when everything is written, or after a second when nobody reads it. */
+  /** Resolves when everything is written, or after one second when the reader is stuck. */
   flushed(): Promise<void>;
 }
 
@@ -13,15 +13,15 @@ const standardError = 2;
 /** Lines wait so long for others to be written with them; errors do not wait. */
 const gatherMs = 20;
 const gatheredBytes = 8_192;
-/** What a reader that does not read may keep in memory; lines beyond are dropped. */
+/** Bound on lines in memory while the reader is stuck; later lines are dropped. */
 const heldBytesMax = 16 * 1024 * 1024;
 const errorLevel = 50;
 const flushedMsMax = 1_000;
 
 /**
- * Writes log lines to the standard error many at a time: one write for each line, at once, costs more than making it,
- * and a reader that does not read would stop the program. What is left is written when the process exits; `kill -9`
- * loses the lines of the last {@link gatherMs} milliseconds.
+ * Writes log lines to standard error in batches. A synchronous write per line costs more than making the line, and
+ * would block the program when the reader is stuck. The rest is written when the process exits. `kill -9` loses the
+ * lines of the last {@link gatherMs} milliseconds.
  */
 export function createLogDestination(): LogDestination {
   const gathered = pino.destination({

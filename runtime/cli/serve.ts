@@ -17,7 +17,7 @@ export async function serve(
   { logLevel, drainMs }: ServeOptions,
   start: (log: Logger, stopping: AbortSignal) => Promise<Program | undefined>,
 ): Promise<ExitName> {
-  // Logs go to the standard error, so that the standard output holds the one line for whoever started the program.
+  // Logs go to standard error, so that standard output holds only the ready line.
   const destination = createLogDestination();
   const log = pino({ level: logLevel, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   endOnFatal(log);
@@ -44,7 +44,7 @@ async function runUntilSignal(
     return signal;
   });
   const program = await start(log, stopping.signal);
-  // Whoever waits for the line finds in the log what the start had to say.
+  // A reader of the ready line finds the log of the start complete.
   await destination.flushed();
   if (program !== undefined) process.stdout.write(`${JSON.stringify(readyLine(program))}\n`);
   const signal = await signalled;
@@ -72,7 +72,7 @@ function firstSignal(log: Logger): Promise<NodeJS.Signals> {
       count += 1;
       if (count === 1) resolve(signal);
       else {
-        log.warn({ signal }, "ended without a drain");
+        log.warn({ signal }, "stopped without a drain");
         process.exit(exitCodes.interrupted.code);
       }
     };
@@ -81,7 +81,7 @@ function firstSignal(log: Logger): Promise<NodeJS.Signals> {
   });
 }
 
-/** What nobody caught leaves the process in an unknown state; what is pending is in JetStream and survives its end. */
+/** An uncaught error leaves the process in an unknown state. Pending work is in JetStream and survives the end. */
 function endOnFatal(log: Logger): void {
   const end = (err: unknown): void => {
     log.fatal({ err }, "fatal");

@@ -1,6 +1,6 @@
 import { UsageError, type Given } from "./given.ts";
 
-/** What every command that serves is told. */
+/** Arguments of every command that serves. */
 export interface ServerArguments {
   readonly port: number;
   readonly adminPort: number;

@@ -7,7 +7,7 @@ import { retentionFaults } from "../config/settings/retention.ts";
 import type { StreamSettings } from "../config/settings/settings.ts";
 import type { StateLog } from "./follow-config.ts";
 
-/** Logs what became of which object of a folder, and everything that is not obeyed as written. */
+/** Logs the outcome of each object of a folder, and everything that is not applied as written. */
 export function folderLog(log: Logger, streams: StreamSettings): StateLog<FolderState> {
   return (before, after) => {
     for (const change of changesBetween(before, after)) {
@@ -15,20 +15,21 @@ export function folderLog(log: Logger, streams: StreamSettings): StateLog<Folder
       else log.info(change, "object");
     }
     for (const problem of after.problems) log.warn(problem, "configuration problem");
-    for (const object of after.kept) log.error({ object }, "kept as it was before: what is written now is refused");
+    for (const object of after.kept) log.error({ object }, "update rejected, previous version kept");
     logRetention(log, streams, after);
     const { hash, problems, kept } = after;
     log.info({ configHash: hash, problems: problems.length, kept: kept.length }, "configuration");
   };
 }
 
-/** Logs which shards changed, and everything of them that is not obeyed, once. */
+/** Logs changed shards, and once everything in them that is not applied. */
 export function shardLog(log: Logger, streams: StreamSettings): StateLog<ConfigState> {
   return (before, after) => {
     if (before !== undefined) logRevisions(log, before, after);
     logShardErrors(log, before, after);
     const known = new Set(before?.errors?.map(keyOf));
-    for (const error of after.errors ?? []) if (!known.has(keyOf(error))) log.error(error, "not obeyed as configured");
+    for (const error of after.errors ?? [])
+      if (!known.has(keyOf(error))) log.error(error, "resource not applied as written");
     logRetention(log, streams, after);
     const { partners, catalogs, quotas } = after.config;
     const counts = { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length };
@@ -45,7 +46,7 @@ function logRevisions(log: Logger, before: ConfigState, after: ConfigState): voi
 function logShardErrors(log: Logger, before: ConfigState | undefined, after: ConfigState): void {
   for (const [shard, { revision, error }] of Object.entries(after.shards ?? {})) {
     const isNew = error !== undefined && before?.shards?.[shard]?.error !== error;
-    if (isNew) log.error({ shard, revision, error }, "kept as it was before: what is written now is refused");
+    if (isNew) log.error({ shard, revision, error }, "update rejected, previous version kept");
   }
 }
 
@@ -54,5 +55,5 @@ function keyOf(error: ConfigzError): string {
 }
 
 function logRetention(log: Logger, streams: StreamSettings, { config }: ConfigState): void {
-  for (const fault of retentionFaults(streams, config)) log.error({ fault }, "streams forget too soon");
+  for (const fault of retentionFaults(streams, config)) log.error({ fault }, "stream retention too short");
 }

@@ -2,9 +2,9 @@ import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
 import { reportOf, type ProgramStatus } from "./status.ts";
 import type { WebhookEngine } from "../webhooks/engine.ts";
 
-/** How often what tells of no change by itself is looked at while somebody waits for a report: connections, health. */
+/** Period at which connections and health are read while a poll waits: they report no changes by themselves. */
 const lookMs = 250;
-/** How often the marks of other pods are read. */
+/** Period at which the marks of other pods are read. */
 const marksMs = 10_000;
 
 interface Poll {
@@ -50,14 +50,14 @@ export class ConfigReporter implements ConfigView {
     return this.report();
   }
 
-  /** Something that the report tells of may have changed. */
+  /** Answers waiting polls if the report differs. */
   changed(): void {
     if (this.polls.size === 0) return;
     const { version } = this.report();
     for (const { after, wake } of this.polls) if (after !== version) wake();
   }
 
-  /** Keeps the marks of disabled partners true until told to end. */
+  /** Keeps the marks of disabled partners up to date until the returned function is called. */
   followMarks(engine: Pick<WebhookEngine, "disabledPartners" | "onDisabled">): () => void {
     const read = async (): Promise<void> => {
       try {
@@ -76,7 +76,7 @@ export class ConfigReporter implements ConfigView {
     };
   }
 
-  /** Looks for changes only while somebody waits. */
+  /** Reads for changes only while a poll waits. */
   private look(): void {
     if (this.polls.size > 0) this.looking ??= setInterval(() => this.changed(), lookMs);
     else {

@@ -4,8 +4,8 @@ import type { RuntimeConfig } from "../../crds/config.ts";
 type Resource = RuntimeConfig["partners" | "catalogs" | "quotas"][number];
 
 /**
- * What configurations say, without generations: an edit that is taken back gives the hash of before. What an edit
- * leaves alone is not digested again: it stays the same object from one configuration to the next.
+ * Hashes of configurations without generations: an edit that is undone restores the hash. A resource that an edit does
+ * not change stays the same object, and is not hashed again.
  */
 export class ContentHash {
   readonly #configs = new WeakMap<RuntimeConfig, string>();

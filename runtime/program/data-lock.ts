@@ -10,8 +10,8 @@ export interface DataLock {
 const lockFileName = "lock.sqlite";
 
 /**
- * Locks a data folder, making it when it is missing. The lock is SQLite's exclusive file lock: the kernel gives it back
- * when its holder dies, however that happens, so there is nothing stale to clean up.
+ * Locks a data folder and creates it when it is missing. The lock is SQLite's exclusive file lock. The kernel releases
+ * it when its holder ends, so no stale lock remains.
  * @returns undefined when another process holds the lock
  * @throws Error when the folder cannot be written
  */

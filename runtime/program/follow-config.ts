@@ -6,11 +6,11 @@ export type StateLog<State> = (before: State | undefined, after: State) => void;
 
 interface FollowOptions<State extends ConfigState> {
   readonly source: Pick<ConfigSource<State>, "current" | "onChange">;
-  /** What is obeyed already. */
+  /** The configuration that is already applied. */
   readonly initial: State;
-  /** Obeys a configuration from now on; called for another one only. */
+  /** Applies a configuration; called only for another one. */
   readonly apply: (state: State) => void;
-  /** Told of every state that is obeyed from now on, and of one that cannot be, with what kept it from that. */
+  /** Receives every state that is applied, and every state that cannot be applied, with its error. */
   readonly told: (state: State, fault: Error | undefined) => void;
   readonly logState: StateLog<State>;
   readonly log: Logger;
@@ -32,14 +32,14 @@ export function followConfig<State extends ConfigState>(options: FollowOptions<S
       applied = state;
       told(state, undefined);
     } catch (error) {
-      log.error({ err: error, configHash: state.hash }, "the configuration cannot be applied");
+      log.error({ err: error, configHash: state.hash }, "configuration not applied");
       told(state, error instanceof Error ? error : new Error(String(error)));
     }
     logState(before, state);
   };
   logState(undefined, initial);
   const end = source.onChange(applyChanges);
-  // What changed between the first look and now.
+  // Changes between `initial` and the subscription.
   if (source.current() !== initial) applyChanges(source.current());
   return end;
 }

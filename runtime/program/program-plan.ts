@@ -26,13 +26,13 @@ export interface ProgramOptions {
 interface CommonPlan extends ProgramOptions {
   /** Name of the program in its reports. */
   readonly pod: string;
-  /** Whether the start waits for NATS. Otherwise a NATS that is away ends it. */
+  /** True when the start waits for NATS. Otherwise a NATS that is away ends it. */
   readonly waitsForNats: boolean;
-  /** How long requests are still answered after the stop request, while `/readyz` answers 503. */
+  /** Time for which requests are still answered after the stop request, while `/readyz` answers 503. */
   readonly unreadyMs: number;
 }
 
-/** How an entry point starts the product. */
+/** Start of the product by one entry point. */
 export interface ProgramPlan<State extends ConfigState> extends CommonPlan {
   /** Acquires what must exist before all parts: locks, folders, credentials. @throws StartError */
   readonly prepare: (settings: Settings, shutdown: Shutdown) => Promise<Prepared<State>>;
@@ -46,7 +46,7 @@ interface PreparedParts {
   readonly issuers: readonly TrustedIssuer[];
 }
 
-/** How to start the parts that differ between entry points. */
+/** Start of the parts that differ between entry points. */
 export interface Prepared<State extends ConfigState> extends PreparedParts {
   /** Resolves with a source that holds a configuration; the wait has no bound. @throws StartError */
   readonly openConfig: (context: OpenContext) => Promise<ConfigSource<State>>;
@@ -62,7 +62,7 @@ interface OpenContext {
   readonly stopping: AbortSignal;
 }
 
-/** What the parts of one running program share. */
+/** Shared by the parts of one running program. */
 export interface ProgramContext {
   readonly plan: CommonPlan;
   readonly settings: Settings;

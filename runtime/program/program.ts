@@ -1,3 +1,4 @@
+// Start, status and stop of one process. The entry points are `main.ts` and `standalone.ts`.
 import { setTimeout as sleep } from "node:timers/promises";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { RuntimeConfig } from "../../crds/config.ts";

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 /** Ends one part within what is left of a drain. */
 type Close = (remainingMs: number) => Promise<void> | void;
 
-/** What a program has opened, to be closed in reverse order, whether its start fails half-way or it is stopped. */
+/** The opened parts of a program. They are closed in reverse order when the start fails and when the program stops. */
 export class Shutdown {
   private readonly log: Logger;
   private readonly parts: { readonly name: string; readonly close: Close }[] = [];

@@ -1,4 +1,4 @@
-/** What kept the program from starting. */
+/** The part that prevented the start. */
 export type StartFault = "folder" | "settings" | "data" | "locked" | "port" | "nats" | "nats_server" | "kubernetes";
 
 /** The program cannot start; the message is one sentence for the person who started it. */
@@ -12,7 +12,7 @@ export class StartError extends Error {
   }
 }
 
-/** Runs a step of the start; what it throws becomes a {@link StartError} that begins with `what`. */
+/** Runs a step of the start. An error of the step becomes a {@link StartError} that begins with `what`. */
 export async function startStep<T>(fault: StartFault, what: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step();

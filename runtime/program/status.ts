@@ -9,15 +9,15 @@ import type { DisabledMark } from "../webhooks/partners/disabled-partners.ts";
 import type { WebhookEngine } from "../webhooks/engine.ts";
 import type { FailureOutcome } from "../webhooks/settlement/outcome.ts";
 
-/** A configuration of any source; a folder tells its problems too. */
+/** A configuration of any source; a folder adds its problems. */
 type ProgramState = ConfigState & { readonly problems?: readonly unknown[] };
 
-/** What health, readiness and `/configz` are told from; parts appear as they start. */
+/** State behind health, readiness and `/configz`. Parts appear as they start. */
 export interface ProgramStatus {
   /** Name under which this program reports. */
   readonly pod: string;
   readonly contentHash: ContentHash;
-  /** What the configuration waits for; told until one is applied. */
+  /** Reason for which no configuration is applied yet. */
   waitingFor: string;
   applied: { readonly state: ProgramState; readonly at: Date } | undefined;
   /** A later configuration that could not be applied, and why. */
@@ -72,7 +72,7 @@ export function healthOf({
 
 const versionHexChars = 16;
 
-/** What `/configz` answers now. */
+/** Report of `/configz`. */
 export function reportOf(status: ProgramStatus): ConfigReport {
   const { applied, pod } = status;
   const report = {
@@ -95,12 +95,12 @@ function figuresOf(state: ProgramState | undefined): Figures {
   if (state === undefined) return { partners: 0, catalogs: 0, quotas: 0, problems: 0 };
   const { config, problems, errors = [] } = state;
   const { partners, catalogs, quotas } = config;
-  // A folder counts everything that is not obeyed as written, its files too.
+  // A folder counts everything that is not applied as written, files included.
   const problemCount = problems?.length ?? errors.length;
   return { partners: partners.length, catalogs: catalogs.length, quotas: quotas.length, problems: problemCount };
 }
 
-/** The shards that are obeyed; of those that came later and could not be applied, why. */
+/** The applied shards. A later shard that could not be applied has its error. */
 function shardsOf({ applied, refused }: ProgramStatus): Readonly<Record<string, ConfigzShard>> {
   const shards = applied?.state.shards ?? {};
   if (refused === undefined) return shards;
@@ -113,7 +113,7 @@ function shardsOf({ applied, refused }: ProgramStatus): Readonly<Record<string, 
   );
 }
 
-/** Only marks of specifications that are obeyed now: another one has lifted the mark. */
+/** Marks of specifications that are applied now. Another specification has lifted its mark. */
 function disabledMarks({ applied, disabled }: ProgramStatus): readonly ConfigzMark[] {
   const current = new Set(applied?.state.config.partners.map(({ uid, specDigest }) => `${uid} ${specDigest}`));
   return disabled

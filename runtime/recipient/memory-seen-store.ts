@@ -1,7 +1,7 @@
 import { seenKey, seenSecondsMin, type SeenRecord, type SeenStore } from "./seen-store.ts";
 
 export interface MemorySeenStoreOptions {
-  /** How long an event is remembered, in seconds. @default 691200 (8 days, longer than a sender retries) */
+  /** Seconds for which an event is remembered. @default 691200 (8 days, longer than a sender retries) */
   readonly ttlSeconds?: number;
   /** Events remembered at most. @default 1000000 */
   readonly entriesMax?: number;

@@ -6,7 +6,7 @@ import type { SeenStore } from "./seen-store.ts";
 import { verifyDelivery, type DeliveredEvent, type DeliveryFault } from "./verify-delivery.ts";
 
 export interface RecipientOptions<Transaction> {
-  /** How the sender signs. @default "HmacV1" */
+  /** Signature scheme of the sender. @default "HmacV1" */
   readonly scheme?: SigningScheme;
   /** The keys in force, old and new; asked for each delivery, so that a rotation needs no restart. */
   readonly keys: () => readonly VerificationKey[];
@@ -21,24 +21,24 @@ export interface RecipientOptions<Transaction> {
   readonly handle: (event: DeliveredEvent, transaction: Transaction, body: Uint8Array) => Promise<void>;
   /** Version of {@link handle}, kept with each event. */
   readonly handlerVersion: string;
-  /** Told once per delivery, for logs and metrics; it must not throw. @default nobody */
+  /** Called once per delivery, for logs and metrics; it must not throw. @default none */
   readonly report?: (report: DeliveryReport) => void;
   /** Unix milliseconds. @default the system's clock */
   readonly now?: () => number;
 }
 
-/** What became of one delivery. */
+/** Outcome of one delivery. */
 export interface DeliveryReport {
   readonly outcome: "processed" | "duplicate" | "in_progress" | "store_full" | "unverified" | "refused" | "failed";
   readonly status: number;
   readonly traceId: string;
-  /** Absent when the delivery is not believed. */
+  /** Absent when the signature is not valid. */
   readonly eventId?: string;
   /** Which key signed. */
   readonly keyId?: string;
-  /** Why the delivery is not believed. */
+  /** Fault of the signature or of the envelope. */
   readonly fault?: DeliveryFault;
-  /** What the handler or the store threw. */
+  /** The error of the handler or of the store. */
   readonly error?: unknown;
   readonly durationMs: number;
 }
@@ -71,7 +71,7 @@ export class DeliveryRefusal extends Error {
 const busyRetrySeconds = 1;
 const fullRetrySeconds = 60;
 
-/** What a delivery came to, before it is made an answer. */
+/** Outcome of a delivery before its response is built. */
 type Conclusion = Omit<DeliveryReport, "status" | "traceId" | "durationMs"> & { readonly refusal?: DeliveryRefusal };
 
 /**

@@ -1,3 +1,4 @@
+// Receives deliveries in the program of a partner. The runtime does not use it.
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { pathOf } from "../webhooks/signing/verification-result.ts";
 import {
@@ -16,9 +17,9 @@ export const deliveryBytesMax = 262_208;
 const statusPath = /^\/webhooks\/status\/(?<eventId>[^/]+)$/u;
 
 /**
- * A `node:http` request handler for a recipient: any POST is a delivery, `GET /webhooks/status/:event_id` tells what
- * became of an event. Mount it where deliveries arrive; the path must reach it as the sender wrote it, since the
- * signature covers it. Source: seed "Webhook Event Delivery" §4.1 and §4.3.
+ * A `node:http` request handler for a recipient. Any POST is a delivery; `GET /webhooks/status/:event_id` returns the
+ * outcome of an event. Mount it where deliveries arrive. The path must be unchanged, since the signature covers it.
+ * Source: seed "Webhook Event Delivery" §4.1 and §4.3.
  */
 export function createRecipient<Transaction>(options: RecipientOptions<Transaction>): RequestListener {
   return (request, response) => {
@@ -50,7 +51,7 @@ async function route<Transaction>(
   }
   const eventId = statusPath.exec(pathOf(target))?.groups?.["eventId"];
   if (eventId === undefined) {
-    throw new DeliveryRefusal(404, "not_found", "There is nothing here");
+    throw new DeliveryRefusal(404, "not_found", "No endpoint has this path");
   }
   if (method !== "GET") {
     throw new DeliveryRefusal(405, "method_not_allowed", "The status of an event is read with GET");
@@ -63,7 +64,7 @@ function decoded(eventId: string): string {
   try {
     return decodeURIComponent(eventId);
   } catch {
-    throw new DeliveryRefusal(400, "invalid_event_id", "The event id is not well escaped");
+    throw new DeliveryRefusal(400, "invalid_event_id", "The event id in the path is not valid percent-encoding");
   }
 }
 
@@ -85,7 +86,7 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array> {
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > deliveryBytesMax) {
-      throw new DeliveryRefusal(413, "body_too_large", `A delivery has at most ${deliveryBytesMax} bytes`);
+      throw new DeliveryRefusal(413, "body_too_large", `The body of a delivery has at most ${deliveryBytesMax} bytes`);
     }
     chunks.push(chunk);
   }
@@ -95,7 +96,7 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array> {
 function write(response: ServerResponse, { status, headers, body }: RecipientAnswer): void {
   const text = body === undefined ? "" : JSON.stringify(body);
   const contentType = body === undefined ? {} : { "Content-Type": "application/json" };
-  // What was not read of a request would be taken for the next one.
+  // The unread rest of a request would be parsed as the next one.
   const connection = response.req.complete ? {} : { Connection: "close" };
   response.writeHead(status, { ...headers, ...contentType, ...connection, "Content-Length": Buffer.byteLength(text) });
   response.end(text);

@@ -1,4 +1,4 @@
-/** What a recipient remembers of an event. Source: seed "Webhook Event Delivery" §2.2. */
+/** A recipient's record of an event. Source: seed "Webhook Event Delivery" §2.2. */
 export interface SeenRecord {
   /** Only `ok` counts as seen; an `error` is overwritten by the next attempt. */
   readonly status: "ok" | "error";

@@ -15,7 +15,7 @@ export interface DeliveredEvent {
   readonly data?: object;
 }
 
-/** Why a delivery is not believed. For logs and metrics, never for the answer (seed §7). */
+/** Fault of a delivery. For logs and metrics, never for the response (seed §7). */
 export type DeliveryFault = SignatureFault | "body_malformed" | "event_id_differs";
 
 export type DeliveryVerdict =

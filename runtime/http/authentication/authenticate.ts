@@ -1,3 +1,4 @@
+// Authentication of callers: token, certificate and DPoP checks. Rights of routes are checked elsewhere.
 import { hash } from "node:crypto";
 import { decodeJwt, errors, jwtVerify } from "jose";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -18,7 +19,7 @@ export interface TrustedIssuer {
   readonly keys: KeySource;
 }
 
-/** What a request shows besides its token, to prove that it is its sender's. */
+/** Evidence of a request besides its token: the token belongs to its sender. */
 export interface Possession {
   /** The client certificate, when one is shown that counts. */
   readonly certificate: () => Thumbprint | undefined;
@@ -29,7 +30,7 @@ export interface Possession {
   readonly path: string;
   /** The `Host` header. */
   readonly host: string | undefined;
-  /** What the token has to be bound to here. @default what its issuer's settings say */
+  /** Required binding of the token. @default the binding in the settings of its issuer */
   readonly binding?: TokenBinding;
 }
 
@@ -43,23 +44,22 @@ export const nothingShown: Possession = {
 };
 
 /**
- * Who sent a request.
+ * Authenticates the sender of a request.
  * @param shown default {@link nothingShown}
- * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`, `too_many_requests` when no more proofs can be
- * remembered,
- *   or `not_ready` when keys cannot be had
+ * @throws Refusal `token_missing`, `token_invalid`, `proof_invalid`; `too_many_requests` when the store of proofs is
+ * full; `not_ready` when the keys cannot be read
  */
 export interface Authenticate {
   (authorization: string | undefined, shown?: Possession): Promise<Caller>;
   /**
-   * Whether the text that proved this caller still does, together with a certificate. Never, where each request needs a
-   * proof of its own.
-   * @default never
+   * True while the token that authenticated this caller is valid together with a certificate. Always false where each
+   * request needs its own proof.
+   * @default always false
    */
   readonly isStill?: (caller: Caller, certificate: Possession["certificate"]) => boolean;
 }
 
-/** What callers have to prove besides that their tokens are signed. */
+/** Evidence that callers must give besides a signed token. */
 export interface AuthenticateOptions {
   /** For issuers that say nothing else. @default "None" */
   readonly tokenBinding?: TokenBinding;
@@ -72,7 +72,7 @@ const tokenLengthMax = 8192;
 const clockLeewaySeconds = 30;
 const verifiedEntriesMax = 8192;
 
-/** A token whose signature and claims were looked at. What it is bound to has to be shown with each request anew. */
+/** A token with verified signature and claims. Each request must show what it is bound to. */
 interface Verified {
   readonly caller: Caller;
   readonly binding: Binding;
@@ -84,9 +84,8 @@ interface Verified {
 
 /**
  * Verifies OAuth 2.0 access tokens: signature by the issuer's own keys and algorithms, `iss`, `aud`, `exp`, `nbf`, and
- * that the sender holds the certificate or key that a token is bound to. A verified token is believed until it expires
- * or the keys of its issuer are read again. Source: seed "Operational Metrics API" §5, RFC 6750, RFC 8705 §3, RFC 8725,
- * RFC 9449.
+ * possession of the certificate or key of a bound token. A verified token is accepted until it expires or the keys of
+ * its issuer are read again. Source: seed "Operational Metrics API" §5, RFC 6750, RFC 8705 §3, RFC 8725, RFC 9449.
  */
 export function createAuthenticate(
   issuers: readonly TrustedIssuer[],
@@ -190,7 +189,7 @@ async function verifiedToken(
 
 function issuerOf(token: string, issuers: ReadonlyMap<string, TrustedIssuer>): TrustedIssuer {
   const issuer = issuers.get(claimedIssuer(token) ?? "");
-  if (issuer === undefined) throw new Refusal("token_invalid", "The issuer of the token is not trusted here.");
+  if (issuer === undefined) throw new Refusal("token_invalid", "The issuer of the token is not trusted.");
   return issuer;
 }
 
@@ -220,7 +219,7 @@ async function verifiedClaims(token: string, issuer: TrustedIssuer, nowMs: numbe
   }
 }
 
-/** What the caller may know: enough to mend the token, nothing of our keys. */
+/** Detail for the caller: enough to correct the token, without information on keys. */
 function faultOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) return "The token has expired.";
   if (error instanceof errors.JWTClaimValidationFailed) return `The claim ${error.claim} of the token is not accepted.`;

@@ -8,8 +8,8 @@ export type Claims = Readonly<Record<string, unknown>>;
 const entriesMax = 1024;
 
 /**
- * Who a verified token speaks for. Regions, environments and metrics are `*` when their claim is absent; tenants and
- * roles are none; partners stay absent, which is every one. Scopes come from `scope` (a string) and `scp` (a list, or a
+ * The caller that a verified token names. Without their claims, regions, environments and metrics are `*`, tenants and
+ * roles are empty, and partners stay absent (every partner). Scopes come from `scope` (a string) and `scp` (a list or a
  * string) when the settings name no claim. Source: RFC 8693 §4.2, RFC 9068.
  * @throws Refusal `token_invalid` for a claim of another shape, and for a token that names no client
  */

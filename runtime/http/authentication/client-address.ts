@@ -5,12 +5,12 @@ import type { Settings } from "../../config/settings/settings.ts";
 /** The address that a request came from, as far as it can be known; undefined for a socket that is closed. */
 export type ReadAddress = (socket: Pick<Socket, "remoteAddress">, headers: IncomingHttpHeaders) => string | undefined;
 
-/** A socket that takes both families tells IPv4 addresses as mapped ones. */
+/** A dual-stack socket reports IPv4 addresses as IPv4-mapped IPv6 addresses. */
 function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/iu, "");
 }
 
-/** Whether an address is in one of these CIDR blocks. */
+/** Matches addresses in these CIDR blocks. */
 export function addressMatcher(blocks: readonly string[]): (address: string | undefined) => boolean {
   const list = new BlockList();
   for (const block of blocks) {
@@ -25,9 +25,9 @@ export function addressMatcher(blocks: readonly string[]): (address: string | un
 }
 
 /**
- * Reads the client's address: that of the connection or, on a connection of a trusted proxy, the last one in
- * `X-Forwarded-For` that is no trusted proxy's. What a client itself writes there stands before those and counts for
- * nothing.
+ * Reads the client's address. It is the address of the connection. On a connection of a trusted proxy, it is the last
+ * entry of `X-Forwarded-For` that is no trusted proxy. Entries that the client wrote stand before that one and have no
+ * effect.
  */
 export function createAddressReader({ trustedProxies }: Pick<Settings, "trustedProxies">): ReadAddress {
   const isProxy = addressMatcher(trustedProxies?.addresses ?? []);

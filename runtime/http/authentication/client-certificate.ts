@@ -5,7 +5,7 @@ import { TLSSocket } from "node:tls";
 import { addressMatcher } from "./client-address.ts";
 import type { CertificateForm, Settings, TrustedProxySettings } from "../../config/settings/settings.ts";
 
-/** SHA-256 of a certificate's DER, 32 bytes: what `x5t#S256` is in base64url. Source: RFC 8705 §3.1. */
+/** SHA-256 of a certificate's DER, 32 bytes; `x5t#S256` is its base64url. Source: RFC 8705 §3.1. */
 export type Thumbprint = Uint8Array;
 
 /** The certificate that a request's client has proven to hold; undefined when there is none, or it does not count. */
@@ -25,8 +25,8 @@ const forms: Readonly<Record<CertificateForm, HeaderForm>> = {
 };
 
 /**
- * Where clients' certificates are read. From a trusted proxy only its header counts, since a certificate on that
- * connection would be the proxy's own; from everybody else only the connection does, whatever its headers say.
+ * Reads client certificates. From a trusted proxy it reads the header only, since the certificate of that connection is
+ * the proxy's own. From every other sender it reads the connection only.
  */
 export function createCertificateReader({
   tls,

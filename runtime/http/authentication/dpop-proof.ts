@@ -3,7 +3,7 @@ import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify, type JWTVerifyResult } 
 import { Refusal } from "../../errors/refusal.ts";
 import type { SeenProofs } from "./seen-proofs.ts";
 
-/** What a proof has to fit. */
+/** The request that a proof must fit. */
 interface ProofOccasion {
   /** Value of the `DPoP` header; several of them are joined with commas, which no JWT has. */
   readonly proof: string | undefined;
@@ -22,9 +22,9 @@ export const proofAlgorithms: readonly string[] = ["ES256", "ES384", "ES512", "E
 
 const proofLengthMax = 4096;
 const proofIdLengthMax = 512;
-/** How old a proof may be when it arrives. */
+/** Greatest age of a proof when it arrives. */
 const proofAgeSecondsMax = 60;
-/** How far its maker's clock may be ahead. */
+/** Greatest lead of the sender's clock. */
 const clockLeewaySeconds = 30;
 /** For so long after its first use a proof could be shown again. */
 export const proofLifetimeMs = (proofAgeSecondsMax + clockLeewaySeconds) * 1000;
@@ -78,14 +78,14 @@ function requireFresh(iat: unknown, nowMs: number): void {
   const ageSeconds = nowMs / 1000 - Number(iat);
   // Also false for what is no number.
   if (ageSeconds <= proofAgeSecondsMax && ageSeconds >= -clockLeewaySeconds) return;
-  throw invalid("is too old, or of the future (iat)");
+  throw invalid("is too old, or dated in the future (iat)");
 }
 
 function requireNew(id: string, seen: SeenProofs, nowMs: number): void {
   const found = seen.add(id, nowMs);
   if (found === "seen") throw invalid("was used before (jti)");
   if (found === "full")
-    throw new Refusal("too_many_requests", "No more proofs can be remembered now.", { retryAfterSeconds: 1 });
+    throw new Refusal("too_many_requests", "The store of proofs is full. Try again later.", { retryAfterSeconds: 1 });
 }
 
 function invalid(what: string): Refusal {

@@ -63,7 +63,7 @@ export class KeySource {
     return this.current === undefined ? Number.POSITIVE_INFINITY : this.now() - this.current.loadedAtMs;
   }
 
-  /** Nobody waits for an issuer that did not answer the last time: then the keys are trusted until they are stale. */
+  /** No request waits for an issuer whose last read failed. Its keys are then trusted until they are stale. */
   private mustRead(ageMs: number): boolean {
     return ageMs >= staleMs || (ageMs >= refreshMs + cooldownMs && this.lastError === undefined);
   }
@@ -73,13 +73,13 @@ export class KeySource {
     if (this.mustRead(ageMs)) await this.read();
     else if (ageMs >= refreshMs) void this.read();
     if (this.current !== undefined && this.ageMs() < staleMs) return this.current;
-    throw new Refusal("not_ready", "The keys of the token's issuer cannot be had now.", {
+    throw new Refusal("not_ready", "The keys of the token's issuer cannot be read now.", {
       retryAfterSeconds: cooldownMs / 1000,
       cause: this.lastError,
     });
   }
 
-  /** Never rejects: what is known stays in force while it cannot be read again. */
+  /** Never rejects. Known keys stay in force while a read fails. */
   private async read(): Promise<void> {
     if (this.reading === undefined) {
       if (this.now() - this.lastReadMs < cooldownMs) return;

@@ -21,7 +21,7 @@ function isKeySet(value: unknown): value is JSONWebKeySet {
 
 /** Redirects are not followed: the settings name the place that is trusted. */
 async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSettings): Promise<string> {
-  // Both files change while the program runs: a pod's token lives for an hour.
+  // Both files change while the program runs: the token of a pod is valid for an hour.
   const agent =
     jwksCaFile === undefined ? undefined : new Agent({ connect: { ca: await readFile(jwksCaFile, "utf8") } });
   try {

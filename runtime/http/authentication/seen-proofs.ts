@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 /** Ids of proofs that were shown in the time in which they could be shown again. */
 export interface SeenProofs {
-  /** Remembers an id. `full`: it is not remembered, so that it must not be believed either. */
+  /** Remembers an id. `full`: the id is not remembered, so its proof must be refused. */
   add(id: string, nowMs: number): "new" | "seen" | "full";
 }
 
@@ -21,7 +21,7 @@ export function createSeenProofs(lifetimeMs: number): SeenProofs {
         newer = new Set();
         sinceMs = nowMs;
       }
-      // Digests: what is remembered must not grow with what callers send.
+      // Digests have one size, whatever callers send.
       const key = hash("sha256", id, "base64");
       if (newer.has(key) || older.has(key)) return "seen";
       if (newer.size >= idsPerHalfMax) return "full";

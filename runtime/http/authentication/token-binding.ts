@@ -4,7 +4,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { Claims } from "./caller-claims.ts";
 import type { Thumbprint } from "./client-certificate.ts";
 
-/** What a token is bound to, by its `cnf` claim; empty when to nothing. Source: RFC 7800 §3. */
+/** Binding of a token, from its `cnf` claim; empty for an unbound token. Source: RFC 7800 §3. */
 export interface Binding {
   /** Of a client certificate. Source: RFC 8705 §3.1. */
   readonly certificate?: Thumbprint;
@@ -14,14 +14,18 @@ export interface Binding {
 
 const thumbprintForm = /^[A-Za-z0-9_-]{43}$/u;
 
-/** @throws Refusal `token_invalid` for a binding that nobody here can check: ignored, it would be none */
+/** @throws Refusal `token_invalid` for an unknown binding, which would otherwise have no effect */
 export function bindingOf({ cnf }: Claims): Binding {
   if (cnf === undefined) return {};
   const { "x5t#S256": certificate, jkt: key } = (typeof cnf === "object" && cnf !== null ? cnf : {}) as Readonly<
     Record<string, unknown>
   >;
   const isKnown = (certificate !== undefined || key !== undefined) && isThumbprint(certificate) && isThumbprint(key);
-  if (!isKnown) throw new Refusal("token_invalid", "The token is bound by a cnf claim that is not understood here.");
+  if (!isKnown)
+    throw new Refusal(
+      "token_invalid",
+      "The cnf claim of the token has an unknown form; known members are x5t#S256 and jkt.",
+    );
   return {
     ...(certificate === undefined ? {} : { certificate: Buffer.from(certificate, "base64url") }),
     ...(key === undefined ? {} : { key }),
@@ -36,7 +40,7 @@ function isThumbprint(value: unknown): value is string | undefined {
 export function requireBound({ certificate, key }: Binding, required: TokenBinding): void {
   if (required === "None" || certificate !== undefined || (required === "Any" && key !== undefined)) return;
   const to = required === "Any" ? "a client certificate or a key" : "a client certificate";
-  throw new Refusal("token_invalid", `The token is not bound to ${to}, which is asked for here.`);
+  throw new Refusal("token_invalid", `The token is not bound to ${to}, as this installation requires.`);
 }
 
 /** @throws Refusal `token_invalid` when the token is bound to a certificate, and the request shows none or another */
@@ -46,10 +50,10 @@ export function requireCertificate(binding: Binding, shown: () => Thumbprint | u
     throw new Refusal("token_invalid", `The token is bound to a client certificate, and ${fault}.`);
 }
 
-/** What is wrong with the certificate that a request shows; undefined when nothing is, or none is needed. */
+/** Fault of the certificate that a request shows; undefined when there is none, or when none is needed. */
 export function certificateFault({ certificate }: Binding, shown: () => Thumbprint | undefined): string | undefined {
   if (certificate === undefined) return undefined;
   const own = shown();
   if (own !== undefined && own.length === certificate.length && timingSafeEqual(own, certificate)) return undefined;
-  return own === undefined ? "the request shows no client certificate that counts" : "the request shows another one";
+  return own === undefined ? "the request shows no client certificate" : "the request shows another one";
 }

@@ -17,7 +17,7 @@ export function requireType(typ: string | undefined, required: TokenType = "Any"
   const type = typ?.toLowerCase().replace(prefix, "");
   if (type === accessTokenType) return;
   if (required === "AccessToken") {
-    throw new Refusal("token_invalid", "The header typ of the token is not at+jwt, which is asked for here.");
+    throw new Refusal("token_invalid", "The header typ of the token is not at+jwt, as its issuer's settings require.");
   }
   if (type?.endsWith("+jwt") === true) {
     throw new Refusal(

@@ -34,7 +34,7 @@ const form = (name: keyof typeof requestForms): JsonSchema => text({ pattern: re
 const eventIds = list(form("id"), { minItems: 1, maxItems: eventIdsMax });
 const types = list(form("type"), { maxItems: filterMax });
 
-/** What is sent to and answered by the sender of webhooks. Source: seed "Webhook Event Delivery" §2 and §4.2. */
+/** Requests and responses of the webhook API. Source: seed "Webhook Event Delivery" §2 and §4.2. */
 export const eventSchemas: SchemaSet = {
   EventEnvelope: {
     ...object(

@@ -22,7 +22,7 @@ export function object(required: Members, optional: Members = {}): JsonSchema {
   return { type: "object", properties: { ...required, ...optional }, required: Object.keys(required) };
 }
 
-/** An object whose members are these and no others: what a caller sends is closed. */
+/** An object with these members and no others. Request bodies are closed. */
 export function closedObject(required: Members, optional: Members = {}): JsonSchema {
   return { ...object(required, optional), additionalProperties: false };
 }
@@ -47,7 +47,7 @@ export const share: JsonSchema = { type: "number", minimum: 0, maximum: 1 };
 export const count: JsonSchema = { type: "integer", minimum: 0 };
 export const flag: JsonSchema = { type: "boolean" };
 
-/** What describes a schema, added to it. */
+/** The schema with a description. */
 export function described(schema: JsonSchema, description: string): JsonSchema {
   return { ...schema, description };
 }
@@ -81,7 +81,7 @@ function schemaOf(name: string, schemas: SchemaSet): JsonSchema {
 
 function namesFrom(name: string, schemas: SchemaSet): ReadonlySet<string> {
   const seen = new Set([name]);
-  // What is added while the set is walked is walked too.
+  // The loop also visits names that are added while it runs.
   for (const next of seen) {
     withRefs(schemaOf(next, schemas), (target) => {
       seen.add(target);

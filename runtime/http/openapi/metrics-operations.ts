@@ -23,7 +23,7 @@ const filters = labelNames.map((label) =>
   parameter(`filter[${label}]`, `Only series whose ${label} has this value`, name),
 );
 
-/** What both kinds of queries take. Source: seed "Operational Metrics API" §4.1. */
+/** Parameters of both kinds of queries. Source: seed "Operational Metrics API" §4.1. */
 const selection: readonly OperationParameter[] = [
   parameter("metric", "Metric ids", list(name, { minItems: 1, maxItems: metricsMax }), { required: true }),
   parameter("agg", "Aggregation. Default: the metric's own", words(aggregations)),
@@ -54,7 +54,7 @@ const header = (description: string, schema: JsonSchema, required = true): Opera
   required,
 });
 
-/** What is left of a caller's quotas. Source: seed "Operational Metrics API" §6. */
+/** Remaining tokens of a caller's quotas. Source: seed "Operational Metrics API" §6. */
 const quotas: Readonly<Record<string, OperationHeader>> = {
   "X-RateLimit-Limit": header("Requests that may be made at once after a pause", { type: "integer", minimum: 0 }),
   "X-RateLimit-Remaining": header("Requests that are left", { type: "integer", minimum: 0 }),
@@ -202,7 +202,7 @@ export const sloOperation: Operation = {
   answers: wholeOrPartial({ schema: "SloAnswer", headers: { ...diagnostics, ...unlessAnonymous(quotas) } }),
 };
 
-/** Whoever sends no token has no quota of its own. */
+/** A caller without a token has no quota of its own. */
 function unlessAnonymous(
   headers: Readonly<Record<string, OperationHeader>>,
 ): Readonly<Record<string, OperationHeader>> {

@@ -23,7 +23,7 @@ function tuple(...items: readonly JsonSchema[]): JsonSchema {
   return { type: "array", prefixItems: items, items: false, minItems: items.length, maxItems: items.length };
 }
 
-/** What every page of series says of itself. */
+/** Members of `meta` on every page of series. */
 const pageMembers = {
   correlation_id: ref("CorrelationId"),
   schema_version: text({ description: "Version of the catalogs that were read; pinned with `schema_version`" }),
@@ -54,7 +54,7 @@ const sometimesOfPage = {
   ),
 } as const;
 
-/** What is asked and answered below `/v1/metrics`. Source: seed "Operational Metrics API" §2 and §4. */
+/** Requests and responses below `/v1/metrics`. Source: seed "Operational Metrics API" §2 and §4. */
 export const metricsSchemas: SchemaSet = {
   LabelName: words(labelNames),
   Aggregation: words(aggregations),

@@ -8,7 +8,7 @@ export interface OperationParameter {
   readonly schema: JsonSchema;
   /** @default false for a query's, true for a path's */
   readonly required?: boolean;
-  /** Whether a list is written as one value with commas. @default false: the parameter is repeated */
+  /** True for a list that is one value with commas. @default false: the parameter is repeated */
   readonly isJoined?: boolean;
   readonly example?: unknown;
 }
@@ -32,9 +32,7 @@ export interface OperationHeader {
   readonly required?: boolean;
 }
 
-/**
- * What a route tells of itself in the OpenAPI document. What is not told here, errors and scopes, is the same for all.
- */
+/** A route's own entry in the OpenAPI document. Errors and scopes follow from the route. */
 export interface Operation {
   readonly id: string;
   readonly tag: "metrics" | "webhooks" | "schemas";

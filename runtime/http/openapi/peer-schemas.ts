@@ -15,7 +15,7 @@ import {
 const name = text({ minLength: 1, maxLength: 200 });
 const time: JsonSchema = { type: "integer", minimum: 0, description: "Unix milliseconds" };
 
-/** What runtimes ask each other. Source: design §1, "stores/ (Prometheus-compatible, peer)". */
+/** Requests between runtimes of different regions. Source: design §1, "stores/ (Prometheus-compatible, peer)". */
 export const peerSchemas: SchemaSet = {
   PartialQuestion: {
     anyOf: [

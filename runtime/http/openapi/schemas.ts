@@ -1,3 +1,4 @@
+// Schemas and operations as data. The OpenAPI document is assembled in `http/routes/`.
 import { commonSchemas } from "./common-schemas.ts";
 import { eventSchemas } from "./event-schemas.ts";
 import type { SchemaSet } from "./json-schema.ts";

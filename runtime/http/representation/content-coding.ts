@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gzip, zstdCompress } from "node:zlib";
 
-/** How bytes may be sent. */
+/** Content codings of a response. */
 export type ContentCoding = "zstd" | "gzip" | "identity";
 
 /** The preferred one first. */
@@ -12,8 +12,8 @@ const codedBytesMin = 1_024;
 const elementPattern = /^(?<coding>[\w!#$&^.+*-]+)(?:;q=(?<weight>0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/iu;
 
 /**
- * The coding that a caller accepts and likes best; of several that it likes equally, the one that is smallest. Identity
- * where it accepts no other, whatever it says of that. Source: RFC 9110 §12.5.3.
+ * The accepted coding with the greatest weight. Of equal weights the smallest result wins. Falls back to identity, also
+ * when the caller refuses it. Source: RFC 9110 §12.5.3.
  */
 export function chooseCoding(acceptEncoding: string | undefined): ContentCoding {
   const weights = new Map<string, number>();

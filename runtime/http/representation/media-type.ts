@@ -10,9 +10,8 @@ const weightPattern = /^q=(?<weight>0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/iu;
 const rangePattern = /^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/u;
 
 /**
- * The offered media type that an `Accept` header likes best; of several that it likes equally, the first offered. No
- * header likes everything. Parameters of a range besides its weight are not looked at. Source: RFC 9110 §12.5.1.
- *
+ * The offered media type with the greatest weight in an `Accept` header. Of equal weights the first offered wins.
+ * Without a header every type is accepted. Parameters other than the weight are ignored. Source: RFC 9110 §12.5.1.
  * @param offered lowercase, the preferred one first
  * @throws Refusal `not_acceptable` that lists what is offered
  */
@@ -23,10 +22,10 @@ export function chooseMediaType<Type extends string>(accept: string | undefined,
     .filter(({ weight }) => weight > 0)
     .sort((a, b) => b.weight - a.weight);
   if (best !== undefined) return best.type;
-  throw new Refusal("not_acceptable", `This path answers ${offered.join(" or ")}.`);
+  throw new Refusal("not_acceptable", `This path returns ${offered.join(" or ")}.`);
 }
 
-/** What is not a media range is left out: it can match nothing. */
+/** Elements that are no media range match nothing and are left out. */
 function rangesOf(accept: string): readonly MediaRange[] {
   return accept.split(",").flatMap((element) => {
     const [range = "", ...parameters] = element.split(";").map((part) => part.trim().toLowerCase());

@@ -1,6 +1,6 @@
 import type { Parameters } from "../../metrics/request/parameters.ts";
 
-/** What a body says of its page. */
+/** The part of a body that describes its page. */
 interface PagedBody {
   readonly meta?: {
     readonly page: number;

@@ -1,3 +1,4 @@
+// Representations of response bodies: media types, content codings, CSV, NDJSON and page links. No routes.
 import { hash } from "node:crypto";
 import { encodeBytes, type ContentCoding } from "./content-coding.ts";
 
@@ -44,7 +45,7 @@ export function createRepresentations(): Representations {
   };
 }
 
-/** Whether a caller has these bytes already. Source: RFC 9110 §13.1.2. */
+/** True when `If-None-Match` names these bytes. Source: RFC 9110 §13.1.2. */
 export function hasBytes(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const tags = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//u, ""));

@@ -6,7 +6,7 @@ export function bulkBody({ results, meta }: BulkResponse, correlationId: string)
   return { results: results.map((result) => resultBody(result, correlationId)), meta };
 }
 
-/** What `JSON.stringify` makes of that. */
+/** The JSON text of {@link bulkBody}. */
 export async function bulkJson({ results, meta }: BulkResponse, correlationId: string): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   for (const result of results)

@@ -71,12 +71,13 @@ export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
   const reason = readOne(query, "reason");
   // It goes into a subject filter.
   if (reason !== undefined && !reasonForm.test(reason))
-    throw refuseField("invalid_request", "reason", "reason is one like status_404");
+    throw refuseField("invalid_request", "reason", "reason must be 1 to 64 of a-z, 0-9 and _, such as status_404");
   return { partner, ...placeOf(query), ...(reason === undefined ? {} : { reason }) };
 }
 
 function placeOf(query: Parameters): { readonly afterSeq: number; readonly limit: number } {
   const cursor = readOne(query, "cursor") ?? "0";
-  if (!cursorForm.test(cursor)) throw refuseField("invalid_request", "cursor", "cursor is one that a page before gave");
+  if (!cursorForm.test(cursor))
+    throw refuseField("invalid_request", "cursor", "cursor must be meta.cursor of an earlier page");
   return { afterSeq: Number(cursor), limit: readCount(query, "limit", pageMax) ?? pageDefault };
 }

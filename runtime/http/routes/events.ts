@@ -7,7 +7,7 @@ import { ingestOperation } from "../openapi/event-operations.ts";
 import { problemOf } from "../server/problem.ts";
 import type { ApiResponse, Route } from "../server/route.ts";
 
-/** What the route needs of the webhook engine. */
+/** The part of the webhook engine that the route uses. */
 interface EventIntake {
   readonly ingest: Ingest;
   readonly idempotencyKeys: IdempotencyKeys;
@@ -33,7 +33,7 @@ export function eventRoutes({ ingest, idempotencyKeys }: EventIntake): readonly 
   ];
 }
 
-/** 202 when every event is stored, 207 when some are; when none is for want of a store, that is the answer. */
+/** 202 when every event is stored, 207 when some are. When no event can be stored, the batch is refused as a whole. */
 function batchResponse(results: readonly BatchItemResult[], correlationId: string): ApiResponse {
   const refusals = results.flatMap((result) => ("refusal" in result ? [result.refusal] : []));
   const [first] = refusals;

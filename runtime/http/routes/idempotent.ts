@@ -41,7 +41,7 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
   }
 }
 
-/** What another token of the client was answered may speak of partners that this one may not see. */
+/** Part of the key for a narrowed caller: a response to another token may name partners that this one may not see. */
 function narrowingOf(caller: Caller): readonly string[] {
   return isNarrowed(caller) ? [caller.partners.toSorted().join(" ")] : [];
 }
@@ -56,7 +56,7 @@ async function firstAnswer(
   try {
     answer = await route.answer(request);
   } catch (error) {
-    // What is left of the claim when even this fails ends by itself.
+    // When the release fails too, the key state expires.
     await keys.release(key).catch(() => undefined);
     throw error;
   }
@@ -71,7 +71,7 @@ async function answered<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (cause) {
-    throw new Refusal("events_unavailable", "The outcome of the request cannot be kept now", {
+    throw new Refusal("events_unavailable", "The outcome of the request cannot be stored now", {
       cause,
       retryAfterSeconds,
     });

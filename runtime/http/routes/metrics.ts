@@ -1,3 +1,4 @@
+// Routes of the public port, one file per API. The logic of the APIs is in `webhooks/` and `metrics/`.
 import { refuseField } from "../../errors/refusal.ts";
 import { bulkBytesMax } from "../../metrics/bulk/bulk-request.ts";
 import { publicReadScope, readScope } from "../../metrics/authorization/caller.ts";
@@ -29,7 +30,7 @@ const scopes = [readScope, publicReadScope];
 /** In the order of preference. */
 const seriesFormats = [json, csvMediaType, ndjsonMediaType] as const;
 const bulkFormats = [json, ndjsonMediaType] as const;
-/** What a table of points has no place for. */
+/** Parameters whose result a table of points cannot show. */
 const notInTables = ["exemplars", "explain"] as const;
 
 /** `/v1/metrics/…`. Source: seed "Operational Metrics API" §4. */
@@ -81,7 +82,7 @@ interface SeriesRoute {
   readonly representations: Representations;
 }
 
-/** A route that answers series, in the format that the caller likes best. */
+/** A route that returns series in the format with the greatest weight. */
 function seriesRoute({ name, operation, answer, representations }: SeriesRoute): Route {
   return {
     method: "GET",
@@ -146,7 +147,7 @@ function written(
 function refuseInTables({ query }: ApiRequest): void {
   const odd = notInTables.find((name) => query.get(name)?.includes("true") ?? false);
   if (odd !== undefined)
-    throw refuseField("invalid_request", odd, `${csvMediaType} has no place for ${odd}; accept ${json}`);
+    throw refuseField("invalid_request", odd, `${csvMediaType} cannot hold ${odd}; accept ${json}`);
 }
 
 function bulk(metrics: MetricsReads): Route {

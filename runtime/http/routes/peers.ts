@@ -6,8 +6,8 @@ import { partialsOperation } from "../openapi/peer-operations.ts";
 import type { Route } from "../server/route.ts";
 
 /**
- * Runtimes of other regions: `POST /v1/metrics/partials`, for tokens that are bound to a certificate, and to nobody
- * else.
+ * The route for runtimes of other regions, `POST /v1/metrics/partials`. It accepts only tokens that are bound to a
+ * certificate.
  */
 export function peerRoutes(metrics: Pick<MetricsApi, "partials">): readonly Route[] {
   return [

@@ -15,11 +15,11 @@ import { idempotent } from "./idempotent.ts";
 import type { Route } from "../server/route.ts";
 import { readEventQuery, readDeadLetterQuery } from "./event-query.ts";
 
-/** What the routes need of the webhook engine. */
+/** The part of the webhook engine that the routes use. */
 interface WebhookService {
   /** The event with its attempts; undefined when no such event is visible to the tenants and partners. */
   event(eventId: string, tenants: readonly string[], view: HistoryView): Promise<EventHistory | undefined>;
-  /** Who of these tenants has an event id and who was refused it; undefined for none. */
+  /** The tenants that have an event id and the tenants that were refused it; undefined when there are none. */
   eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
   /** @throws Refusal */
   events(query: EventQuery): Promise<EventPage>;
@@ -47,7 +47,7 @@ function requirePartners(route: Route): Route {
     ...route,
     answer: async (request) => {
       if (request.caller.partners !== undefined) return route.answer(request);
-      throw new Refusal("partners_required", "The token names no partners; * in its claim is every one.");
+      throw new Refusal("partners_required", "The token names no partners. Use * in its claim for every partner.");
     },
   };
 }
@@ -58,7 +58,8 @@ function viewFor(caller: Caller): HistoryView {
 }
 
 /**
- * Whoever verifies has no token here; a partner that is not there has no keys, so that nobody learns which there are.
+ * The route needs no token, since recipients that verify signatures have none. An unknown partner has an empty key set,
+ * so the response does not reveal which partners exist.
  */
 function keysRoute(service: WebhookService): Route {
   return {
@@ -88,7 +89,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       operation: operations.historyOperation,
       answer: async ({ path, caller }) => {
         const history = await service.event(path["id"] ?? "", caller.tenants, viewFor(caller));
-        // An event of another tenant or partner is not told apart from none.
+        // An event of another tenant or partner gets the same response as an unknown one.
         if (history === undefined) throw new Refusal("event_not_found", "No such event is visible to this caller.");
         return { status: 200, headers: jsonBytes, body: historyBytes(history) };
       },
@@ -99,7 +100,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["admin:debug"],
       operation: operations.eventIdOperation,
       answer: async ({ path, caller }) => {
-        // Who takes ids is the platform's to know, whatever scopes a partner has.
+        // Only administrators may read the use of event ids; scopes of partners do not allow it.
         const body = isNarrowed(caller) ? undefined : await service.eventIdUse(path["id"] ?? "", caller.tenants);
         if (body === undefined)
           throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");

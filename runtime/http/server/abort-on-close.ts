@@ -2,11 +2,10 @@ import type { FastifyReply } from "fastify";
 import { Refusal } from "../../errors/refusal.ts";
 
 /**
- * Runs the work for a request. Fastify's own signal is aborted as soon as a body has been read to its end, for every
- * request at a cost; here the signal is aborted only when the caller hangs up before the answer, or the answer takes
- * too long.
- *
- * @throws Refusal `answer_timeout`; what the work throws
+ * Runs the work for a request. Its signal is aborted when the caller disconnects before the response, or when the
+ * response takes too long. Fastify's own signal is also aborted when a body was read to its end, and costs time on
+ * every request.
+ * @throws Refusal `answer_timeout`; errors of the work
  */
 export async function abortOnClose<Answer>(
   reply: FastifyReply,
@@ -19,7 +18,7 @@ export async function abortOnClose<Answer>(
   };
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    const refusal = new Refusal("answer_timeout", "The answer took too long; nothing is known of its outcome.");
+    const refusal = new Refusal("answer_timeout", "The response took too long. The outcome is unknown.");
     late.reject(refusal);
     ending.abort(refusal);
   }, timeoutMs);

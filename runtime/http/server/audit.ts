@@ -22,7 +22,7 @@ export interface RefusedAccess {
 /** Writes one line for each refusal, as long as there are not too many. */
 export type Audit = (refused: RefusedAccess) => void;
 
-/** Whether a refusal is one of access: who the caller is, or what it may do. */
+/** True for refusals of authentication and authorization. */
 export function isAudited(status: number): boolean {
   return status === 401 || status === 403;
 }

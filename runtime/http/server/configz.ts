@@ -4,25 +4,27 @@ import { configzWaitSecondsMax, type ConfigzReport } from "../../../crds/configz
 import { Refusal, refuseField } from "../../errors/refusal.ts";
 import { queryParameters } from "./query-string.ts";
 
-/** What `/configz` answers: what the operator reads, and some figures for people. */
+/** Response of `/configz`: the operator's report with additional figures. */
 export interface ConfigReport extends ConfigzReport {
-  /** Of what is obeyed without generations: equal again when an edit was taken back; null before anything is obeyed. */
+  /**
+   * Hash of the applied configuration without generations: an edit that is undone restores it. Null before the first.
+   */
   readonly content_hash: string | null;
-  /** ISO 8601 UTC time since which the configuration is obeyed; null before. */
+  /** ISO 8601 UTC time at which the configuration was applied; null before the first. */
   readonly applied_at: string | null;
   readonly partners: number;
   readonly catalogs: number;
   readonly quotas: number;
-  /** Resources and files that are not obeyed as written. */
+  /** Resources and files that are not applied as written. */
   readonly problems: number;
 }
 
-/** Where the report comes from. */
+/** Source of the report. */
 export interface ConfigView {
   report(): ConfigReport;
   /** The first report of another version; the present one when the wait is over or the signal is aborted. */
   next(after: string, waitMs: number, signal: AbortSignal): Promise<ConfigReport>;
-  /** What readers prove themselves with; undefined: only this machine may read. */
+  /** The token of the readers; undefined: only readers on this machine. */
   token(): string | undefined;
 }
 
@@ -34,8 +36,8 @@ const versionLengthMax = 128;
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/u;
 
 /**
- * Adds `GET /configz`: which configuration is obeyed, as a long poll with `?wait=SECONDS&after=VERSION`. Its readers
- * bring the token that travels in the configuration; without one in it, they have to be on this machine.
+ * Adds `GET /configz`: the applied configuration, as a long poll with `?wait=SECONDS&after=VERSION`. Readers send the
+ * token of the configuration. Without a token in it, readers must be on this machine.
  */
 export function addConfigz(app: FastifyInstance, view: ConfigView): void {
   let polls = 0;
@@ -48,7 +50,9 @@ export function addConfigz(app: FastifyInstance, view: ConfigView): void {
       const { waitMs, after } = pollOf(request.url);
       if (waitMs === 0 || after === undefined) return view.report();
       if (polls >= pollsMax)
-        throw new Refusal("too_many_requests", `${pollsMax} polls wait already.`, { retryAfterSeconds: 1 });
+        throw new Refusal("too_many_requests", `${pollsMax} polls are already waiting. Try again later.`, {
+          retryAfterSeconds: 1,
+        });
       polls += 1;
       try {
         return await view.next(after, waitMs, request.signal);
@@ -64,16 +68,17 @@ function requireReader({ headers, socket }: FastifyRequest, view: ConfigView): v
   if (token === undefined) {
     if (loopback.test(socket.remoteAddress ?? "")) return;
     if (view.report().hash === null)
-      throw new Refusal("not_ready", "No configuration is obeyed yet.", { retryAfterSeconds: 1 });
-    throw new Refusal("token_missing", "The configuration holds no token, so that only this machine may read this.");
+      throw new Refusal("not_ready", "No configuration is applied yet.", { retryAfterSeconds: 1 });
+    throw new Refusal("token_missing", "The configuration holds no token: only this machine may read /configz.");
   }
   const [, given] = /^Bearer +([^ ]+) *$/iu.exec(headers.authorization ?? "") ?? [];
   if (given === undefined)
     throw new Refusal("token_missing", "Send the configuration's token as `Authorization: Bearer <token>`.");
-  if (!isEqual(given, token)) throw new Refusal("token_invalid", "This is not the configuration's token.");
+  if (!isEqual(given, token))
+    throw new Refusal("token_invalid", "The token differs from the one in the configuration.");
 }
 
-/** In a time that tells nothing of either, their lengths included. */
+/** Compares in constant time, whatever the lengths. */
 function isEqual(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(one), digest(other));
@@ -92,6 +97,6 @@ function pollOf(target: string): { readonly waitMs: number; readonly after: stri
     );
   }
   if (after !== undefined && after.length > versionLengthMax)
-    throw refuseField("invalid_request", "after", "after is no version.");
+    throw refuseField("invalid_request", "after", `after is at most ${versionLengthMax} characters long.`);
   return { waitMs: seconds * 1000, after };
 }

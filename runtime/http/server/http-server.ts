@@ -1,3 +1,4 @@
+// Fastify servers: limits, problem documents, audit and repeated requests. Routes of one API are in `http/routes/`.
 import {
   createServer,
   STATUS_CODES,
@@ -35,13 +36,13 @@ export interface ServerOptions {
   readonly observe: (outcome: RequestOutcome) => void;
   /** @default {@link httpLimits} */
   readonly limits?: Partial<HttpLimits>;
-  /** Whether each connection is to end with its next answer, because the server soon will. @default never */
+  /** True when each connection must close after its next response, because the server stops soon. @default never */
   readonly isEnding?: () => boolean;
   /** Serves https with these; clients are asked for a certificate and need none. @default plain HTTP */
   readonly tls?: SecureContextOptions;
   /**
-   * Whether the routes bound the time of their answers themselves. Else Fastify does, which costs an abort signal and
-   * an exception with its stack for each request that is answered well. @default false
+   * True when the routes bound the time of their responses. Otherwise Fastify bounds it, at the cost of an abort signal
+   * and an exception with its stack for each successful request. @default false
    */
   readonly areAnswersBounded?: boolean;
   /** Asked before any route is looked for. @default none */
@@ -63,7 +64,7 @@ declare module "fastify" {
     refusedItems: ApiResponse["refused"];
     /** Client key of the caller, for the log. */
     client: string | undefined;
-    /** Id that the answer tells, where that is not the request's; for the log. */
+    /** Correlation id in the response when it differs from the request's; for the log. */
     answerId: string | undefined;
     /** Monotonic time at which the request came. */
     startedAtMs: number;
@@ -141,7 +142,7 @@ function boundedServer(handler: RequestListener, limits: HttpLimits, tls: Secure
     keepAliveTimeout: limits.keepAliveMs,
     connectionsCheckingInterval: limits.timeoutCheckMs,
   };
-  // Certificates are looked at where a token is bound to one: any is let in here, and none. Source: RFC 8705 §3.
+  // Routes check certificates of bound tokens. TLS accepts any certificate, and none. Source: RFC 8705 §3.
   const asked = { requestCert: true, rejectUnauthorized: false, handshakeTimeout: limits.headersTimeoutMs };
   const server =
     tls === undefined ? createServer(bounds, handler) : createTlsServer({ ...bounds, ...tls, ...asked }, handler);
@@ -216,7 +217,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   );
 }
 
-/** There is no way yet to tell the other end anything. */
+/** Before the handshake is complete, no response can be sent. */
 function isFailedHandshake(error: Error, socket: Socket): boolean {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   return socket instanceof TLSSocket && !code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT";

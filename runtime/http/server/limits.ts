@@ -10,15 +10,17 @@ export interface HttpLimits {
   readonly headersTimeoutMs: number;
   /** Time for a whole request to arrive. */
   readonly requestTimeoutMs: number;
-  /** How often connections are looked at for the two above. */
+  /** Period at which connections are checked against these two timeouts. */
   readonly timeoutCheckMs: number;
   /** Time from a request to its answer. */
   readonly responseTimeoutMs: number;
-  /** How long an idle connection is kept; longer than the usual load balancer's 60 s, so that it closes first. */
+  /**
+   * Time for which an idle connection is kept. It exceeds the 60 s of common load balancers, so that they close first.
+   */
   readonly keepAliveMs: number;
   /**
-   * How long a connection with a request under way may be without a byte, so that nobody holds an answer by not reading
-   * it.
+   * Time without a byte after which a connection with a running request is closed: a caller that does not read must not
+   * hold a response.
    */
   readonly silenceMs: number;
   readonly connectionsMax: number;

@@ -2,9 +2,9 @@ import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
 
 /**
- * Opens a port and answers its URL.
+ * Opens a port and returns its URL.
  * @param port 0 picks a free one
- * @throws Error in a sentence for people
+ * @throws Error with one sentence for the operator
  */
 export async function listenServer(app: FastifyInstance, host: string, port: number): Promise<string> {
   try {

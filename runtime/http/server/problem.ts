@@ -21,7 +21,7 @@ interface Problem {
 
 const typePrefix = "https://heliograph.dev/errors#";
 
-/** The body that tells a caller of a refusal. Never holds its cause. */
+/** The problem document of a refusal. It never holds the cause. */
 export function problemOf(refusal: Refusal, correlationId: string): Problem {
   const { code, status, message, errors, suggestion } = refusal;
   return {

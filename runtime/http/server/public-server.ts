@@ -105,12 +105,12 @@ function addRoute(app: FastifyInstance, route: Route, options: Serving): void {
   });
 }
 
-/** Whether others than the caller may be given the answer. */
+/** True when shared caches may store the response. */
 function isForAll(reply: FastifyReply): boolean {
   return String(reply.getHeader("cache-control")).startsWith("public");
 }
 
-/** A name that one caller chose is nothing for all others: they are told the answer's own. */
+/** A shared response carries an id of its own, since the caller's id means nothing to other callers. */
 function tellOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string): void {
   request.answerId = ownId;
   reply.header(correlationHeader, ownId);
@@ -134,7 +134,7 @@ function keepRepeatable(
   repeatRequests.keep(raw, { caller, route: path, again, headers: texts, bytes: body });
 }
 
-/** Whether the caller has the very bytes of an answer. Source: RFC 9110 §13.1.2. */
+/** True when the caller has the very bytes of a response. Source: RFC 9110 §13.1.2. */
 function isKnown({ headers }: FastifyRequest, reply: FastifyReply): boolean {
   const etag = reply.getHeader("etag");
   return reply.statusCode === 200 && typeof etag === "string" && hasBytes(headers["if-none-match"], etag);
@@ -206,7 +206,7 @@ function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): voi
       url: path,
       onRequest: async (_request, reply) => {
         reply.header("allow", allowed.join(", "));
-        throw new Refusal("method_not_allowed", `This path takes ${allowed.join(", ")}.`);
+        throw new Refusal("method_not_allowed", `This path accepts ${allowed.join(", ")}.`);
       },
       handler: () => undefined,
     });

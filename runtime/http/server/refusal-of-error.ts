@@ -10,12 +10,12 @@ const renderings: Readonly<Record<string, Rendering>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "The body is not as long as Content-Length says."],
   FST_ERR_BAD_URL: ["invalid_request", "The request target is not a valid URL."],
   FST_ERR_MAX_PARAM_LENGTH: ["uri_too_long", "A segment of the path is too long."],
-  FST_ERR_HANDLER_TIMEOUT: ["answer_timeout", "The answer took too long; nothing is known of its outcome."],
+  FST_ERR_HANDLER_TIMEOUT: ["answer_timeout", "The response took too long. The outcome is unknown."],
   HPE_HEADER_OVERFLOW: ["headers_too_large", "The request line and headers are too large."],
   ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "The request did not arrive in time."],
 };
 
-/** Anything that a request can end in, as a refusal. What is not the caller's fault says nothing about us. */
+/** The refusal of any error of a request. A refusal that is not the caller's fault has no details. */
 export function refusalOfError(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const { code, statusCode } = (error ?? {}) as { readonly code?: unknown; readonly statusCode?: unknown };
@@ -24,7 +24,7 @@ export function refusalOfError(error: unknown): Refusal {
   if (isClientFault(code, statusCode)) {
     return new Refusal("invalid_request", "The request is not valid HTTP.", { cause: error });
   }
-  return new Refusal("internal", "Something failed on our side; the correlation id finds it in the log.", {
+  return new Refusal("internal", "Internal error. The server log has the cause under this correlation id.", {
     cause: error,
   });
 }

@@ -22,7 +22,7 @@ interface Repeatable {
   readonly bytes: Uint8Array;
 }
 
-/** Answers requests that are byte for byte like an earlier one, without the work whose outcome is known. */
+/** Answers requests that equal an earlier one byte for byte, without repeating its work. */
 export interface RepeatRequests {
   readonly answer: Shortcut;
   /** Remembers how a request was answered. */
@@ -32,26 +32,26 @@ export interface RepeatRequests {
 }
 
 interface RepeatRequestsOptions extends EndNotes {
-  /** @default nobody is, so that nothing is remembered */
+  /** @default never, so nothing is stored */
   readonly isStill: Authenticate["isStill"];
   readonly readCertificate: ReadCertificate;
   readonly now: () => number;
-  /** Whether connections are to end with their next answer. */
+  /** True when connections must close after their next response. */
   readonly isEnding: () => boolean;
 }
 
 /** All that is remembered at once: the bytes of answers, and {@link entryBytes} for each besides. */
 const keptBytesMax = 32 * 1024 * 1024;
-/** What a request takes in memory besides the bytes of its answer, roughly. */
+/** Approximate memory of one stored request besides the bytes of its response. */
 const entryBytes = 4_096;
 
-/** Of a request that has one of these, more would have to be looked at. */
+/** Requests with one of these headers take the full path. */
 const unusual = ["content-length", "transfer-encoding", "content-encoding", "dpop", "expect", "upgrade"] as const;
 /** Of the bytes, which a 304 does not send. */
 const representationHeaders: readonly string[] = ["content-type", "content-encoding", "content-length"];
 
 interface Entry extends Repeatable {
-  /** What all its answers have in common, names and values in turn; known with the first of them. */
+  /** Headers that all responses have in common, names and values in turn; set by the first response. */
   common: Common | undefined;
 }
 
@@ -94,9 +94,9 @@ export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequ
 }
 
 /**
- * A digest, as tokens are kept nowhere: of everything in a request that its answer depends on, but for what is looked
- * at each time (`If-None-Match`, the certificate, the correlation id). Undefined for a request that is none of the
- * usual.
+ * Digest of everything in a request that determines its response. Tokens are not stored. `If-None-Match`, the
+ * certificate and the correlation id are read with each request instead. Undefined for a request that must take the
+ * full path.
  */
 function keyOf({ method, url = "", headers, rawHeaders }: IncomingMessage): string | undefined {
   if (method !== "GET" || headers.authorization === undefined) return undefined;

@@ -8,7 +8,7 @@ export const hungUpStatus = 499;
 /** One request that came to its end. */
 interface EndedRequest extends RequestOutcome {
   readonly correlationId: string;
-  /** The id that the answer told, where that is another. */
+  /** Correlation id in the response when it differs. */
   readonly answerId: string | undefined;
   /** Client key of the caller. */
   readonly client: string | undefined;
@@ -16,7 +16,7 @@ interface EndedRequest extends RequestOutcome {
   readonly refusal: Refusal | undefined;
 }
 
-/** Where ends of requests are noted. */
+/** Destinations of the end of a request. */
 export interface EndNotes {
   readonly log: Pick<Logger, "info" | "error">;
   /** Told of every answered request. */

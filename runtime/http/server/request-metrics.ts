@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 
-/** What one request came to. */
+/** Outcome of one request. */
 export interface RequestOutcome {
   readonly method: string;
   /** The route's pattern, never the target: a label must not grow with what callers send. */

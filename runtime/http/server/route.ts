@@ -4,7 +4,7 @@ import type { Again } from "../../metrics/metrics-api.ts";
 import type { Parameters } from "../../metrics/request/parameters.ts";
 import type { Operation } from "../openapi/operation.ts";
 
-/** Who sends no token: nobody, who may do nothing that a route does not let everybody do. */
+/** The caller without a token. It may do only what a route allows to everyone. */
 export const anonymous: Caller = {
   client: "anonymous",
   tenants: [],
@@ -18,13 +18,13 @@ export const anonymous: Caller = {
 /** One authenticated request, as a route sees it. */
 export interface ApiRequest {
   readonly caller: Caller;
-  /** What the answer is found by in the log; none that the caller chose, where others may be given the answer. */
+  /** Correlation id of the log line. Shared responses never carry an id that the caller chose. */
   readonly correlationId: string;
   /** Unix milliseconds at which the request came. */
   readonly nowMs: number;
   /** Aborts when the caller hangs up or the answer takes too long. */
   readonly signal: AbortSignal;
-  /** Where the client is, as far as it can be known. */
+  /** Address of the client; undefined when it is unknown. */
   readonly address?: string | undefined;
   /** Decoded segments of the path, by the name the route gives them. */
   readonly path: Readonly<Record<string, string>>;
@@ -48,7 +48,9 @@ export interface ApiResponse {
   readonly body: object;
   /** Parts of the request that were refused by themselves, for the audit. @default none */
   readonly refused?: readonly { readonly item: string; readonly refusal: Refusal }[];
-  /** How the same request of the same caller is answered again, with the same bytes. @default by asking the route */
+  /**
+   * Repeats the response for the same request of the same caller, with the same bytes. @default the route runs again
+   */
   readonly again?: Again | undefined;
 }
 
@@ -59,14 +61,11 @@ export interface Route {
   readonly path: string;
   /** The caller needs one of these. */
   readonly scopes: readonly string[];
-  /** Whether a request without a token is let through, as {@link anonymous}. @default false */
+  /** True when a request without a token is allowed, as {@link anonymous}. @default false */
   readonly allowsAnonymous?: boolean;
-  /**
-   * Whether a token counts only with the client certificate that it is bound to, whatever is enough elsewhere. @default
-   * false
-   */
+  /** True when a token must be bound to the client certificate, whatever the settings require. @default false */
   readonly isCertificateRequired?: boolean;
-  /** Whether no token is looked at, for what everybody may read. @default false */
+  /** True when the route is public and ignores tokens. @default false */
   readonly isOpen?: boolean;
   /** Entry of the route in the OpenAPI document. @default the document omits the route */
   readonly operation?: Operation;

@@ -1,5 +1,5 @@
 /**
- * Whether a request has several `Host` headers: Node takes the first, and a proxy may have taken another. Source: RFC
+ * True for a request with several `Host` headers. Node reads the first, and a proxy may have read another. Source: RFC
  * 9112 §3.2.
  */
 export function hasSeveralHosts(rawHeaders: readonly string[]): boolean {

@@ -5,16 +5,16 @@ import { createSecureContext, type SecureContextOptions, Server as TlsServer } f
 import type { Logger } from "pino";
 import type { TlsSettings } from "../../config/settings/settings.ts";
 
-/** How often the files are looked at. */
+/** Period at which the files are read. */
 const lookMs = 10_000;
 
 /** Certificate, key and authorities of a server, as files that others replace. */
 export interface TlsFiles {
-  /** What the files held when they were opened. */
+  /** Contents of the files when they were opened. */
   readonly options: SecureContextOptions;
   /**
-   * Keeps a server on what the files hold; what cannot be used changes nothing and is logged. Connections stay on what
-   * they began with. Answers what ends it.
+   * Updates a server with the contents of the files. Invalid contents are logged and change nothing. Open connections
+   * keep their certificate. Returns a function that ends the updates.
    */
   follow(server: Server, log: Logger, everyMs?: number): () => void;
 }
@@ -38,7 +38,7 @@ interface Followed {
   readonly log: Logger;
 }
 
-/** Polled, since a mounted Secret is replaced by a change of links, which file events do not tell on every system. */
+/** Polls, since a mounted Secret is replaced by a change of links, for which some systems send no file event. */
 function follow(followed: Followed, first: SecureContextOptions, everyMs: number): () => void {
   let current = first;
   let isLooking = false;
@@ -54,7 +54,7 @@ function follow(followed: Followed, first: SecureContextOptions, everyMs: number
   return () => clearInterval(timer);
 }
 
-/** Never rejects; answers what was last seen, so that a broken file is told of once. */
+/** Never rejects. Returns the contents that were read last, so that an invalid file is logged once. */
 async function replaced(
   { settings, server, log }: Followed,
   current: SecureContextOptions,
@@ -64,12 +64,9 @@ async function replaced(
     seen = await readOptions(settings);
     if (isSame(seen, current)) return current;
     server.setSecureContext(seen);
-    log.info({ certFile: settings.certFile }, "the new certificate is served");
+    log.info({ certFile: settings.certFile }, "certificate replaced");
   } catch (error) {
-    log.warn(
-      { certFile: settings.certFile, err: error },
-      "the certificate cannot be used; the one before stays in force",
-    );
+    log.warn({ certFile: settings.certFile, err: error }, "certificate unusable, previous certificate kept");
   }
   return seen;
 }
@@ -95,7 +92,7 @@ async function readOptions({
   };
 }
 
-/** Node takes an empty text for none, so that a file that is just being written would end TLS for everybody. */
+/** Node reads an empty text as no certificate, so a file that is being written would end TLS for all connections. */
 async function readPem(file: string): Promise<string> {
   const text = await readFile(file, "utf8");
   if (!text.includes("-----END ")) throw new Error(`${file} is not PEM`);

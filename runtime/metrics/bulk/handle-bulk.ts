@@ -142,7 +142,7 @@ function refusalOf(error: unknown, id: string, { request, sources }: Run): Refus
   if (error instanceof Refusal) return error;
   const { correlationId } = request.context;
   sources.log.warn({ correlationId, query: id, err: error }, "a query of a bulk failed");
-  return new Refusal("internal", "Something failed on our side; the correlation id finds it in the log.", {
+  return new Refusal("internal", "Internal error. The server log has the cause under this correlation id.", {
     cause: error,
   });
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Where a child server keeps its things, below the data folder. */
+/** Files of a child server below the data folder. */
 export interface ChildFiles {
   readonly folder: string;
   readonly store: string;
@@ -12,12 +12,12 @@ export interface ChildFiles {
   readonly lock: string;
 }
 
-/** What is remembered of the child server, readable for this user only. */
+/** Stored state of the child server, readable for this user only. */
 export interface ChildState {
   /** 0 until the first start chose one. */
   readonly port: number;
   readonly password: string;
-  /** For the system account, which tells how the server is. */
+  /** For the system account, which reports the health of the server. */
   readonly systemPassword: string;
   /** Process of the server that was started last; 0 for none. */
   readonly pid: number;
@@ -29,7 +29,7 @@ export const childUser = { events: "heliograph", system: "system" } as const;
 const passwordBytes = 32;
 const privateFolder = 0o700;
 const privateFile = 0o600;
-/** How long a message may wait to be written to the disk itself: what a loss of power may take. */
+/** Time until a message is synced to disk: a power failure can lose this much. */
 const syncInterval = "1s";
 const logBytesMax = 8 * 1024 * 1024;
 const logFilesMax = 3;
@@ -57,7 +57,7 @@ export async function makeFolder({ folder }: ChildFiles): Promise<void> {
   await chmod(folder, privateFolder);
 }
 
-/** What is remembered, or a new state with new passwords. */
+/** The stored state, or a new one with new passwords. */
 export async function readState({ state }: ChildFiles): Promise<ChildState> {
   const known = await readFile(state, "utf8").then(
     (text) => JSON.parse(text) as Partial<ChildState>,

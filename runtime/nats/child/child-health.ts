@@ -3,10 +3,9 @@ import { connect } from "@nats-io/transport-node";
 const timeoutMs = 2_000;
 
 /**
- * What is wrong with a server, in its own words; undefined when it is well. After a write error, as on a full disk, a
- * stream takes nothing more and answers nothing until the server starts anew, and only the system account is told so.
- *
- * @throws Error when the server cannot be asked
+ * Fault of a server in its own words; undefined when it is healthy. After a write error, as on a full disk, a stream
+ * accepts nothing and does not answer until the server restarts. Only the system account reports this.
+ * @throws Error when the server does not answer
  */
 export async function serverFault(port: number, user: string, password: string): Promise<string | undefined> {
   const connection = await connect({

@@ -1,3 +1,4 @@
+// A nats-server as a child process. Its clients are in `nats/connection/`.
 import { spawn } from "node:child_process";
 import { readdir, readFile, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,16 +20,16 @@ import { lockFolder, type FolderLock } from "./folder-lock.ts";
 import { findNatsServer, type SearchEnvironment } from "./nats-server-binary.ts";
 import { commandLineOf, endProcess, isRunning } from "./running-process.ts";
 
-/** How to run a nats-server as a child. */
+/** Options of a nats-server as a child process. */
 export interface ChildServerOptions {
   /** Everything is kept below it. One process at a time may use it. */
   readonly dataFolder: string;
   readonly log: Pick<BaseLogger, "info" | "warn" | "error">;
-  /** Where to look for the program. @default the environment of this process */
+  /** Environment of the search for the program. @default the environment of this process */
   readonly environment?: SearchEnvironment;
 }
 
-/** A nats-server with JetStream on the loopback interface that lives and ends with this process. */
+/** A nats-server with JetStream on the loopback interface. It starts and ends with this process. */
 export interface ChildServer {
   readonly access: NatsAccess;
   /** The running server; changes when it had to be started again. */
@@ -54,10 +55,9 @@ const freeBytesMin = 16 * 1024 * 1024;
 const faultRestartMs = 5_000;
 
 /**
- * Starts the server, or takes over one that a killed process left behind. It is started again when it ends, and, once
- * there is room on the disk, when it reports that it cannot write.
- *
- * @throws Error in a sentence for people: program not found or too old, folder in use, server does not come up
+ * Starts the server, or adopts one that a killed process left behind. Restarts it when it ends, and when it reports a
+ * write error and the disk has room.
+ * @throws Error with one sentence for the operator: program not found or too old, folder in use, server does not start
  */
 export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
   const program = await findNatsServer(options.environment ?? process.env);
@@ -77,7 +77,7 @@ async function adoptOrStart(options: ChildServerOptions, program: string, files:
   const state = await readState(files);
   if (await isOurs(state.pid, files)) {
     if (await answers(state, adoptTimeoutMs)) {
-      options.log.info({ pid: state.pid, port: state.port }, "took over the running nats-server");
+      options.log.info({ pid: state.pid, port: state.port }, "running nats-server adopted");
       return state;
     }
     await endProcess(state.pid, stopPatienceMs);
@@ -88,12 +88,12 @@ async function adoptOrStart(options: ChildServerOptions, program: string, files:
     if (state.port === 0) {
       throw error;
     }
-    // Somebody else may have taken the port while no server ran.
+    // Another program may have taken the port while no server ran.
     return launch(program, files, { ...state, port: 0 });
   }
 }
 
-/** Whether the process is a server that was started with our configuration file. */
+/** True for a server that was started with this configuration file. */
 async function isOurs(pid: number, { config }: ChildFiles): Promise<boolean> {
   return pid > 0 && ((await commandLineOf(pid))?.includes(config) ?? false);
 }
@@ -203,7 +203,7 @@ class SupervisedServer implements ChildServer {
         await this.#look();
       } catch (error) {
         if (!this.#stopping.signal.aborted) {
-          this.#options.log.error({ err: error }, "nats-server not started again yet");
+          this.#options.log.error({ err: error }, "nats-server restart failed");
         }
       }
     }
@@ -237,7 +237,7 @@ class SupervisedServer implements ChildServer {
     const wasSteady = performance.now() - this.#startedAtMs > steadyMs;
     this.#failures = wasSteady ? 0 : this.#failures + 1;
     const pauseMs = Math.min(restartPauseFirstMs * 2 ** this.#failures, restartPauseMaxMs);
-    this.#options.log.warn({ reason, pauseMs }, "nats-server is started again");
+    this.#options.log.warn({ reason, pauseMs }, "nats-server restarted");
     await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false });
     this.#startedAtMs = performance.now();
     // The same port: connections dial the one they know.

@@ -13,10 +13,9 @@ const triesMax = 20;
 const pauseMs = 50;
 
 /**
- * Takes a lock file for this process. The lock of a process that is gone, or whose id is another process by now, counts
- * no more.
- *
- * @throws Error that names the holder when it lives
+ * Acquires a lock file for this process. A lock is void when its process has ended, or when its process id belongs to
+ * another process.
+ * @throws Error that names the holder when it is running
  */
 export async function lockFolder(path: string, what: string): Promise<FolderLock> {
   const own = `${process.pid} ${(await startOf(process.pid)) ?? ""}`;
@@ -51,7 +50,7 @@ async function create(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** Two may find the same stale lock; whoever moves away the fresh lock of the other by mistake puts it back. */
+/** Two processes may find the same stale lock. A process that moved the fresh lock of the other one puts it back. */
 async function removeStale(path: string, stale: string): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   await rename(path, aside).catch(() => undefined);

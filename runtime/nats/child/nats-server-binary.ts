@@ -12,14 +12,13 @@ const notFound =
   "nats-server was not found: put it on PATH, set HELIOGRAPH_NATS_SERVER to where it is, or run npm run tools -- " +
   "nats-server in a checkout";
 
-/** What the search looks at. */
+/** Environment of the search. */
 export type SearchEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Finds nats-server: the path in `HELIOGRAPH_NATS_SERVER`, else the first of that name on `PATH`, else one that a
- * checkout keeps in its cache on this machine.
- *
- * @throws Error in a sentence for people when there is none or it is too old
+ * Finds nats-server: the path in `HELIOGRAPH_NATS_SERVER`, else the first of that name on `PATH`, else one in the cache
+ * of a checkout on this machine.
+ * @throws Error with one sentence for the operator when there is none or it is too old
  */
 export async function findNatsServer(environment: SearchEnvironment): Promise<string> {
   const { HELIOGRAPH_NATS_SERVER: named = "", PATH: path = "" } = environment;

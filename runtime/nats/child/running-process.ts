@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 
 const pollMs = 20;
 
-/** Whether a process with this id runs; one that has ended and that nobody has asked about yet does not. */
+/** True while a process with this id runs. A zombie does not run. */
 export function isRunning(pid: number): boolean {
   return canBeSignalled(pid) && !isZombie(pid);
 }
@@ -25,14 +25,14 @@ function canBeSignalled(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process runs too.
+    // A process of another user runs too.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 
 /**
- * What the process was started with, arguments separated by spaces; undefined when there is no such process. Ids are
- * used again, so an id from a file says nothing without this.
+ * Command line of the process, arguments separated by spaces; undefined when there is no such process. Ids are reused,
+ * so an id from a file needs this check.
  */
 export async function commandLineOf(pid: number): Promise<string | undefined> {
   try {

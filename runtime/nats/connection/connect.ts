@@ -1,3 +1,4 @@
+// The connection to NATS: requests, clock, retries and limits. Streams are in `nats/streams/`.
 import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
 import { AuthorizationError, connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
@@ -5,7 +6,7 @@ import { createOutbox, type Outbox } from "./outbox.ts";
 import { createRequests, type Requests } from "./requests.ts";
 import { createStreamClock, type StreamClock } from "./stream-clock.ts";
 
-/** How to reach NATS. */
+/** Servers and credentials of NATS. */
 export interface NatsAccess {
   /** `nats://host:port`, at least one. */
   readonly servers: readonly string[];
@@ -14,7 +15,7 @@ export interface NatsAccess {
   readonly token?: string;
   /** PEM files; present when the server asks for TLS. */
   readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string };
-  /** How long the first connection may take, in milliseconds. @default 10000 */
+  /** Bound on the first connection, in milliseconds. @default 10000 */
   readonly firstConnectionTimeoutMs?: number;
 }
 
@@ -45,8 +46,7 @@ const drainTimeoutMs = 5_000;
 const managerTimeoutMs = 5_000;
 
 /**
- * Connects and stays connected: a lost connection is dialled again for ever.
- *
+ * Connects and reconnects without end.
  * @param localNow this machine's clock, Unix milliseconds. @default Date.now
  * @throws Error that names the servers when none answers in time or the credentials are refused
  */
@@ -55,7 +55,7 @@ export async function connectNats(
   localNow: () => number = Date.now,
 ): Promise<NatsConnectionHandle> {
   const connection = await firstConnection(access);
-  // No look at the account yet: `ensureTopology` says better than the client what is missing.
+  // No check of the account here: the errors of `ensureTopology` are clearer than the client's.
   const manager = await jetstreamManager(connection, { checkAPI: false, timeout: managerTimeoutMs });
   const listeners = new Set<() => void>();
   const state = { connected: true };
@@ -147,7 +147,7 @@ async function follow(
 
 async function drainBounded(connection: NatsConnection): Promise<void> {
   const drained = connection.isClosed() ? Promise.resolve() : connection.drain();
-  // Draining waits for the server, which may be away for ever.
+  // Draining waits for the server, which may never come back.
   await Promise.race([drained.catch(() => undefined), sleep(drainTimeoutMs, undefined, { ref: false })]);
   await connection.close();
 }

@@ -1,6 +1,6 @@
 import type { NatsAccess } from "./connect.ts";
 
-/** How to reach the NATS of a URL, whose user part may be `user:password` or a token. */
+/** Access to the NATS of a URL, whose user part may be `user:password` or a token. */
 export function natsAccessOf(text: string): NatsAccess {
   const { protocol, host, username, password } = new URL(text);
   const servers = [`${protocol}//${host}`];

@@ -1,6 +1,6 @@
 import type { NatsConnection, PublishOptions } from "@nats-io/transport-node";
 
-/** What a connection sends, gathered. */
+/** Batches the messages that a connection sends. */
 export interface Outbox {
   /**
    * Sends in the order of the calls, with everything else of this turn of the event loop; nothing without a connection.
@@ -29,7 +29,7 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
   const flush = (): void => {
     const ready = letters;
     letters = [];
-    // The client would keep it for a connection that may come back long after anybody cares.
+    // The client would buffer it for a connection that may come back after every caller has given up.
     if (isConnected()) {
       ready.forEach((letter) => send(connection, letter));
     }
@@ -52,8 +52,8 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
 }
 
 /**
- * The client refuses what is larger than the server takes, and everything once the connection drains. Nobody is there
- * to catch that here; whoever asked for an answer gets none, and what comes behind must go out all the same.
+ * The client throws for a message above the server's limit, and for every message while the connection drains. The
+ * sender is gone by then. A request among them gets no response; later messages must still be sent.
  */
 function send(connection: Pick<NatsConnection, "publish">, { subject, payload, options }: Letter): void {
   try {

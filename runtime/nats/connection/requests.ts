@@ -4,10 +4,7 @@ import type { Outbox } from "./outbox.ts";
 /** Why there is no answer. Only after `no_responders` is it certain that nothing was done. */
 type UnansweredReason = "timeout" | "disconnected" | "closed" | "no_responders";
 
-/**
- * A request without an answer: what it asked for may or may not have been done, so it is safe to repeat only with the
- * same ids.
- */
+/** A request without a response. It may have had its effect, so it is safe to repeat only with the same ids. */
 export class Unanswered extends Error {
   override readonly name = "Unanswered";
   readonly reason: UnansweredReason;
@@ -28,9 +25,8 @@ interface RequestOptions {
 /** Requests of one connection, answered in any order. */
 export interface Requests {
   /**
-   * The payload of the answer.
-   *
-   * @throws Unanswered after the timeout; at once when there is no connection, when it breaks, or when nobody listens
+   * Resolves with the payload of the response.
+   * @throws Unanswered after the timeout; at once without a connection, when it breaks, or without a responder
    */
   ask(subject: string, payload: Uint8Array | string, options?: RequestOptions): Promise<Uint8Array>;
   /** Fails everything under way; its answers are lost with the connection. */
@@ -45,7 +41,7 @@ interface Waiting {
 }
 
 const timeoutMsDefault = 2_000;
-/** How late a timeout may be noticed. */
+/** Greatest delay of a timeout. */
 const sweepMs = 100;
 const noRespondersCode = 503;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Unanswered } from "./requests.ts";
 
-/** How long something is tried again that got no answer. */
+/** Bounds of the retries of an unanswered step. */
 interface Persistence {
   /** Milliseconds after which the last {@link Unanswered} is thrown. @default never */
   readonly giveUpAfterMs?: number;
@@ -13,10 +13,9 @@ const pauseFirstMs = 50;
 const pauseMaxMs = 1_000;
 
 /**
- * Does a step, and does it again, with growing pauses, as long as it is unanswered. What makes that harmless (a message
- * id, an expected sequence, reading only) is up to the step.
- *
- * @throws Unanswered when the given patience ends; whatever else the step throws at once
+ * Repeats a step with growing pauses while it is unanswered. The step itself must make a repetition harmless: by a
+ * message id, by an expected sequence, or because it only reads.
+ * @throws Unanswered when the bound is reached; every other error of the step at once
  */
 export async function untilAnswered<T>(step: () => Promise<T>, persistence: Persistence = {}): Promise<T> {
   const deadlineMs = performance.now() + (persistence.giveUpAfterMs ?? Number.POSITIVE_INFINITY);

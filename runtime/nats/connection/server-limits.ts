@@ -12,7 +12,7 @@ const streamsMin = 13;
 /** The router's, and two for the first partner. */
 const consumersMin = 3;
 
-/** Why the limits of the server or of the account are too low, for people, or undefined. */
+/** The limits of the server or of the account that are too low, in one sentence; undefined when none is. */
 export function limitsFault({ maxPayloadBytes, streams, consumers }: ServerLimits): string | undefined {
   if (maxPayloadBytes !== undefined && maxPayloadBytes < payloadBytesMin) {
     return `nats-server takes messages of ${maxPayloadBytes} bytes: set max_payload to ${payloadBytesMin} or more`;

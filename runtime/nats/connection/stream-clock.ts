@@ -16,9 +16,9 @@ export interface StreamClock {
   observe(sample: ClockSample): void;
   /** Unix milliseconds by JetStream's clock; by this machine's until the first sample. */
   now(): number;
-  /** What is added to this machine's clock, in milliseconds. */
+  /** Offset to this machine's clock, in milliseconds. */
   offsetMs(): number;
-  /** How far {@link now} may be off at most, in milliseconds; 0 until the first sample. */
+  /** Greatest error of {@link now}, in milliseconds; 0 until the first sample. */
   errorMs(): number;
 }
 

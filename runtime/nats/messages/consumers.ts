@@ -9,7 +9,7 @@ interface DurableConsumer {
   readonly filter: string;
   /** Messages that may be handed out and not acknowledged at once, over all pods; the server holds it. */
   readonly maxAckPending: number;
-  /** For people who look at the consumer. */
+  /** Shown in listings of consumers. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -22,8 +22,7 @@ const ackWaitsMs = [2_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000] as const
 const apiCode = { consumerNotFound: 10014, consumerExists: 10148, consumerNameInUse: 10013 } as const;
 
 /**
- * Makes the consumer, or brings one that exists up to date. What was acknowledged stays acknowledged.
- *
+ * Creates the consumer or updates an existing one. Acknowledged messages stay acknowledged.
  * @throws JetStreamApiError
  */
 export async function ensureConsumer(handle: NatsConnectionHandle, consumer: DurableConsumer): Promise<ConsumerInfo> {
@@ -39,7 +38,7 @@ export async function ensureConsumer(handle: NatsConnectionHandle, consumer: Dur
   }
 }
 
-/** What the server says of the consumer; undefined when there is none. */
+/** The server's record of the consumer; undefined when there is none. */
 export function consumerInfo(
   handle: NatsConnectionHandle,
   stream: string,

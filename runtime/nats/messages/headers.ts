@@ -30,7 +30,7 @@ export function encodeHeaders(fields: HeaderFields): MsgHdrs {
 const firstLine = "NATS/1.0\r\n";
 const lineEnd = "\r\n";
 
-/** What the client's messages tell besides their interface. */
+/** Members of the client's messages beyond their interface. */
 interface SizedMessage extends Msg {
   /** Bytes of subject, reply, headers and payload together. */
   readonly size?: () => number;
@@ -45,7 +45,7 @@ export function readHeaders(message: SizedMessage): Readonly<Record<string, stri
   return block === undefined ? firstValues(message.headers ?? []) : fieldsOf(block);
 }
 
-/** The text of the headers, which stand before the payload in the same bytes; undefined when that cannot be told. */
+/** The text of the headers, which precede the payload in the same bytes; undefined when their length is unknown. */
 function headerBlock(message: SizedMessage): string | undefined {
   const { data, subject, reply = "", size } = message;
   const length = size === undefined ? -1 : size.call(message) - subject.length - reply.length - data.length;

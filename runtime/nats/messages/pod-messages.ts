@@ -4,15 +4,14 @@ import { serveSubject, type AskedMessage } from "./serve-subject.ts";
 
 /** Short messages from one pod to another, which nothing keeps. */
 export interface PodMessages {
-  /** Whether other pods can be heard at all. */
+  /** True while other pods can be reached. */
   isConnected(): boolean;
   /**
-   * Asks another pod; its answer is parsed JSON.
-   *
-   * @throws Unanswered, at once where there is no connection or nobody of that name
+   * Sends a request to another pod; its response is parsed JSON.
+   * @throws Unanswered, at once without a connection or without a pod of that name
    */
   ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
-  /** Tells another pod, which may never hear of it. */
+  /** Sends a message to another pod, without a guarantee that it arrives. */
   tell(pod: string, topic: string, message: object): void;
   /** Answers what others ask of this pod under a topic; a message that is no JSON is not answered. */
   serve(topic: string, answer: (message: unknown) => object | Promise<object>): void;
@@ -25,8 +24,7 @@ const askTimeoutMs = 250;
 
 /**
  * Messages to and from the pod of this name, which is one subject token.
- *
- * @param onFault hears of what was asked and could not be answered: whoever asked waits in vain. @default nobody
+ * @param onFault receives the error of a request without a response. @default none
  */
 export function createPodMessages(
   nats: NatsConnectionHandle,

@@ -9,11 +9,10 @@ interface Publication {
 }
 
 /**
- * What JetStream said.
- *
+ * Outcome of a publish.
  * - `stored`: it is in the stream.
- * - `duplicate`: a message with this id was in the stream within the duplicate window; it need not be there any more.
- * - `unexpected`: the last message of the expected subject is another one than stated.
+ * - `duplicate`: a message with this id was in the stream within the duplicate window; it may be gone by now.
+ * - `unexpected`: the last message of the expected subject differs from the stated one.
  * - `refused`: not stored, for example because the stream is full.
  */
 export type PublishResult =
@@ -22,14 +21,14 @@ export type PublishResult =
   | { readonly kind: "unexpected" }
   | { readonly kind: "refused"; readonly code: number; readonly detail: string };
 
-/** Headers that JetStream obeys. */
+/** Headers that JetStream interprets. */
 export const publishHeader = {
   messageId: "Nats-Msg-Id",
   expectedSubjectSequence: "Nats-Expected-Last-Subject-Sequence",
   expectedSubject: "Nats-Expected-Last-Subject-Sequence-Subject",
   schedule: "Nats-Schedule",
   scheduleTarget: "Nats-Schedule-Target",
-  /** How long the message is kept, such as `60s`; the stream has to allow it. */
+  /** Lifetime of the message, such as `60s`; the stream has to allow it. */
   ttl: "Nats-TTL",
 } as const;
 

@@ -1,8 +1,9 @@
+// Messages in both directions: publish, pull, stored messages and request-reply. No stream has a meaning here.
 import { createInbox, nanos, type Msg, type Subscription } from "@nats-io/transport-node";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { pulledMessage, type PulledMessage } from "./pulled-message.ts";
 
-/** What to pull and where it goes. */
+/** Consumer, credit and callbacks of a pull. */
 export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
@@ -25,18 +26,18 @@ export interface Pull {
   watch(): void;
   /** The consumer was found to be gone: makes it again and asks anew. */
   startOver(): void;
-  /** Asks for nothing more; what was already under way goes back to JetStream at once. Never rejects. */
+  /** Requests nothing more and returns messages in flight to JetStream at once. Never rejects. */
   stop(): Promise<void>;
 }
 
-/** How long one request for messages stands at the server: each that ends unserved wakes an idle process. */
+/** Lifetime of one request for messages: each that ends unserved wakes an idle process. */
 const requestExpiresMs = 300_000;
 /**
- * How often the server says that a standing request is still known. The server that one is connected to takes its
- * requests with it, which shows at once; in a cluster another one may have been the consumer's leader.
+ * Interval at which the server confirms a standing request. A single server drops its requests with the connection,
+ * which is visible at once. In a cluster, another server may have been the leader of the consumer.
  */
 const heartbeatMs = { alone: 30_000, inCluster: 5_000 } as const;
-/** How late a heartbeat may be. */
+/** Greatest delay of a heartbeat. */
 const lateMsMax = 6_000;
 /** Pause before asking again after an error, so that a server that starts is not flooded. */
 const errorPauseMs = 250;
@@ -44,8 +45,8 @@ const errorPauseMs = 250;
 const status = { heartbeat: 100, noRespondersOrShutdown: 503, conflict: 409, badRequest: 400 } as const;
 
 /**
- * Pulls without end. Unlike the client's `consume`, it asks for no more than there is credit, goes on by itself within
- * a quarter of a second after whatever error, and gives back what arrives after it was stopped.
+ * Pulls without end. Unlike the client's `consume`, it requests only as many messages as there is credit. It recovers
+ * by itself within a quarter of a second after any error, and returns messages that arrive after the stop.
  */
 export function startPull(handle: NatsConnectionHandle, options: PullOptions): Pull {
   const pull = new RunningPull(handle, options);
@@ -73,7 +74,7 @@ class RunningPull implements Pull {
     this.#forgetReconnect = handle.onReconnect(() => this.open());
   }
 
-  /** Starts over with a new inbox: the server drops requests whose inbox nobody listens to. */
+  /** Restarts with a new inbox: the server drops requests whose inbox has no subscriber. */
   open(): void {
     const { connection } = this.#handle;
     // A connection that drains takes no more subscriptions.
@@ -174,7 +175,7 @@ class RunningPull implements Pull {
     this.#pause = setTimeout(() => {
       this.#options
         .repair()
-        // What is wrong shows again in the next request.
+        // A lasting fault shows again in the next request.
         .catch(() => undefined)
         .finally(() => {
           this.#pause = undefined;

@@ -15,7 +15,7 @@ export interface PulledMessage {
   readonly storedAtMs: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Uint8Array;
-  /** Done, without waiting to hear that JetStream knows it. */
+  /** Acknowledges without waiting for JetStream's confirmation. */
   ack(): void;
   /** Still at it: starts the time in which to acknowledge anew. */
   working(): void;
@@ -33,7 +33,7 @@ export function pulledMessage(handle: NatsConnectionHandle, message: Msg): Pulle
   return new Pulled(handle.outbox, message);
 }
 
-/** A class, since closures for four words that one message hears would be made for each. */
+/** A class, since closures would be created anew for each message. */
 class Pulled implements PulledMessage {
   readonly subject: string;
   readonly seq: number;

@@ -5,7 +5,7 @@ export interface AskedMessage {
   /** Last token of the subject. */
   readonly token: string;
   readonly data: Uint8Array;
-  /** Whether anybody waits for the answer. */
+  /** True when the sender waits for a response. */
   readonly isAsking: boolean;
   answer(body: object): void;
 }

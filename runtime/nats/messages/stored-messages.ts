@@ -106,7 +106,7 @@ export function readAt(handle: NatsConnectionHandle, stream: string, seq: number
   return askLeader(handle, stream, { seq });
 }
 
-/** Where to read and how much of it. */
+/** Start and bounds of a batch. */
 interface BatchFrom {
   /** May hold wildcards. */
   readonly subject: string;

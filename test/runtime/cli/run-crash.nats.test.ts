@@ -43,7 +43,7 @@ describe("after kill -9 of the program", () => {
     expect(await natsPid()).toBe(orphan);
     expect(after.line.nats_url).toBe(before.line.nats_url);
     expect(after.logLines()).toContainEqual(
-      expect.objectContaining({ pid: orphan, msg: "took over the running nats-server" }),
+      expect.objectContaining({ pid: orphan, msg: "running nats-server adopted" }),
     );
     const delivered = async (id: string): Promise<boolean> => {
       const { body } = await get(`${after.line.url}/webhooks/events/${id}`, token);

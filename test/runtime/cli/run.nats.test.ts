@@ -168,7 +168,7 @@ describe("heliograph run ends with its own code and one sentence", () => {
       partnerText("acme", "http://127.0.0.1:9", { "retry.maxAgeSeconds": 2_000_000 }),
     );
     const sentences = one(
-      /^heliograph: the settings forget too soon: streams\.events\.maxAgeSeconds is 1814400, .*default\/acme/u,
+      /^heliograph: the settings delete stored messages too early: streams\.events\.\S+ is 1814400, .*default\/acme/u,
     );
     expect(await refused()).toEqual({ code: 4, stdout: "", sentences });
   });

@@ -210,7 +210,7 @@ describe("the TLS of the public port", () => {
     await served.serve(servers.issue({ commonName: "second", names: ["localhost"] }));
     await waitFor(async () => (await shown()) === "second", { timeoutMs: 10_000, what: "the new certificate" });
     await served.serve({ cert: "no certificate", key: "no key" });
-    await waitFor(() => served.log.some(({ msg }) => /cannot be used/u.test(msg)), {
+    await waitFor(() => served.log.some(({ msg }) => /unusable/u.test(msg)), {
       timeoutMs: 10_000,
       what: "the fault to be logged",
     });

@@ -69,6 +69,6 @@ describe("the log of shards", () => {
   test("names streams that would forget an event before its last retry", () => {
     const config = configOf({ acme: { changes: { "retry.maxAgeSeconds": 30 * 86_400 } } });
     logState(undefined, stateOf({ config }));
-    expect(messages()).toContain("streams forget too soon");
+    expect(messages()).toContain("stream retention too short");
   });
 });

@@ -91,7 +91,7 @@ describe("following a configuration", () => {
       [refused, "no room"],
       [initial, undefined],
     ]);
-    expect(lines).toContainEqual(expect.objectContaining({ level: 50, msg: "the configuration cannot be applied" }));
+    expect(lines).toContainEqual(expect.objectContaining({ level: 50, msg: "configuration not applied" }));
     fails = false;
     const next = stateOf({ acme: {}, beta: {} });
     move(next);
