@@ -14,11 +14,10 @@ import { settlementRow, settlementTable, type DeadLetterState } from "../settlem
 const blockedPauseMs = 5_000;
 
 /**
- * Carries a settlement out, as often as needed: every step is repeated until JetStream answers, and the message is
- * acknowledged only after what follows from it was.
+ * Applies a settlement to JetStream. Each step is repeated until JetStream answers. The message is acknowledged only
+ * after the next attempt or the dead letter is stored.
  *
- * @throws Unanswered when the process must end first; the message is then handed out again, and who gets it finds the
- *   record
+ * @throws Unanswered when the process must end first; the message is then redelivered, and its worker finds the record
  */
 export async function applySettlement(
   context: DeliveryContext,
@@ -46,7 +45,7 @@ export async function applySettlement(
   context.onStage("acknowledged", delivery.eventId);
 }
 
-/** Stores the next attempt, or finds that the delivery has already gone on from here. */
+/** Stores the next attempt, unless the delivery has gone on. */
 function storeNext(context: DeliveryContext, work: Work, partner: Partner, atMs: number): Promise<boolean> {
   const { delivery, message } = work;
   return storeStep(context, {
@@ -62,7 +61,7 @@ function storeNext(context: DeliveryContext, work: Work, partner: Partner, atMs:
   });
 }
 
-/** Whether a later step is live or was made, or another pod has settled this one. */
+/** Whether a later step is stored or was attempted, or another pod has settled this one. */
 async function hasGoneOn(context: DeliveryContext, partner: Partner, delivery: DeliveryRecord): Promise<boolean> {
   const { live, attempts } = await readStoredState(context, delivery, partner);
   const isOthers = ({ pod }: AttemptRecord): boolean => pod !== context.podId;
@@ -89,7 +88,8 @@ async function storeAsDeadLetter(
 }
 
 /**
- * Stores a dead letter, for as long as it takes: a full stream stops the partner's pulls and never sends again.
+ * Stores a dead letter and retries without limit. While the stream refuses it, the pulls of the partner stop; nothing
+ * is sent again.
  *
  * @throws Unanswered when the process must end first
  */

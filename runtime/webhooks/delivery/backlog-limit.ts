@@ -3,52 +3,52 @@ import type { DeliveriesStream } from "../../nats/streams/deliveries-stream.ts";
 import type { Log } from "../log.ts";
 import type { Partner } from "../partners/partner.ts";
 
-/** What waits, over all partners or for one. */
+/** Size of a backlog, of all partners or of one. */
 interface Waiting {
   readonly messages: number;
   readonly bytes: number;
 }
 
-/** Part of its limit below which a partner that was full takes deliveries again. */
+/** Share of its limit below which a full partner accepts deliveries again. */
 const resumeShare = 0.95;
 
-/** Whether a limit holds no more; one that was reached is left only with some room to spare. */
+/** Whether a backlog has reached its limit. A full backlog stays full until it is clearly below the limit. */
 export function isOverfull(waiting: Waiting, limit: Waiting, isFull: boolean): boolean {
   const share = isFull ? resumeShare : 1;
   return waiting.messages >= limit.messages * share || waiting.bytes >= limit.bytes * share;
 }
 
-/** Knows for which partners too much waits. Every pod has one; each counts for the partners whose home it is. */
+/** Tracks the partners whose backlog has reached its limit. Every pod counts for the partners that it owns. */
 export interface Backlogs {
   isFull(partner: Partner): boolean;
-  /** Looks once: counts where it may be needed, and reads what other pods found. */
+  /** Polls once: counts backlogs that may be full and reads the results of other pods. */
   look(): Promise<void>;
 }
 
 export interface BacklogsDeps {
   readonly deliveries: DeliveriesStream;
-  /** Keys are tokens of partners for whom too much waits. */
+  /** Keys of partners whose backlog has reached its limit. */
   readonly bucket: Bucket;
   readonly partners: () => readonly Partner[];
-  /** Whether this pod is the partner's home. */
+  /** Whether this pod owns the partner. */
   readonly isOwn: (partner: Partner) => boolean;
   readonly log: Log;
 }
 
-/** Counting goes through the subjects of a partner's retries: about so many a second, in the mean. */
+/** Mean rate of a count, which lists the subjects of a partner's retries. */
 const subjectsPerSecond = 20_000;
-/** Partners counted in one look. */
+/** Partners counted per poll. */
 const countsMax = 32;
 
 interface Count {
   readonly messages: number;
-  /** When to count again, milliseconds of the monotonic clock. */
+  /** Time of the next count, milliseconds of the monotonic clock. */
   readonly nextAtMs: number;
 }
 
 /**
- * Watches `maxBacklog`. As long as all deliveries together are fewer than a partner may have waiting, nothing is
- * counted or read at all. Bytes are judged by the mean size of what waits in the stream. Source: design §4 ("Room").
+ * Enforces `maxBacklog`. While the whole stream holds less than any one limit, nothing is counted or read. Bytes are
+ * estimated by the mean size of the messages in the stream. Source: design §4 ("Room").
  */
 export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: BacklogsDeps): Backlogs {
   const counts = new Map<string, Count>();
@@ -59,24 +59,22 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     isRead = true;
   };
   const lookAt = async (partner: Partner, meanBytes: number): Promise<void> => {
-    const { key: token, config, label } = partner;
+    const { key, config, label } = partner;
     const limit = config.delivery.maxBacklog;
-    const messages = await deliveries.waitingFor(partner.lane, token);
+    const messages = await deliveries.waitingFor(partner.lane, key);
     const pauseMs = Math.max(500, (messages / subjectsPerSecond) * 1_000);
-    counts.set(token, { messages, nextAtMs: performance.now() + pauseMs });
-    const isFull = full.has(token);
+    counts.set(key, { messages, nextAtMs: performance.now() + pauseMs });
+    const isFull = full.has(key);
     const bytes = messages * meanBytes;
     const shouldBe = limit !== undefined && isOverfull({ messages, bytes }, limit, isFull);
     if (shouldBe !== isFull) {
-      await (shouldBe ? bucket.put(token, "") : bucket.drop(token));
-      const what = shouldBe
-        ? "too much waits for the partner: more becomes dead letters"
-        : "the partner has room again";
+      await (shouldBe ? bucket.put(key, "") : bucket.drop(key));
+      const what = shouldBe ? "backlog limit reached, new deliveries dead-lettered" : "backlog below its limit again";
       log.warn({ partner: label, messages, bytes }, what);
     }
   };
   return {
-    isFull: ({ key: token }) => full.has(token),
+    isFull: ({ key }) => full.has(key),
     look: async () => {
       const all = await deliveries.size();
       const isQuiet = !partners().some((partner) => mayBeFull(partner, all));

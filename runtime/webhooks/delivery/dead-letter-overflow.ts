@@ -4,9 +4,9 @@ import { endUnsent } from "./end-unsent.ts";
 import type { Partner } from "../partners/partner.ts";
 
 /**
- * Keeps a delivery as a dead letter at once, because too much waits for its partner.
+ * Ends a delivery with a dead letter because the backlog of its partner has reached its limit.
  *
- * @returns false when the dead letter is refused; the delivery must then wait with the others
+ * @returns false when the dead letter is refused; the delivery must then wait in the backlog
  * @throws Unanswered when the process must end first
  */
 export async function deadLetterOverflow(
@@ -15,7 +15,7 @@ export async function deadLetterOverflow(
   partner: Partner,
   body: Uint8Array,
 ): Promise<boolean> {
-  const detail = "as much as may wait for the partner waits already, nothing was sent";
+  const detail = "the backlog of the partner has reached its limit, nothing was sent";
   return (
     (await endUnsent(context, { delivery, partner, body, before: [] }, { reason: "backlog_full", detail })) !==
     undefined

@@ -18,15 +18,14 @@ import { settle, type Settlement } from "../settlement/settle.ts";
 import { signersAt } from "../signing/signers.ts";
 import { traceparentOf } from "../telemetry/traceparent.ts";
 
-/** Answers that refuse a record, and silences while there is a connection, before the delivery goes on without it. */
+/** Refusals and timeouts with a connection after which a delivery continues without its attempt record. */
 const recordTriesMax = 5;
 
 /**
- * Brings one delivery one step further. First attempts and retries take this one path: load, sign, send, settle,
- * record, carry out. A message that was handed out before is looked up first, so that nobody is asked twice what was
- * answered.
+ * Runs one step of a delivery. First attempts and retries take the same path: load, sign, send, settle, record, apply.
+ * A redelivered message is looked up first, so that a recorded attempt is not sent again.
  *
- * @returns `held` when nothing was done since nothing may be sent now: the message is still in the caller's hands
+ * @returns `held` when nothing may be sent now and nothing was done; the caller still holds the message
  * @throws Unanswered when the process must end first
  */
 export async function deliver(
@@ -40,7 +39,7 @@ export async function deliver(
     case "superseded":
       work.message.ack();
       return "done";
-    case "carry_out":
+    case "apply":
       await applySettlement(context, work, partner, lane, decision.settlement);
       return "done";
     case "poison":
@@ -49,14 +48,14 @@ export async function deliver(
     case "send":
       return attempt(context, work, lane);
     default:
-      throw new Error(`unknown resumption ${String(decision satisfies never)}`);
+      throw new Error(`unknown redelivery decision ${String(decision satisfies never)}`);
   }
 }
 
 async function decisionOf(context: DeliveryContext, work: Work, partner: Partner): Promise<RedeliveryDecision> {
   const { delivery, message, redeliveryCheck } = work;
   const isFirstTime = message.deliveryCount === 1;
-  // What was published again without an attempt may have been attempted before that.
+  // A republished message may have been attempted before it was republished.
   const isFresh = isFirstTime && delivery.hop === 0;
   if (isFresh && !redeliveryCheck.isRequired) {
     return { kind: "send" };
@@ -82,14 +81,14 @@ async function attempt(context: DeliveryContext, work: Work, lane: LaneControl):
     return "done";
   }
   if (lane.current() !== partner) {
-    // It changed while its endpoint was asked. Only another change of the configuration does that once more.
+    // The partner changed during the validation of its endpoint. Only another change causes another repeat.
     return attempt(context, work, lane);
   }
   context.onStage("loaded", delivery.eventId);
   const startedAtMs = context.now();
   const outcome = validation.failure ?? (await send(context, work, partner, startedAtMs));
   if (context.ending.aborted) {
-    // The sender was closed under it: who gets the message next tries again.
+    // The sender was closed during the attempt. The next worker of the message repeats it.
     return "done";
   }
   context.onStage("sent", delivery.eventId);
@@ -104,7 +103,7 @@ function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: 
   const { endpoint, signing, networks } = partner.config;
   const keys = signersAt(partner.signers, signing.sideBySide === true, sentAtMs);
   if (keys.length === 0) {
-    throw new Error(`the signing key of ${partner.label} is missing`);
+    throw new Error(`signing key of ${partner.label} is missing`);
   }
   const number = attemptNumber(delivery);
   const body = spliceAttempt(message.data, number);
@@ -125,7 +124,7 @@ function send(context: DeliveryContext, work: Work, partner: Partner, sentAtMs: 
   return sendAuthorized(context, partner, { url, headers, body, timeoutMs: endpoint.timeoutMs, networks });
 }
 
-/** Writes the record, and only then does what was settled. */
+/** Writes the record, then applies the settlement. */
 async function conclude(context: DeliveryContext, work: Work, lane: LaneControl, made: MadeAttempt): Promise<void> {
   await record(context, made);
   context.onStage("recorded", made.delivery.eventId);
@@ -134,8 +133,8 @@ async function conclude(context: DeliveryContext, work: Work, lane: LaneControl,
 }
 
 /**
- * Writes the attempt record. When it cannot be written though NATS is there, the delivery goes on without it: losing a
- * line of history is better than asking the partner again or losing the delivery.
+ * Writes the attempt record. When NATS is connected and still does not store it, the delivery continues without it: a
+ * lost record is better than a repeated request or a lost delivery.
  */
 async function record(context: DeliveryContext, made: MadeAttempt): Promise<void> {
   const { tenant, eventId } = made.delivery;
@@ -148,13 +147,16 @@ async function record(context: DeliveryContext, made: MadeAttempt): Promise<void
     if (context.ending.aborted) {
       throw problem;
     }
-    // Without a connection nothing else could be done either: that is no reason to go on without the record.
-    const isAway = problem instanceof Unanswered && problem.reason === "disconnected";
+    // Without a connection no other step would succeed, so these tries do not count.
+    const isDisconnected = problem instanceof Unanswered && problem.reason === "disconnected";
     await pause(context.clock, pauseAfter(tries));
-    tries += isAway ? 0 : 1;
+    tries += isDisconnected ? 0 : 1;
   }
   context.metrics.recordsLost.inc();
-  context.log.error({ eventId, tenant, partner: made.partner.label }, "attempt record not stored, going on without it");
+  context.log.error(
+    { eventId, tenant, partner: made.partner.label },
+    "attempt record not stored, delivery continued without it",
+  );
 }
 
 async function recordOnce(
@@ -196,7 +198,7 @@ function report(
     outcome: settlement.kind,
     code: outcomeCode(outcome),
     durationMs: Math.round(totalMs),
-    // Callers are told a sentence; addresses and answers of resolvers stand here.
+    // Callers get a sentence without addresses; the log has the detail.
     ...(outcome.kind === "failure" ? { detail: outcome.detail } : {}),
     ...nextAttemptAt(settlement),
   };
@@ -207,12 +209,12 @@ function nextAttemptAt(settlement: Settlement): { readonly nextAttemptAt?: strin
   return settlement.kind === "retry" ? { nextAttemptAt: new Date(settlement.atMs).toISOString() } : {};
 }
 
-/** Whoever took this message died over it, again and again. */
+/** Builds the attempt that ends a message which probably crashes its workers. */
 function poisoned(context: DeliveryContext, { delivery, message }: Work, partner: Partner): MadeAttempt {
   const outcome: FailureOutcome = {
     kind: "failure",
     reason: "aborted",
-    detail: `handed out ${message.deliveryCount} times, and nobody came back with an outcome`,
+    detail: `delivered to workers ${message.deliveryCount} times without an outcome`,
     timings: { totalMs: 0 },
   };
   const settlement: Settlement = { kind: "dead", reason: outcome.reason };

@@ -17,13 +17,13 @@ import type { Settlement } from "../settlement/settle.ts";
 import type { RedeliveryCheck } from "./redelivery-check.ts";
 
 /**
- * Points in the life of a message at which a process can die. Routing: `routing`, then `routed_one` after each delivery
- * that was stored. Delivery: `loaded` before the POST, `sent` after it, `recorded`, then `passed_on` when what follows
- * (the next attempt, the dead letter) is stored and nothing is acknowledged yet, `acknowledged`.
+ * Stages of a message at which fault tests end the process. Routing: `routing`, then `routed_one` after each stored
+ * delivery. Delivery: `loaded` before the POST, `sent` after it, `recorded`, `passed_on` once the next attempt or the
+ * dead letter is stored, `acknowledged`.
  */
 export type Stage = "routing" | "routed_one" | "loaded" | "sent" | "recorded" | "passed_on" | "acknowledged";
 
-/** What became of one attempt. */
+/** A delivery and the settlement of one attempt. */
 export interface SettledDelivery {
   readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
@@ -41,7 +41,7 @@ export interface DeliveryContext {
   readonly validations: EndpointValidations;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
-  /** What attempts, retries and changes of consumers wait by. */
+  /** Clock of the waits of attempts, retries and consumer changes. */
   readonly clock: Clock;
   /** [0, 1) */
   readonly random: () => number;
@@ -55,40 +55,37 @@ export interface DeliveryContext {
   readonly partnerMetrics: PartnerMetrics;
   /** Called at every stage; for fault tests. */
   readonly onStage: (stage: Stage, eventId: string) => void;
-  /** Told of every settlement before it is carried out, at least once each. Never rejects. */
+  /** Called with every settlement before it is applied, at least once each. Never rejects. */
   readonly onSettled: (settled: SettledDelivery) => Promise<void>;
-  /** Told when deliveries to a partner begin to rest. Never rejects. */
+  /** Called when the circuit breaker of a partner opens. Never rejects. */
   readonly onBreakerOpen: (partner: Partner, restMs: number) => Promise<void>;
-  /** Aborted when the process must end: nothing new is tried, and what is under way is left to others. */
+  /** Aborted when the process must end. Nothing new is tried then; other pods take over messages in flight. */
   readonly ending: AbortSignal;
 }
 
-/** One message in work. */
+/** One message that a worker processes. */
 export interface Work {
   readonly delivery: DeliveryRecord;
-  /** That of the pull it came by. */
+  /** Check of the pull that received the message. */
   readonly redeliveryCheck: RedeliveryCheck;
-  /** As it was handed out last: when JetStream lost patience it hands the same message out again, to the same work. */
+  /** The latest delivery of the message. After its acknowledgement wait, JetStream redelivers it to the same work. */
   message: PulledMessage;
   /** Milliseconds of the monotonic clock. */
   readonly sinceMs: number;
 }
 
-/** What a delivery can ask of those who pull its partner's messages. */
+/** Control of the pulls of a partner's messages. */
 export interface LaneControl {
-  /**
-   * The partner as it is to be sent to now, whatever it was when its message was pulled; undefined: nothing may be
-   * sent.
-   */
+  /** The current version of the partner, which may differ from the one at the pull; undefined: nothing may be sent. */
   current(): Partner | undefined;
-  /** Sees to it that retries will be pulled. */
+  /** Ensures the consumer of retries. */
   prepareRetries(): Promise<void>;
-  /** Pulls no more of this partner as long as its specification is the one of `partner`. */
+  /** Stops the pulls of this partner until its specification differs from `partner`. */
   disable(partner: Partner): void;
-  /** Resolves when an attempt may begin by the rate that the endpoint consented to; deliveries a minute. */
+  /** Resolves when the rate that the endpoint granted permits an attempt; deliveries per minute. */
   throttle(perMinute: number): Promise<void>;
-  /** What an attempt, just ended, says about the partner. */
+  /** Takes the health of the partner after an attempt. */
   observe(health: Health): void;
-  /** A dead letter cannot be stored, or can be at last: while there is any such, nothing is pulled. */
+  /** Reports that a dead letter is refused, or stored at last. Pulls stop while one is refused. */
   block(isBlocked: boolean): void;
 }

@@ -8,30 +8,30 @@ import type { FailureOutcome } from "../settlement/outcome.ts";
 import type { NamedPartner } from "../partners/partner.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
-/** A delivery whose next attempt is never made. */
+/** A delivery that ends before its next attempt. */
 interface UnsentDelivery {
   readonly delivery: DeliveryRecord;
   readonly partner: NamedPartner;
   readonly body: Uint8Array;
-  /** Attempts that were made. */
+  /** Attempts made before. */
   readonly before: readonly AttemptRecord[];
 }
 
-/** Why it is not. */
+/** Reason of the end. */
 export interface UnsentReason {
   readonly reason: "backlog_full" | "held_expired" | "partner_removed";
-  /** For people. */
+  /** Sentence for the attempt record. */
   readonly detail: string;
 }
 
-/** In records: no pod has made an attempt, so every pod takes the record for another one's. */
+/** Pod name in the record: no pod made an attempt, so every pod treats the record as another pod's. */
 const noPod = "none";
 
 /**
- * Ends a delivery as a dead letter without an attempt, with a line of history that says why. The dead letter comes
- * first: a repeat after a crash stores it once, while the record ends the repeats.
+ * Ends a delivery as a dead letter without an attempt and records the reason. The dead letter is stored first: a repeat
+ * after a crash stores it once, and the record ends the repeats.
  *
- * @returns the settlement; undefined when the dead letter is refused, and nothing is done
+ * @returns the settlement; undefined when the dead letter is refused and nothing was stored
  * @throws Unanswered when the process must end first
  */
 export async function endUnsent(

@@ -1,36 +1,36 @@
 import { systemClock, type Clock } from "../../bounds/clock.ts";
 import type { PulledMessage } from "../../nats/messages/pulled-message.ts";
 
-/** A message in work; `message` is replaced when JetStream hands the same one out again. */
+/** A message in flight; `message` is replaced when JetStream redelivers it. */
 export interface HeldWork {
   message: PulledMessage;
   /** Milliseconds of the monotonic clock. */
   readonly sinceMs: number;
 }
 
-/** What is in work, by stream sequence. */
+/** Messages in flight by stream sequence. */
 export interface InFlight<W extends HeldWork> {
   readonly size: number;
   /**
-   * Takes a message into work. One that is in work already, here or in another set of the same process, was handed out
-   * again because JetStream lost patience or its connection; it only takes over what will be acknowledged.
+   * Starts the work of a message. A message that is already in flight in this process is a redelivery, after its
+   * acknowledgement wait or a lost connection. It only replaces the message that will be acknowledged.
    */
   take(message: PulledMessage, start: (message: PulledMessage) => W, run: (work: W) => Promise<void>): void;
-  /** Tells JetStream of everything that takes longer than usual that it is still worked on. */
+  /** Extends the acknowledgement wait of messages that take longer than usual. */
   keepAlive(): void;
-  /** Resolves when nothing is in work any more, or after the bound. */
+  /** Resolves when nothing is in flight, or after the timeout. */
   idle(timeoutMs: number): Promise<void>;
 }
 
-/** Below the first acknowledgement wait by enough to miss two turns. */
+/** So far below the first acknowledgement wait that two missed calls do no harm. */
 export const keepAliveMs = 500;
 
 /**
- * Creates an empty set. `onError` hears of every run that failed.
+ * Creates an empty set. `onError` is called with every failed run.
  *
- * @param everywhere what all sets of one stream hold: a worker that ends is still at work when the next one is given
- * the same message. @default its own alone
- * @param clock the one of `sinceMs`. @default the machine's
+ * @param everywhere messages of all sets of one stream: a worker that stops may still hold a message when the next
+ *   worker receives it. @default the messages of this set
+ * @param clock clock of `sinceMs`. @default the system clock
  */
 export function createInFlight<W extends HeldWork>(
   onError: (error: unknown, work: W) => void,

@@ -6,22 +6,22 @@ import type { StoredEvent } from "../records/event-record.ts";
 import { parseRouted, type RoutedNote } from "../records/routed-note.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 
-/** Keeps a note far below what NATS takes in one message. */
+/** Keeps a note far below the size that NATS allows per message. */
 const refusedMax = 1_024;
 
-/** Answers that refuse a note before the event goes on without it. */
+/** Refusals of a note after which the event continues without it. */
 const triesMax = 5;
 
-/** What the routing table says of one event. */
+/** Result of the routing table for one event. */
 export interface Route {
   readonly partners: readonly Partner[];
-  /** Partners that would want it had the right not been withdrawn. */
+  /** Partners whose subscriptions match but whose right was withdrawn. */
   readonly refused: readonly Partner[];
 }
 
 /**
- * Keeps a note of an event that no partner gets, or not every one; nothing is written about any other. It is written
- * when everything else of the routing is done, so that it also says that.
+ * Stores a note about an event that no partner gets, or that a withdrawn right keeps from some. Other events have no
+ * note. The note is the last write of a routing, so its presence shows that the routing is complete.
  *
  * @throws Unanswered when the process must end first
  */
@@ -41,7 +41,7 @@ export async function keepRouted(
   const append = () => context.attempts.append(tenant, eventHash(eventId), JSON.stringify(note));
   for (let tries = 1; (await untilAnswered(append, { signal })).kind === "refused"; tries += 1) {
     if (tries === triesMax) {
-      log.error({ eventId, tenant }, "note about the routing of an event not stored, going on without it");
+      log.error({ eventId, tenant }, "routing note not stored, event continued without it");
       break;
     }
     await sleep(pauseAfter(tries), undefined, { signal, ref: false });
@@ -49,7 +49,7 @@ export async function keepRouted(
   metrics.unrouted.inc({ reason: refused.length > 0 ? "not_permitted" : "no_subscription" });
 }
 
-/** Reads the note about an event from the leader. @throws Unanswered when the process must end first */
+/** Reads the routing note of an event from the leader. @throws Unanswered when the process must end first */
 export async function readRouted(
   context: DeliveryContext,
   { tenant, eventId }: StoredEvent,

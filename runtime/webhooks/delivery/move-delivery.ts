@@ -8,15 +8,17 @@ import { ensureRetries } from "./partner-consumer.ts";
 import { storeStep } from "./store-step.ts";
 import { readStoredState } from "./stored-state.ts";
 
-/** Where it goes, and where else something of the delivery may be. */
+/** The target lane, and the lanes that may hold messages of the delivery. */
 type MovePlace = Pick<Partner, "lane" | "lanes" | "label">;
 
-/** Stores a step of a delivery in the place of the message that is held. */
+/** Stores a step of a delivery in the place of the held message. */
 type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishResult>;
 
 /**
- * Puts a message, unattempted, into its partner's lane, out of another one: a schedule's target is frozen, and lanes
- * change. @throws Unanswered when the process must end first
+ * Moves a message without an attempt from another lane into its partner's lane. Such messages exist because the target
+ * of a schedule is fixed while lanes change.
+ *
+ * @throws Unanswered when the process must end first
  */
 export async function moveToLane(context: DeliveryContext, work: Work, partner: Partner): Promise<void> {
   if (!isSharedLane(partner.lane)) await ensureRetries(context, partner);
@@ -24,8 +26,10 @@ export async function moveToLane(context: DeliveryContext, work: Work, partner: 
 }
 
 /**
- * Puts a message, unattempted, aside until then, so that it holds no place in a lane that others share. Unix
- * milliseconds by JetStream's clock. @throws Unanswered when the process must end first
+ * Republishes a message without an attempt for a later time, so that it takes no place in a shared lane.
+ *
+ * @param atMs Unix milliseconds by JetStream's clock
+ * @throws Unanswered when the process must end first
  */
 export async function defer(context: DeliveryContext, work: Work, place: MovePlace, atMs: number): Promise<void> {
   await move(context, work, place, (delivery, held) => context.deliveries.schedule(delivery, held, atMs));
@@ -45,7 +49,7 @@ async function move(context: DeliveryContext, work: Work, place: MovePlace, stor
   work.message.ack();
 }
 
-/** Whether somebody has moved it or gone on with it. */
+/** Whether the delivery was moved or has gone on. */
 async function isElsewhere(context: DeliveryContext, delivery: DeliveryRecord, place: MovePlace): Promise<boolean> {
   const { live, attempts } = await readStoredState(context, delivery, place);
   const isOver = attempts.some((record) => !isLater(delivery, record));

@@ -12,14 +12,14 @@ import { eventHeaders } from "../records/event-record.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
 /**
- * What happens to deliveries and partners, as events that partners may subscribe to.
+ * Operational events: changes of deliveries and partners to which partners may subscribe.
  *
- * - `failing`: a delivery failed so often that somebody should look.
- * - `recovered`: such a delivery was accepted in the end.
- * - `exhausted`: a delivery is dead, its retries used up.
- * - `rejected`: the partner will not take an event.
+ * - `failing`: the third attempt of a delivery failed.
+ * - `recovered`: such a delivery was accepted later.
+ * - `exhausted`: a delivery is dead after its last retry.
+ * - `rejected`: the partner refused an event.
  * - `disabled`: the partner answered 410.
- * - `breaker_open`: deliveries to the partner rest.
+ * - `breaker_open`: the circuit breaker of the partner opened.
  */
 type OperationalKind = "failing" | "recovered" | "exhausted" | "rejected" | "disabled" | "breaker_open";
 
@@ -33,14 +33,14 @@ const types: Readonly<Record<OperationalKind, string>> = {
 };
 
 const version = "2026-01-01";
-const patienceMs = 5_000;
+const storeTimeoutMs = 5_000;
 
 /** An event about a delivery or a partner, before it is stored. */
 interface OperationalEvent {
   readonly kind: OperationalKind;
-  /** The same whenever the same thing is told again, so that it is stored once. */
+  /** Equal for every repeat of the same change, so that it is stored once. */
   readonly eventId: string;
-  /** Whose event the delivery was of; {@link noTenant} for what concerns a partner as a whole. */
+  /** Tenant of the delivered event; {@link noTenant} for an event about the partner itself. */
   readonly tenant: string;
   readonly data: Readonly<Record<string, string | number>>;
 }
@@ -57,7 +57,7 @@ function deliveryEvent(
   return { kind, eventId: `${ownIdPrefix}${kind}:${did}:${generation}`, tenant, data };
 }
 
-/** What is told of a settlement; nothing of deliveries of events of this kind, so that they never cause each other. */
+/** Events of a settlement. Deliveries of operational events cause none, so that events cause no further events. */
 export function eventsOfSettlement({ delivery, partner, settlement }: SettledDelivery): readonly OperationalEvent[] {
   if (isOwnType(delivery.type)) {
     return [];
@@ -87,7 +87,7 @@ export interface OperationalDeps {
   readonly signal: AbortSignal;
 }
 
-/** Stores events about deliveries for whoever subscribes to them. */
+/** Stores operational events for their subscribers. */
 interface OperationalEvents {
   /** Never rejects. */
   settled(settled: SettledDelivery): Promise<void>;
@@ -96,18 +96,18 @@ interface OperationalEvents {
 }
 
 /**
- * Creates what stores them. What nobody subscribes to is not stored at all, and nothing goes to the partner it is
- * about. One that cannot be stored within the patience is lost with a line in the log; no delivery waits for longer.
- * Source: design §4 ("Events about deliveries never cause further events").
+ * Creates the store of operational events. An event without a subscriber is not stored, and the partner that it
+ * concerns does not get it. An event that is not stored within the time limit is lost and logged; no delivery waits
+ * longer. Source: design §4 ("Events about deliveries never cause further events").
  */
 export function createOperationalEvents(deps: OperationalDeps): OperationalEvents {
-  const tell = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>
+  const storeAll = (partner: NamedPartner, events: readonly OperationalEvent[]): Promise<unknown> =>
     Promise.all(events.map((event) => store(deps, partner, event)));
   return {
-    settled: async (settled) => void (await tell(settled.partner, eventsOfSettlement(settled))),
+    settled: async (settled) => void (await storeAll(settled.partner, eventsOfSettlement(settled))),
     breakerOpened: async (partner, restMs) => {
       const eventId = `${ownIdPrefix}breaker_open:${partner.key}:${Math.floor(deps.now())}`;
-      await tell(partner, [
+      await storeAll(partner, [
         { kind: "breaker_open", eventId, tenant: noTenant, data: { partner: partner.label, rest_ms: restMs } },
       ]);
     },
@@ -131,16 +131,13 @@ async function store(
   const event = { tenant, idhash: eventHash(eventId), headers, bytes: Buffer.from(JSON.stringify(body)) };
   try {
     const answer = await untilAnswered(() => deps.events.store(event), {
-      giveUpAfterMs: patienceMs,
+      giveUpAfterMs: storeTimeoutMs,
       signal: deps.signal,
     });
     if (answer.kind === "refused") {
-      deps.log.warn(
-        { eventId, partner: about.label, detail: answer.detail },
-        "an event about a delivery is not stored",
-      );
+      deps.log.warn({ eventId, partner: about.label, detail: answer.detail }, "operational event not stored");
     }
   } catch (error) {
-    deps.log.warn({ err: error, eventId, partner: about.label }, "an event about a delivery is not stored");
+    deps.log.warn({ err: error, eventId, partner: about.label }, "operational event not stored");
   }
 }

@@ -3,18 +3,16 @@ import type { LaneQueue } from "../../nats/layout.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
 import type { Partner } from "../partners/partner.ts";
 
-/** Retries may take at most this part of the attempts under way, so that they never hold back fresh events. */
+/** Largest share of retries among the attempts in flight, so that retries do not delay new events. */
 const retryShare = 0.25;
 
-/** Attempts that each queue may have under way; together never more than the partner allows, unless that is one. */
+/** Attempts in flight per queue. Their sum is at most `maxInFlight`, unless that is 1. */
 export function shareInFlight(maxInFlight: number, hasRetries: boolean): Readonly<Record<LaneQueue, number>> {
   const retry = Math.max(1, Math.floor(maxInFlight * retryShare));
   return { first: hasRetries ? Math.max(1, maxInFlight - retry) : maxInFlight, retry };
 }
 
-/**
- * The consumer of a queue of a partner's own lane; `consumer info` shows the partner's retry schedule in its metadata.
- */
+/** The consumer of a queue of a partner's own lane. Its metadata shows the retry schedule in `nats consumer info`. */
 export function partnerConsumer(
   { config, label, lane }: Partner,
   queue: LaneQueue,
@@ -31,8 +29,8 @@ export function partnerConsumer(
 }
 
 /**
- * Sees to it that somebody hands out what is put among the retries of a partner's own lane. They have no consumer
- * before the first failure; the pod that pulls the lane finds a new one within seconds.
+ * Ensures the consumer of retries of a partner's own lane, which does not exist before the first failure. The pod that
+ * pulls the lane finds a new consumer within seconds.
  */
 export async function ensureRetries({ deliveries }: DeliveryContext, partner: Partner): Promise<void> {
   if ((await deliveries.laneState("retry", partner.lane)) !== undefined) return;

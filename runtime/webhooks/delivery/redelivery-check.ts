@@ -1,20 +1,19 @@
 /**
- * Whether messages that a consumer says it hands out for the first time may have been handed out before all the same. A
- * server that was killed has forgotten what its consumers did in the last moments: it hands that out again,
- * acknowledged messages included, and counts from one. The messages come in order, and what was in flight is the only
- * part of them that has left no trace. So after every start of a pull everything is looked up until more in a row than
- * can be in flight has left none.
+ * Requires a look-up of messages whose delivery count is 1. After a crash, NATS can redeliver acknowledged messages
+ * with a reset count, because its consumers lost their last state. Messages arrive in order, and of those only the ones
+ * that were in flight left no attempt. After each start of a pull, all messages are therefore looked up. The check ends
+ * once more messages in a row than can be in flight have left no trace.
  */
 export interface RedeliveryCheck {
   /** Whether the next message must be looked up. */
   readonly isRequired: boolean;
-  /** A pull starts, or starts over. */
+  /** Starts the check: a pull starts or restarts. */
   require(): void;
-  /** What the look-up of a message found. */
+  /** Takes the result of one look-up. */
   report(hasTrace: boolean): void;
 }
 
-/** @param inFlightMax messages that can be in flight at once, asked for anew each time */
+/** @param inFlightMax returns the number of messages that can be in flight at once */
 export function createRedeliveryCheck(inFlightMax: () => number): RedeliveryCheck {
   let left = 0;
   const require = (): void => {

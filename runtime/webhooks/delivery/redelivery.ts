@@ -3,23 +3,23 @@ import type { StoredState } from "./stored-state.ts";
 import type { Settlement } from "../settlement/settle.ts";
 
 /**
- * How to go on with a message that was handed out before, perhaps to a process that died over it.
+ * The action for a redelivered message. An earlier worker may have crashed at any stage.
  *
- * - `superseded`: a later step exists, this message is a leftover: acknowledge it.
- * - `carry_out`: the attempt was made and recorded: carry its settlement out, without a POST.
- * - `send`: no trace of an attempt: make it.
- * - `poison`: no trace either, but too often: whoever takes it dies.
+ * - `superseded`: a later step exists. The message is acknowledged.
+ * - `apply`: the attempt was made and recorded. Its settlement is applied without a POST.
+ * - `send`: no attempt is recorded. The attempt is made.
+ * - `poison`: no attempt is recorded and the delivery count exceeds the limit. The message probably crashes its worker.
  */
 export type RedeliveryDecision =
   | { readonly kind: "superseded" }
-  | { readonly kind: "carry_out"; readonly settlement: Settlement }
+  | { readonly kind: "apply"; readonly settlement: Settlement }
   | { readonly kind: "send" }
   | { readonly kind: "poison" };
 
-/** Times that a message may be handed out without leaving a trace. */
+/** Largest delivery count of a message without a recorded attempt. */
 export const deliveriesWithoutTraceMax = 16;
 
-/** Decides how to go on. Source: design §4 ("Crash path"). */
+/** Decides about a redelivered message. Source: design §4 ("Crash path"). */
 export function decideRedelivery(
   delivery: DeliveryRecord,
   stored: StoredState,
@@ -33,7 +33,7 @@ export function decideRedelivery(
   const records = attempts.filter((record) => !isLater(delivery, record));
   const record = records.find(({ settlement }) => settlement.kind === "delivered") ?? records.at(-1);
   if (record !== undefined) {
-    return { kind: "carry_out", settlement: record.settlement };
+    return { kind: "apply", settlement: record.settlement };
   }
   return deliveryCount > deliveriesWithoutTraceMax ? { kind: "poison" } : { kind: "send" };
 }

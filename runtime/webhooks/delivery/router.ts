@@ -19,18 +19,20 @@ import { readEvent, type StoredEvent } from "../records/event-record.ts";
 import { createRedeliveryCheck, type RedeliveryCheck } from "./redelivery-check.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
-/** Makes deliveries out of events. Every pod runs one; they share one consumer. */
+/** Publishes the deliveries of each event. Every pod runs one router; all share one consumer. */
 export interface Router {
-  /** Makes the consumer and begins to pull. */
+  /** Ensures the consumer and starts the pull. */
   start(): Promise<void>;
-  /** From now on, events go to whom this table says. */
+  /** Routes by this table from now on. */
   use(table: RoutingTable): void;
-  /** Delivers what of an event was never attempted or got lost. @throws Unanswered when the process must end first */
+  /**
+   * Republishes deliveries of an event that were never attempted or are lost. @throws Unanswered when the process ends
+   */
   recover(event: StoredEvent): Promise<void>;
   keepAlive(): void;
-  /** Stops and resumes pulling while too much waits for delivery; what cannot be routed stays in the events stream. */
+  /** Pauses or resumes the pull while the backlog is too large. Events wait in the events stream. */
   hold(isHeld: boolean): void;
-  /** Pulls nothing more; resolves when what is in work has ended, or after the bound. */
+  /** Stops the pull; resolves when nothing is in flight, or after the timeout. */
   stop(drainMs: number): Promise<void>;
 }
 
@@ -40,9 +42,9 @@ export interface RouterDeps extends DeliveryContext {
   readonly listPartner: ListPartner;
 }
 
-/** Events handed out and not yet routed, over all pods. */
+/** Events in flight over all pods. */
 const ackPendingMax = 256;
-/** Events in work in this pod: at most 32 MiB of bodies. */
+/** Events in flight in this pod: at most 32 MiB of bodies. */
 const creditMax = 128;
 
 interface RoutingWork extends HeldWork {
@@ -54,13 +56,13 @@ export function createRouter(deps: RouterDeps): Router {
   let table: RoutingTable = { partnersFor: () => [], refusedFor: () => [] };
   let pull: Pull | undefined;
   let isHeld = false;
-  /** Events of before were offered to another consumer, which somebody deleted. */
+  /** Older events were delivered to a consumer that was deleted. */
   let consumerMadeAtMs = 0;
   const redeliveryCheck = createRedeliveryCheck(() => ackPendingMax);
   const inFlight = createInFlight<RoutingWork>(
     (error, { event }) => {
       if (!deps.ending.aborted) {
-        deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed here");
+        deps.log.error({ err: error, eventId: event.eventId, tenant: event.tenant }, "event not routed by this pod");
       }
     },
     new Map(),
@@ -69,7 +71,7 @@ export function createRouter(deps: RouterDeps): Router {
   const accept = (message: PulledMessage): void => {
     const event = readEvent(message);
     if (event === undefined) {
-      deps.log.error({ subject: message.subject, seq: message.seq }, "a message of the events stream is no event");
+      deps.log.error({ subject: message.subject, seq: message.seq }, "message of the events stream is not an event");
       message.ack();
       return;
     }
@@ -116,11 +118,11 @@ async function route(deps: RouterDeps, work: RoutingWork, to: Route, redeliveryC
   const { event, message } = work;
   const { partners } = to;
   deps.onStage("routing", event.eventId);
-  // Who had it before may have stored some of the deliveries, and some of those may be done by now.
+  // An earlier worker may have stored some of the deliveries, and some of those may have ended.
   const isFirstTime = message.deliveryCount === 1;
   const isKnown = isFirstTime && !redeliveryCheck.isRequired;
   if (!isKnown && (await readRouted(deps, event)) !== undefined) {
-    // Its note is the last thing that is written of a routing.
+    // The note is the last write of a routing.
     if (isFirstTime) redeliveryCheck.report(true);
     work.message.ack();
     return;
@@ -139,8 +141,8 @@ async function route(deps: RouterDeps, work: RoutingWork, to: Route, redeliveryC
 }
 
 /**
- * Routes an event that was offered before, when nobody knows what became of it: what was never attempted is delivered,
- * and what waited for its next attempt and is gone goes on from there.
+ * Routes an event again whose earlier routing is unknown. A delivery that was never attempted is published. A delivery
+ * that waited for a retry and is gone continues with that retry.
  */
 async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise<void> {
   const note = await readRouted(deps, event);
@@ -161,7 +163,7 @@ async function recover(deps: RouterDeps, event: StoredEvent, to: Route): Promise
   if (note === undefined) await keepRouted(deps, event, to);
 }
 
-/** The step that must be stored again, if any. Live messages are read twice: one may fire between two reads. */
+/** The step that must be stored again, if any. Live messages are read twice: a schedule may fire between two reads. */
 async function lostDelivery(
   deps: RouterDeps,
   event: StoredEvent,
@@ -177,7 +179,7 @@ async function lostDelivery(
   return last === undefined ? first : stepAfter(first, last);
 }
 
-/** A hop more than the message that was lost, whose id may still be known. */
+/** One hop more than the lost message, because the stream may still know its id. */
 function stepAfter(first: DeliveryRecord, { generation, attempt, number, settlement }: AttemptRecord) {
   const step = { ...first, generation, attempt: attempt + 1, hop: 1, attemptsBefore: number - attempt };
   return settlementRow(settlement).ends ? undefined : step;
@@ -208,8 +210,8 @@ async function ensureDelivery(
 }
 
 /**
- * The partners whose delivery is neither live nor was ever attempted. The live messages are read first: what is gone
- * from there by then has left an attempt.
+ * The partners whose delivery is neither live nor attempted. The live messages are read first: a message that is gone
+ * by then has left an attempt.
  */
 async function withoutDelivery(
   deps: RouterDeps,

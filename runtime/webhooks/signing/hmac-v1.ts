@@ -7,19 +7,19 @@ interface SignedParts {
   /** Exactly the text of `X-Timestamp`. */
   readonly timestamp: string;
   readonly method: string;
-  /** Request target without query, exactly as it stands on the wire. */
+  /** Request target without query, byte for byte. */
   readonly path: string;
   readonly body: Uint8Array;
 }
 
-/** A request as its recipient sees it. */
+/** A received request. */
 export interface ReceivedParts {
   /** `X-Signature`; undefined when absent. */
   readonly signature: string | undefined;
   /** `X-Timestamp`; undefined when absent. */
   readonly timestamp: string | undefined;
   readonly method: string;
-  /** Request target without query, exactly as the sender wrote it. */
+  /** Request target without query, byte for byte. */
   readonly path: string;
   readonly body: Uint8Array;
 }
@@ -31,19 +31,19 @@ const timestampForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/u;
 const signatureForm = /^v1=[A-Za-z0-9+/]{43}=$/u;
 
 /**
- * The text that is signed: timestamp, method, path and the lowercase hex SHA-256 of the body, joined by line feeds,
- * without one at the end. Source: seed "Webhook Event Delivery" §5.
+ * Builds the signed text: timestamp, method, path and the lowercase hex SHA-256 of the body. Line feeds join the parts;
+ * none is at the end. Source: seed "Webhook Event Delivery" §5.
  */
 export function canonicalString(parts: SignedParts): string {
   return [parts.timestamp, parts.method.toUpperCase(), parts.path, hash("sha256", parts.body, "hex")].join("\n");
 }
 
-/** One signature: `v1=` and the base64 of HMAC-SHA256 over {@link canonicalString}. */
+/** Builds one signature: `v1=` and the base64 of HMAC-SHA256 over {@link canonicalString}. */
 export function signHmacV1(secret: HmacKey, parts: SignedParts): string {
   return signText(secret, canonicalString(parts));
 }
 
-/** Value of `X-Signature`: the signature by each key, the newest key's first, with a comma between. */
+/** Builds the value of `X-Signature`: one signature per key, the newest first, joined by commas. */
 export function hmacV1Signatures(keys: readonly SigningKey[], parts: SignedParts): string {
   const text = canonicalString(parts);
   const signatures = keys.map((key) => ("secret" in key ? [signText(key.secret, text)] : []));
@@ -51,8 +51,8 @@ export function hmacV1Signatures(keys: readonly SigningKey[], parts: SignedParts
 }
 
 /**
- * Verifies a HmacV1 request against every key in force, old and new. One signature that matches is enough. The window
- * is judged first, since it costs nothing; the comparison takes the same time for every signature and every key.
+ * Verifies a HmacV1 request with all keys in force. One matching signature is enough. The time window is checked first
+ * because that is cheap. The comparison takes the same time for every signature and every key.
  */
 export function verifyHmacV1(
   keys: readonly VerificationKey[],
@@ -85,7 +85,7 @@ function matchingKey(
   nowMs: number,
 ): string | undefined {
   const text = canonicalString(parts);
-  // Texts, not bytes, are compared: base64 has spare bits that several texts could fill differently.
+  // The base64 texts are compared, not their bytes: several texts can decode to the same bytes.
   const given = signatures.map((signature) => Buffer.from(signature));
   const matching = sharedKeysAt(keys, nowMs).filter(({ secret }) => {
     const expected = Buffer.from(signText(secret, text));

@@ -24,7 +24,7 @@ const joseNames: Readonly<Record<AsymmetricAlgorithm, PublicJwk["alg"]>> = {
   "ecdsa-p384-sha384": "ES384",
 };
 
-/** The public half of a private or public key as a JWK; undefined for a kind of key that no scheme knows. */
+/** The public part of a private or public key as a JWK; undefined for an unsupported algorithm. */
 export function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   const algorithm = algorithmOf(key);
   if (algorithm === undefined) {
@@ -37,7 +37,7 @@ export function publicJwkOf(key: KeyObject): PublicJwk | undefined {
   return { kty, ...point, kid: thumbprintOf(publicKey), alg: joseNames[algorithm], use: "sig" };
 }
 
-/** The public halves of keys that sign; shared keys have none. */
+/** The public parts of signing keys. Shared keys have none. */
 export function publicKeySet(
   signers: readonly { readonly algorithm: string; readonly privateKey?: KeyObject }[],
 ): PublicKeySet {
@@ -47,7 +47,7 @@ export function publicKeySet(
 }
 
 /**
- * SHA-256 thumbprint of a public key, base64url: the same for the same key, wherever it is stored. Source: RFC 7638 §3.
+ * SHA-256 thumbprint of a public key in base64url. It depends on the key alone. Source: RFC 7638 §3.
  */
 export function thumbprintOf(publicKey: KeyObject): string {
   const { crv, kty, x, y } = publicKey.export({ format: "jwk" });
@@ -55,7 +55,7 @@ export function thumbprintOf(publicKey: KeyObject): string {
   return hash("sha256", JSON.stringify({ crv, kty, x, ...(y === undefined ? {} : { y }) }), "base64url");
 }
 
-/** The keys of a set that schemes know, by their `kid`; others are left out. */
+/** The keys of a set with a supported algorithm, by their `kid`. */
 export function publicKeysOf(set: {
   readonly keys: readonly object[];
 }): readonly { readonly id: string; readonly publicKey: KeyObject }[] {

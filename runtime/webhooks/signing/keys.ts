@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import { algorithmOf, type AsymmetricAlgorithm, type ReadSigningKey } from "../../../crds/signing-key.ts";
 import { thumbprintOf } from "./jwk.ts";
 
-/** Bytes of a shared key, or, for whoever signs often, the key made of them once, which is seven times as quick. */
+/** Bytes of a shared key, or a key object made from them once, which signs seven times as fast. */
 export type HmacKey = Uint8Array | KeyObject;
 
 /** A key that signs. */
@@ -11,7 +11,7 @@ export type SigningKey =
   | {
       readonly algorithm: AsymmetricAlgorithm;
       readonly privateKey: KeyObject;
-      /** What the recipient knows it by: {@link thumbprintOf} its public key. */
+      /** Name of the key for recipients: {@link thumbprintOf} of its public key. */
       readonly keyId: string;
     };
 
@@ -19,7 +19,7 @@ export type SigningKey =
 interface SharedKey {
   readonly id: string;
   readonly secret: HmacKey;
-  /** Unix milliseconds after which the key counts no more. @default never */
+  /** Unix milliseconds after which the key is invalid. @default never */
   readonly notAfterMs?: number;
 }
 
@@ -28,14 +28,14 @@ interface PublicKey {
   /** For HttpMessageSignatures the `kid` of the sender's key set. */
   readonly id: string;
   readonly publicKey: KeyObject;
-  /** Unix milliseconds after which the key counts no more. @default never */
+  /** Unix milliseconds after which the key is invalid. @default never */
   readonly notAfterMs?: number;
 }
 
 /** A key that a recipient accepts. */
 export type VerificationKey = SharedKey | PublicKey;
 
-/** A key that was read, ready to sign. */
+/** Prepares a parsed key for signing. */
 export function signingKeyOf(key: ReadSigningKey): SigningKey {
   return "secret" in key ? key : { ...key, keyId: thumbprintOf(createPublicKey(key.privateKey)) };
 }
@@ -45,14 +45,14 @@ export function sharedKeysAt(keys: readonly VerificationKey[], nowMs: number): r
   return keys.filter((key): key is SharedKey => "secret" in key && isInForce(key, nowMs));
 }
 
-/** The public keys that are in force and of a kind that schemes know. */
+/** The public keys that are in force and have a supported algorithm. */
 export function publicKeysAt(keys: readonly VerificationKey[], nowMs: number): readonly PublicKey[] {
   return keys.filter((key): key is PublicKey => {
     return "publicKey" in key && isInForce(key, nowMs) && algorithmOf(key.publicKey) !== undefined;
   });
 }
 
-/** Whether a key has not ended: its `notAfter` is its last moment. */
+/** Whether a key is valid at this time, its `notAfter` included. */
 export function isInForce({ notAfterMs }: { readonly notAfterMs?: number }, nowMs: number): boolean {
   return notAfterMs === undefined || nowMs <= notAfterMs;
 }

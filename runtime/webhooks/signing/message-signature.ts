@@ -13,21 +13,18 @@ import {
   type VerificationResult,
 } from "./verification-result.ts";
 
-/** What an HTTP message signature of an attempt covers. */
+/** The parts of an attempt that an HTTP message signature can cover. */
 interface MessageParts {
   readonly method: string;
   readonly url: URL;
-  /**
-   * Headers of the attempt besides those that this scheme adds, in any case; {@link coveredHeaders} of them are
-   * covered.
-   */
+  /** Headers of the attempt without those of this scheme, in any case. The signature covers {@link coveredHeaders}. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   /** Unix milliseconds. */
   readonly sentAtMs: number;
 }
 
-/** Headers that are covered when the attempt has them, in this order. */
+/** Headers of an attempt that are covered, in this order. */
 const coveredHeaders = [
   "content-type",
   "x-timestamp",
@@ -37,35 +34,35 @@ const coveredHeaders = [
   "x-webhook-replay",
 ] as const;
 
-/** What a recipient insists on; without these, something that matters would not be signed. */
+/** Components that a signature must cover to be accepted. */
 const requiredComponents = ["@method", "@path", "content-digest"] as const;
 
 const secondMs = 1_000;
-/** Strongest first: the first that is there is compared. Source: RFC 9530 §5. */
+/** Strongest first. The first one that is present is compared. Source: RFC 9530 §5. */
 const digestAlgorithms = [
   ["sha-512", "sha512"],
   ["sha-256", "sha256"],
 ] as const;
 
-/** Name and value of something that is covered, as a line of the signature base holds them. */
+/** Name and value of a covered component: one line of the signature base. */
 export type Component = readonly [name: string, value: string];
 
 /**
- * The text that is signed. `params` is the value of the signature's member of `Signature-Input`. Source: RFC 9421 §2.5.
+ * Builds the signed text. `params` is the value of the signature's member of `Signature-Input`. Source: RFC 9421 §2.5.
  */
 export function signatureBase(components: readonly Component[], params: string): string {
   const lines = components.map(([name, value]) => `${quoted(name)}: ${value}`);
   return [...lines, `"@signature-params": ${params}`].join("\n");
 }
 
-/** Value of `Content-Digest`. Source: RFC 9530 §2. */
+/** Builds the value of `Content-Digest`. Source: RFC 9530 §2. */
 export function contentDigest(body: Uint8Array): string {
   return `sha-256=:${hash("sha256", body, "base64")}:`;
 }
 
 /**
- * `Content-Digest`, `Signature-Input` and `Signature`, with one signature for each private key: `sig1` is by the newest
- * key, and so on. Source: RFC 9421 §3.1 and §4.
+ * Builds `Content-Digest`, `Signature-Input` and `Signature` with one signature per private key. The newest key makes
+ * `sig1`. Source: RFC 9421 §3.1 and §4.
  */
 export function messageSignatureHeaders(
   keys: readonly SigningKey[],
@@ -108,9 +105,9 @@ function componentsOf({ method, url, headers }: MessageParts, digest: string): r
 }
 
 /**
- * Verifies a request against every public key in force. One signature is enough that is by the key it names, was made
- * within the window, and covers method, path and the digest of the very body that came. Which algorithm counts is up to
- * the key, never to the request. Source: RFC 9421 §3.2.
+ * Verifies a request with all public keys in force. One signature is enough if the key that it names made it within the
+ * time window. It must cover the method, the path and the digest of the received body. The key sets the algorithm; the
+ * request does not. Source: RFC 9421 §3.2.
  */
 export function verifyMessageSignature(
   keys: readonly VerificationKey[],
@@ -131,7 +128,7 @@ export function verifyMessageSignature(
   if (digestProblem !== undefined) {
     return fault(digestProblem);
   }
-  const results = inputs.map((input) => judge(keys, request, input, signatures.get(input.label), nowMs));
+  const results = inputs.map((input) => verifyOne(keys, request, input, signatures.get(input.label), nowMs));
   return results.find(({ ok }) => ok) ?? results[0] ?? fault("signature_missing");
 }
 
@@ -147,7 +144,7 @@ function digestFault(request: IncomingRequest): SignatureFault | undefined {
   return "digest_missing";
 }
 
-function judge(
+function verifyOne(
   keys: readonly VerificationKey[],
   request: IncomingRequest,
   { components, parameters, text }: SignatureInput,
@@ -185,7 +182,7 @@ function validityFault(parameters: SignatureInput["parameters"], nowMs: number):
   return timeFault(typeof created === "number" ? created * secondMs : Number.NaN, nowMs);
 }
 
-/** Source: RFC 9421 §2.1 for headers and §2.2 for the rest. A header that stands twice is none. */
+/** A repeated header counts as absent. Source: RFC 9421 §2.1 for headers, §2.2 for derived components. */
 function componentOf(request: IncomingRequest, name: string): Component | undefined {
   const value = name.startsWith("@") ? derivedValue(request, name) : singleHeader(request, name)?.trim();
   return value === undefined ? undefined : [name, value];

@@ -5,7 +5,7 @@ import { messageSignatureHeaders, verifyMessageSignature } from "./message-signa
 import { standardWebhookHeaders, verifyStandardWebhooks } from "./standard-webhooks.ts";
 import { pathOf, singleHeader, type IncomingRequest, type VerificationResult } from "./verification-result.ts";
 
-/** What signatures of one attempt are made of. */
+/** The parts of one attempt that schemes sign. */
 export interface AttemptToSign {
   /** The keys that sign, at least one, the newest first. */
   readonly keys: readonly SigningKey[];
@@ -35,7 +35,7 @@ interface Scheme {
 
 const method = "POST";
 
-/** One row per scheme; another scheme is another row and a file of its own. */
+/** One row per signing scheme. A new scheme is a new row and a file of its own. */
 export const schemes: Readonly<Record<SigningScheme, Scheme>> = {
   HmacV1: {
     sign: ({ keys, url, body }, { [timestampHeader]: timestamp }) => ({

@@ -1,16 +1,16 @@
 /**
- * The part of Structured Field Values that signatures need: dictionaries of inner lists of strings, and of byte
- * sequences. Anything else makes the whole field malformed. Source: RFC 9651 §4.2, RFC 9421 §4.
+ * Parses the part of Structured Field Values that signatures use: dictionaries of inner lists of strings and of byte
+ * sequences. Any other content makes the whole field malformed. Source: RFC 9651 §4.2, RFC 9421 §4.
  */
 
 /** One member of `Signature-Input`. */
 export interface SignatureInput {
   readonly label: string;
-  /** Names of what is covered, in order, lowercase. */
+  /** Names of the covered components, in order, lowercase. */
   readonly components: readonly string[];
   /** Numbers and strings by name. */
   readonly parameters: ReadonlyMap<string, string | number>;
-  /** The member's value exactly as it stands in the field, as `@signature-params` repeats it. */
+  /** The member's value byte for byte, as `@signature-params` repeats it. */
   readonly text: string;
 }
 
@@ -27,7 +27,7 @@ const strings = new RegExp(stringForm, "gu");
 const parameters = /;[ ]*(?<name>[a-z*][a-z0-9_.*-]*)=(?<value>-?\d{1,15}|"(?:[^"\\]|\\["\\])*")/gu;
 const comma = /[ \t]*,[ \t]*/uy;
 
-/** Members of `Signature-Input`; undefined when the field is malformed or a label stands twice. */
+/** Parses `Signature-Input`; undefined when the field is malformed or a label is repeated. */
 export function parseSignatureInputs(field: string): readonly SignatureInput[] | undefined {
   return members(field, inputForm)?.map(({ label = "", text = "" }) => {
     const end = text.lastIndexOf(")");
@@ -36,20 +36,20 @@ export function parseSignatureInputs(field: string): readonly SignatureInput[] |
 }
 
 /**
- * Byte sequences of a dictionary by label, as in `Signature` and `Content-Digest`; undefined when the field is
- * malformed.
+ * Parses the byte sequences of a dictionary such as `Signature` and `Content-Digest` by label; undefined when the field
+ * is malformed.
  */
 export function parseByteSequences(field: string): ReadonlyMap<string, Buffer> | undefined {
   const found = members(field, bytesForm);
   return found && new Map(found.map(({ label = "", base64 = "" }) => [label, Buffer.from(base64, "base64")]));
 }
 
-/** A text of printable ASCII as a string of a structured field. */
+/** Quotes a text of printable ASCII as a string of a structured field. */
 export function quoted(text: string): string {
   return `"${text.replaceAll(/["\\]/gu, String.raw`\$&`)}"`;
 }
 
-/** Members in their order; undefined unless the whole field is members with commas between, each label once. */
+/** Splits a field into members, in order; undefined unless commas separate all members and each label is unique. */
 function members(field: string, form: RegExp): readonly Readonly<Record<string, string>>[] | undefined {
   if (field.length > fieldCharactersMax) {
     return undefined;
@@ -68,7 +68,8 @@ function members(field: string, form: RegExp): readonly Readonly<Record<string, 
 }
 
 /**
- * Where the next member has to be, which fails at the end of the field or without a comma; undefined when all was read.
+ * Position of the next member; undefined at the end of the field. Without a comma, the position is beyond the end,
+ * where no member matches.
  */
 function afterComma(field: string, end: number): number | undefined {
   return end === field.length ? undefined : end + (matchAt(comma, field, end)?.[0].length ?? field.length);

@@ -2,23 +2,22 @@ import { createSecretKey } from "node:crypto";
 import { readSigningKey, type SigningScheme } from "../../../crds/signing-key.ts";
 import { isInForce, signingKeyOf, type SigningKey } from "./keys.ts";
 
-/** A key of a partner that can sign. */
+/** A signing key of a partner. */
 export type Signer = SigningKey & {
-  /** Unix milliseconds after which it signs no more. @default never */
+  /** Unix milliseconds after which it does not sign. @default never */
   readonly notAfterMs?: number;
 };
 
-/** A key as a partner's configuration names it. */
+/** A key in the configuration of a partner. */
 interface SignerConfig {
-  /** Key of the material. */
+  /** Name of the key in the material. */
   readonly material: string;
   readonly notAfterMs?: number;
 }
 
 /**
- * The keys of a partner in their order, ready to sign. `material` holds their bytes in base64. A key without bytes, or
- * with bytes that are no key of the scheme, is left out; without the first there are none, since it has to sign
- * everything.
+ * Reads the keys of a partner in their order. `material` holds their bytes in base64. A key whose bytes are missing or
+ * invalid for the scheme is left out. Without the first key there are none, because it must sign every attempt.
  */
 export function readSigners(
   scheme: SigningScheme,
@@ -29,7 +28,7 @@ export function readSigners(
   return read[0] === undefined ? [] : read.filter((signer) => signer !== undefined);
 }
 
-/** The keys that sign an attempt now: of those that have not ended the first, or side by side all of them. */
+/** The keys that sign an attempt now: the first valid key, or side by side all valid keys. */
 export function signersAt(signers: readonly Signer[], isSideBySide: boolean, nowMs: number): readonly Signer[] {
   const inForce = signers.filter((signer) => isInForce(signer, nowMs));
   return isSideBySide ? inForce : inForce.slice(0, 1);
@@ -42,7 +41,7 @@ function readSigner(
 ): Signer | undefined {
   const key = readSigningKey(scheme, Buffer.from(base64 ?? "", "base64"));
   if ("fault" in key) return undefined;
-  // A key that is made once signs seven times as quick as its bytes.
+  // A key object signs seven times as fast as its bytes.
   const ready = "secret" in key ? { ...key, secret: createSecretKey(key.secret) } : signingKeyOf(key);
   return { ...ready, ...(notAfterMs === undefined ? {} : { notAfterMs }) };
 }

@@ -10,7 +10,10 @@ import {
   type VerificationResult,
 } from "./verification-result.ts";
 
-/** What a Standard Webhooks signature covers. Source: Standard Webhooks 1.0.0, "Signature scheme". */
+/**
+ * The parts of a request that a Standard Webhooks signature covers. Source: Standard Webhooks 1.0.0, "Signature
+ * scheme".
+ */
 interface StandardParts {
   /** `webhook-id`. */
   readonly id: string;
@@ -24,14 +27,14 @@ const timestampForm = /^\d{1,12}$/u;
 const signatureForm = /^(?:v1,[A-Za-z0-9+/]{43}=|v1a,[A-Za-z0-9+/]{86}==)$/u;
 
 /**
- * `webhook-id` of an event: its id, with every full stop as `%2E` (and every `%` as `%25`), since a full stop ends the
- * id in the signed text. Source: Standard Webhooks 1.0.0, "Signature scheme".
+ * `webhook-id` of an event: its id, with every full stop as `%2E` and every `%` as `%25`. In the signed text, a full
+ * stop ends the id. Source: Standard Webhooks 1.0.0, "Signature scheme".
  */
 export function webhookId(eventId: string): string {
   return eventId.replaceAll("%", "%25").replaceAll(".", "%2E");
 }
 
-/** The headers of an attempt, with the signature by each key, the newest key's first. */
+/** Builds the headers of an attempt with one signature per key, the newest first. */
 export function standardWebhookHeaders(
   keys: readonly SigningKey[],
   { eventId, sentAtMs, body }: { readonly eventId: string; readonly sentAtMs: number; readonly body: Uint8Array },
@@ -44,22 +47,23 @@ export function standardWebhookHeaders(
 }
 
 /**
- * `v1,` and an HMAC-SHA256, or `v1a,` and an Ed25519 signature, both in base64. @throws TypeError for another kind of
- * key
+ * `v1,` and an HMAC-SHA256, or `v1a,` and an Ed25519 signature, both in base64.
+ *
+ * @throws TypeError for another algorithm
  */
 function signatureBy(key: SigningKey, signed: Uint8Array): string {
   if ("secret" in key) {
     return sharedSignature(key.secret, signed);
   }
   if (key.algorithm !== "ed25519") {
-    throw new TypeError(`Standard Webhooks has no signatures of ${key.algorithm}`);
+    throw new TypeError(`Standard Webhooks does not support ${key.algorithm}; use hmac-sha256 or ed25519`);
   }
   return `v1a,${signBytes(key.privateKey, signed).toString("base64")}`;
 }
 
 /**
- * Verifies a Standard Webhooks request against every key in force, shared and public. One signature that matches is
- * enough. Source: Standard Webhooks 1.0.0, "Verifying webhook authenticity".
+ * Verifies a Standard Webhooks request with all keys in force, shared and public. One matching signature is enough.
+ * Source: Standard Webhooks 1.0.0, "Verifying webhook authenticity".
  */
 export function verifyStandardWebhooks(
   keys: readonly VerificationKey[],

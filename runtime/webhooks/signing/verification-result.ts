@@ -1,4 +1,4 @@
-/** Why a request is not taken for signed. For logs and metrics, never for the answer (seed §7). */
+/** Why a signature is invalid. For logs and metrics, never for the response (seed §7). */
 export type SignatureFault =
   | "signature_missing"
   | "timestamp_missing"
@@ -10,34 +10,34 @@ export type SignatureFault =
   | "digest_mismatch"
   | "components_missing";
 
-/** What became of the verification of one request. */
+/** Result of the verification of one request. */
 export type VerificationResult =
   | { readonly ok: true; readonly keyId: string }
   | { readonly ok: false; readonly fault: SignatureFault };
 
-/** A request as it came in, before anything is believed. */
+/** A received request before its verification. */
 export interface IncomingRequest {
   readonly method: string;
-  /** Request target as the sender wrote it, with or without its query. */
+  /** Request target byte for byte, with or without its query. */
   readonly target: string;
   /** Lowercase names, as `node:http` gives them. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Exactly the bytes that came in. */
+  /** The received bytes. */
   readonly body: Uint8Array;
 }
 
 /** Largest difference between the recipient's clock and the time of an attempt, both ways. Source: seed §5 and §8. */
 export const signatureWindowMs = 300_000;
 
-/** Signatures of one request that are looked at: one for each key that a partner can have. */
+/** Largest number of signatures of a request: one per key that a partner can have. */
 export const signaturesMax = 8;
 
-/** A verdict that does not believe. */
+/** The result of a failed verification. */
 export function fault(name: SignatureFault): VerificationResult {
   return { ok: false, fault: name };
 }
 
-/** Judges when an attempt was made; `atMs` is NaN for what is no time. */
+/** Checks the time of an attempt; `atMs` is NaN for an invalid time. */
 export function timeFault(atMs: number, nowMs: number): SignatureFault | undefined {
   if (Number.isNaN(atMs)) {
     return "timestamp_malformed";
@@ -45,13 +45,13 @@ export function timeFault(atMs: number, nowMs: number): SignatureFault | undefin
   return Math.abs(nowMs - atMs) > signatureWindowMs ? "timestamp_outside_window" : undefined;
 }
 
-/** A header that stands once; a repeated one counts as absent. */
+/** Reads a header that occurs once; a repeated header counts as absent. */
 export function singleHeader({ headers }: IncomingRequest, name: string): string | undefined {
   const value = headers[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** A request target without its query. */
+/** The request target without its query. */
 export function pathOf(target: string): string {
   return target.split("?", 1)[0] ?? "";
 }

@@ -158,7 +158,7 @@ describe.concurrent("a message that nobody survives", () => {
     const history = await engine.engine.event("poison", ["*"], { showsInternals: true });
     expect(history?.deliveries[0]?.attempts[0]?.error).toMatchObject({
       reason: "aborted",
-      detail: "handed out 17 times, and nobody came back with an outcome",
+      detail: "delivered to workers 17 times without an outcome",
     });
   });
 });

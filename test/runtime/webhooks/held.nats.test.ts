@@ -170,7 +170,7 @@ describe.concurrent("what waits for a partner that is held", () => {
     const waiting = async () => (await engine.nats.manager.streams.info(deliveries)).state;
     await waitFor(async () => (await waiting()).messages === 60, { timeoutMs, what: "what is held" });
     expect((await waiting()).bytes).toBeGreaterThan(2 * 64 * 1024);
-    await waitFor(() => engine.lines.some(({ message }) => /too much waits for the partner/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /backlog limit reached/u.test(message)), {
       timeoutMs,
       what: "a full backlog",
     });

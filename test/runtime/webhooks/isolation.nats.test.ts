@@ -126,14 +126,14 @@ describe.concurrent("a breaker", () => {
   });
 });
 
-describe.concurrent("a partner for whom too much waits", () => {
+describe.concurrent("a partner whose backlog has reached its limit", () => {
   test("gets more as dead letters at once, and deliveries again when there is room; others are not concerned", async (context) => {
     const [other, slow] = await Promise.all([partnerServer(context), partnerServer(context)]);
     const delivery = { maxInFlight: 64, maxBacklog: { messages: 50, bytes: 100_000_000 } };
     const full = partnerConfig("full", slow.url, { delivery });
     const engine = await caseOf(context, configOf({ ...full, state: "Paused" }, partnerConfig("other", other.url)));
     await Promise.all(idsOf(60).map((id) => engine.ingest(eventBytes(id))));
-    await waitFor(() => engine.lines.some(({ message }) => /too much waits for the partner/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /backlog limit reached/u.test(message)), {
       timeoutMs,
       what: "the mark",
     });
@@ -153,7 +153,7 @@ describe.concurrent("a partner for whom too much waits", () => {
     await waitFor(() => other.received.length === 66, { timeoutMs, what: "the other partner" });
     engine.engine.apply(configOf(full, partnerConfig("other", other.url)));
     await waitFor(() => slow.received.length >= 60, { timeoutMs, what: "what waited" });
-    await waitFor(() => engine.lines.some(({ message }) => /has room again/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /backlog below its limit again/u.test(message)), {
       timeoutMs,
       what: "the end of the mark",
     });

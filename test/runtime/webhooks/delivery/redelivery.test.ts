@@ -43,14 +43,14 @@ describe("a message that was handed out before", () => {
       [made(1, retry), made(2, delivered)],
       [delivery],
       2,
-      { kind: "carry_out", settlement: delivered },
+      { kind: "apply", settlement: delivered },
     ],
     [
       "whose retry was recorded but not stored gets it stored",
       [made(2, retry)],
       [delivery],
       2,
-      { kind: "carry_out", settlement: retry },
+      { kind: "apply", settlement: retry },
     ],
     [
       "whose retry is stored is a leftover",
@@ -78,7 +78,7 @@ describe("a message that was handed out before", () => {
       [made(2, delivered), made(2, retry, { pod: "pod-2" })],
       [delivery],
       2,
-      { kind: "carry_out", settlement: delivered },
+      { kind: "apply", settlement: delivered },
     ],
     ["often enough without a trace is poison", [], [delivery], deliveriesWithoutTraceMax + 1, { kind: "poison" }],
     [
@@ -86,7 +86,7 @@ describe("a message that was handed out before", () => {
       [made(2, delivered)],
       [delivery],
       99,
-      { kind: "carry_out", settlement: delivered },
+      { kind: "apply", settlement: delivered },
     ],
   ] as const)("%s", (_sentence, attempts, live, deliveryCount, expected) => {
     expect(decideRedelivery(delivery, { attempts, live }, deliveryCount)).toEqual(expected);

@@ -30,7 +30,7 @@ describe("the detail of a failure for callers", () => {
       "the token endpoint issued no access token",
     ],
     ["consent", "the endpoint does not consent: status 404", "the endpoint does not consent to deliveries: status 404"],
-    ["aborted", "handed out 17 times, and nobody came back with an outcome", "the sender gave the attempt up"],
+    ["aborted", "delivered to workers 17 times without an outcome", "the sender gave the attempt up"],
     ["internal", "invalid x-internal header", "the request was not sent, for a reason of the sender"],
   ] as const)("of %s (%s) is a sentence", (reason, detail, told) => {
     expect(failureDetail(reason, detail)).toBe(told);
