@@ -1,21 +1,49 @@
-/** Points that queries wanted, by where they came from. */
+/** The points that queries requested, by their source. */
 export interface PointCounts {
   readonly hit: number;
   readonly miss: number;
   /** Of the hits, those that another pod had read. @default 0 */
   readonly shared?: number;
-  /** Whether what was missing was looked for among what pods share. @default false */
+  /** Set when missing points were looked up in the shared extents. @default false */
   readonly isSharing?: boolean;
 }
 
-/** How much of the last minutes came from memory. */
-export interface HitLog {
+/** The hit ratios of the last five minutes. Source: seed "Operational Metrics API" §2.5. */
+export interface HitRatios {
   add(counts: PointCounts): void;
-  /** Share of points from memory; 0 without any. Source: seed "Operational Metrics API" §2.5. */
+  /** Shares of points; 0 without any. */
+  ratios(): CacheRatios;
+}
+
+interface CacheRatios {
+  /** Hits of both caches among all requested points. */
+  readonly all: number;
+  /** Hits in the memory of this pod among all requested points. */
+  readonly memory: number;
+  /** Hits in the shared extents among the points that memory lacked. */
+  readonly distributed: number;
+}
+
+/** Creates empty hit ratios. @param now Unix milliseconds */
+export function createHitRatios(now: () => number): HitRatios {
+  const [all, memory, distributed] = [createHitLog(now), createHitLog(now), createHitLog(now)];
+  return {
+    add({ hit, miss, shared = 0, isSharing = false }) {
+      all.add({ hit, miss });
+      memory.add({ hit: hit - shared, miss: miss + shared });
+      if (isSharing) distributed.add({ hit: shared, miss });
+    },
+    ratios: () => ({ all: all.ratio(), memory: memory.ratio(), distributed: distributed.ratio() }),
+  };
+}
+
+interface HitLog {
+  add(counts: PointCounts): void;
+  /** Share of hits among all points; 0 without any. */
   ratio(): number;
 }
 
-/** Counts are kept by the slice of time in which they were made. */
+/** The log adds counts up by time slices. */
 const sliceMs = 10_000;
 const slices = 30;
 
@@ -25,15 +53,15 @@ interface Slice {
   miss: number;
 }
 
-/** An empty log of the last five minutes. @param now Unix milliseconds */
+/** Creates an empty log of the last five minutes. @param now Unix milliseconds */
 export function createHitLog(now: () => number): HitLog {
-  let kept: readonly Slice[] = [];
+  let logged: readonly Slice[] = [];
   const current = (): Slice => {
     const index = Math.floor(now() / sliceMs);
-    const last = kept.at(-1);
+    const last = logged.at(-1);
     if (last?.index === index) return last;
     const slice = { index, hit: 0, miss: 0 };
-    kept = [...kept.filter((other) => other.index > index - slices), slice];
+    logged = [...logged.filter((other) => other.index > index - slices), slice];
     return slice;
   };
   return {
@@ -44,7 +72,7 @@ export function createHitLog(now: () => number): HitLog {
     },
     ratio() {
       const oldest = Math.floor(now() / sliceMs) - slices;
-      const recent = kept.filter(({ index }) => index > oldest);
+      const recent = logged.filter(({ index }) => index > oldest);
       const hits = recent.reduce((sum, { hit }) => sum + hit, 0);
       const all = recent.reduce((sum, { hit, miss }) => sum + hit + miss, 0);
       return all === 0 ? 0 : hits / all;

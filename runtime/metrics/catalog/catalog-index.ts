@@ -31,8 +31,15 @@ export interface MetricEntry {
 export type CatalogIndex = ReadonlyMap<string, MetricEntry>;
 
 /** Builds the key of a store, {@link CatalogStore.key}. Names of resources and stores hold no slash. */
-export function storeKey(catalog: { readonly namespace: string; readonly name: string }, store: StoreConfig): string {
+function storeKey(catalog: { readonly namespace: string; readonly name: string }, store: StoreConfig): string {
   return `${catalog.namespace}/${catalog.name}/${store.name}`;
+}
+
+/** The stores of all catalogs by key. */
+export function storesByKey(catalogs: RuntimeConfig["catalogs"]): ReadonlyMap<string, StoreConfig> {
+  return new Map(
+    catalogs.flatMap((catalog) => catalog.stores.map((store) => [storeKey(catalog, store), store] as const)),
+  );
 }
 
 /** Indexes the catalogs. `compile` ensures that each metric id is in one catalog only. */

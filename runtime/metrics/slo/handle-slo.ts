@@ -5,7 +5,8 @@ import { queryBytesMax } from "../../stores/limits/byte-budget.ts";
 import { lateAfter } from "../../stores/limits/read-deadline.ts";
 import type { Stores } from "../../stores/store-set.ts";
 import type { Admission } from "../admission/admission.ts";
-import type { AnonymousLimit } from "../admission/anonymous-limit.ts";
+import { createAnonymousLimit, type AnonymousLimit } from "../admission/anonymous-limit.ts";
+import { createConcurrencyLimit } from "../admission/concurrency-limit.ts";
 import type { Caller } from "../authorization/caller.ts";
 import { addedCosts, totalCost } from "../admission/cost.ts";
 import type { MetricsResponse, RequestContext } from "../metrics-api.ts";
@@ -15,17 +16,24 @@ import type { AdmittedRequest } from "../admission/quotas.ts";
 import type { PartOutcome } from "../execution/read-stores.ts";
 import { retryAfterSeconds } from "../execution/region-status.ts";
 import { noStore, responseHeaders } from "../response/response-headers.ts";
-import type { KnownEnvironments } from "./known-environments.ts";
+import { createKnownEnvironments, type KnownEnvironments } from "./known-environments.ts";
 import { planSlo, readSlo, type SloPlan, type SloData } from "./read-slo.ts";
-import type { SloCache } from "./slo-cache.ts";
+import { createSloCache, type SloCache } from "./slo-cache.ts";
 import type { SloEntry } from "./slo-index.ts";
 import { selectSlos } from "./slo-selection.ts";
 import { sloBody, type ReadSlo } from "./slo-response.ts";
 
-/** Views that are read at once. */
+/**
+ * The SLO endpoint: it selects objectives, reads the events of their windows, and computes error budgets and burn
+ * rates. Queries of metrics are elsewhere.
+ */
+
+/** Most views that one request reads concurrently. */
 const viewConcurrency = 4;
-/** What the stores may answer to all views of one request together. */
+/** Most bytes that the stores may send for all views of one request. */
 const sloStoreBytesMax = queryBytesMax;
+/** Most concurrent requests without a token. */
+const anonymousMax = 32;
 
 /** One request for objectives. */
 interface SloRequest {
@@ -35,30 +43,57 @@ interface SloRequest {
   readonly context: RequestContext;
 }
 
-/** What objectives are answered from. */
-interface SloSources {
+/** The configuration and the observer of one request. */
+interface SloContext {
   readonly slos: readonly SloEntry[];
   readonly quotas: QueryContext["quotas"];
-  readonly stores: Stores;
-  readonly cache: SloCache;
-  /** Holds callers without a token back, together and each. */
-  readonly anonymous: AnonymousLimit;
-  readonly environments: KnownEnvironments;
-  readonly admission: Pick<Admission, "request">;
-  /** Bound on all stores together. */
-  readonly deadlineMs: number;
-  /** Told how each store ended. */
+  /** Receives the outcome of each store. */
   readonly observe: (outcomes: readonly PartOutcome[]) => void;
 }
 
+interface SloOptions {
+  readonly stores: Stores;
+  readonly admission: Pick<Admission, "request">;
+  /** Bound on all store reads of one request together. */
+  readonly deadlineMs: number;
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number;
+}
+
+interface SloSources extends SloContext, Omit<SloOptions, "elapsed"> {
+  readonly cache: SloCache;
+  /** Limits the rate of callers without a token, for each network and together. */
+  readonly anonymous: AnonymousLimit;
+  readonly environments: KnownEnvironments;
+}
+
+type SloHandler = (request: SloRequest, context: SloContext) => Promise<MetricsResponse>;
+
 /**
- * `GET /v1/metrics/slo`. Source: seed "Operational Metrics API" §2.5 and §4.5, wire "SLO".
+ * Creates the handler of `GET /v1/metrics/slo`, with its caches and limits. They outlive a configuration. Source: seed
+ * "Operational Metrics API" §2.5 and §4.5, wire "SLO".
  *
- * @throws Refusal for what the caller did wrong, `store_failed` and `store_timeout` when no store answered; the
- * signal's
+ * @throws Refusal for an error of the caller, `store_failed` and `store_timeout` when no store answered; the signal's
  *   reason
  */
-export async function handleSlo(request: SloRequest, sources: SloSources): Promise<MetricsResponse> {
+export function createSloHandler({ elapsed, ...options }: SloOptions): SloHandler {
+  const own = {
+    ...options,
+    cache: createSloCache(),
+    anonymous: createAnonymousLimit(elapsed),
+    environments: createKnownEnvironments(options.deadlineMs),
+  };
+  const limited = createConcurrencyLimit(
+    anonymousMax,
+    `more than ${anonymousMax} requests without a token are under way in this pod; ask again later`,
+  );
+  return (request, context) => {
+    const work = () => handleSlo(request, { ...own, ...context });
+    return request.caller.scopes.length === 0 ? limited(work) : work();
+  };
+}
+
+async function handleSlo(request: SloRequest, sources: SloSources): Promise<MetricsResponse> {
   const startMs = performance.now();
   const { context, caller, params } = request;
   const { views, isPublic, schemaVersion } = selectSlos(params, caller, sources, context.nowMs);

@@ -1,57 +1,40 @@
+import type { ClassLimits } from "../../../crds/config.ts";
 import type { Store } from "../../stores/store.ts";
+import type { HitRatios } from "../cache/hit-ratio.ts";
+import type { SharedBytes, SharedBytesState } from "../cache/shared-extents.ts";
 import type { CatalogIndex } from "../catalog/catalog-index.ts";
 import type { StoreNeeds } from "../promql/kinds/recipe.ts";
 import { recipeOf } from "../promql/kinds/recipe-of.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
-import type { ClassLimits, QueryClass } from "../../../crds/config.ts";
-import type { SharedBytesState } from "../cache/shared-extents.ts";
+import type { QueryContext } from "../planning/query.ts";
 import { requestLogSeconds, type RequestFigures } from "./recent-requests.ts";
 
-/** `unsupported`: the store cannot answer every metric that the catalog says it holds. */
+/** `unsupported`: the store lacks a function that a metric of the catalog needs. */
 type HealthState = "unknown" | "ok" | "failing" | "unsupported";
 
-/** What the health view is made of. */
-interface HealthInput {
+interface HealthInput extends CacheInput {
   readonly figures: RequestFigures;
   readonly stores: readonly (readonly [key: string, store: Store])[];
-  readonly catalog: CatalogIndex;
-  readonly caches: CacheFigures;
 }
 
-/** What both caches did of late, as shares of points. */
-export interface CacheFigures {
-  /** Of all points that were wanted. */
-  readonly hitRatio: number;
-  /** Of all points that were wanted, those from the memory of this pod. */
-  readonly memoryHitRatio: number;
-  /** Of the points that memory did not have, those that another pod had read. */
-  readonly distributedHitRatio: number;
-  /** Undefined: there is nothing to share with other pods, or nothing that may be. */
-  readonly distributed: SharedBytesState | undefined;
-  /** The limits of every class and quota in force. */
-  readonly limits: readonly ClassLimits[];
-}
-
-/** The limits of every class and quota in force. */
-export function limitsInForce({
-  classDefaults,
-  quotas,
-}: {
-  readonly classDefaults: Readonly<Record<QueryClass, ClassLimits>>;
-  readonly quotas: readonly { readonly limits: ClassLimits }[];
-}): readonly ClassLimits[] {
-  return [...Object.values(classDefaults), ...quotas.map(({ limits }) => limits)];
+interface CacheInput {
+  readonly queryContext: QueryContext;
+  readonly ratios: ReturnType<HitRatios["ratios"]>;
+  /** Bytes that pods share. @default pods share none */
+  readonly sharedBytes?: SharedBytes | undefined;
+  /** Residency of the shared bytes: stores of other residencies share nothing. @default any store may share */
+  readonly residency?: string | undefined;
 }
 
 const decimals = 1_000;
 
 /**
- * `GET /v1/metrics/health`, from what was measured in the last {@link requestLogSeconds}. What a pod does not have in
- * its memory it looks for in the cache that pods share, then asks the stores. Source: seed "Operational Metrics API"
- * §2.5, wire "Health".
+ * `GET /v1/metrics/health`, from the requests of the last {@link requestLogSeconds}. A pod reads points from its
+ * memory, then from the extents that pods share, then from the stores. Source: seed "Operational Metrics API" §2.5,
+ * wire "Health".
  */
-export function healthResponse({ figures, stores, catalog, caches }: HealthInput): MetricsResponse {
-  const needs = needsByStore(catalog);
+export function healthResponse({ figures, stores, ...caches }: HealthInput): MetricsResponse {
+  const needs = needsByStore(caches.queryContext.catalog);
   const reports = stores.map(([key, store]) => ({
     name: store.config.name,
     region: store.config.region,
@@ -70,7 +53,7 @@ export function healthResponse({ figures, stores, catalog, caches }: HealthInput
       requests: figures.requests,
       latency_p95_ms: round(figures.latencyP95Ms),
       error_rate: round(figures.errorRate),
-      cache_hit_ratio: round(caches.hitRatio),
+      cache_hit_ratio: round(caches.ratios.all),
       partial_response_rate: round(figures.partialRate),
       caches: cacheReports,
       stores: reports,
@@ -78,32 +61,36 @@ export function healthResponse({ figures, stores, catalog, caches }: HealthInput
   };
 }
 
-/** `off`: no class in force keeps anything there. */
+/** `off`: no class in force caches anything there. */
 type CacheState = SharedBytesState | "off";
 
 interface CacheReport {
   readonly name: "memory" | "distributed";
   readonly state: CacheState;
   readonly hit_ratio: number;
-  /** Where points come from that this cache does not have. */
+  /** The source of the points that this cache lacks. */
   readonly fallback: "distributed" | "stores";
 }
 
-function reportCaches({
-  memoryHitRatio,
-  distributedHitRatio,
-  distributed,
-  limits,
-}: CacheFigures): readonly CacheReport[] {
-  const state = limits.some(({ distributedSeconds = 0 }) => distributedSeconds > 0) ? (distributed ?? "off") : "off";
+function reportCaches({ queryContext, ratios, sharedBytes, residency }: CacheInput): readonly CacheReport[] {
+  const { catalog, quotas } = queryContext;
+  const limits: readonly ClassLimits[] = [
+    ...Object.values(quotas.classDefaults),
+    ...quotas.quotas.map((quota) => quota.limits),
+  ];
+  const stores = [...catalog.values()].flatMap((entry) => entry.stores);
+  const mayShare =
+    limits.some(({ distributedSeconds = 0 }) => distributedSeconds > 0) &&
+    stores.some(({ config: store }) => residency === undefined || store.residency === residency);
+  const state = (mayShare ? sharedBytes?.state() : undefined) ?? "off";
   return [
     {
       name: "memory",
       state: limits.some(({ memorySeconds }) => memorySeconds > 0) ? "ok" : "off",
-      hit_ratio: round(memoryHitRatio),
+      hit_ratio: round(ratios.memory),
       fallback: state === "ok" ? "distributed" : "stores",
     },
-    { name: "distributed", state, hit_ratio: round(distributedHitRatio), fallback: "stores" },
+    { name: "distributed", state, hit_ratio: round(ratios.distributed), fallback: "stores" },
   ];
 }
 
@@ -119,7 +106,7 @@ function stateOf(store: Store, needs: StoreNeeds | undefined): HealthState {
   return (needs.anchored && !known.anchored) || (needs.native && !known.native) ? "unsupported" : "ok";
 }
 
-/** What all metrics of each store need together. */
+/** The needs of all metrics of each store. */
 function needsByStore(catalog: CatalogIndex): ReadonlyMap<string, StoreNeeds> {
   const needs = new Map<string, StoreNeeds>();
   for (const { metric, stores } of catalog.values()) {
