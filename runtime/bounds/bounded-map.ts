@@ -1,8 +1,6 @@
 /**
- * A map that forgets: when the weights of its values exceed the bound, the ones set or used longest ago make way.
- *
- * Iteration is not offered on purpose: what a bounded map still holds is nobody's business but the one's who asks by
- * key.
+ * A map with a bound on the weight of its values. Above the bound, it removes the least recently set or used values. It
+ * offers no iteration, because its content depends on the use by others.
  */
 export class BoundedMap<K, V> {
   // Insertion order is the order of use.
@@ -12,25 +10,25 @@ export class BoundedMap<K, V> {
   #weight = 0;
 
   /**
-   * @param weightMax what all values may weigh together
-   * @param weigh always the same for the same value. @default 1 each, so that `weightMax` counts entries
+   * @param weightMax greatest weight of all values together
+   * @param weigh returns the same weight for the same value each time. @default 1, so that `weightMax` counts entries
    */
   constructor(weightMax: number, weigh: (value: V) => number = () => 1) {
     this.#weightMax = weightMax;
     this.#weigh = weigh;
   }
 
-  /** What all values weigh together. */
+  /** The weight of all values together. */
   get weight(): number {
     return this.#weight;
   }
 
-  /** The value, which grows no younger by being looked at. */
+  /** The value of a key. The order of removal does not change. */
   get(key: K): V | undefined {
     return this.#entries.get(key);
   }
 
-  /** The value, which is the youngest from now on. */
+  /** The value of a key. It counts as used most recently. */
   use(key: K): V | undefined {
     const value = this.#entries.get(key);
     if (value !== undefined) {
@@ -40,7 +38,7 @@ export class BoundedMap<K, V> {
     return value;
   }
 
-  /** Keeps a value as the youngest; one heavier than the bound is not kept, nor what it was to replace. */
+  /** Stores a value as the most recent. A value above the bound is not stored, and the value before it is removed. */
   set(key: K, value: V): void {
     this.delete(key);
     const weight = this.#weigh(value);

@@ -1,12 +1,17 @@
-/** Time as rates, breakers, places and pauses see it: they take one, so that tests move it by hand. */
+/**
+ * Limits on time and memory for both halves of the runtime: clocks, timers, token buckets, bounded maps,
+ * single-flight. They know no partner, no metric and no request.
+ */
+
+/** The time for rates, breakers and pauses, as a parameter that tests advance. */
 export interface Clock {
-  /** Milliseconds of a clock that never jumps; only differences mean something. */
+  /** Milliseconds of a monotonic clock; only differences have a meaning. */
   nowMs(): number;
-  /** Calls back once when the delay is over, in milliseconds. Returns what takes the call back. */
+  /** Calls back once after a delay in milliseconds. Returns the function that cancels the call. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** The machine's own clock. What waits on it does not keep the process alive. */
+/** The clock of the machine. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   after: (delayMs, callback) => {
@@ -15,7 +20,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves when the delay is over, in milliseconds. @throws the signal's reason as soon as that is aborted */
+/** Resolves after a delay in milliseconds. @throws the signal's reason as soon as the signal is aborted */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
   const { promise, resolve, reject } = Promise.withResolvers<void>();

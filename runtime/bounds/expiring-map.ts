@@ -6,8 +6,8 @@ interface Entry<V> {
 }
 
 /**
- * A bounded map for values whose expiry is fixed when they are stored. A value is returned until its expiry and not at
- * it; the least recently set or used value is removed when there are too many. All times are of the caller's one clock.
+ * A bounded map for values whose expiry is fixed when they are stored. It returns a value before its expiry only. Above
+ * its bound, it removes the least recently set or used value. All times come from one clock of the caller.
  */
 export class ExpiringMap<K, V> {
   readonly #entries: BoundedMap<K, Entry<V>>;

@@ -1,24 +1,24 @@
 import { fullBucket, refilled, spent, type Rate } from "./token-bucket.ts";
 
-/** Asks for room for one line: how many lines before it had none, or undefined when this one has none either. */
+/** Requests one line of a log. Returns the number of lines dropped before it; undefined when this line is dropped. */
 type LineLimit = () => number | undefined;
 
-/** Lines of a log that others cause, on the whole and at once: they must not fill disks. */
-const causedLinesRate: Rate = { perSecond: 20, burst: 200 };
+/** Rate of log lines that callers cause, so that callers cannot fill a disk. */
+const rate: Rate = { perSecond: 20, burst: 200 };
 
-/** @param now Unix milliseconds */
-export function createLineLimit(now: () => number, rate = causedLinesRate): LineLimit {
-  let room = fullBucket(rate, now());
-  let leftOut = 0;
+/** Creates a full limit. @param now Unix milliseconds */
+export function createLineLimit(now: () => number): LineLimit {
+  let bucket = fullBucket(rate, now());
+  let dropped = 0;
   return () => {
-    room = refilled(room, rate, now());
-    if (room.tokens < 1) {
-      leftOut += 1;
+    bucket = refilled(bucket, rate, now());
+    if (bucket.tokens < 1) {
+      dropped += 1;
       return undefined;
     }
-    room = spent(room, 1);
-    const before = leftOut;
-    leftOut = 0;
+    bucket = spent(bucket, 1);
+    const before = dropped;
+    dropped = 0;
     return before;
   };
 }

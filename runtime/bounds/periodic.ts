@@ -1,30 +1,29 @@
 /**
- * Milliseconds until the next turn of everything in this process that is looked at with this period, or with one that
- * divides it: turns are at multiples of the period on the monotonic clock, so that many looks wake an idle process
- * once. At least half a period away, at most one and a half.
+ * Milliseconds until the next run of a period: at least half of it, at most one and a half. Runs are at multiples of
+ * the period on the monotonic clock. All timers of one period then wake an idle process once.
  */
 export function msToNextRun(periodMs: number, nowMs: number): number {
   return Math.ceil(nowMs / periodMs + 0.5) * periodMs - nowMs;
 }
 
-/** Looks in turns, each after the one before has ended; the answer ends that. Without an answer nothing changes. */
-export function runPeriodically(periodMs: number, look: () => Promise<void>): () => void {
-  let isOver = false;
+/** Runs a task once per period, never concurrently with itself. A failed run is ignored. Returns the stop function. */
+export function runPeriodically(periodMs: number, task: () => Promise<void>): () => void {
+  let isStopped = false;
   let timer: NodeJS.Timeout;
-  const goOn = (): void => {
+  const schedule = (): void => {
     timer = setTimeout(
       () => {
-        look()
+        task()
           .catch(() => undefined)
-          .finally(() => !isOver && goOn());
+          .finally(() => !isStopped && schedule());
       },
       msToNextRun(periodMs, performance.now()),
     );
     timer.unref();
   };
-  goOn();
+  schedule();
   return () => {
-    isOver = true;
+    isStopped = true;
     clearTimeout(timer);
   };
 }

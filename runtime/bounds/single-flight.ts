@@ -1,7 +1,7 @@
 /**
  * Runs one call per key and shares its result, or its error, with all concurrent callers. A caller with a signal stops
- * waiting when that is aborted. The call is aborted when its last caller has stopped waiting; a caller without a signal
- * waits until the call ends.
+ * waiting when that is aborted; any other caller waits until the call ends. The call is aborted when its last caller
+ * has stopped waiting.
  *
  * @throws what the call throws; the signal's reason when the signal is aborted
  */
@@ -18,7 +18,7 @@ interface Flight {
   callers: number;
 }
 
-/** A single-flight without any call in progress. Equal keys stand for equal calls, so that results have one type. */
+/** Creates a single-flight without calls. Equal keys stand for equal calls, so that their results have one type. */
 export function createSingleFlight<Shared = unknown>(): SingleFlight<Shared> {
   const flights = new Map<string, Flight>();
   const remove = (key: string, flight: Flight): void => {
@@ -48,7 +48,7 @@ export function createSingleFlight<Shared = unknown>(): SingleFlight<Shared> {
     } finally {
       flight.callers -= 1;
       if (flight.callers === 0) {
-        // The next caller starts a new call, since this one is aborted.
+        // The next caller starts a new call, because this one is aborted.
         remove(key, flight);
         if (!flight.isOver) flight.ending.abort();
       }

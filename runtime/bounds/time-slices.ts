@@ -1,38 +1,38 @@
-/** Long work in short turns, so that what is short waits for none of it. */
+/** Runs long work in short slices, so that other requests of the process do not wait for it. */
 export interface TimeSlices {
-  /** All of what is made one after another, with room for others whenever a turn has lasted long enough. */
+  /** Collects all items. It yields to the event loop at the end of each slice. */
   collect<Item>(items: Iterable<Item>): Promise<readonly Item[]>;
 }
 
-/** A turn of work, in milliseconds. */
+/** Length of a slice, in milliseconds. */
 export const sliceMs = 1;
 
 /**
- * Nothing under way. Between two turns the event loop goes round, and in each round only one of those who have more to
- * do goes on: however many they are, others wait for a single turn.
+ * Creates time slices. One slice of all collections runs in each round of the event loop. Other work thus waits for one
+ * slice only, whatever the number of collections.
  *
  * @param now milliseconds. @default performance.now
  */
 export function createTimeSlices(now: () => number = () => performance.now()): TimeSlices {
   const waiting: (() => void)[] = [];
-  const goOn = (): void => {
+  const resumeOne = (): void => {
     waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(goOn);
+    if (waiting.length > 0) setImmediate(resumeOne);
   };
   const nextSlice = (): Promise<void> =>
     new Promise((resolve) => {
       waiting.push(resolve);
-      if (waiting.length === 1) setImmediate(goOn);
+      if (waiting.length === 1) setImmediate(resumeOne);
     });
   return {
     async collect<Item>(items: Iterable<Item>) {
       const all: Item[] = [];
-      let begunMs = now();
+      let startedMs = now();
       for (const item of items) {
         all.push(item);
-        if (now() - begunMs < sliceMs) continue;
+        if (now() - startedMs < sliceMs) continue;
         await nextSlice();
-        begunMs = now();
+        startedMs = now();
       }
       return all;
     },

@@ -1,23 +1,23 @@
-/** How fast something may happen. */
+/** The rate of a token bucket. */
 export interface Rate {
   readonly perSecond: number;
-  /** How much may happen at once after a pause. */
+  /** Most tokens at once: the capacity of the bucket. */
   readonly burst: number;
 }
 
-/** Tokens at an instant. Below zero: more was spent than was known beforehand. */
+/** The tokens of a bucket at an instant. They are below zero when the cost turned out higher than expected. */
 export interface Bucket {
   readonly tokens: number;
-  /** Milliseconds of the clock that every call for this bucket is given. */
+  /** Milliseconds. All calls for one bucket use one clock. */
   readonly atMs: number;
 }
 
-/** A bucket nobody took from. */
+/** A bucket from which no token was taken. */
 export function fullBucket({ burst }: Rate, atMs: number): Bucket {
   return { tokens: burst, atMs };
 }
 
-/** The bucket at a later instant. One that holds more than it may, since its limits shrank, loses the rest. */
+/** The bucket at a later instant. Tokens above the burst are lost, for example after a lower limit was set. */
 export function refilled(bucket: Bucket, { perSecond, burst }: Rate, nowMs: number): Bucket {
   const elapsedMs = Math.max(0, nowMs - bucket.atMs);
   return {
@@ -26,12 +26,12 @@ export function refilled(bucket: Bucket, { perSecond, burst }: Rate, nowMs: numb
   };
 }
 
-/** The bucket without `count` tokens, which may be more than it has. */
+/** The bucket less `count` tokens, which can be more than it has. */
 export function spent(bucket: Bucket, count: number): Bucket {
   return { ...bucket, tokens: bucket.tokens - count };
 }
 
-/** Milliseconds until the bucket holds `count` tokens; infinite for more than it can hold. */
+/** Milliseconds until the bucket has `count` tokens; infinite for more than its burst. */
 export function waitMs({ tokens }: Bucket, { perSecond, burst }: Rate, count: number): number {
   if (count > burst) return Number.POSITIVE_INFINITY;
   return Math.max(0, ((count - tokens) * 1_000) / perSecond);

@@ -1,6 +1,10 @@
 import { errorTable, type ErrorCode } from "./table.ts";
 
-/** One field that is at fault. */
+/**
+ * Errors of both APIs: one table of codes and the error class that carries a code. Their HTTP form is elsewhere.
+ */
+
+/** One invalid field of a request. */
 export interface FieldError {
   /** Path of the field as the caller wrote it, for example `filter[region]` or `data.card`. */
   readonly field: string;
@@ -8,7 +12,7 @@ export interface FieldError {
   readonly detail: string;
 }
 
-/** What to ask instead of a query that was too much. */
+/** Parameters of a cheaper query in place of the refused one. */
 export interface Suggestion {
   readonly step?: string;
   readonly downsample?: string;
@@ -19,16 +23,13 @@ export interface RefusalOptions {
   readonly suggestion?: Suggestion;
   /** Seconds; becomes `Retry-After`. */
   readonly retryAfterSeconds?: number;
-  /** Further headers of the answer. */
+  /** Additional headers of the response. */
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log only, never for the caller. */
   readonly cause?: unknown;
 }
 
-/**
- * A request that is answered with an error of the table. `message` is what the caller may see; `cause` is what the
- * log keeps.
- */
+/** Refuses a request with an error of the table. The caller sees `message`; only the log has `cause`. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly code: ErrorCode;

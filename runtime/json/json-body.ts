@@ -1,11 +1,16 @@
 import { Refusal, refuseField } from "../errors/refusal.ts";
 import { type JsonPath, walkJson } from "./json-walk.ts";
 
-/** Objects and lists in each other: more than any body of this API has. */
+/**
+ * JSON as text: bodies of requests, objects, and a walk over a text. It knows no schema and no resource.
+ */
+
+/** Most objects and lists inside each other. No valid body of this API has as many. */
 const depthMax = 32;
 
 /**
- * The value of a body of JSON, in which no object names a member twice: parsers differ in which of two counts.
+ * Parses the body of a request. It refuses an object with a repeated member, because parsers differ in which one they
+ * keep.
  *
  * @throws Refusal `invalid_utf8`, `invalid_json`
  */
@@ -18,7 +23,10 @@ export function parseJson(body: Uint8Array): unknown {
       if (isRepeated) repeated ??= fieldOf(pathOf());
     },
   });
-  if (!isShallow) throw new Refusal("invalid_json", `the body is nested deeper than ${depthMax} objects and lists`);
+  if (!isShallow) {
+    const detail = `the body is nested deeper than ${depthMax} objects and lists; nest them less`;
+    throw new Refusal("invalid_json", detail);
+  }
   if (repeated !== undefined) throw refuseField("invalid_json", repeated, `${repeated} is given twice; give it once`);
   return value;
 }
@@ -27,11 +35,11 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Refusal("invalid_json", "the body is not valid JSON", { cause });
+    throw new Refusal("invalid_json", "the body is not valid JSON; send one JSON value", { cause });
   }
 }
 
-/** `queries[0].step` */
+/** Prints a path, for example `queries[0].step`. */
 function fieldOf(path: JsonPath): string {
   return path
     .map((segment) => (typeof segment === "number" ? `[${segment}]` : `.${segment}`))
@@ -43,6 +51,6 @@ function decodeUtf8(body: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch (cause) {
-    throw new Refusal("invalid_utf8", "the body is not valid UTF-8", { cause });
+    throw new Refusal("invalid_utf8", "the body is not valid UTF-8; encode it as UTF-8", { cause });
   }
 }

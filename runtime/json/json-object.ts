@@ -1,4 +1,4 @@
-/** The members of a JSON object; undefined when the text is not JSON or not an object. */
+/** Parses a JSON object; undefined when the text is not JSON or not an object. */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);

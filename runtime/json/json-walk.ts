@@ -1,24 +1,24 @@
-/** Names and indexes from the root to a value. */
+/** The names and indexes from the root to a value. */
 export type JsonPath = readonly (string | number)[];
 
-/** Makes the path of what was just told; most visitors need few of them. Only valid during the call. */
+/** Builds the path of the visited value. Most visitors need few paths. It is valid during the call only. */
 export type PathOf = () => JsonPath;
 
-/** What is told of a JSON text, in its order. Unlike `JSON.parse`, nothing is lost: every member, every digit. */
+/** Visits the parts of a JSON text in their order. Unlike `JSON.parse`, it sees repeated members and every digit. */
 export interface JsonVisitor {
-  /** A member of an object; `isRepeated` when the same object has had that name before. */
+  /** Visits a member of an object; `isRepeated` when an earlier member of the object has the same name. */
   readonly member?: (name: string, pathOf: PathOf, isRepeated: boolean) => void;
-  /** A string, decoded. */
+  /** Visits a string in its decoded form. */
   readonly string?: (text: string, pathOf: PathOf) => void;
-  /** A number, with its digits as they were written. */
+  /** Visits a number with its digits as written. */
   readonly number?: (text: string, pathOf: PathOf) => void;
 }
 
-/** An object or array that is open. */
+/** An open object or array. */
 interface Frame {
-  /** Names seen so far; absent in an array. */
+  /** The names of the members so far; absent in an array. */
   readonly names?: Set<string>;
-  /** Where the next value belongs. */
+  /** The name or index of the next value. */
   segment: string | number;
   expectsName: boolean;
 }
@@ -34,8 +34,8 @@ const numberForm = /-?\d[\d.eE+-]*/uy;
 const numberStart: ReadonlySet<string | undefined> = new Set("-0123456789");
 
 /**
- * Walks a text that `JSON.parse` accepts. It keeps its own stack, so that no depth can exhaust the program's.
- * Returns false, and stops there, at a value nested deeper than `depthMax` objects and arrays.
+ * Walks a text that `JSON.parse` accepts. It keeps its own stack, so that no depth exhausts the call stack. It stops
+ * and returns false at a value inside more than `depthMax` objects and arrays.
  */
 export function walkJson(text: string, depthMax: number, visitor: JsonVisitor): boolean {
   const frames: Frame[] = [];
@@ -47,9 +47,7 @@ export function walkJson(text: string, depthMax: number, visitor: JsonVisitor): 
   return walk.frames.length <= depthMax;
 }
 
-/**
- * Takes what begins at `position` and returns where the next thing does; what is neither name nor value is passed over.
- */
+/** Visits the part that starts at `position` and returns the position after it. Separators and words are skipped. */
 function step(walk: Walk, position: number): number {
   const character = walk.text[position];
   if (character === '"') {

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 
 /**
- * The home of something among pods: the one whose hash with its name is the greatest (rendezvous hashing). When a pod
- * comes or goes, only what it gets or had changes its home.
+ * The owner of a name among pods: the pod whose hash with the name is the greatest (rendezvous hashing). When a pod
+ * starts or ends, only the names that it owns change their owner.
  */
 export function ownerOf(name: string, pods: readonly string[]): string | undefined {
   const weighed = pods.map((pod) => ({ pod, weight: hash("sha256", `${pod}\n${name}`, "hex") }));

@@ -1,33 +1,38 @@
-/** What one pod answers another. Never rejects. */
-type Answering = (message: unknown) => object | Promise<object>;
+/**
+ * The live pods of this installation, and the owner pod of a key. NATS carries the messages elsewhere; runtimes of
+ * other regions are no pods.
+ */
 
-/** The pods that answer metrics together, this one among them. */
+/** Handles a message of another pod and returns the response. It never rejects. */
+type MessageHandler = (message: unknown) => object | Promise<object>;
+
+/** The live pods of this installation, with messages between them. */
 export interface Pods {
   /** Name of this pod among the live ones. */
   readonly own: string;
-  /** Names of the pods that are alive, sorted. */
+  /** Names of the live pods, sorted. */
   live(): readonly string[];
-  /** Whether other pods can be heard at all. */
+  /** True when this pod can exchange messages with other pods. */
   isConnected(): boolean;
-  /** Asks another pod. @throws when it does not answer in time: by default, in that of a round trip */
+  /** Sends a request to another pod. @throws without a response in time; the default is the time of a round trip */
   ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
-  /** Tells another pod, which may never hear of it. */
+  /** Sends a message to another pod. Delivery is not guaranteed. */
   tell(pod: string, topic: string, message: object): void;
-  /** Answers what others ask of this one. */
-  serve(topic: string, answer: Answering): void;
+  /** Handles the requests and messages of other pods under a topic. */
+  serve(topic: string, handler: MessageHandler): void;
 }
 
-/** One pod that has nobody beside it. */
+/** The pods of an installation with one pod. */
 export function singlePod(): Pods {
-  const nobody = (): never => {
+  const fail = (): never => {
     throw new Error("there is no other pod");
   };
   return {
     own: "alone",
     live: () => ["alone"],
     isConnected: () => true,
-    ask: async () => nobody(),
-    tell: nobody,
+    ask: async () => fail(),
+    tell: fail,
     serve: () => undefined,
   };
 }

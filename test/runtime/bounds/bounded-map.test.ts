@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BoundedMap } from "../../../runtime/bounds/bounded-map.ts";
 
 describe("a bounded map", () => {
-  test("counts entries unless told what they weigh, and forgets the oldest first", () => {
+  test("counts entries without a function of their weight, and removes the oldest first", () => {
     const map = new BoundedMap<string, number>(2);
     map.set("a", 1);
     map.set("b", 2);
@@ -11,7 +11,7 @@ describe("a bounded map", () => {
     expect([map.get("a"), map.get("b"), map.get("c"), map.weight]).toEqual([undefined, 2, 3, 2]);
   });
 
-  test("keeps what is used or set again, and not what is only looked at", () => {
+  test("keeps a value that is used or set again, and not one that is only read", () => {
     const map = new BoundedMap<string, number>(3);
     for (const key of ["a", "b", "c"]) map.set(key, 0);
     map.use("a");
@@ -22,14 +22,14 @@ describe("a bounded map", () => {
     expect(["a", "b", "c", "d", "e"].map((key) => map.get(key))).toEqual([undefined, undefined, 1, 0, 0]);
   });
 
-  test("does not keep what is heavier than the bound, nor what it was to replace", () => {
+  test("does not store a value above the bound, and removes the value before it", () => {
     const map = new BoundedMap<string, string>(3, (text) => text.length);
     map.set("a", "xx");
     map.set("a", "xxxx");
     expect([map.get("a"), map.weight]).toEqual([undefined, 0]);
   });
 
-  test("never weighs more than its bound and always what its values weigh", () => {
+  test("never weighs more than its bound, and has the weight of its values", () => {
     const step = fc.record({ kind: fc.constantFrom("set", "use", "delete"), key: fc.nat(9), weight: fc.nat(12) });
     fc.assert(
       fc.property(fc.array(step), (steps) => {

@@ -31,7 +31,7 @@ describe("an expiring map", () => {
     expect(["a", "b", "c"].map((key) => map.get(key, 0))).toEqual([1, undefined, 3]);
   });
 
-  test("forgets a deleted value", () => {
+  test("does not return a deleted value", () => {
     const map = new ExpiringMap<string, number>(2);
     map.set("a", 1, 1_000);
     map.delete("a");

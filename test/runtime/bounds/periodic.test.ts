@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { waitFor } from "../../support/wait.ts";
 import { runPeriodically, msToNextRun } from "../../../runtime/bounds/periodic.ts";
 
-describe("turns", () => {
+describe("periodic runs", () => {
   test("are at multiples of their period, at least half of one away and at most one and a half", () => {
     const atMultiples = property(integer({ min: 1, max: 10_000 }), nat(10_000_000), (periodMs, nowMs) => {
       const waitMs = msToNextRun(periodMs, nowMs);
@@ -14,7 +14,7 @@ describe("turns", () => {
     assert(atMultiples);
   });
 
-  test("go on after one that fails, one at a time, until they are stopped", async () => {
+  test("continue after a failed one, one at a time, until they are stopped", async () => {
     let turns = 0;
     let atOnce = 0;
     let most = 0;

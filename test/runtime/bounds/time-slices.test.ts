@@ -14,8 +14,8 @@ function* work(
   }
 }
 
-describe("work in turns", () => {
-  test("that is short is done at once", async () => {
+describe("work in time slices", () => {
+  test("that is short ends in one slice", async () => {
     const clock = { ms: 0 };
     const done: string[] = [];
     const collected = createTimeSlices(() => clock.ms).collect(
@@ -25,7 +25,7 @@ describe("work in turns", () => {
     expect(await collected).toEqual(Array.from({ length: 9 }, (_, index) => `a${index}`));
   });
 
-  test("that is long lets others go first, and of several only one goes on in each round", async () => {
+  test("that is long yields to other work, and one of several continues in each round", async () => {
     const clock = { ms: 0 };
     const done: string[] = [];
     const pace = createTimeSlices(() => clock.ms);

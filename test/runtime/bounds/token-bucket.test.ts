@@ -4,25 +4,25 @@ import { fullBucket, refilled, spent, waitMs, type Bucket } from "../../../runti
 
 const limits = { perSecond: 10, burst: 20 };
 
-test("a bucket that was taken from fills again, and never beyond what it holds", () => {
+test("a bucket refills after tokens were taken, and never above its burst", () => {
   const empty = spent(fullBucket(limits, 0), 20);
   expect(refilled(empty, limits, 500).tokens).toBe(5);
   expect(refilled(empty, limits, 60_000).tokens).toBe(20);
 });
 
-test("the wait is until the tokens are there, and infinite for more than the bucket holds", () => {
+test("the wait ends when the bucket has the tokens, and is infinite for more than its burst", () => {
   const empty = spent(fullBucket(limits, 0), 20);
   expect(waitMs(empty, limits, 1)).toBe(100);
   expect(waitMs(empty, limits, 21)).toBe(Number.POSITIVE_INFINITY);
   expect(waitMs(fullBucket(limits, 0), limits, 20)).toBe(0);
 });
 
-test("a clock that goes back gives nothing and takes nothing", () => {
+test("a clock that goes back adds no tokens and removes none", () => {
   const bucket = spent(fullBucket(limits, 1_000), 20);
   expect(refilled(bucket, limits, 0)).toEqual(bucket);
 });
 
-test("no caller gets more than the burst and what came back since, however it asks (Operational Metrics API §8)", () => {
+test("no caller gets more than the burst and the refill since, in any pattern (Operational Metrics API §8)", () => {
   const pauses = array(integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 300 });
   assert(
     property(pauses, (gaps) => {

@@ -22,7 +22,7 @@ describe("the error table", () => {
     expect(odd).toEqual([]);
   });
 
-  test("calls nothing retryable that the caller has to change first", () => {
+  test("has no retryable error that needs a change by the caller", () => {
     const odd = Object.entries(errorTable).filter(
       // The first request with the same idempotency key is running: it ends by itself.
       ([code, { status, retryable }]) =>

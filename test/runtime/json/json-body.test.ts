@@ -24,7 +24,7 @@ describe("a body of JSON", () => {
     expect(refused(text).slice(0, 3)).toEqual([400, "invalid_json", field]);
   });
 
-  test("is refused when it is nested deeper than any body of the API", () => {
+  test("is refused when it is nested deeper than any body of this API", () => {
     expect(refused("[".repeat(100_000) + "]".repeat(100_000))[3]).toMatch(/nested deeper than 32/u);
   });
 

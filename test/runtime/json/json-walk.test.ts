@@ -52,7 +52,7 @@ describe("walking a JSON text", () => {
     expect(told(text)).toEqual(expected);
   });
 
-  test("tells every name, text and number of any value", () => {
+  test("visits every name, text and number of any value", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         const seen = [...leaves(JSON.parse(text))];
@@ -68,12 +68,12 @@ describe("walking a JSON text", () => {
     );
   });
 
-  test("stops at the depth it was given", () => {
+  test("stops at the given depth", () => {
     expect(told('[["in"]]', 2)).toEqual(["string [0,0] in"]);
     expect(told('[[["in"]]]', 2)).toEqual(["too deep"]);
   });
 
-  test("is not exhausted by any depth", () => {
+  test("does not exhaust the call stack at any depth", () => {
     expect(walkJson("[".repeat(200_000) + "]".repeat(200_000), Number.POSITIVE_INFINITY, {})).toBe(true);
   });
 });
