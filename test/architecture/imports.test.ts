@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { textOf } from "./named-files.ts";
 import { rooms, roomOf } from "./rooms.ts";
 import { findRing, importsOf, readImports, sourceFiles } from "./source-imports.ts";
 
@@ -71,6 +72,13 @@ describe("imports", () => {
     expect(breaches.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   });
 
+  test("of crds/ name no module of Node that does I/O", () => {
+    const pure = ["node:crypto", "node:net", "node:util", "node:zlib"];
+    const own = imports.filter(({ from, to }) => from.startsWith("crds/") && to.startsWith("node:"));
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.filter(({ to }) => !pure.includes(to))).toEqual([]);
+  });
+
   test("form no ring", () => {
     expect(findRing(imports)).toBeUndefined();
   });
@@ -81,6 +89,11 @@ describe("imports", () => {
 });
 
 describe("files", () => {
+  test("of crds/ read no clock", () => {
+    const files = sourceFiles(root, ["crds"]);
+    expect(files.filter((file) => /\bDate\.now\(|\bnew Date\(\)|\bperformance\./u.test(textOf(file)))).toEqual([]);
+  });
+
   test("carry no barrel and no junk-drawer name", () => {
     const forbidden = /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.ts$/u;
     expect(sourceFiles(root, [...folders, "test"]).filter((file) => forbidden.test(file))).toEqual([]);

@@ -1,8 +1,10 @@
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { filesNamed, keptFiles, namedFiles, textOf } from "./named-files.ts";
 import { rooms } from "./rooms.ts";
 
 const pages = ["docs/architecture.md", "CONTRIBUTING.md"];
+const linkingPages = keptFiles.filter((path) => /^(?:[A-Z]+|docs\/[\w-]+|charts\/heliograph\/README)\.md$/u.test(path));
 const architecture = textOf("docs/architecture.md");
 
 describe.each(pages)("%s", (page) => {
@@ -18,6 +20,24 @@ describe.each(pages)("%s", (page) => {
   });
 });
 
+describe.each(linkingPages)("%s", (page) => {
+  test("links to files and headings that exist", () => {
+    const broken = linksOf(page).filter(
+      ({ path, heading }) =>
+        !keptFiles.some((file) => file === path || file.startsWith(`${path}/`)) ||
+        (heading !== "" && !headingsOf(path).includes(heading)),
+    );
+    expect(broken).toEqual([]);
+  });
+});
+
+describe("README.md", () => {
+  test("links to every page of docs", () => {
+    const linked = linksOf("README.md").map(({ path }) => path);
+    expect(linkingPages.filter((path) => path.startsWith("docs/") && !linked.includes(path))).toEqual([]);
+  });
+});
+
 describe("docs/architecture.md", () => {
   test("fits on two pages of 130 lines, of 120 columns each", () => {
     const lines = architecture.trimEnd().split("\n");
@@ -30,6 +50,21 @@ describe("docs/architecture.md", () => {
     expect(documentedRooms().toSorted()).toEqual(folders.toSorted());
   });
 });
+
+/** The links of a page to files of the project; `heading` is the part after `#`. */
+function linksOf(page: string): readonly { readonly path: string; readonly heading: string }[] {
+  const targets = [...textOf(page).matchAll(/\]\((?!https?:)([^)]+)\)/gu)].map(([, target = ""]) => target);
+  return targets.map((target) => {
+    const [file = "", heading = ""] = target.split("#");
+    return { path: file === "" ? page : join(dirname(page), file), heading };
+  });
+}
+
+/** The anchors that GitHub gives the headings of a page. */
+function headingsOf(page: string): readonly string[] {
+  const titles = [...textOf(page).matchAll(/^#+ (.+)$/gmu)].map(([, title = ""]) => title.toLowerCase());
+  return titles.map((title) => title.replaceAll(/[^\w\s-]/gu, "").replaceAll(" ", "-"));
+}
 
 /** The first cells of the table of rooms. A name before a colon is the folder of the names behind it. */
 function documentedRooms(): readonly string[] {
