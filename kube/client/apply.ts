@@ -2,7 +2,6 @@ import { type KubeObject, type ResourceType, apiVersionOf } from "./resource.ts"
 
 /** Who owns the fields that the operator writes: one name for each part that is written apart from the others. */
 export const fieldManagers = {
-  objects: "heliograph-operator",
   status: "heliograph-operator-status",
   /** The one condition that two installations both write. */
   conflict: "heliograph-operator-conflict",
@@ -32,22 +31,16 @@ interface ApplyRequest {
  */
 const applyContentType = "application/apply-patch+yaml";
 
-/** At most so many characters. Source: Kubernetes API reference, `fieldManager`. */
-const fieldManagerCharsMax = 128;
-
 /**
  * An apply of the object as it is given: every field in it is wanted, every field left out is given up; what only the
  * server may write is not sent. A resource version in it is a precondition (`conflict`). So is a uid, but only for the
  * whole object (`invalid`): an apply of the status does not look at it.
  *
- * @throws TypeError when the object has no name or the field manager no valid one
+ * @throws TypeError when the object has no name
  */
 export function applyRequest(type: ResourceType, object: KubeObject, options: ApplyOptions): ApplyRequest {
   const { name } = object.metadata;
   if (name === undefined || name === "") throw new TypeError(`an apply of ${type.plural} needs metadata.name`);
-  if (options.fieldManager === "" || options.fieldManager.length > fieldManagerCharsMax) {
-    throw new TypeError(`"${options.fieldManager}" is no field manager`);
-  }
   const {
     managedFields: _managed,
     creationTimestamp: _created,

@@ -15,7 +15,7 @@ import {
   objectPath,
 } from "./resource.ts";
 import { type RetryPolicy, retryPolicyDefault } from "./retry.ts";
-import { type Transport, createTransport } from "./transport.ts";
+import { Transport } from "./transport.ts";
 import { watchEvents } from "./watch.ts";
 import type { WatchEvent } from "./watch-frames.ts";
 
@@ -66,10 +66,6 @@ export interface WatchOptions extends Selection {
   readonly signal?: AbortSignal;
 }
 
-interface WriteOptions extends CallOptions {
-  readonly fieldManager?: string;
-}
-
 /** What must still be true for a delete to happen; else `conflict`. */
 interface DeleteOptions extends CallOptions {
   readonly uid?: string;
@@ -86,9 +82,9 @@ export interface KubeClient {
   list<T extends KubeObject>(type: ResourceType, options?: ListOptions): Promise<KubeList<T>>;
   /** Ends when the server ends the watch between two events; throws for every other end. */
   watch<T extends KubeObject>(type: ResourceType, options: WatchOptions): AsyncGenerator<WatchEvent<T>, void>;
-  create<T extends KubeObject>(type: ResourceType, object: T, options?: WriteOptions): Promise<T>;
+  create<T extends KubeObject>(type: ResourceType, object: T, options?: CallOptions): Promise<T>;
   /** Writes the whole object; its resource version says which state it replaces. */
-  replace<T extends KubeObject>(type: ResourceType, object: T, options?: WriteOptions): Promise<T>;
+  replace<T extends KubeObject>(type: ResourceType, object: T, options?: CallOptions): Promise<T>;
   /** Server-side apply. */
   apply<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T>;
   /** Server-side apply of the status subresource; the object must be there already. */
@@ -136,7 +132,7 @@ class HttpKubeClient implements KubeClient {
     const host = new URL(access.server).host;
     this.#clock = options.clock ?? systemClock;
     this.#retry = options.retry ?? retryPolicyDefault;
-    this.#transport = createTransport(access, { clock: this.#clock, userAgent, ...age });
+    this.#transport = new Transport(access, { clock: this.#clock, userAgent, ...age });
     const outage = options.outage ?? new Outage(this.#clock, random);
     this.#caller = new Caller({ transport: this.#transport, metrics, clock: this.#clock, random, outage, host });
   }
@@ -184,20 +180,14 @@ class HttpKubeClient implements KubeClient {
     });
   }
 
-  async create<T extends KubeObject>(type: ResourceType, object: T, options: WriteOptions = {}): Promise<T> {
+  async create<T extends KubeObject>(type: ResourceType, object: T, options: CallOptions = {}): Promise<T> {
     const path = collectionPath(type, object.metadata.namespace);
-    return await this.#json<T>(
-      { method: "POST", path, ...writeParts(type, object, options), repeatable: false },
-      options,
-    );
+    return await this.#json<T>({ method: "POST", path, ...writeParts(type, object), repeatable: false }, options);
   }
 
-  async replace<T extends KubeObject>(type: ResourceType, object: T, options: WriteOptions = {}): Promise<T> {
+  async replace<T extends KubeObject>(type: ResourceType, object: T, options: CallOptions = {}): Promise<T> {
     const path = objectPath(type, refOfObject(object));
-    return await this.#json<T>(
-      { method: "PUT", path, ...writeParts(type, object, options), repeatable: false },
-      options,
-    );
+    return await this.#json<T>({ method: "PUT", path, ...writeParts(type, object), repeatable: false }, options);
   }
 
   async apply<T extends KubeObject>(type: ResourceType, object: T, options: ApplyOptions & CallOptions): Promise<T> {
@@ -244,9 +234,8 @@ function selectionQuery(selection: Selection): Record<string, string | undefined
   return { labelSelector: selection.labelSelector, fieldSelector: selection.fieldSelector };
 }
 
-function writeParts(type: ResourceType, object: KubeObject, options: WriteOptions) {
+function writeParts(type: ResourceType, object: KubeObject) {
   return {
-    query: { fieldManager: options.fieldManager },
     headers: { "content-type": json },
     body: JSON.stringify({ ...object, apiVersion: apiVersionOf(type), kind: type.kind }),
   };

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { RequestOptions } from "node:https";
 import type { DispatcherOptions } from "@kubernetes/client-node/dist/config.js";
 import type { KubeConfig } from "@kubernetes/client-node";
@@ -31,7 +30,7 @@ export interface ClusterAccess {
 
 /**
  * Reads the credentials of the current context, files and plugins included. The library resolves kubeconfig, exec
- * plugins and OIDC; the token file of a pod is read here, since the library keeps one for a minute whatever happens.
+ * plugins and OIDC.
  *
  * @throws Error when a file is missing or a plugin fails
  */
@@ -44,7 +43,7 @@ export async function readCredentials(config: KubeConfig): Promise<Credentials> 
   const tls = defined({ ca, cert, key, pfx, passphrase, servername, rejectUnauthorized });
   return {
     server: cluster.server.replace(/\/$/u, ""),
-    headers: { ...headersOf(options), ...(await tokenHeader(config)) },
+    headers: headersOf(options),
     connection: config.createDispatcherOptions(cluster, tls),
     fingerprint: fingerprintOf({ server: cluster.server, proxy: cluster.proxyUrl, ...tls }),
   };
@@ -56,13 +55,6 @@ function headersOf(options: RequestOptions): Record<string, string> {
   );
   if (typeof options.auth !== "string") return headers;
   return { ...headers, Authorization: `Basic ${Buffer.from(options.auth).toString("base64")}` };
-}
-
-async function tokenHeader(config: KubeConfig): Promise<Record<string, string>> {
-  const provider: unknown = config.getCurrentUser()?.authProvider;
-  const path = (provider as { config?: { tokenFile?: unknown } } | null | undefined)?.config?.tokenFile;
-  if (typeof path !== "string") return {};
-  return { Authorization: `Bearer ${(await readFile(path, "utf8")).trim()}` };
 }
 
 /** A digest of everything that a connection is made with. */

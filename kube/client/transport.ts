@@ -25,25 +25,16 @@ export interface TransportResponse {
   readonly body: Dispatcher.ResponseData["body"];
 }
 
-/** Sends requests over connections that are kept. */
-export interface Transport {
-  /** @throws KubeError `transient` when there is no answer, `aborted` when the signal ended it */
-  send(request: TransportRequest): Promise<TransportResponse>;
-  /** Ends every connection at once, watches included. */
-  close(): Promise<void>;
-}
-
 /** How connections are made and kept. */
 interface TransportOptions {
   readonly clock: Clock;
   readonly userAgent: string;
-  /** Bound on one connection's TCP and TLS handshakes. @default 10 s */
-  readonly connectTimeoutMs?: number;
   /** The files of the credentials are read again when they are older than this. @default 10 s */
   readonly credentialsAgeMsMax?: number;
 }
 
-const connectTimeoutMsDefault = 10_000;
+/** Bound on the TCP and TLS handshakes of one connection. */
+const connectTimeoutMs = 10_000;
 const credentialsAgeMsMaxDefault = 10_000;
 
 interface Kept {
@@ -57,11 +48,7 @@ interface Kept {
  * the client certificate changes, new requests get new connections and the old ones end with their last request; a new
  * token is simply the next request's header. After a 401 the files are read again before the next request.
  */
-export function createTransport(access: ClusterAccess, options: TransportOptions): Transport {
-  return new KeepingTransport(access, options);
-}
-
-class KeepingTransport implements Transport {
+export class Transport {
   readonly #access: ClusterAccess;
   readonly #options: TransportOptions;
   #kept: Kept | undefined;
@@ -75,6 +62,7 @@ class KeepingTransport implements Transport {
     this.#options = options;
   }
 
+  /** @throws KubeError `transient` when there is no response, `aborted` when the signal ended it */
   async send(wanted: TransportRequest): Promise<TransportResponse> {
     try {
       const { credentials, pools } = await endingWith(wanted.signal, this.#current());
@@ -96,6 +84,7 @@ class KeepingTransport implements Transport {
     }
   }
 
+  /** Ends every connection at once, watches included. */
   async close(): Promise<void> {
     const all = [...this.#retiring, ...(this.#kept === undefined ? [] : [this.#kept.pools])];
     this.#kept = undefined;
@@ -118,7 +107,6 @@ class KeepingTransport implements Transport {
     this.#mustRead = false;
     const before = this.#kept;
     const same = before !== undefined && before.credentials.fingerprint === credentials.fingerprint;
-    const connectTimeoutMs = this.#options.connectTimeoutMs ?? connectTimeoutMsDefault;
     const pools = same ? before.pools : openPools(credentials, connectTimeoutMs);
     this.#kept = { credentials, pools, readAtMs: this.#options.clock.nowMs() };
     if (before !== undefined && !same) this.#retire(before.pools);

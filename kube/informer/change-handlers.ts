@@ -12,9 +12,8 @@ export class ChangeHandlers<T> {
     this.#failed = failed;
   }
 
-  add(handler: ChangeHandler<T>): () => void {
+  add(handler: ChangeHandler<T>): void {
     this.#handlers.add(handler);
-    return () => this.#handlers.delete(handler);
   }
 
   /** Tells everybody, one change after the other, until the signal is aborted. */

@@ -8,7 +8,7 @@ import type { Priority } from "../queue/queue-state.ts";
 import type { NextWatch, WatchEnd } from "../reflector/next-watch.ts";
 import { Reflector, type ReflectorOptions, silenceMsDefault } from "../reflector/reflector.ts";
 import { type ChangeHandler, ChangeHandlers } from "./change-handlers.ts";
-import { type Change, type Indexers, ObjectStore } from "./object-store.ts";
+import { type Change, ObjectStore } from "./object-store.ts";
 
 export interface InformerOptions<T> extends ReflectorOptions {
   readonly log: Logger;
@@ -19,8 +19,6 @@ export interface InformerOptions<T> extends ReflectorOptions {
    * What to keep of an object, beside what was known of it until now. @default everything but `metadata.managedFields`
    */
   readonly trim?: (object: T, known: T | undefined) => T;
-  /** @default none */
-  readonly indexers?: Indexers<T>;
 }
 
 /** How well an informer knows what is true. */
@@ -42,7 +40,7 @@ export class Informer<T extends KubeObject> {
   readonly #options: InformerOptions<T>;
   readonly #clock: Clock;
   readonly #reflector: Reflector<T>;
-  readonly #store: ObjectStore<T>;
+  readonly #store = new ObjectStore<T>();
   readonly #handlers: ChangeHandlers<T>;
   readonly #stopping = new AbortController();
   readonly #synced = Promise.withResolvers<boolean>();
@@ -66,7 +64,6 @@ export class Informer<T extends KubeObject> {
       },
       onEnd: (end, next) => this.#report(end, next),
     });
-    this.#store = new ObjectStore(options.indexers ?? {});
     this.#handlers = new ChangeHandlers((error, { key }) => this.#handlerFailed(error, key));
     this.#heardAtMs = this.#clock.nowMs();
   }
@@ -96,12 +93,12 @@ export class Informer<T extends KubeObject> {
     return await this.#synced.promise;
   }
 
-  /** Calls the handler for every object that is known and every change to come. Returns what ends that. */
-  onChange(handler: ChangeHandler<T>): () => void {
+  /** Calls the handler for every cached object and for every later change. */
+  onChange(handler: ChangeHandler<T>): void {
     for (const [key, object] of this.#store.entries()) {
       this.#handlers.call(handler, { kind: "added", key, object, previous: undefined, origin: "initial" });
     }
-    return this.#handlers.add(handler);
+    this.#handlers.add(handler);
   }
 
   /** The object as last heard of, by `namespace/name`. */
@@ -111,11 +108,6 @@ export class Informer<T extends KubeObject> {
 
   list(): readonly T[] {
     return this.#store.list();
-  }
-
-  /** @throws TypeError when there is no such index */
-  byIndex(name: string, value: string): readonly T[] {
-    return this.#store.byIndex(name, value);
   }
 
   health(): InformerHealth {

@@ -18,20 +18,9 @@ export interface Change<T> {
   readonly origin: Origin;
 }
 
-/** Under which values an object is found in an index. */
-export type Indexers<T> = Readonly<Record<string, (object: T) => readonly string[]>>;
-
-/** Objects by key and by index. Deterministic; what it gives out is what it was given, and not to be changed. */
+/** Objects by key. Deterministic; it returns the objects that it was given, and no caller may change them. */
 export class ObjectStore<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
-  readonly #indexers: Indexers<T>;
-  /** Index name → value → keys. */
-  readonly #indices = new Map<string, Map<string, Set<string>>>();
-
-  constructor(indexers: Indexers<T>) {
-    this.#indexers = indexers;
-    for (const name of Object.keys(indexers)) this.#indices.set(name, new Map());
-  }
 
   get size(): number {
     return this.#objects.size;
@@ -47,17 +36,6 @@ export class ObjectStore<T extends KubeObject> {
 
   list(): readonly T[] {
     return [...this.#objects.values()];
-  }
-
-  /**
-   * The objects that an indexer put under the value.
-   *
-   * @throws TypeError when there is no such index
-   */
-  byIndex(name: string, value: string): readonly T[] {
-    const index = this.#indices.get(name);
-    if (index === undefined) throw new TypeError(`there is no index "${name}"`);
-    return [...(index.get(value) ?? [])].flatMap((key) => this.#objects.get(key) ?? []);
   }
 
   /** The whole truth: what is not in the items is gone. */
@@ -83,9 +61,7 @@ export class ObjectStore<T extends KubeObject> {
     }
     const isSuccessor = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
     const ends = isSuccessor ? this.remove(previous, origin) : [];
-    this.#unindex(key);
     this.#objects.set(key, object);
-    this.#index(key, object);
     if (previous === undefined || isSuccessor)
       return [...ends, { kind: "added", key, object, previous: undefined, origin }];
     return [{ kind: "updated", key, object, previous, origin }];
@@ -94,38 +70,7 @@ export class ObjectStore<T extends KubeObject> {
   /** One object as it last was; it is gone. */
   remove(object: T, origin: Origin): readonly Change<T>[] {
     const key = keyOf(object);
-    this.#unindex(key);
     return this.#objects.delete(key) ? [{ kind: "deleted", key, object, previous: undefined, origin }] : [];
-  }
-
-  #index(key: string, object: T): void {
-    for (const [name, index] of this.#indices) {
-      for (const value of this.#valuesOf(name, object)) {
-        const keys = index.get(value) ?? new Set();
-        index.set(value, keys.add(key));
-      }
-    }
-  }
-
-  #unindex(key: string): void {
-    const object = this.#objects.get(key);
-    if (object === undefined) return;
-    for (const [name, index] of this.#indices) {
-      for (const value of this.#valuesOf(name, object)) {
-        const keys = index.get(value);
-        keys?.delete(key);
-        if (keys?.size === 0) index.delete(value);
-      }
-    }
-  }
-
-  /** An object that breaks an indexer is in the cache all the same, only not in that index. */
-  #valuesOf(name: string, object: T): readonly string[] {
-    try {
-      return this.#indexers[name]?.(object) ?? [];
-    } catch {
-      return [];
-    }
   }
 }
 

@@ -170,27 +170,24 @@ describe("connections", () => {
 });
 
 describe("a token file", () => {
-  async function withToken(): Promise<{ api: ScriptedApi; config: KubeConfig; tokenFile: string }> {
+  async function withToken() {
     const tokenFile = join(await ownFolder("kube-token"), "token");
     await writeFile(tokenFile, "token-1\n");
     const api = await scripted();
     const config = new KubeConfig();
-    const authProvider = { name: "tokenFile", config: { tokenFile } };
-    config.loadFromClusterAndUser(
-      { name: "pod", server: api.url, skipTLSVerify: true },
-      { name: "account", authProvider },
+    config.loadFromClusterAndUser({ name: "pod", server: api.url, skipTLSVerify: true }, { name: "account" });
+    const access = kubeConfigAccess(
+      () => config,
+      () => Promise.resolve(tokenFile),
     );
-    return { api, config, tokenFile };
+    return { api, access, tokenFile };
   }
 
   test("is read again once it is older than its bound", async () => {
-    const { api, config, tokenFile } = await withToken();
+    const { api, access, tokenFile } = await withToken();
     const clock = new ManualClock();
     api.always("GET", answer(200, one));
-    const client = clientOf(
-      kubeConfigAccess(() => config),
-      { clock, credentialsAgeMsMax: 10_000 },
-    );
+    const client = clientOf(access, { clock, credentialsAgeMsMax: 10_000 });
     await client.get(partners, ref);
     await writeFile(tokenFile, "token-2\n");
     clock.advance(10_000);
@@ -200,9 +197,9 @@ describe("a token file", () => {
   });
 
   test("is read again after a 401, whatever its age", async () => {
-    const { api, config, tokenFile } = await withToken();
+    const { api, access, tokenFile } = await withToken();
     api.on("GET", status(401, "Unauthorized"), answer(200, one));
-    const client = clientOf(kubeConfigAccess(() => config));
+    const client = clientOf(access);
     await writeFile(tokenFile, "token-1\n");
     expect(await failure(client.get(partners, ref))).toMatchObject({ kind: "unauthorized" });
     await writeFile(tokenFile, "token-2\n");

@@ -180,25 +180,6 @@ describe("an informer", () => {
     expect(resumedFrom()).toEqual(["9"]);
   });
 
-  test("finds objects by index, also after they changed their place in it", async () => {
-    api.on(
-      "GET",
-      list("5", [partner("one", "3", { spec: { secret: "s1" } }), partner("two", "4", { spec: { secret: "s1" } })]),
-    );
-    const live = liveWatch();
-    api.on("WATCH", live.reply);
-    const { informer, changes } = start({
-      indexers: { secret: ({ spec }) => (spec === undefined ? [] : [spec.secret]) },
-    });
-    await waitFor(() => live.isOpen(), { ...patience, what: "the watch" });
-    const names = (value: string) => informer.byIndex("secret", value).map(({ metadata }) => metadata.name);
-    expect(names("s1")).toEqual(["one", "two"]);
-    live.send({ type: "MODIFIED", object: partner("one", "6", { spec: { secret: "s2" } }) });
-    await waitFor(() => changes.length === 3, { ...patience, what: "the change" });
-    expect([names("s1"), names("s2"), names("s3")]).toEqual([["two"], ["one"], []]);
-    expect(() => informer.byIndex("other", "x")).toThrow("no index");
-  });
-
   test("keeps no managed fields, and of the rest what it is told to keep", async () => {
     const bulky = { ...partner("one", "3"), spec: { secret: "s" } };
     api.on("GET", list("5", [{ ...bulky, metadata: { ...bulky.metadata, managedFields: [{ manager: "x" }] } }]));

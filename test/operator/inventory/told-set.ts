@@ -4,7 +4,7 @@ import type { KubeObject } from "../../../kube/client/resource.ts";
 
 /** A set of objects whose changes a test tells, as an informer would. */
 export class ToldSet<T extends KubeObject> {
-  readonly #store = new ObjectStore<T>({});
+  readonly #store = new ObjectStore<T>();
   readonly #handlers: Array<ChangeHandler<T>> = [];
   #version = 100;
 
