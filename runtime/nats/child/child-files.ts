@@ -33,7 +33,7 @@ const privateFile = 0o600;
 const syncInterval = "1s";
 const logBytesMax = 8 * 1024 * 1024;
 const logFilesMax = 3;
-/** Streams have limits of their own; the server must not also reserve their sum on a small disk. */
+/** Each stream has its own limit. The server must not also reserve their sum on a small disk. */
 const storeBytesMax = "1PB";
 const memoryStoreBytesMax = 256 * 1024 * 1024;
 
@@ -51,7 +51,7 @@ export function childFiles(dataFolder: string): ChildFiles {
   };
 }
 
-/** Makes the folder, for this user only. */
+/** Creates the folder, for this user only. */
 export async function makeFolder({ folder }: ChildFiles): Promise<void> {
   await mkdir(folder, { recursive: true, mode: privateFolder });
   await chmod(folder, privateFolder);
@@ -67,7 +67,7 @@ export async function readState({ state }: ChildFiles): Promise<ChildState> {
   return { port: 0, pid: 0, password: password(), systemPassword: password(), ...known };
 }
 
-/** Remembers the state. A crash leaves the old one or the new one, never a part. */
+/** Stores the state. After a crash, the file holds the old or the new state, never a part. */
 export async function writeState({ state }: ChildFiles, value: ChildState): Promise<void> {
   const aside = `${state}.new`;
   await writeFile(aside, JSON.stringify(value), { mode: privateFile });

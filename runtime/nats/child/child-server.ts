@@ -22,7 +22,7 @@ import { commandLineOf, endProcess, isRunning } from "./running-process.ts";
 
 /** Options of a nats-server as a child process. */
 export interface ChildServerOptions {
-  /** Everything is kept below it. One process at a time may use it. */
+  /** Holds all files of the server. One process at a time may use it. */
   readonly dataFolder: string;
   readonly log: Pick<BaseLogger, "info" | "warn" | "error">;
   /** Environment of the search for the program. @default the environment of this process */
@@ -32,13 +32,13 @@ export interface ChildServerOptions {
 /** A nats-server with JetStream on the loopback interface. It starts and ends with this process. */
 export interface ChildServer {
   readonly access: NatsAccess;
-  /** The running server; changes when it had to be started again. */
+  /** The running server; changes at a restart. */
   readonly pid: number;
-  /** Ends the server and lets go of the folder. */
+  /** Ends the server and releases the folder. */
   stop(): Promise<void>;
 }
 
-/** A large store takes long to read. */
+/** Reading a large store takes long. */
 const readyTimeoutMs = 120_000;
 const readyPollMs = 50;
 const adoptTimeoutMs = 5_000;
@@ -47,11 +47,11 @@ const watchMs = 500;
 const healthMs = 2_000;
 const restartPauseFirstMs = 100;
 const restartPauseMaxMs = 10_000;
-/** A server that ran this long was not failing at its start. */
+/** A server that ran this long has started successfully. */
 const steadyMs = 60_000;
-/** Without this much room a server that starts would fail again at once. */
+/** With less free space, a restarted server would fail again at once. */
 const freeBytesMin = 16 * 1024 * 1024;
-/** Least time between two starts because of a fault that the server reports. */
+/** Shortest time between two restarts because of a reported fault. */
 const faultRestartMs = 5_000;
 
 /**
@@ -98,11 +98,11 @@ async function isOurs(pid: number, { config }: ChildFiles): Promise<boolean> {
   return pid > 0 && ((await commandLineOf(pid))?.includes(config) ?? false);
 }
 
-/** Starts a server and remembers it before anything else can happen. */
+/** Starts a server. Its process id is stored at once, so that it can be adopted after a crash. */
 async function launch(program: string, files: ChildFiles, state: ChildState): Promise<ChildState> {
   await removePortsFiles(files);
   await writeConfig(files, state);
-  // A session of its own: Ctrl-C must reach this process first, and its end must not take the server along half-way.
+  // The server gets its own session: Ctrl-C must reach only this process, which then ends the server in order.
   const child = spawn(program, ["-c", files.config], { detached: true, stdio: "ignore" });
   await new Promise((resolve, reject) => child.once("spawn", resolve).once("error", reject));
   child.unref();
@@ -124,7 +124,7 @@ async function removePortsFiles({ folder }: ChildFiles): Promise<void> {
   );
 }
 
-/** The server writes the port that it chose to a file once it listens. */
+/** Waits until the server listens. It then writes the chosen port to a file. */
 async function untilListening({ folder, log }: ChildFiles, pid: number): Promise<number> {
   const path = join(folder, `nats-server_${pid}.ports`);
   const deadlineMs = performance.now() + readyTimeoutMs;
@@ -195,7 +195,7 @@ class SupervisedServer implements ChildServer {
     await this.#lock.release();
   }
 
-  /** An adopted server is no child of ours and sends no signal when it ends, so both kinds are looked after alike. */
+  /** Polls the server. An adopted server is not a child process, so its end causes no signal. */
   async #watch(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       try {
@@ -220,7 +220,7 @@ class SupervisedServer implements ChildServer {
     }
     this.#askedAtMs = nowMs;
     const { pid, port, systemPassword } = this.#state;
-    // A server too busy to answer in time is not at fault.
+    // A server that is too busy to answer in time is not faulty.
     const fault = await serverFault(port, childUser.system, systemPassword).catch(() => undefined);
     if (fault !== undefined && nowMs - this.#startedAtMs > faultRestartMs && (await this.#hasRoom())) {
       await endProcess(pid, stopPatienceMs);
@@ -240,7 +240,7 @@ class SupervisedServer implements ChildServer {
     this.#options.log.warn({ reason, pauseMs }, "nats-server restarted");
     await sleep(pauseMs, undefined, { signal: this.#stopping.signal, ref: false });
     this.#startedAtMs = performance.now();
-    // The same port: connections dial the one they know.
+    // The port stays the same because connections dial it again.
     this.#state = await launch(this.#program, this.#files, this.#state);
   }
 }

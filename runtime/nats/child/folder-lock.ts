@@ -5,7 +5,7 @@ import { startOf } from "./running-process.ts";
 
 /** A folder that this process holds. */
 export interface FolderLock {
-  /** Lets go; a second call does nothing. */
+  /** Releases the lock; a second call does nothing. */
   release(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export async function lockFolder(path: string, what: string): Promise<FolderLock
     if (held !== "") {
       await removeStale(path, held);
     } else {
-      // Its holder has just made it and not yet written, or has just removed it.
+      // The holder has just created it without content yet, or has just removed it.
       await sleep(pauseMs);
     }
   }

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { isVersionEnough, serverVersionMin } from "../connection/server-version.ts";
 
 const versionTimeoutMs = 10_000;
-/** One folder per version, as `npm run tools` of a checkout keeps what it built or unpacked. */
+/** One folder per version, as `npm run tools` of a checkout names them. */
 const cachedFolder = /^nats-server-\w+$/u;
 const notFound =
   "nats-server was not found: put it on PATH, set HELIOGRAPH_NATS_SERVER to where it is, or run npm run tools -- " +
@@ -33,7 +33,7 @@ export async function findNatsServer(environment: SearchEnvironment): Promise<st
   return await firstNewEnough(onPath === undefined ? await executablesIn(await cachedFolders(environment)) : [onPath]);
 }
 
-/** @throws Error about the last one when none is */
+/** Returns the first path whose version is new enough. @throws Error about the last one when none is */
 async function firstNewEnough(paths: readonly string[]): Promise<string> {
   let problem = notFound;
   for (const path of paths) {

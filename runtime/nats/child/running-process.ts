@@ -13,7 +13,7 @@ export function isRunning(pid: number): boolean {
 
 function isZombie(pid: number): boolean {
   try {
-    // The state follows the name, which stands in parentheses.
+    // The state follows the name in parentheses.
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(")").at(-1)?.trim().startsWith("Z") === true;
   } catch {
     return false;
@@ -43,13 +43,12 @@ export async function commandLineOf(pid: number): Promise<string | undefined> {
 }
 
 /**
- * When the process was started, as an opaque text that no later process with the same id has; undefined when there is
- * no such process.
+ * Start of the process as an opaque text. A later process with the same id has another text. Undefined when there is no
+ * such process.
  */
 export async function startOf(pid: number): Promise<string | undefined> {
   try {
-    // Fields after the name, which stands in parentheses and may itself hold any; the start is the twenty-second of
-    // all.
+    // The fields follow the name, which may itself hold parentheses. The start is field 22.
     const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(")").at(-1)?.trim().split(" ");
     return fields?.[19];
   } catch {
@@ -62,7 +61,7 @@ async function psField(pid: number, field: string): Promise<string | undefined> 
   return result?.stdout.trim();
 }
 
-/** Ends a process with SIGTERM, and with SIGKILL when that takes longer than the bound; resolves when it is gone. */
+/** Ends a process with SIGTERM, or with SIGKILL after the timeout. Resolves when it has ended. */
 export async function endProcess(pid: number, patienceMs: number): Promise<void> {
   signal(pid, "SIGTERM");
   if (!(await isGoneWithin(pid, patienceMs))) {
@@ -75,7 +74,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It is gone already.
+    // It has already ended.
   }
 }
 

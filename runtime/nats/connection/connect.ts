@@ -13,13 +13,15 @@ export interface NatsAccess {
   readonly user?: string;
   readonly password?: string;
   readonly token?: string;
-  /** PEM files; present when the server asks for TLS. */
+  /** PEM files; present when the server requires TLS. */
   readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string };
   /** Bound on the first connection, in milliseconds. @default 10000 */
   readonly firstConnectionTimeoutMs?: number;
 }
 
-/** One connection to NATS, kept for the life of the process. */
+/**
+ * The one connection of the process to NATS: requests, publishes and JetStream's clock. It does not know any stream.
+ */
 export interface NatsConnectionHandle {
   /** For this folder only. */
   readonly connection: NatsConnection;
@@ -30,9 +32,9 @@ export interface NatsConnectionHandle {
   readonly outbox: Outbox;
   readonly clock: StreamClock;
   isConnected(): boolean;
-  /** Calls the listener after every lost connection that came back; answers how to stop that. */
+  /** Calls the listener after every reconnect. Returns a function that removes the listener. */
   onReconnect(listener: () => void): () => void;
-  /** Sends what is still to be sent and closes; gives up sending after a bound. A second call does nothing. */
+  /** Sends pending messages and closes. Sending has a time limit. A second call does nothing. */
   drain(): Promise<void>;
 }
 
@@ -48,7 +50,7 @@ const managerTimeoutMs = 5_000;
 /**
  * Connects and reconnects without end.
  * @param localNow this machine's clock, Unix milliseconds. @default Date.now
- * @throws Error that names the servers when none answers in time or the credentials are refused
+ * @throws Error that names the servers when none responds in time or the credentials are refused
  */
 export async function connectNats(
   access: NatsAccess,
@@ -100,7 +102,7 @@ async function firstConnection(access: NatsAccess): Promise<NatsConnection> {
   }
 }
 
-/** A server's URL may hold credentials, which no message repeats. */
+/** Removes credentials from a URL, because messages must not contain them. */
 function withoutUser(server: string): string {
   return server.replace(/^(?<scheme>\w+:\/\/)?.*@/u, "$<scheme>");
 }
@@ -115,9 +117,9 @@ function connectionOptions(access: NatsAccess): NodeConnectionOptions {
     reconnectJitterTLS: reconnectJitterMs,
     timeout: dialTimeoutMs,
     pingInterval: pingIntervalMs,
-    // A stack trace per request would cost more than the request.
+    // A stack trace per request costs more than the request.
     noAsyncTraces: true,
-    // A server that restarts with its accounts not yet loaded must not end the connection for good.
+    // A restarted server may refuse credentials until its accounts are loaded.
     ignoreAuthErrorAbort: true,
     ...(access.user === undefined ? {} : { user: access.user }),
     ...(access.password === undefined ? {} : { pass: access.password }),

@@ -3,10 +3,11 @@ import type { NatsConnection, PublishOptions } from "@nats-io/transport-node";
 /** Batches the messages that a connection sends. */
 export interface Outbox {
   /**
-   * Sends in the order of the calls, with everything else of this turn of the event loop; nothing without a connection.
+   * Sends in the order of the calls, together with all messages of this iteration of the event loop. Without a
+   * connection the message is dropped.
    */
   publish(subject: string, payload: Uint8Array | string, options?: PublishOptions): void;
-  /** Sends what was gathered now. */
+  /** Sends the gathered messages now. */
   flush(): void;
 }
 
@@ -16,12 +17,12 @@ interface Letter {
   readonly options: PublishOptions | undefined;
 }
 
-/** Gathered messages at which nothing waits for the turn to end. */
+/** Number of gathered messages that are sent at once. */
 const lettersMax = 512;
 
 /**
- * Gathers what is sent in one turn of the event loop into one write. The client writes after every callback, so that
- * each record, retry and acknowledgement would cost a system call of its own.
+ * Gathers the messages of one iteration of the event loop into one write. The client writes after every callback, so
+ * each record, retry and acknowledgement would cost its own system call.
  */
 export function createOutbox(connection: Pick<NatsConnection, "publish">, isConnected: () => boolean): Outbox {
   let letters: Letter[] = [];
@@ -59,6 +60,6 @@ function send(connection: Pick<NatsConnection, "publish">, { subject, payload, o
   try {
     connection.publish(subject, payload, options);
   } catch {
-    // As good as lost on the way, which every caller must expect.
+    // Every caller expects that a message can be lost.
   }
 }

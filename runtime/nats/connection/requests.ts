@@ -1,7 +1,7 @@
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import type { Outbox } from "./outbox.ts";
 
-/** Why there is no answer. Only after `no_responders` is it certain that nothing was done. */
+/** The reason of a missing answer. Only `no_responders` guarantees that nothing was done. */
 type UnansweredReason = "timeout" | "disconnected" | "closed" | "no_responders";
 
 /** A request without a response. It may have had its effect, so it is safe to repeat only with the same ids. */
@@ -22,14 +22,14 @@ interface RequestOptions {
   readonly timeoutMs?: number;
 }
 
-/** Requests of one connection, answered in any order. */
+/** Requests of one connection. Answers arrive in any order. */
 export interface Requests {
   /**
    * Resolves with the payload of the response.
    * @throws Unanswered after the timeout; at once without a connection, when it breaks, or without a responder
    */
   ask(subject: string, payload: Uint8Array | string, options?: RequestOptions): Promise<Uint8Array>;
-  /** Fails everything under way; its answers are lost with the connection. */
+  /** Fails all pending requests; their answers are lost with the connection. */
   failAll(reason: UnansweredReason): void;
 }
 
@@ -46,8 +46,8 @@ const sweepMs = 100;
 const noRespondersCode = 503;
 
 /**
- * Requests over one inbox with one timer for all of them. The client's own `request` makes two promises, a timer and a
- * random inbox per call and costs about four times as much.
+ * Creates requests over one inbox with one timer for all of them. The client's own `request` creates two promises, a
+ * timer and a random inbox per call; it costs about four times as much.
  */
 export function createRequests(connection: NatsConnection, outbox: Outbox, isConnected: () => boolean): Requests {
   const inbox = createInbox();
@@ -65,7 +65,7 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
     ask: (subject, payload, options = {}) =>
       new Promise((resolve, reject) => {
         if (!isConnected()) {
-          // The client would keep the message for a connection that may come back long after the caller gave up.
+          // The client would keep the message until a reconnect, which may come long after the caller gave up.
           reject(new Unanswered(subject, connection.isClosed() ? "closed" : "disconnected"));
           return;
         }
@@ -100,7 +100,7 @@ function answer(waiting: Map<string, Waiting>, message: Msg, tokenStart: number)
   request.resolve(message.data);
 }
 
-/** Keeps one timer while anything waits, and none else. */
+/** Runs one timer while requests are pending. */
 function sweeper(waiting: Map<string, Waiting>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const sweep = (): void => {

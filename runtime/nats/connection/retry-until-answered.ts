@@ -33,7 +33,7 @@ export async function untilAnswered<T>(step: () => Promise<T>, persistence: Pers
   }
 }
 
-/** Milliseconds to wait after this many tries without success. */
+/** Pause after this many failed tries, in milliseconds. */
 export function pauseAfter(tries: number): number {
   return Math.min(pauseFirstMs * 2 ** (tries - 1), pauseMaxMs);
 }

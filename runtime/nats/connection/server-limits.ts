@@ -1,15 +1,15 @@
-/** Limits that hold for a connection; -1 is none, and so is what is absent. */
+/** Limits of the server and the account. -1 and an absent value mean no limit. */
 interface ServerLimits {
   readonly maxPayloadBytes: number | undefined;
   readonly streams: number;
   readonly consumers: number;
 }
 
-/** A dead letter with the largest body and its last attempts; also what nats-server takes by default. */
+/** Holds a dead letter with the largest body and its last attempts. It is also the default of nats-server. */
 const payloadBytesMin = 1_048_576;
 /** Six streams and seven buckets. */
 const streamsMin = 13;
-/** The router's, and two for the first partner. */
+/** The consumer of the router, and two for the first partner. */
 const consumersMin = 3;
 
 /** The limits of the server or of the account that are too low, in one sentence; undefined when none is. */

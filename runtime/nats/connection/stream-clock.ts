@@ -1,20 +1,15 @@
-/**
- * One message whose storing was timed: when it was sent, what time JetStream gave it, when the answer came. Unix
- * milliseconds.
- */
+/** Times of one stored message: sent, stored by JetStream, and answered. Unix milliseconds. */
 interface ClockSample {
   readonly sentAtMs: number;
   readonly storedAtMs: number;
   readonly answeredAtMs: number;
 }
 
-/**
- * JetStream's clock as this process sees it. Schedules and ages are judged by it, so that no pod's own clock matters.
- */
+/** Estimate of JetStream's clock. Schedules and ages use it, so the clocks of pods do not matter. */
 export interface StreamClock {
-  /** Takes a sample; the quickest of the last few decides. */
+  /** Takes a sample. Of the last 16, the one with the shortest round trip counts. */
   observe(sample: ClockSample): void;
-  /** Unix milliseconds by JetStream's clock; by this machine's until the first sample. */
+  /** Unix milliseconds by JetStream's clock. Before the first sample, by this machine's clock. */
   now(): number;
   /** Offset to this machine's clock, in milliseconds. */
   offsetMs(): number;
@@ -36,7 +31,7 @@ export function createStreamClock(localNow: () => number): StreamClock {
       samples.splice(0, samples.length - samplesKept);
       const best = samples.reduce((a, b) => (b.roundTripMs <= a.roundTripMs ? b : a));
       ({ offsetMs } = best);
-      // Half the round trip, and a millisecond since both clocks count whole ones.
+      // Half the round trip, and one millisecond because both clocks count whole milliseconds.
       errorMs = best.roundTripMs / 2 + 1;
     },
     now: () => Math.round(localNow() + offsetMs),

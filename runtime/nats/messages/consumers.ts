@@ -7,15 +7,15 @@ interface DurableConsumer {
   readonly stream: string;
   readonly name: string;
   readonly filter: string;
-  /** Messages that may be handed out and not acknowledged at once, over all pods; the server holds it. */
+  /** Largest number of delivered messages without acknowledgement, over all pods. The server enforces it. */
   readonly maxAckPending: number;
   /** Shown in listings of consumers. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /**
- * Waits for an acknowledgement, per time a message was handed out. The first one bounds how long what a killed pod held
- * stays away; the later ones keep a message that kills pods from doing so all the time.
+ * Acknowledgement waits by delivery count. The first wait bounds how long the messages of a killed pod are delayed. The
+ * later waits limit how often a message that crashes its worker is redelivered.
  */
 const ackWaitsMs = [2_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000] as const;
 
@@ -47,7 +47,7 @@ export function consumerInfo(
   return ifExists(() => handle.manager.consumers.info(stream, name));
 }
 
-/** Names of every consumer of the stream. */
+/** Lists the names of all consumers of the stream. */
 export async function consumerNames(handle: NatsConnectionHandle, stream: string): Promise<readonly string[]> {
   const names: string[] = [];
   for (;;) {
@@ -66,7 +66,7 @@ export async function consumerNames(handle: NatsConnectionHandle, stream: string
   }
 }
 
-/** Removes the consumer if it exists. */
+/** Deletes the consumer if it exists. */
 export async function deleteConsumer(handle: NatsConnectionHandle, stream: string, name: string): Promise<void> {
   await ifExists(() => handle.manager.consumers.delete(stream, name));
 }

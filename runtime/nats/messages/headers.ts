@@ -1,13 +1,13 @@
 import type { Msg, MsgHdrs } from "@nats-io/transport-node";
 
-/** Names and values of message headers. A value that is undefined is left out. */
+/** Names and values of message headers. An undefined value is left out. */
 export type HeaderFields = Readonly<Record<string, string | undefined>>;
 
 const lineBreak = /[\r\n]/u;
 
 /**
- * Headers in the form the client sends, encoded once. The client's own header object looks every name up again at every
- * step and costs five times as much; here the names are constants.
+ * Encodes headers once, in the form that the client sends. The client's own header object looks up every name at every
+ * step and costs five times as much.
  *
  * @throws Error when a value holds a line break
  */
@@ -23,7 +23,7 @@ export function encodeHeaders(fields: HeaderFields): MsgHdrs {
     text += `${name}: ${value}\r\n`;
   }
   const bytes = Buffer.from(`${text}\r\n`);
-  // Publishing uses nothing but `encode`.
+  // Publishing uses only `encode`.
   return { encode: () => bytes } as unknown as MsgHdrs;
 }
 
@@ -37,8 +37,8 @@ interface SizedMessage extends Msg {
 }
 
 /**
- * The first value of each header. The client writes every name in its canonical spelling to compare it with every other
- * one, which for a delivery's eight headers costs seven times what reading them does.
+ * Reads the first value of each header. The client compares the canonical spelling of all names; for the eight headers
+ * of a delivery that costs seven times as much as this function.
  */
 export function readHeaders(message: SizedMessage): Readonly<Record<string, string>> {
   const block = headerBlock(message);

@@ -2,7 +2,7 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 import { serveSubject, type AskedMessage } from "./serve-subject.ts";
 
-/** Short messages from one pod to another, which nothing keeps. */
+/** Short messages from one pod to another. No stream stores them. */
 export interface PodMessages {
   /** True while other pods can be reached. */
   isConnected(): boolean;
@@ -13,17 +13,17 @@ export interface PodMessages {
   ask(pod: string, topic: string, question: object, timeoutMs?: number): Promise<unknown>;
   /** Sends a message to another pod, without a guarantee that it arrives. */
   tell(pod: string, topic: string, message: object): void;
-  /** Answers what others ask of this pod under a topic; a message that is no JSON is not answered. */
+  /** Answers requests to this pod under a topic. A message that is not JSON is not answered. */
   serve(topic: string, answer: (message: unknown) => object | Promise<object>): void;
-  /** Hears nothing more. */
+  /** Ends the subscription. */
   stop(): Promise<void>;
 }
 
-/** Unless the question says otherwise: well above a round trip, well below what a client waits. */
+/** Default timeout: well above a round trip, well below the timeout of a client. */
 const askTimeoutMs = 250;
 
 /**
- * Messages to and from the pod of this name, which is one subject token.
+ * Creates the messages to and from this pod.
  * @param onFault receives the error of a request without a response. @default none
  */
 export function createPodMessages(

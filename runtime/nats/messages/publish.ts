@@ -10,7 +10,7 @@ interface Publication {
 
 /**
  * Outcome of a publish.
- * - `stored`: it is in the stream.
+ * - `stored`: the message is in the stream.
  * - `duplicate`: a message with this id was in the stream within the duplicate window; it may be gone by now.
  * - `unexpected`: the last message of the expected subject differs from the stated one.
  * - `refused`: not stored, for example because the stream is full.
@@ -38,7 +38,7 @@ const wrongSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
 /**
  * Publishes once.
  *
- * @throws Unanswered when it is not known whether the message was stored
+ * @throws Unanswered when the result is unknown
  */
 export async function publish(handle: NatsConnectionHandle, message: Publication): Promise<PublishResult> {
   const { subject, payload, headers } = message;

@@ -7,30 +7,28 @@ import { pulledMessage, type PulledMessage } from "./pulled-message.ts";
 export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
-  /** Messages that may be under way to this process at most; asked anew before each request. */
+  /** Largest number of requested messages. Called before each request. */
   readonly credit: () => number;
   readonly onMessage: (message: PulledMessage) => void;
-  /**
-   * Called before the first message and after every lost connection: a server that was away may have forgotten things.
-   */
+  /** Called before the first message and after every reconnect, because the server may have lost state. */
   readonly onOpen: () => void;
-  /** Makes the consumer again; called when it seems to be gone. */
+  /** Creates the consumer again; called when it may be gone. */
   readonly repair: () => Promise<void>;
 }
 
 /** A running pull. */
 export interface Pull {
-  /** Asks for more at once, because credit rose. */
+  /** Requests more messages at once; called when the credit grows. */
   topUp(): void;
-  /** To be called about twice a second: asks where nothing is asked for, and starts over where the server is silent. */
+  /** To be called about twice a second. Sends a missing request and restarts the pull when the server is silent. */
   watch(): void;
-  /** The consumer was found to be gone: makes it again and asks anew. */
+  /** Creates the consumer again and sends a new request; called when the consumer is gone. */
   startOver(): void;
   /** Requests nothing more and returns messages in flight to JetStream at once. Never rejects. */
   stop(): Promise<void>;
 }
 
-/** Lifetime of one request for messages: each that ends unserved wakes an idle process. */
+/** Lifetime of one request for messages. The end of an unserved request wakes an idle process. */
 const requestExpiresMs = 300_000;
 /**
  * Interval at which the server confirms a standing request. A single server drops its requests with the connection,
@@ -39,7 +37,7 @@ const requestExpiresMs = 300_000;
 const heartbeatMs = { alone: 30_000, inCluster: 5_000 } as const;
 /** Greatest delay of a heartbeat. */
 const lateMsMax = 6_000;
-/** Pause before asking again after an error, so that a server that starts is not flooded. */
+/** Pause before the next request after an error. It keeps the load off a starting server. */
 const errorPauseMs = 250;
 
 const status = { heartbeat: 100, noRespondersOrShutdown: 503, conflict: 409, badRequest: 400 } as const;
@@ -61,7 +59,7 @@ class RunningPull implements Pull {
   readonly #forgetReconnect: () => void;
   #subscription: Subscription | undefined;
   #inbox = "";
-  /** Messages asked for and not yet seen. */
+  /** Messages requested and not yet received. */
   #asked = 0;
   #heardAtMs = 0;
   #pause: NodeJS.Timeout | undefined;
@@ -77,7 +75,7 @@ class RunningPull implements Pull {
   /** Restarts with a new inbox: the server drops requests whose inbox has no subscriber. */
   open(): void {
     const { connection } = this.#handle;
-    // A connection that drains takes no more subscriptions.
+    // A draining connection accepts no subscriptions.
     if (this.#stopped || connection.isClosed() || connection.isDraining()) {
       return;
     }
@@ -99,7 +97,7 @@ class RunningPull implements Pull {
 
   topUp(): void {
     const wanted = this.#options.credit();
-    // Asking for halves keeps requests few without ever running dry.
+    // Requesting at half of the credit keeps requests few and the pull supplied.
     if (this.#stopped || this.#asked > wanted / 2 || wanted <= this.#asked || !this.#handle.isConnected()) {
       return;
     }
@@ -153,7 +151,7 @@ class RunningPull implements Pull {
     this.topUp();
   }
 
-  /** Heartbeats, ends of requests, and errors. Source: NATS ADR-13. */
+  /** Handles heartbeats, ends of requests, and errors. Source: NATS ADR-13. */
   #hearStatus(message: Msg): void {
     const code = message.headers?.code;
     if (code === status.heartbeat) {
@@ -163,7 +161,7 @@ class RunningPull implements Pull {
       this.startOver();
       return;
     }
-    // A request ended; the header says how much of it was not served.
+    // A request ended; the header holds the number of its messages that were not delivered.
     this.#asked = Math.max(0, this.#asked - Number(message.headers?.get("Nats-Pending-Messages") || this.#asked));
     this.topUp();
   }

@@ -3,32 +3,30 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { readHeaders } from "./headers.ts";
 import type { Outbox } from "../connection/outbox.ts";
 
-/**
- * A message that a consumer handed out; JetStream hands it out again unless it is acknowledged or worked on in time.
- */
+/** A message that a consumer delivered. JetStream redelivers it unless it is acknowledged or extended in time. */
 export interface PulledMessage {
   readonly subject: string;
   readonly seq: number;
-  /** 1 the first time. */
+  /** 1 at the first delivery. */
   readonly deliveryCount: number;
-  /** When JetStream stored it, Unix milliseconds by its clock. */
+  /** Time at which JetStream stored it, Unix milliseconds by its clock. */
   readonly storedAtMs: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Uint8Array;
   /** Acknowledges without waiting for JetStream's confirmation. */
   ack(): void;
-  /** Still at it: starts the time in which to acknowledge anew. */
+  /** Restarts the acknowledgement wait. */
   working(): void;
-  /** Not now and not here: JetStream may hand it out again at once. */
+  /** Returns the message; JetStream may redeliver it at once. */
   release(): void;
 }
 
-/** Encoded once: each is said for every message. */
+/** Encoded once, because each is sent for many messages. */
 const ack = Buffer.from("+ACK");
 const working = Buffer.from("+WPI");
 const release = Buffer.from("-NAK");
 
-/** Reads what the server says in the reply subject. Source: NATS ADR-15, both forms of `$JS.ACK`. */
+/** Parses the reply subject of a message. Source: NATS ADR-15, both forms of `$JS.ACK`. */
 export function pulledMessage(handle: NatsConnectionHandle, message: Msg): PulledMessage {
   return new Pulled(handle.outbox, message);
 }
@@ -47,7 +45,7 @@ class Pulled implements PulledMessage {
   constructor(outbox: Outbox, message: Msg) {
     const reply = message.reply ?? "";
     const tokens = reply.split(".");
-    // The longer form puts a domain and an account hash in front of the stream.
+    // The longer form has a domain and an account hash before the stream.
     const start = tokens.length > 9 ? 6 : 4;
     this.subject = message.subject;
     this.deliveryCount = Number(tokens[start]);

@@ -1,6 +1,6 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 
-/** One message that asks for an answer, or does not. */
+/** One message, with or without a request for an answer. */
 export interface AskedMessage {
   /** Last token of the subject. */
   readonly token: string;
@@ -11,9 +11,9 @@ export interface AskedMessage {
 }
 
 /**
- * Takes what is published on `<subject>.<token>`, each message in one of the processes that share the queue group.
+ * Subscribes to `<subject>.<token>`. Each message goes to one process of the queue group.
  *
- * @returns how to stop; resolves when nothing more comes
+ * @returns a function that ends the subscription; it resolves after the last message
  */
 export function serveSubject(
   { connection }: NatsConnectionHandle,

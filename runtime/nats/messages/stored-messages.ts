@@ -2,11 +2,11 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { firstValues } from "./headers.ts";
 
-/** A message as a stream holds it. */
+/** A message in a stream. */
 export interface StoredMessage {
   readonly subject: string;
   readonly seq: number;
-  /** When JetStream stored it, Unix milliseconds by its clock. */
+  /** Time at which JetStream stored it, Unix milliseconds by its clock. */
   readonly storedAtMs: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Uint8Array;
@@ -19,8 +19,8 @@ const noneStatus = 404;
 const goneCodes: ReadonlySet<number> = new Set([10037, 10043, 10057]);
 
 /**
- * The last message of a subject, which may hold wildcards, read from the stream's leader: a replica may lag behind what
- * was just acknowledged, and decisions about sending must not be taken on that.
+ * Reads the last message of a subject, which may hold wildcards, from the leader of the stream. A replica may lag
+ * behind, and decisions about sending need the latest state.
  *
  * @throws Unanswered
  */
@@ -33,7 +33,7 @@ export function readLast(
 }
 
 /**
- * Every message of an exact subject in order, at most `countMax`, read from the stream's leader one by one.
+ * Reads the messages of an exact subject in order, at most `countMax`, one by one from the leader of the stream.
  *
  * @throws Unanswered
  */
@@ -55,7 +55,7 @@ export async function readEach(
   return messages;
 }
 
-/** The last message of each subject that matches one of the filters, from any replica. At most 1,024. */
+/** Reads the last message of each subject that matches one of the filters, from any replica. At most 1,024. */
 export async function readLastOfEach(
   handle: NatsConnectionHandle,
   stream: string,
@@ -66,9 +66,9 @@ export async function readLastOfEach(
 }
 
 /**
- * The last message of each of these tenants (`*`: of all), from any replica. At most 1,024.
+ * Reads the last message of each of these tenants (`*`: of all), from any replica. At most 1,024.
  *
- * @param subjectOf the subject of a tenant, or of all for `*`
+ * @param subjectOf returns the subject of a tenant, or of all for `*`
  */
 export async function readLastOfTenants(
   handle: NatsConnectionHandle,
@@ -86,7 +86,7 @@ export async function readLastOfTenants(
       );
 }
 
-/** Every message of a subject in order from a sequence on, at most `countMax` (up to 1,024), from any replica. */
+/** Reads messages of a subject in order from a sequence on, at most `countMax` (up to 1,024), from any replica. */
 export async function readBatch(
   handle: NatsConnectionHandle,
   stream: string,
@@ -98,7 +98,7 @@ export async function readBatch(
 }
 
 /**
- * The message with this sequence, read from the stream's leader.
+ * Reads the message with this sequence from the leader of the stream.
  *
  * @throws Unanswered
  */
@@ -110,15 +110,15 @@ export function readAt(handle: NatsConnectionHandle, stream: string, seq: number
 interface BatchFrom {
   /** May hold wildcards. */
   readonly subject: string;
-  /** First sequence; or, instead of it, the time from which on, Unix milliseconds. */
+  /** First sequence. The alternative is the first time, Unix milliseconds. */
   readonly seq?: number;
   readonly atMs?: number;
   readonly countMax: number;
-  /** The batch ends with the message that reaches this. */
+  /** The batch ends with the message that reaches this size. */
   readonly bytesMax: number;
 }
 
-/** Messages of a subject in order, from any replica. Fewer than `countMax` does not mean that there are no more. */
+/** Reads messages of a subject in order, from any replica. Fewer than `countMax` messages do not mean the end. */
 export async function readBatchFrom(
   handle: NatsConnectionHandle,
   stream: string,
@@ -129,7 +129,7 @@ export async function readBatchFrom(
   return collect(await handle.manager.direct.getBatch(stream, { ...start, ...limits }));
 }
 
-/** Deletes one message; nothing when it is gone already. */
+/** Deletes one message if it exists. */
 export async function removeMessage(handle: NatsConnectionHandle, stream: string, seq: number): Promise<void> {
   try {
     await handle.manager.streams.deleteMessage(stream, seq, false);
@@ -155,7 +155,7 @@ async function collect(answers: AsyncIterable<DirectMessage>): Promise<readonly 
       messages.push({ subject, seq, storedAtMs: time.getTime(), headers: firstValues(header), data });
     }
   } catch (error) {
-    // "None" is an error for a batch of one subject and an empty answer for several.
+    // "None" is an error for a batch of one subject, and an empty answer for several subjects.
     if ((error as { readonly code?: unknown }).code !== noneStatus) {
       throw error;
     }

@@ -2,9 +2,11 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { consumerInfo, ensureConsumer } from "../messages/consumers.ts";
 import type { Layout } from "../layout.ts";
 
-/** What JetStream says of a message that a consumer will not hand out again. Source: NATS ADR-8, `jsm.go` schemas. */
+/**
+ * An advisory of JetStream about a message that its consumer will not redeliver. Source: NATS ADR-8, `jsm.go` schemas.
+ */
 export interface Advisory {
-  /** `max_deliver`: handed out too often; `terminated`: somebody ended it. */
+  /** `max_deliver`: the limit of deliveries was reached; `terminated`: a client ended its delivery. */
   readonly kind: "max_deliver" | "terminated";
   readonly stream: string;
   readonly consumer: string;
@@ -12,19 +14,19 @@ export interface Advisory {
   readonly seq: number;
 }
 
-/** `HG_ADVISORIES`: what would otherwise be said once, to nobody. */
+/** `HG_ADVISORIES`: advisories, which NATS would otherwise publish once without a subscriber. */
 export interface AdvisoriesStream {
-  /** Handles what is new, at most 64; one that throws is offered again later. */
+  /** Handles new advisories, at most 64. An advisory whose handler throws is redelivered later. */
   take(handler: (advisory: Advisory) => Promise<void>): Promise<void>;
 }
 
 const consumerName = "rescue";
 const batchMax = 64;
-/** The shortest time that the server takes. */
+/** The shortest time that the server accepts. */
 const fetchMs = 1_000;
 const kindForm = /\.(?<kind>max_deliver|terminated)$/u;
 
-/** The advisories stream of a connection. */
+/** Creates the access to the advisories stream. */
 export function createAdvisoriesStream(handle: NatsConnectionHandle, layout: Layout): AdvisoriesStream {
   const stream = layout.streams.advisories;
   const filter = "$JS.EVENT.ADVISORY.CONSUMER.>";
@@ -48,7 +50,7 @@ export function createAdvisoriesStream(handle: NatsConnectionHandle, layout: Lay
   };
 }
 
-/** Reads an advisory; undefined when it is of another kind or cannot be read. */
+/** Parses an advisory; undefined for another kind or other content. */
 export function readAdvisory(data: Uint8Array): Advisory | undefined {
   const value = parsed(data);
   const kind = kindForm.exec(String(value?.["type"]))?.groups?.["kind"];

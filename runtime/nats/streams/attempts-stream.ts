@@ -9,18 +9,18 @@ export interface AttemptsStream {
   append(tenant: string, idhash: string, record: string): Promise<PublishResult>;
   /** Appends if there is no record yet. @throws Unanswered */
   appendFirst(tenant: string, idhash: string, record: string): Promise<PublishResult>;
-  /** Every record of an event, from the leader. @throws Unanswered */
+  /** Reads all records of an event from the leader. @throws Unanswered */
   read(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
-  /** Every record of an event, from any replica: quick, and a moment behind at worst. */
+  /** Reads all records of an event from any replica, which may lag behind. */
   list(tenant: string, idhash: string): Promise<readonly StoredMessage[]>;
-  /** The last record of each of these tenants (`*`: of all), from any replica. */
+  /** Reads the last record of each of these tenants (`*`: of all) from any replica. */
   lastOfEach(tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]>;
 }
 
-/** Records of one event that are looked at; a subscription list cannot make more in practice. */
+/** Largest number of records that are read of one event. */
 const recordsMax = 1_024;
 
-/** The attempts stream of a connection. */
+/** Creates the access to the attempts stream. */
 export function createAttemptsStream(handle: NatsConnectionHandle, layout: Layout): AttemptsStream {
   const stream = layout.streams.attempts;
   return {

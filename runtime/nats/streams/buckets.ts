@@ -8,36 +8,36 @@ export interface BucketEntry {
   readonly value: string;
   /** Unix milliseconds by JetStream's clock. */
   readonly storedAtMs: number;
-  /** Names this value among all that the key ever had. */
+  /** Number of this value; all values of the bucket have different numbers. */
   readonly revision: number;
 }
 
-/** A key-value bucket, in the layout that NATS's own tools read. Keys are one subject token. Source: NATS ADR-8. */
+/** A key-value bucket in the layout of the NATS tools. A key is one subject token. Source: NATS ADR-8. */
 export interface Bucket {
   /** @throws Unanswered, or Error when the bucket refuses */
   put(key: string, value: string): Promise<void>;
   /**
-   * Writes unless the key has another revision than `revision` (0: than none, and it was never removed).
+   * Writes if the revision of the key is `revision`. 0 means that the key has no value and was never removed.
    *
    * @returns whether it was written
-   * @throws Unanswered when that is not known, or Error when the bucket refuses
+   * @throws Unanswered when the result is unknown, or Error when the bucket refuses
    */
   putIf(key: string, value: string, revision: number): Promise<boolean>;
   /** @throws Unanswered, or Error when the bucket refuses */
   remove(key: string): Promise<void>;
-  /** From the leader. @throws Unanswered */
+  /** Reads from the leader. @throws Unanswered */
   get(key: string): Promise<BucketEntry | undefined>;
-  /** Every entry, from any replica; at most 1,024. */
+  /** Lists all entries, from any replica; at most 1,024. */
   list(): Promise<readonly BucketEntry[]>;
-  /** Every key, however many; those that were {@link remove}d count until their bucket forgets them. */
+  /** Lists all keys without a limit, including removed keys until their marker expires. */
   keys(): Promise<readonly string[]>;
-  /** Removes an entry without a trace of it. */
+  /** Removes an entry without a marker. */
   drop(key: string): Promise<void>;
 }
 
 const operationHeader = "KV-Operation";
 
-/** A bucket that `ensureTopology` made. */
+/** Creates the access to a bucket that `ensureTopology` created. */
 export function createBucket(handle: NatsConnectionHandle, name: string): Bucket {
   const stream = `KV_${name}`;
   const prefix = `$KV.${name}.`;

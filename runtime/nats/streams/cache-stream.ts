@@ -3,28 +3,30 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { layoutVersion, type Layout } from "../layout.ts";
 import { publish } from "../messages/publish.ts";
 
-/** What all pods may lose at any time: bytes by name, in the memory of NATS. */
+/** Bytes by name in the memory of NATS, shared by all pods. They may be lost at any time. */
 interface CacheStream {
-  /** The newest bytes of a name; undefined where there are none, or nobody answers in time. Never rejects. */
+  /** Reads the newest bytes of a name; undefined without a value or without a timely answer. Never rejects. */
   get(name: string): Promise<Uint8Array | undefined>;
-  /** Keeps bytes for the other pods, if that can be done. Never rejects. */
+  /** Stores bytes for all pods if possible. Never rejects. */
   put(name: string, bytes: Uint8Array): Promise<void>;
-  /** `failing`: there is no connection, or the last value could not be kept. */
+  /** `failing`: there is no connection, or the last value was not stored. */
   state(): "ok" | "failing";
 }
 
-/** Bytes of one value; larger ones stay where they are. Source: design §5 "Extents". */
+/** Largest size of a value; larger values are not shared. Source: design §5 "Extents". */
 export const cachedBytesMax = 256 * 1024;
 
 /** Source: seed "Operational Metrics API" §8, "Distributed cache: up to 5 min". */
 const ageMsMax = 300_000;
 const streamBytesMax = 64 * 1024 * 1024;
-/** Well above a round trip, well below what a store takes. */
+/** Well above a round trip, well below the time of a store request. */
 const readTimeoutMs = 150;
-/** After the stream could not be made, it is tried again no sooner. */
+/** Pause after a failed creation of the stream. */
 const pauseMs = 10_000;
 
-/** The stream is made when it is first written to, and again after its server has forgotten it. */
+/**
+ * Creates the access to the cache stream. The first write creates the stream, as does a write after its server lost it.
+ */
 export function createCacheStream(
   nats: NatsConnectionHandle,
   layout: Pick<Layout, "streams" | "cached">,

@@ -8,35 +8,33 @@ export interface DeadLetterToStore {
   readonly partner: string;
   /** One subject token. */
   readonly reason: string;
-  /** Which delivery ended; of a message that is none, a hash of its own. */
+  /** Id of the delivery; for a message that is not a delivery, a hash. */
   readonly did: string;
-  /** The same for every repeat of one dead letter. */
+  /** Equal for every repeat of one dead letter. */
   readonly messageId: string;
   readonly payload: string;
-  /** @default as long as the stream keeps anything */
+  /** @default the retention of the stream */
   readonly retainSeconds?: number;
 }
 
-/** `HG_DLQ`: what was not delivered, with everything that is known about it. Full means refused, never dropped. */
+/** `HG_DLQ`: dead letters. A full stream refuses new ones; it never drops old ones. */
 export interface DeadLettersStream {
   /** @throws Unanswered */
   append(letter: DeadLetterToStore): Promise<PublishResult>;
-  /**
-   * The letters of a partner in order, from a sequence on, at most `countMax`; of one reason, or of every one (`*`).
-   */
+  /** Reads dead letters of a partner in order from a sequence on, at most `countMax`. `reason` may be `*`. */
   list(partner: string, reason: string, fromSeq: number, countMax: number): Promise<readonly StoredMessage[]>;
-  /** The letters of one delivery. */
+  /** Reads the newest dead letter per reason of one delivery. */
   of(partner: string, did: string): Promise<readonly StoredMessage[]>;
-  /** Sequence of the newest letter of all. */
+  /** Sequence of the newest dead letter of all partners. */
   lastSeq(): Promise<number>;
-  /** Takes a letter out; nothing when it is gone already. */
+  /** Removes a dead letter if it exists. */
   remove(seq: number): Promise<void>;
 }
 
-/** Letters are up to 700 KiB. */
+/** A dead letter has up to 700 KiB. */
 const batchBytesMax = 8 * 1024 * 1024;
 
-/** The dead letters stream of a connection. */
+/** Creates the access to the dead letters stream. */
 export function createDeadLettersStream(handle: NatsConnectionHandle, layout: Layout): DeadLettersStream {
   const stream = layout.streams.deadLetters;
   return {

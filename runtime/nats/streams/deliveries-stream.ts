@@ -16,7 +16,7 @@ import {
   type StoredMessage,
 } from "../messages/stored-messages.ts";
 
-/** A delivery's message for the stream. */
+/** The message of a delivery. */
 export interface DeliveryToStore {
   readonly lane: string;
   readonly partner: string;
@@ -33,23 +33,23 @@ export interface HeldMessage {
   readonly seq: number;
 }
 
-/** What the server says of a lane's consumer. */
+/** State of the consumer of a lane. */
 export interface LaneState {
   /** Messages that wait or are in flight. */
   readonly messages: number;
-  /** Sequence up to which everything is settled, as far as the consumer knows. */
+  /** Sequence up to which all messages are acknowledged. */
   readonly settledSeq: number;
-  /** How much longer nothing is handed out, in milliseconds. */
+  /** Remaining time of a pause, in milliseconds; 0 without one. */
   readonly pausedMs: number;
 }
 
-/** What a stream holds. */
+/** Size of a stream. */
 interface StreamSize {
   readonly messages: number;
   readonly bytes: number;
 }
 
-/** How a lane is pulled. */
+/** Configuration of the consumer of a lane. */
 export interface LaneConsumer {
   readonly queue: LaneQueue;
   readonly lane: string;
@@ -57,92 +57,93 @@ export interface LaneConsumer {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** `HG_DELIVERIES`: one live message per delivery, which waits, is due or is in flight. */
+/** `HG_DELIVERIES`: one live message per delivery. It waits for its time, is due, or is in flight. */
 export interface DeliveriesStream {
   /**
-   * Stores a first attempt; `unexpected` says that the delivery already waits for one.
+   * Stores a first attempt; `unexpected` means that one is already stored.
    *
    * @throws Unanswered
    */
   publishFirst(delivery: DeliveryToStore): Promise<PublishResult>;
   /**
-   * Stores the next attempt, to be handed out not before `atMs` by JetStream's clock; `unexpected` says that the held
-   * message is not the live one any more, so that somebody else has settled it.
+   * Stores the next attempt, which is due at `atMs` by JetStream's clock, never earlier. `unexpected` means that the
+   * held message is no longer live: another worker has settled it.
    *
    * @throws Unanswered
    */
   schedule(delivery: DeliveryToStore, held: HeldMessage, atMs: number): Promise<PublishResult>;
   /**
-   * The live messages of a delivery, read from the leader: more than one only between two steps of a settlement.
+   * Reads the live messages of a delivery from the leader. There are two only between two steps of a settlement.
    *
-   * @param lanes those in which they may be
+   * @param lanes the lanes that may hold them
    * @throws Unanswered
    */
   live(lanes: readonly string[], partner: string, did: string): Promise<readonly StoredMessage[]>;
   /**
-   * Stores a delivery, as it is, in another lane; `unexpected` as for {@link schedule}.
+   * Stores an unchanged delivery in another lane; `unexpected` as for {@link schedule}.
    *
    * @throws Unanswered
    */
   forward(delivery: DeliveryToStore, held: HeldMessage): Promise<PublishResult>;
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
-  /** What a lane's consumer does; undefined when there is none. */
+  /** Reads the state of the consumer of a lane; undefined when it does not exist. */
   laneState(queue: LaneQueue, lane: string): Promise<LaneState | undefined>;
   /**
-   * Hands nothing out of the lane until then, Unix milliseconds by JetStream's clock; a time that is past ends that.
+   * Pauses the consumer of a lane until a time, Unix milliseconds by JetStream's clock. A time in the past ends the
+   * pause.
    */
   pause(queue: LaneQueue, lane: string, untilMs: number): Promise<void>;
   pull(queue: LaneQueue, lane: string, options: Omit<PullOptions, "stream" | "consumer">): Pull;
-  /** Removes the consumers of a partner's own lane; false while something waits for the partner. */
+  /** Deletes the consumers of the own lane of a partner. Returns false while messages of the partner exist. */
   removePartner(partner: string): Promise<boolean>;
   /**
-   * Messages of a partner in one place, in whatever lane, from a sequence on, from any replica. Never for the hot path.
+   * Reads messages of a partner in one place, in all lanes, from a sequence on, from any replica. Not for the hot path.
    */
   pending(partner: string, place: PendingPlace, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
-  /** Takes a message out; nothing when it is gone already. */
+  /** Removes a message if it exists. */
   remove(seq: number): Promise<void>;
-  /** Messages of a queue, of every lane, from a sequence on, from any replica. */
+  /** Reads messages of a queue, in all lanes, from a sequence on, from any replica. */
   waiting(queue: LaneQueue, seq: number, countMax: number): Promise<readonly StoredMessage[]>;
-  /** The oldest message of a partner (`*`: of all) in a queue, whatever lane it is in. Never for the hot path. */
+  /** Reads the oldest message of a partner (`*`: of all) in a queue, in all lanes. Not for the hot path. */
   oldest(queue: LaneQueue, partner: string): Promise<StoredMessage | undefined>;
-  /** The message with this sequence. @throws Unanswered */
+  /** Reads the message with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
-  /** Lanes that have consumers, and for which queues. */
+  /** Lists the lanes with consumers, and the queues of those. */
   lanes(): Promise<ReadonlyMap<string, readonly LaneQueue[]>>;
-  /** Removes the consumers of a lane through which nothing goes any more; false when something still may. */
+  /** Deletes the consumers of an unused lane. Returns false when messages may still arrive in it. */
   removeLane(lane: string): Promise<boolean>;
-  /** Messages that are due or in flight, by the lane that they are in. */
+  /** Counts the messages that are due or in flight, by lane. */
   dueByLane(): Promise<ReadonlyMap<string, number>>;
   /**
-   * Messages that are due or in flight in a lane, by partner. The server goes through their subjects: never on the hot
-   * path.
+   * Counts the messages that are due or in flight in a lane, by partner. The server lists their subjects: not for the
+   * hot path.
    */
   dueByPartner(lane: string): Promise<ReadonlyMap<string, number>>;
-  /** Everything that waits; asked once for all who want to know at the same time. */
+  /** Reads the size of the stream. Concurrent calls share one request. */
   size(): Promise<StreamSize>;
   /**
-   * Messages that wait for a partner: in its lane, when that is its own, and for the time of their next attempt. The
-   * server goes through the subjects of the latter: never on the hot path.
+   * Counts the messages of a partner: those in its lanes, and those that wait for their next attempt. The server lists
+   * the subjects of the latter: not for the hot path.
    */
   waitingFor(lane: string, partner: string): Promise<number>;
 }
 
-/** Where something may wait for a partner; in the order of {@link Layout.partnerFilters}. */
+/** Places of the messages of a partner, in the order of {@link Layout.partnerFilters}. */
 export const pendingPlaces = ["first", "retry", "schedule"] as const;
 type PendingPlace = (typeof pendingPlaces)[number];
 
 const pendingBytesMax = 4 * 1024 * 1024;
-/** The largest event and its headers. */
+/** Limit of a batch of one message: the largest event and its headers. */
 const oneMessageBytes = 1024 * 1024;
 
-/** The deliveries stream of a connection. */
+/** Creates the access to the deliveries stream. */
 export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Layout): DeliveriesStream {
   const stream = layout.streams.deliveries;
   const once = createSingleFlight<StreamSize>();
   return {
     publishFirst: (delivery) => publish(handle, firstAttempt(layout, delivery)),
     schedule: (delivery, held, atMs) => {
-      // Never early, however wrong this pod is about the time.
+      // The error of the clock estimate is added, so that no attempt starts early.
       const safeAtMs = atMs + Math.ceil(handle.clock.errorMs());
       return publish(handle, scheduled(layout, delivery, held, safeAtMs));
     },
@@ -184,7 +185,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       const names = laneQueues.map((queue) => laneConsumer(queue, lane));
       const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
       const isBusy = infos.some((info) => info !== undefined && laneState(info).messages > 0);
-      // The target of a schedule is frozen: what waits may still come through the partner's former lane.
+      // The target of a schedule is fixed: waiting messages may still arrive in the former lane of the partner.
       if (isBusy || (await countSubjects(handle, stream, layout.schedule(lane, "*"))) > 0) {
         return false;
       }
@@ -256,7 +257,7 @@ async function waitingFor(
   const stream = layout.streams.deliveries;
   const names = laneQueues.map((queue) => laneConsumer(queue, lane));
   const infos = await Promise.all(names.map((name) => consumerInfo(handle, stream, name)));
-  // In a shared lane, or before there is a consumer, everything is counted by subject.
+  // In a shared lane, or without a consumer, messages are counted by subject.
   const hasAll = lane === partner && infos[0] !== undefined;
   const filters = layout.partnerFilters(partner).slice(hasAll ? -1 : 0);
   const counts = await Promise.all(filters.map((filter) => countSubjects(handle, stream, filter)));
@@ -264,7 +265,7 @@ async function waitingFor(
   return [...counts, ...pending].reduce((sum, count) => sum + count, 0);
 }
 
-/** One message per subject: the number of subjects is that of messages. */
+/** Each subject holds one message, so their numbers are equal. */
 async function countSubjects(handle: NatsConnectionHandle, stream: string, filter: string): Promise<number> {
   return (await subjectsIn(handle, stream, filter)).length;
 }
@@ -296,7 +297,7 @@ function forwarded(layout: Layout, delivery: DeliveryToStore, held: HeldMessage)
   };
 }
 
-/** Stored only while the message that is held is still there. */
+/** Headers that store the message only while the held message exists. */
 function inPlaceOf(held: HeldMessage, { messageId, headers }: DeliveryToStore): HeaderFields {
   return {
     ...headers,

@@ -7,7 +7,7 @@ import { startPull, type Pull, type PullOptions } from "../messages/pull.ts";
 import { readAt, readBatchFrom, readLast, readLastOfTenants, type StoredMessage } from "../messages/stored-messages.ts";
 import type { HeaderFields } from "../messages/headers.ts";
 
-/** An event for the stream. */
+/** An event to store. */
 export interface EventToStore {
   readonly tenant: string;
   readonly idhash: string;
@@ -15,45 +15,45 @@ export interface EventToStore {
   readonly bytes: Uint8Array;
 }
 
-/** `HG_EVENTS`: what producers sent, byte for byte, each id once. */
+/** `HG_EVENTS`: the events of producers, byte for byte. Each id is stored once. */
 export interface EventsStream {
   /**
-   * Stores the event if no tenant has its id over the whole retention. `unexpected`: one has it, or is about to, since
-   * the stream's leader also refuses an id that another message still being replicated carries.
+   * Stores the event if its id is unused within the retention, in all tenants. `unexpected`: the id is in use, or
+   * another message with it is still being replicated.
    *
    * @throws Unanswered
    */
   store(event: EventToStore): Promise<PublishResult>;
-  /** The newest event of any tenant with this id, read from the leader. @throws Unanswered */
+  /** Reads the newest event of any tenant with this id from the leader. @throws Unanswered */
   readOfAny(idhash: string): Promise<StoredMessage | undefined>;
-  /** The stored event, read from the leader. @throws Unanswered */
+  /** Reads an event from the leader. @throws Unanswered */
   read(tenant: string, idhash: string): Promise<StoredMessage | undefined>;
-  /** The event of one of these tenants (`*`: of any); the newest when several have it. */
+  /** Reads the newest event with this id among these tenants (`*`: all). */
   find(tenants: readonly string[], idhash: string): Promise<StoredMessage | undefined>;
-  /** The event of each of these tenants (`*`: of all) with this id. */
+  /** Reads the event with this id of each of these tenants (`*`: all). */
   findEach(tenants: readonly string[], idhash: string): Promise<readonly StoredMessage[]>;
-  /** The event with this sequence. @throws Unanswered */
+  /** Reads the event with this sequence. @throws Unanswered */
   at(seq: number): Promise<StoredMessage | undefined>;
-  /** Events of a tenant (`*`: of all) in order, from a sequence or a time on, as many as are quick to read. */
+  /** Reads events of a tenant (`*`: of all) in order, from a sequence or a time on, within a limit of bytes. */
   scan(
     tenant: string,
     from: { readonly seq: number } | { readonly atMs: number },
     countMax: number,
   ): Promise<readonly StoredMessage[]>;
-  /** Makes the router's consumer and answers when that was first done, Unix milliseconds by JetStream's clock. */
+  /** Ensures the consumer of the router. Returns the time of its creation, Unix milliseconds by JetStream's clock. */
   ensureRouter(maxAckPending: number): Promise<number>;
-  /** Removes the router's consumer, so that every event is looked at again by the one that is made next. */
+  /** Deletes the consumer of the router, so that the next one delivers all events again. */
   forgetRouter(): Promise<void>;
   pull(options: Omit<PullOptions, "stream" | "consumer">): Pull;
-  /** Sequence up to which every event has been routed. */
+  /** Reads the sequence up to which all events are routed. */
   routedUpTo(): Promise<number>;
-  /** Asked once for all who want to know at the same time. */
+  /** Reads the size of the stream. Concurrent calls share one request. */
   size(): Promise<EventsSize>;
   /** Removes every event before this sequence. */
   dropBefore(seq: number): Promise<void>;
 }
 
-/** How full the events stream is. */
+/** Size of the events stream. */
 export interface EventsSize {
   readonly messages: number;
   readonly bytes: number;
@@ -62,7 +62,7 @@ export interface EventsSize {
 
 const scanBytesMax = 4 * 1024 * 1024;
 
-/** The events stream of a connection. */
+/** Creates the access to the events stream. */
 export function createEventsStream(handle: NatsConnectionHandle, layout: Layout): EventsStream {
   const stream = layout.streams.events;
   const once = createSingleFlight<EventsSize>();
@@ -73,7 +73,7 @@ export function createEventsStream(handle: NatsConnectionHandle, layout: Layout)
       const message = {
         subject: layout.event(tenant, idhash),
         payload: bytes,
-        // Unlike the duplicate window, this holds as long as the event is kept. Source: docs/decisions/0114.
+        // Unlike the duplicate window, this covers the whole retention. Source: docs/decisions/0114.
         headers: {
           ...headers,
           [publishHeader.expectedSubjectSequence]: "0",

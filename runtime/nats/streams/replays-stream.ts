@@ -4,28 +4,28 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
 import { publish, type PublishResult } from "../messages/publish.ts";
 
-/** How far a delivery of a replay has come; the last two are ends. */
+/** Progress of a delivery of a replay; the last two are final. */
 type ReplayMark = "published" | "delivered" | "failed";
 
-/** `HG_REPLAYS`: one mark per delivery and step, so that a step that is repeated counts once. */
+/** `HG_REPLAYS`: one mark per delivery and step. A repeated step counts once. */
 export interface ReplaysStream {
   /** @throws Unanswered */
   mark(replayId: string, mark: ReplayMark, did: string): Promise<PublishResult>;
-  /** Deliveries of a replay that came so far. */
+  /** Counts the deliveries of a replay with this mark. */
   count(replayId: string, mark: ReplayMark): Promise<number>;
 }
 
-/** The consumer that counts is deleted at once; this is for a process that ends in between. */
+/** Lifetime of the counting consumer, for a process that ends before it deletes the consumer. */
 const countingAgeMs = 5_000;
 
-/** The replays stream of a connection. */
+/** Creates the access to the replays stream. */
 export function createReplaysStream(handle: NatsConnectionHandle, layout: Layout): ReplaysStream {
   const stream = layout.streams.replays;
   const { consumers } = handle.manager;
   return {
     mark: (replayId, mark, did) => publish(handle, { subject: layout.replayMark(replayId, mark, did), payload: "" }),
     count: async (replayId, mark) => {
-      // The only thing that counts by subject without listing every subject.
+      // Only a consumer counts the messages of a subject without a list of all subjects.
       const { name, num_pending: count } = await consumers.add(stream, {
         filter_subject: layout.replayMark(replayId, mark, "*"),
         ack_policy: AckPolicy.None,

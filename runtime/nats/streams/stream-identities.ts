@@ -4,30 +4,30 @@ import type { Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
 import { serveSubject } from "../messages/serve-subject.ts";
 
-/** When each stream was made, by its name: another stream of the same name has another time. */
+/** Time of creation by stream name. A replaced stream of the same name has another time. */
 export type StreamIdentities = ReadonlyMap<string, string>;
 
-/** A stream that held what was accepted is gone. The message says which, and what to do. */
+/** A stream with accepted data is gone. The message names the stream and the remedy. */
 export class StreamsLost extends Error {
   override readonly name = "StreamsLost";
 }
 
 const streamNotFound = 10059;
-/** Under the subjects of pods, whose names never begin like this. */
+/** Takes the place of a pod in a subject. No key of a pod begins with an underscore. */
 const podOfAll = "_streams";
 const topic = "made";
-/** Well above a round trip; nobody answers at once where no other pod runs. */
+/** Well above a round trip. Without another pod the request fails at once. */
 const recallTimeoutMs = 2_000;
 
 /**
- * The streams that are never made again while somebody remembers them. The others can be: deliveries are made again
- * from events, and marks and advisories hold nothing that was accepted.
+ * The streams that are never created again while a pod knows their identity. The others can be: deliveries are
+ * published again from events, and marks and advisories hold no accepted data.
  */
 function lastingStreams({ streams }: Layout): readonly string[] {
   return [streams.events, streams.attempts, streams.deadLetters];
 }
 
-/** The lasting streams that are there. @throws Error when JetStream does not answer */
+/** Reads the identities of the existing lasting streams. @throws Error when JetStream does not answer */
 export async function readIdentities({ manager }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
   const read = async (name: string): Promise<readonly (readonly [string, string])[]> => {
     try {
@@ -40,7 +40,7 @@ export async function readIdentities({ manager }: NatsConnectionHandle, layout: 
   return new Map((await Promise.all(lastingStreams(layout).map(read))).flat());
 }
 
-/** What became of streams that somebody remembers, in a sentence; undefined when they are there. */
+/** Describes the loss or replacement of known streams; undefined when all exist. */
 export function lossOf(known: StreamIdentities, found: StreamIdentities): string | undefined {
   const lost = [...known].filter(([name, made]) => found.get(name) !== made);
   if (lost.length === 0) return undefined;
@@ -57,7 +57,7 @@ export function lossOf(known: StreamIdentities, found: StreamIdentities): string
   );
 }
 
-/** What another pod remembers; nothing where no other runs, or none answers. */
+/** Requests the identities that another pod knows; empty when no other pod runs or answers. */
 export async function recallIdentities({ requests }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
   try {
     const answer = await requests.ask(`${layout.podSubject(podOfAll)}.${topic}`, "", { timeoutMs: recallTimeoutMs });
@@ -68,7 +68,7 @@ export async function recallIdentities({ requests }: NatsConnectionHandle, layou
   }
 }
 
-/** Tells pods that ask what this one remembers. @returns how to stop */
+/** Answers requests of other pods for the known identities. @returns a function that ends it */
 export function tellIdentities(
   handle: NatsConnectionHandle,
   layout: Layout,
@@ -79,7 +79,7 @@ export function tellIdentities(
   });
 }
 
-/** A stream of somebody else's may take the question for an event of its own, and answer too. */
+/** Parses the answer. It may come from a foreign stream that stored the request as its own message. */
 function identitiesOf(answer: unknown): StreamIdentities {
   const { [topic]: made }: Partial<Record<string, unknown>> = Object(answer);
   return new Map(

@@ -1,3 +1,5 @@
+// Streams: one file per stream, the buckets, and their creation. Stored records are in `webhooks/records/`.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
@@ -10,21 +12,21 @@ import { limitsFault } from "../connection/server-limits.ts";
 import { lossOf, readIdentities, recallIdentities, StreamsLost, type StreamIdentities } from "./stream-identities.ts";
 import { isVersionEnough, serverVersionMin } from "../connection/server-version.ts";
 
-/** An acknowledgement scans the consumers of a work queue; partners beyond this share lanes long before. */
+/** Limit of consumers. An acknowledgement scans all consumers of a work queue, so partners share lanes long before. */
 const maxConsumersPerStream = 20_000;
-/** How long an id of `HG_DELIVERIES` is remembered: longer than any repeat of one publish takes. */
+/** Duplicate window of `HG_DELIVERIES`: longer than all repeats of one publish. */
 const deliveriesDuplicateWindowMs = 120_000;
-/** Dead letters are few, and a repeat after a crash may come late. */
+/** Longer, because dead letters are few and a repeat after a crash may come late. */
 const deadLettersDuplicateWindowMs = 3_600_000;
 const advisoriesAgeMs = 7 * 86_400_000;
 const advisoriesBytesMax = 64 * 1024 * 1024;
 const replaysAgeMs = 7 * 86_400_000;
-/** Marks of replays, about 150 bytes each; without a bound in bytes, so that nothing is set aside for them. */
+/** Limit of replay marks, about 150 bytes each. A limit in bytes would reserve storage. */
 const replayMarksMax = 2_000_000;
 /** Source: wire, "`Idempotency-Key` is honoured … for 24 h". */
 const idempotencyAgeMs = 86_400_000;
 const idempotencyBytesMax = 32 * 1024 * 1024;
-/** Well above the age at which a pod counts as gone. */
+/** Well above the age at which a pod counts as stopped. */
 const podHeartbeatAgeMs = 10_000;
 const patienceMs = 30_000;
 const pauseMs = 500;
@@ -43,13 +45,12 @@ const unavailableStatus = 503;
 type NamedConfig = Partial<StreamConfig> & { readonly name: string };
 
 /**
- * Makes every stream and bucket that is missing and brings sizes, ages and replicas of the others up to the settings.
- * Running it again changes nothing. How long written data may stay away from the disk (`sync_interval`) is the server's
- * own setting.
+ * Creates missing streams and buckets and applies the settings to the others: sizes, ages and replicas. A second run
+ * changes nothing. The interval of syncs to disk (`sync_interval`) is a setting of the server.
  *
- * @throws StreamsLost when one held what was accepted, and another pod or what is left of them tells so
- * @throws Error in a sentence for people: server too old or its limits too low, JetStream off, no room, or a stream
- * that something else made
+ * @throws StreamsLost when a missing stream held accepted data, as another pod or the remaining streams show
+ * @throws Error with one sentence for the operator: server too old or its limits too low, JetStream off, no storage
+ *   left, or a foreign stream of the same name
  */
 export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
   assertServerVersion(handle);
@@ -60,10 +61,10 @@ export async function ensureTopology(handle: NatsConnectionHandle, settings: Str
 }
 
 /**
- * Makes again what somebody deleted while the program runs, but for streams that held what was accepted.
+ * Creates streams and buckets again that were deleted while the program runs, except streams with accepted data.
  *
- * @param known the streams that were there before
- * @returns names of the streams that had to be made
+ * @param known the streams that existed before
+ * @returns names of the created streams
  * @throws Error as {@link ensureTopology}
  */
 export async function repairTopology(
@@ -83,13 +84,13 @@ export async function repairTopology(
   return made;
 }
 
-/** Whether every stream and bucket is there, whatever its limits are: one question. */
+/** Whether all streams and buckets exist. It takes one request and does not compare limits. */
 export async function isTopologyWhole(handle: NatsConnectionHandle, settings: StreamSettings): Promise<boolean> {
   const { missing } = await inventory(handle, settings);
   return missing.length === 0;
 }
 
-/** Names of streams, those of buckets too, by whether they are there. */
+/** Names of present and missing streams, including those of buckets. */
 async function inventory(handle: NatsConnectionHandle, settings: StreamSettings) {
   const layout = createLayout(settings.prefix);
   const buckets = Object.values(layout.buckets).map((bucket) => `KV_${bucket}`);
@@ -99,7 +100,10 @@ async function inventory(handle: NatsConnectionHandle, settings: StreamSettings)
   return { present: all.filter((name) => found.has(name)), missing: all.filter((name) => !found.has(name)) };
 }
 
-/** The events are the first that is made, so that without them the others are what is left of an installation. */
+/**
+ * Throws when a stream with accepted data is lost. The events stream is created first. If it is missing while others
+ * exist, the others are the rest of an installation.
+ */
 async function assertNothingLost(
   handle: NatsConnectionHandle,
   settings: StreamSettings,
@@ -146,7 +150,10 @@ interface AccountResponse {
   readonly limits?: { readonly max_streams?: number; readonly max_consumers?: number };
 }
 
-/** A cluster that just started answers 503 for a while, or nothing; every step may be repeated. */
+/**
+ * Repeats a step while JetStream is unavailable. A cluster that has just started answers 503 for a while, or not at
+ * all.
+ */
 async function patiently<T>(step: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {
@@ -175,15 +182,15 @@ function streamConfigs(layout: Layout, settings: StreamSettings): readonly Named
     metadata: { heliograph_layout: layoutVersion },
   } as const;
   return [
-    // Old events are never dropped for new ones: producers are refused instead.
+    // A full stream refuses new events; it never drops old ones.
     { ...common, name: streams.events, subjects: [filters.events], discard: "new", ...limits(settings.events) },
     {
       ...common,
       name: streams.deliveries,
       subjects: [...filters.deliveries],
       retention: "workqueue",
-      // Schedules allow no `discard: new`; there is no size limit either, since what it discarded would be deliveries.
-      // One message per subject replaces, so every publish here states the sequence it expects.
+      // Schedules exclude `discard: new`. A size limit would discard old deliveries, so there is none. A new message
+      // replaces the one of its subject, so every publish states the expected sequence.
       max_msgs_per_subject: 1,
       allow_msg_schedules: true,
       max_consumers: maxConsumersPerStream,
@@ -195,7 +202,7 @@ function streamConfigs(layout: Layout, settings: StreamSettings): readonly Named
       name: streams.deadLetters,
       subjects: [filters.deadLetters],
       discard: "new",
-      // A partner may keep its dead letters for a shorter time.
+      // A partner may have a shorter retention of dead letters.
       allow_msg_ttl: true,
       ...limits(settings.deadLetters),
       duplicate_window: nanos(Math.min(deadLettersDuplicateWindowMs, settings.deadLetters.maxAgeSeconds * secondMs)),
@@ -228,7 +235,7 @@ function advisorySubjects(stream: string): readonly string[] {
   return ["MAX_DELIVERIES", "MSG_TERMINATED"].map((kind) => `$JS.EVENT.ADVISORY.CONSUMER.${kind}.${stream}.*`);
 }
 
-/** Whether the stream had to be made. */
+/** Creates a missing stream or updates an existing one. Returns whether it was created. */
 async function ensureStream(handle: NatsConnectionHandle, config: NamedConfig): Promise<boolean> {
   const existing = await existingStream(handle, config.name);
   if (existing === undefined) {
@@ -267,7 +274,7 @@ async function addStream(handle: NatsConnectionHandle, config: NamedConfig): Pro
         cause,
       });
     }
-    // Another pod may have made it with other limits a moment ago; the next look compares them.
+    // Another pod may have just created it with other limits; the second check compares them.
     if (!(cause instanceof JetStreamApiError && cause.code === apiCode.streamNameInUse)) {
       throw cause;
     }

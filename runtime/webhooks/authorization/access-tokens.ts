@@ -7,30 +7,30 @@ import type { FailureOutcome, Outcome } from "../settlement/outcome.ts";
 import type { Sender } from "../sending/send.ts";
 import { createKeyProof, type ProveKey } from "./dpop-proof.ts";
 
-/** Where a token comes from and where it goes. */
+/** Credentials of a token and the request that needs it. */
 export interface TokenRequest {
-  /** The same for the same credentials, another for others. */
+  /** Identifies the credentials. */
   readonly key: string;
   readonly oauth2: Omit<OAuth2Config, "secret">;
   readonly secret: string;
   readonly networks: NetworksConfig;
   readonly tls?: TlsIdentity;
   readonly timeoutMs: number;
-  /** What the token is for. */
+  /** Method of the request that needs the token. */
   readonly method: string;
   readonly url: URL;
 }
 
-/** Headers that authorize a request, or why there are none. */
+/** Headers that authorize a request, or the reason of their absence. */
 type Authorization =
   | { readonly headers: Readonly<Record<string, string>>; readonly failure?: undefined }
   | { readonly failure: FailureOutcome; readonly headers?: undefined };
 
-/** Tokens of client credentials, kept while they last. */
+/** Access tokens of OAuth 2.0 client credentials, cached until they expire. It does not check tokens of callers. */
 export interface Tokens {
   /** Never rejects. */
   authorize(request: TokenRequest): Promise<Authorization>;
-  /** Forgets a token that was not accepted, and what nonce the endpoint asked for instead. */
+  /** Drops a token that the endpoint refused, and stores the nonce that it requires. */
   refused(key: string, nonce: string | undefined): void;
 }
 
@@ -40,9 +40,9 @@ interface Token {
 }
 
 const keptMax = 4_096;
-/** A token that ends sooner is not used any more: clocks differ, and requests take time. */
+/** A token that expires sooner is not used, because clocks differ and requests take time. */
 const leewayMs = 30_000;
-/** For endpoints that do not say how long a token lasts. Source: RFC 6749 §5.1 leaves it open. */
+/** Lifetime of a token without `expires_in`. Source: RFC 6749 §5.1 leaves it open. */
 const lifeMsDefault = 300_000;
 const lifeMsMax = 86_400_000;
 const secondMs = 1_000;
@@ -50,8 +50,8 @@ const tokenForm = /^[!-~]{1,8192}$/u;
 const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
 
 /**
- * Fetches tokens by client credentials, one request at a time for each credentials, and keeps them until shortly before
- * their end. Source: RFC 6749 §4.4, RFC 9449.
+ * Fetches tokens by client credentials and caches them until shortly before they expire. Concurrent calls for the same
+ * credentials share one request. Source: RFC 6749 §4.4, RFC 9449.
  *
  * @param now Unix milliseconds
  */
@@ -114,7 +114,7 @@ async function fetchToken(deps: FetchDeps, request: TokenRequest): Promise<Token
   return tokenOf(outcome, deps.now()) ?? noToken(outcome);
 }
 
-/** The secret travels in the header, form-encoded first. Source: RFC 6749 §2.3.1. */
+/** Requests a token. The header holds the form-encoded credentials. Source: RFC 6749 §2.3.1. */
 function ask({ sender, now, prove }: FetchDeps, request: TokenRequest, nonce: string | undefined): Promise<Outcome> {
   const { oauth2, secret, networks, tls, timeoutMs } = request;
   const url = new URL(oauth2.tokenUrl);
@@ -146,7 +146,7 @@ function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
   try {
     const { access_token: value, expires_in: seconds } = JSON.parse(outcome.body) as Readonly<Record<string, unknown>>;
     const lifeMs = Math.min(typeof seconds === "number" && seconds > 0 ? seconds * secondMs : lifeMsDefault, lifeMsMax);
-    // One that ends within the leeway serves the request at hand.
+    // A token that expires within the leeway serves only this request.
     return typeof value === "string" && tokenForm.test(value)
       ? { value, endsAtMs: nowMs + lifeMs - leewayMs }
       : undefined;
@@ -155,7 +155,7 @@ function tokenOf(outcome: Outcome, nowMs: number): Token | undefined {
   }
 }
 
-/** Never holds what the token endpoint said, which may repeat credentials. */
+/** Builds the failure. Its detail omits the body of the response, which may contain credentials. */
 function noToken(outcome: Outcome): FailureOutcome {
   const why = outcome.kind === "response" ? `status ${outcome.status}` : `${outcome.reason}: ${outcome.detail}`;
   return { kind: "failure", reason: "token", detail: `no access token: ${why}`, timings: outcome.timings };

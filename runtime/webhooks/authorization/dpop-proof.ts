@@ -1,24 +1,24 @@
 import { createPublicKey, generateKeyPairSync, hash, randomUUID, type KeyObject } from "node:crypto";
 import { signBytes } from "../signing/asymmetric.ts";
 
-/** A request whose sender proves a key. */
+/** A request whose sender proves possession of a key. */
 interface ProvenRequest {
   readonly method: string;
   readonly url: URL;
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** The token that goes with the request, if one does. */
+  /** The access token of the request, if it has one. */
   readonly token?: string;
-  /** What the server last asked to be repeated, if anything. */
+  /** The nonce that the server requires, if it requires one. */
   readonly nonce?: string;
 }
 
-/** A key of this process, and proofs of having it. */
+/** Builds the proof for a request. */
 export type ProveKey = (request: ProvenRequest) => string;
 
 const secondMs = 1_000;
 
-/** Makes a key that lives as long as the process. Source: RFC 9449 §4.2. */
+/** Creates a key for the lifetime of the process. Source: RFC 9449 §4.2. */
 export function createKeyProof(): ProveKey {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { kty, crv, x, y } = createPublicKey(privateKey).export({ format: "jwk" });
@@ -26,7 +26,7 @@ export function createKeyProof(): ProveKey {
   return (request) => signed(privateKey, header, claimsOf(request));
 }
 
-/** The target without its query, as the other side compares it. */
+/** Builds the claims. `htu` has no query, as the server compares it. */
 function claimsOf({ method, url, nowMs, token, nonce }: ProvenRequest): object {
   return {
     jti: randomUUID(),

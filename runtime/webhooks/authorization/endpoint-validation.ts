@@ -7,28 +7,28 @@ import type { Sender } from "../sending/send.ts";
 import { sendAuthorized } from "./send-authorized.ts";
 import type { Tokens } from "./access-tokens.ts";
 
-/** What an endpoint says to the question whether it wants deliveries. */
+/** Result of one validation request. */
 type Validation =
   | {
       readonly failure?: undefined;
-      /** Deliveries that it takes in a minute; absent: as many as there are. */
+      /** Permitted deliveries per minute. @default no limit */
       readonly perMinute?: number;
     }
   | { readonly failure: FailureOutcome };
 
-/** What an endpoint answered to the question whether it wants deliveries. */
+/** Result of the validation of an endpoint. */
 export interface EndpointValidation {
-  /** Absent: it consents. */
+  /** Absent when the endpoint consents. */
   readonly failure?: FailureOutcome;
-  /** Since when it says so, Unix milliseconds by JetStream's clock. */
+  /** Start of this result, Unix milliseconds by JetStream's clock. */
   readonly sinceMs: number;
 }
 
-/** Consents of endpoints that want to be asked, kept for a while. */
+/** Validations of endpoints, cached for a limited time. Source: CloudEvents web hooks §4. */
 export interface EndpointValidations {
-  /** What the partner's endpoint answered, as far as this pod asked; of several URLs the one that fails. */
+  /** Result of the validations by this pod. If one of several URLs fails, its failure. */
   verdictOf(partner: Partner): EndpointValidation | undefined;
-  /** Asks the endpoint unless it was asked of late; an endpoint that need not be asked consents. Never rejects. */
+  /** Validates the endpoint unless a result is cached. An endpoint without verification consents. Never rejects. */
   of(partner: Partner, url: URL): Promise<Validation>;
 }
 
@@ -41,32 +41,32 @@ interface EndpointValidationDeps {
   readonly version: string;
   /** JetStream's clock, Unix milliseconds. @default Date.now */
   readonly now?: () => number;
-  /** Milliseconds of a clock that never goes back. @default performance.now */
+  /** Milliseconds of a monotonic clock. @default performance.now */
   readonly monotonicMs?: () => number;
 }
 
 interface Said {
-  /** By URL; none: all that were asked consent. */
+  /** Failures by URL; empty when all validated URLs consent. */
   readonly failures: ReadonlyMap<string, FailureOutcome>;
   readonly sinceMs: number;
 }
 
 const keptMax = 4_096;
-/** URLs of one partner that are remembered to fail. */
+/** Largest number of stored failures per partner. */
 const failuresMax = 16;
-/** A rate that was lowered is obeyed after this long at the latest. */
+/** Lifetime of a consent, and so the delay until a lowered rate applies. */
 const grantedMs = 3_600_000;
-/** So long nobody is asked again: what waits is tried by its own schedule. */
+/** Lifetime of a refusal. Waiting deliveries are retried by their own schedule. */
 const refusedMs = 30_000;
 const secondsPerMinute = 60;
 const rateForm = /^\d{1,9}$/u;
 const granted: Validation = {};
 
 /**
- * Asks endpoints for their consent before the first delivery, one request at a time for each of their URLs. The answer
- * lasts as long as the partner's resource and its secrets stay the same, an hour at most; a refusal half a minute.
- * Source: CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by
- * `WebHook-Request-Callback` is not offered).
+ * Validates endpoints before the first delivery. Concurrent calls for one URL share one request. A consent lasts an
+ * hour at most, a refusal half a minute. Both end when the resource or a secret of the partner changes. Source:
+ * CloudEvents "HTTP 1.1 Web Hooks for Event Delivery" 1.0.2 §4 (asynchronous consent by `WebHook-Request-Callback` is
+ * not supported).
  */
 export function createEndpointValidations(deps: EndpointValidationDeps): EndpointValidations {
   const known = new ExpiringMap<string, Validation>(keptMax);
@@ -107,7 +107,7 @@ function saidNow(before: Said | undefined, url: string, { failure }: Validation,
   return { failures, sinceMs: isSame ? before.sinceMs : nowMs };
 }
 
-/** The rate that is asked for is that of the partner's own limit, if it has one. Source: ibid. §4.1. */
+/** Sends the validation request. It requests the rate limit of the partner, if there is one. Source: ibid. §4.1. */
 function ask(
   { sender, tokens, origin, version }: EndpointValidationDeps,
   partner: Partner,

@@ -1,3 +1,5 @@
+// Authorization of outbound requests. Tokens of callers are checked in `http/authentication/`.
+
 import type { Outcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { Sender, SendRequest } from "../sending/send.ts";
@@ -6,8 +8,8 @@ import type { TokenRequest, Tokens } from "./access-tokens.ts";
 const unauthorized = 401;
 
 /**
- * Sends a request with what the endpoint of the partner wants besides the signature: its TLS identity and a token. A
- * token that is answered 401 is fetched anew and the request sent again, once. Never rejects.
+ * Sends a request with the TLS identity and the access token of the partner. After a 401, it fetches a new token and
+ * sends the request once more. Never rejects.
  */
 export async function sendAuthorized(
   { sender, tokens }: { readonly sender: Sender; readonly tokens: Tokens },

@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 
-/** How partners are spread over lanes. */
+/** Numbers of own and shared lanes. */
 export interface LaneRules {
-  /** Partners that have a lane of their own at most; an acknowledgement scans every consumer of the stream. */
+  /** Largest number of partners with their own lane. Each own lane slows acknowledgements, which scan all consumers. */
   readonly ownLanesMax: number;
-  /** Lanes that all other partners share. */
+  /** Number of lanes that all other partners share. */
   readonly sharedLanes: number;
 }
 
-/** A partner's lane, and all that may hold something for it. */
+/** The lane of a partner, and all lanes that may hold messages for it. */
 export interface LanePlace {
   readonly lane: string;
   readonly lanes: readonly string[];
@@ -16,15 +16,15 @@ export interface LanePlace {
 
 const sharedForm = /^shared-\d+$/u;
 
-/** Whether a lane is one that partners share; a partner's own lane has its token, which is longer. */
+/** Whether partners share the lane. An own lane is named by the partner key, which has another form. */
 export function isSharedLane(lane: string): boolean {
   return sharedForm.test(lane);
 }
 
 /**
- * The places of all partners, by token. As long as there are no more than have lanes of their own, every partner has
- * one. Beyond, those that were promoted have one, then the rest by a hash, so that a partner that comes or goes moves
- * at most one other.
+ * Assigns lanes to partners by their keys. Up to `ownLanesMax` partners all have their own lane. Beyond that, promoted
+ * partners get one first, then the rest in the order of their keys, which are hashes. A partner that is added or
+ * removed thus moves at most one other.
  */
 export function assignLanes(
   tokens: readonly string[],

@@ -2,7 +2,7 @@ import type { Bucket } from "../../nats/streams/buckets.ts";
 import { untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { Partner } from "./partner.ts";
 
-/** The mark of a partner that answered 410. It counts as long as the partner's specification is the same. */
+/** The mark of a partner that answered 410. It is valid while the specification of the partner is unchanged. */
 export interface DisabledMark {
   readonly uid: string;
   readonly namespace: string;
@@ -19,13 +19,13 @@ export interface DisabledPartners {
   mark(partner: Partner, nowMs: number, signal: AbortSignal): Promise<void>;
   /** Whether the partner, as specified now, is disabled. @throws Unanswered */
   isDisabled(partner: Partner): Promise<boolean>;
-  /** Every mark, also those that an edit has lifted since. */
+  /** Lists all marks, including those that an edit has made invalid. */
   list(): Promise<readonly DisabledMark[]>;
-  /** Calls the listener after every mark that was stored here; answers how to stop that. */
+  /** Calls the listener after each mark that this pod stored. Returns a function that removes the listener. */
   onMark(listener: () => void): () => void;
 }
 
-/** Keys are partner tokens. */
+/** @param bucket marks by partner key */
 export function createDisabledPartners(bucket: Bucket): DisabledPartners {
   const listeners = new Set<() => void>();
   return {

@@ -2,35 +2,37 @@ import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { Log } from "../log.ts";
 import type { Partner } from "./partner.ts";
 
-/** A partner for whom something may be stored, as long as that is so. */
+/** A partner that may still have stored messages. Its members are a stored form. */
 export interface RegisteredPartner {
   readonly token: string;
   readonly uid: string;
   /** `namespace/name`. */
   readonly label: string;
   /**
-   * When it was first missed in the configuration, Unix milliseconds by JetStream's clock; absent while it is there.
+   * Time at which it was first missing in the configuration, Unix milliseconds by JetStream's clock. Absent while it is
+   * configured.
    */
   readonly removedAtMs?: number;
 }
 
-/** What must change, so that the list is true and what is left of removed partners goes. */
+/** Changes that bring the registry up to date and end the deliveries of removed partners. */
 interface RegistryChanges {
-  /** To be written into the list. */
+  /** Entries to write. */
   readonly write: readonly RegisteredPartner[];
-  /** Whose deliveries end now, before their consumers go. */
+  /** Partners whose deliveries end now. */
   readonly remove: readonly RegisteredPartner[];
 }
 
-/** A deletion by mistake costs nothing when it is undone within this time. */
+/** A deletion by mistake has no effect when it is undone within this time. */
 const removedAfterMsDefault = 600_000;
 const nobody: ReadonlySet<string> = new Set();
 /**
- * Other pods put partners on the list before they route to them; one that this pod never had configured is found then.
+ * Runs between two reads of the registry. Other pods register partners before they route to them, including partners
+ * that this pod never had configured.
  */
 const turnsBetweenReads = 10;
 
-/** Decides about every partner that is in the configuration or in the list. */
+/** Decides about each partner that is configured or registered. */
 export function registryChanges(
   partners: readonly Partner[],
   known: readonly RegisteredPartner[],
@@ -64,24 +66,27 @@ interface ReadOptions {
 interface PartnerRegistryDeps {
   readonly bucket: Bucket;
   readonly partners: () => readonly Partner[];
-  /** Ends some of what waits, and deletes the consumers when nothing does; false when there is more. */
+  /** Ends a part of the waiting deliveries. Without any, it deletes the consumers and returns true. */
   readonly end: (partner: RegisteredPartner) => Promise<boolean>;
-  /** Of these tokens, those that a pod may still have configured. */
+  /** Returns the keys that a pod may still have configured. */
   readonly running: (tokens: readonly string[]) => Promise<ReadonlySet<string>>;
   readonly now: () => number;
   readonly log: Log;
-  /** How long a partner is missing before its deliveries end. @default ten minutes */
+  /** Time from the removal of a partner to the end of its deliveries. @default ten minutes */
   readonly removedAfterMs?: number;
 }
 
 /**
- * Keeps the list of known partners and ends what is left of those that are gone: once no pod has the partner, its
- * attempts end, then what waits becomes dead letters, then its consumers go. One pod does this. Each call is one turn.
- * Source: design §4.
+ * Maintains the registry of partners that may have stored messages, and ends the deliveries of removed partners. Once
+ * no pod has a partner configured, its waiting deliveries become dead letters. Then its consumers are deleted. The
+ * leader pod calls this periodically. Source: design §4.
  */
 export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<void> {
   const { removedAfterMs = removedAfterMsDefault } = deps;
-  /** What the list says; read now and then, since other pods only add to it while this pod has the duty. */
+  /**
+   * Entries of the registry. They are read again rarely, because other pods only add entries while this pod is the
+   * leader.
+   */
   let known: Map<string, RegisteredPartner> | undefined;
   let turns = 0;
   return async () => {
@@ -105,7 +110,7 @@ export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<
   };
 }
 
-/** Entries of the tokens that are wanted; those that were read before are not read again. */
+/** Reads the entries of the wanted keys. Entries in `before` are not read again. */
 export async function readAll(
   bucket: Bucket,
   { before, isWanted = () => true, countMax }: ReadOptions = {},

@@ -1,3 +1,5 @@
+// Partners: compiled partners, their lanes, marks and registry, and the routing table. Workers are in `workers/`.
+
 import { hash } from "node:crypto";
 import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { materialIdsOf } from "../../../crds/material.ts";
@@ -7,48 +9,48 @@ import { partnerKey } from "../ids.ts";
 import { readSigners, signersAt, type Signer } from "../signing/signers.ts";
 import { compileSubscriptions, type Matcher } from "../events/subscriptions.ts";
 
-/** A partner, ready to be matched, signed for and sent to. */
+/** A compiled partner: its configuration with matchers, signing keys, lane and TLS identity. */
 export interface Partner {
   readonly config: PartnerConfig;
-  /** `namespace/name`, for people. */
+  /** `namespace/name`, for logs and metrics. */
   readonly label: string;
   readonly key: string;
-  /** Where its deliveries wait: its own lane, or one that it shares. */
+  /** The lane of its deliveries, its own or a shared one. */
   readonly lane: string;
-  /** Every lane in which something of it may be. */
+  /** All lanes that may hold messages of the partner. */
   readonly lanes: readonly string[];
-  /** Changes when, and only when, something about the partner does, its key bytes included. */
+  /** Changes exactly when the configuration, the material or the lane of the partner changes. */
   readonly fingerprint: string;
-  /** The keys that sign or once did, the newest first; none when the configuration does not hold the first. */
+  /** Current and former signing keys, the newest first; none when the first has no material. */
   readonly signers: readonly Signer[];
-  /** What TLS trusts and shows; absent: the system's roots, and nothing. */
+  /** Trusted CA and client certificate. @default the roots of the system, no client certificate */
   readonly tls?: TlsIdentity;
   /** Secret of the OAuth 2.0 client, when there is one. */
   readonly clientSecret?: string;
   readonly wants: Matcher;
-  /** Whether the right to get the event was withdrawn, and no other subscription wants it. */
+  /** Matches an event whose right was withdrawn and that no other subscription selects. */
   readonly isRefused: Matcher;
-  /** Where events of this type go. */
+  /** Returns the URL for events of this type. */
   urlFor(type: string): URL;
 }
 
-/** What is known of a partner that may be configured no more. */
+/** The known part of a partner that may no longer be configured. */
 export interface NamedPartner extends Pick<Partner, "label" | "key"> {
   readonly config: Pick<PartnerConfig, "uid" | "namespace" | "name" | "specDigest" | "deadLetterSeconds">;
 }
 
 const domainPlaceholder = "{domain}";
-/** Domains come from producers; what exceeds this is parsed again. */
+/** Limit of cached URLs, because producers choose the domains. Further URLs are parsed each time. */
 const urlsMax = 256;
 
-/** Lanes of their own for so many partners, in a stream without replicas. Source: design §4 ("Home pod"). */
+/** Rules for a stream without replicas. Source: design §4 ("Home pod"). */
 export const defaultLaneRules: LaneRules = { ownLanesMax: 800, sharedLanes: 32 };
 const nobody: ReadonlySet<string> = new Set();
 
 /**
- * Compiles the partners of a configuration; one that did not change stays the very object it was.
+ * Compiles the partners of a configuration. An unchanged partner keeps its object of `previous`.
  *
- * @param promoted tokens of partners that have a lane of their own before others
+ * @param promoted keys of the partners that get an own lane first
  */
 export function compilePartners(
   config: RuntimeConfig,
@@ -91,7 +93,7 @@ function compilePartner(
   };
 }
 
-/** Whether anything may be sent to the partner as configured, at a time in Unix milliseconds. */
+/** Whether the configuration permits sending to the partner at a time in Unix milliseconds. */
 export function maySendTo({ config, signers }: Partner, nowMs: number): boolean {
   return config.state === "Active" && config.held === undefined && signersAt(signers, false, nowMs).length > 0;
 }

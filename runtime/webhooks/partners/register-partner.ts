@@ -3,16 +3,13 @@ import type { Bucket } from "../../nats/streams/buckets.ts";
 import type { RegisteredPartner } from "./partner-registry.ts";
 import type { Partner } from "./partner.ts";
 
-/**
- * Resolves when the partner is on the list of known partners. @throws Error when the bucket refuses it, or the process
- * ends
- */
+/** Registers the partner. @throws Error when the bucket refuses the entry, or the process ends */
 export type ListPartner = (partner: Partner) => Promise<void>;
 
 /**
- * Puts partners on the list of known partners before anything is stored for them: the leader may never see a partner
- * that is configured for a moment only, and what waits for it must end under its name. Each pod asks once for each
- * partner that it has configured.
+ * Registers partners before messages are stored for them. The leader may never see a partner that is configured only
+ * briefly, and the waiting messages of such a partner must still end under its name. Each pod writes once per
+ * configured partner.
  */
 export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPartner {
   const listed = new WeakMap<Partner, Promise<void>>();
@@ -21,7 +18,7 @@ export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPart
     if (known !== undefined) return known;
     const { key: token, label, config } = partner;
     const entry: RegisteredPartner = { token, uid: config.uid, label };
-    // Revision 0: an entry that is there already stays, also one of a partner that was missed for a while.
+    // Revision 0 keeps an existing entry, including one of a partner that was missing for a while.
     const listing = untilAnswered(() => bucket.putIf(token, JSON.stringify(entry), 0), { signal }).then(
       () => undefined,
     );

@@ -1,14 +1,14 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 import { readAll, type RegisteredPartner } from "./partner-registry.ts";
 
-/** Time for which an answer is given again. */
+/** Lifetime of a result. */
 const rememberMs = 2_000;
-/** Partners that are told of; what waits for those beyond shows when it ends. */
+/** Largest number of removed partners that are returned. The deliveries of others are visible once they end. */
 const removedMax = 32;
 
 /**
- * Partners for whom something may wait though they are configured no more, as every pod can tell. @throws Error without
- * an answer
+ * Returns a function that lists partners that are no longer configured but may have waiting messages. @throws Error
+ * without an answer
  */
 export function createRemovedPartners(
   bucket: Bucket,

@@ -1,11 +1,11 @@
 import type { Partner } from "./partner.ts";
 import type { EventFacts } from "../events/subscriptions.ts";
 
-/** Who wants which events. */
+/** Matches events with the subscriptions of partners. */
 export interface RoutingTable {
-  /** Every partner that wants the event, in the order of the configuration. */
+  /** Returns the partners that subscribe to the event, in the order of the configuration. */
   partnersFor(event: EventFacts): readonly Partner[];
-  /** Every partner whose right to get the event was withdrawn, in the order of the configuration. */
+  /** Returns the partners whose right to the event was withdrawn, in the order of the configuration. */
   refusedFor(event: EventFacts): readonly Partner[];
 }
 
@@ -14,13 +14,10 @@ interface Route {
   readonly refused: readonly Partner[];
 }
 
-/** Producers choose types and tenants, so what is remembered is bounded; beyond it, everything is matched again. */
+/** Limit of cached routes, because producers choose types and tenants. A full cache is cleared. */
 const rememberedMax = 4_096;
 
-/**
- * Builds the table of one configuration. Matching is done once per type, tenant, producer and partner that an event is
- * about.
- */
+/** Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner. */
 export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
   const remembered = new Map<string, Route>();
   const routeOf = (event: EventFacts): Route => {

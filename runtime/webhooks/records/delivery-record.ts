@@ -1,3 +1,5 @@
+// Records: the stored forms of event, delivery, attempt, dead letter and acknowledgement. Decisions are elsewhere.
+
 import type { DeliveryToStore } from "../../nats/streams/deliveries-stream.ts";
 import { parseDelivery } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";
