@@ -1,38 +1,12 @@
 import { deliveryStates } from "../../webhooks/history/history.ts";
-import {
-  eventIdsMax,
-  filterMax,
-  noteCharactersMax,
-  ratePerSecondMax,
-  requestForms,
-} from "../../webhooks/replay/replay-request.ts";
+import { requestForms } from "../../webhooks/replay/request-forms.ts";
 import { ownDomain } from "../../webhooks/events/reserved-types.ts";
-import { askedTime } from "./common-schemas.ts";
-import {
-  closedObject,
-  count,
-  flag,
-  list,
-  object,
-  ref,
-  text,
-  words,
-  type JsonSchema,
-  type SchemaSet,
-} from "./json-schema.ts";
+import { count, flag, list, object, ref, text, words, type JsonSchema, type SchemaSet } from "./json-schema.ts";
 
 const nullable = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: "null" }] });
 
 const duration: JsonSchema = { type: "number", minimum: 0 };
 const met = { matched: count, in_progress: count, too_old: count, missing: count };
-const pace = {
-  dry_run: flag,
-  rate_per_second: { type: "integer", minimum: 1, maximum: ratePerSecondMax },
-} satisfies Readonly<Record<string, JsonSchema>>;
-
-const form = (name: keyof typeof requestForms): JsonSchema => text({ pattern: requestForms[name].source });
-const eventIds = list(form("id"), { minItems: 1, maxItems: eventIdsMax });
-const types = list(form("type"), { maxItems: filterMax });
 
 /** Requests and responses of the webhook API. Source: seed "Webhook Event Delivery" §2 and §4.2. */
 export const eventSchemas: SchemaSet = {
@@ -118,21 +92,7 @@ export const eventSchemas: SchemaSet = {
     deliveries: list(object({ partner: text(), state: words(deliveryStates), reason: nullable(text()) })),
   }),
   ReplayRequest: {
-    ...closedObject(
-      {},
-      {
-        event_ids: eventIds,
-        from: askedTime,
-        to: askedTime,
-        after_id: form("id"),
-        before_id: form("id"),
-        partners: list(form("partner"), { maxItems: filterMax }),
-        types,
-        only_failed: flag,
-        force: flag,
-        ...pace,
-      },
-    ),
+    ...requestForms.replay,
     // Ids alone, or a window that has a beginning.
     oneOf: [
       {
@@ -142,10 +102,7 @@ export const eventSchemas: SchemaSet = {
       { anyOf: [{ required: ["from"] }, { required: ["after_id"] }], not: { required: ["event_ids"] } },
     ],
   },
-  RedriveRequest: closedObject(
-    { partner: form("partner") },
-    { reason: form("reason"), event_ids: eventIds, types, ...pace },
-  ),
+  RedriveRequest: requestForms.redrive,
   Replay: object({
     replay_id: text(),
     status: words(["queued", "running", "completed", "cancelled", "failed"]),
@@ -184,10 +141,7 @@ export const eventSchemas: SchemaSet = {
       ),
     ),
   }),
-  AckRequest: closedObject(
-    { event_id: form("id"), partner: form("partner") },
-    { note: text({ maxLength: noteCharactersMax }), tenant: form("tenant") },
-  ),
+  AckRequest: requestForms.ack,
   Ack: object({
     event_id: text(),
     partner: text(),

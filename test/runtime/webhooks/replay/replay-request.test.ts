@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../../../../runtime/errors/refusal.ts";
 import {
-  eventIdsMax,
   parseAckRequest,
   parseRedriveRequest,
   parseReplayRequest,
 } from "../../../../runtime/webhooks/replay/replay-request.ts";
+import { eventIdsMax } from "../../../../runtime/webhooks/replay/request-forms.ts";
 
 const bytes = (body: unknown): Uint8Array => Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 

@@ -1,0 +1,160 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Refusal, type FieldError } from "../../errors/refusal.ts";
+import { isMoment } from "../events/envelope.ts";
+
+export const eventIdsMax = 1_000;
+const ratePerSecondMax = 10_000;
+const filterMax = 64;
+const noteCharactersMax = 1_024;
+
+const text = (pattern: string) => ({ type: "string", pattern });
+const flag = { type: "boolean" };
+const time = {
+  type: "string",
+  format: "date-time",
+  pattern: String.raw`^(?:19[7-9]\d|[2-9]\d{3})-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$`,
+};
+const id = text(String.raw`^[\x21-\x7e]{1,128}$`);
+const partner = text("^[a-z0-9][a-z0-9.-]{0,252}[/][a-z0-9][a-z0-9.-]{0,252}$");
+const eventIds = { type: "array", items: id, minItems: 1, maxItems: eventIdsMax };
+const types = {
+  type: "array",
+  items: text("^[A-Za-z0-9_*-]+(?:[.][A-Za-z0-9_*-]+)*$"),
+  maxItems: filterMax,
+};
+const pace = { dry_run: flag, rate_per_second: { type: "integer", minimum: 1, maximum: ratePerSecondMax } };
+
+type Properties = Readonly<Record<string, object>>;
+
+function form(required: Properties, optional: Properties) {
+  return {
+    type: "object",
+    properties: { ...required, ...optional },
+    required: Object.keys(required),
+    additionalProperties: false,
+  };
+}
+
+const timeForm = new RegExp(time.pattern, "u");
+
+/** True for a time as bodies write it, in the calendar. */
+export const isTime = (value: unknown): value is string => isMoment(value, timeForm);
+
+/** Schemas of the bodies. They are published and they check the bodies. */
+export const requestForms = {
+  replay: form(
+    {},
+    {
+      event_ids: eventIds,
+      from: time,
+      to: time,
+      after_id: id,
+      before_id: id,
+      partners: { type: "array", items: partner, maxItems: filterMax },
+      types,
+      only_failed: flag,
+      force: flag,
+      ...pace,
+    },
+  ),
+  redrive: form({ partner }, { reason: text("^[a-z0-9_]{1,64}$"), event_ids: eventIds, types, ...pace }),
+  ack: form(
+    { event_id: id, partner },
+    { note: { type: "string", maxLength: noteCharactersMax }, tenant: text("^[A-Za-z0-9_-]{1,64}$") },
+  ),
+};
+
+const ids = "1 to 128 visible ASCII characters without spaces";
+const yesOrNo = "true or false";
+const moment = "a time like 2026-01-31T12:00:00.000Z";
+/** The values of each member, in words that follow "must be". */
+const mustBe: Readonly<Record<string, string>> = {
+  event_ids: `1 to ${eventIdsMax} event ids`,
+  event_id: ids,
+  after_id: ids,
+  before_id: ids,
+  from: moment,
+  to: moment,
+  partners: `at most ${filterMax} names like namespace/name`,
+  partner: "a name like namespace/name",
+  types: `at most ${filterMax} types or patterns like payout.*`,
+  only_failed: yesOrNo,
+  force: yesOrNo,
+  dry_run: yesOrNo,
+  rate_per_second: `a whole number from 1 to ${ratePerSecondMax}`,
+  reason: "a reason like status_404",
+  note: `a text of at most ${noteCharactersMax} characters`,
+  tenant: "1 to 64 of A-Z, a-z, 0-9, _ and -",
+};
+
+/** Members of a body that its form allows. */
+export interface Body {
+  readonly event_id: string;
+  readonly partner: string;
+  readonly event_ids?: readonly string[];
+  readonly from?: string;
+  readonly to?: string;
+  readonly after_id?: string;
+  readonly before_id?: string;
+  readonly partners?: readonly string[];
+  readonly types?: readonly string[];
+  readonly only_failed?: boolean;
+  readonly force?: boolean;
+  readonly dry_run?: boolean;
+  readonly rate_per_second?: number;
+  readonly reason?: string;
+  readonly note?: string;
+  readonly tenant?: string;
+}
+
+type FormName = keyof typeof requestForms;
+
+/** Validators, compiled with the first body of their form: that takes milliseconds each. */
+const validators: Partial<Record<FormName, ValidateFunction>> = {};
+
+function compile(name: FormName): ValidateFunction {
+  // Lengths are counted in UTF-16 units.
+  const options = { allErrors: true, unicode: false, logger: false, formats: { "date-time": isTime } } as const;
+  return new Ajv(options).compile(requestForms[name]);
+}
+
+/**
+ * Parses a body and checks it against its form.
+ * @param moreProblems problems that the form cannot express
+ * @throws Refusal `invalid_json`, or `invalid_request` with every member at fault
+ */
+export function parseBody(
+  name: FormName,
+  bytes: Uint8Array,
+  moreProblems: (body: Body) => readonly FieldError[] = () => [],
+): Body {
+  const body = parseObject(bytes) as Body;
+  const validate = (validators[name] ??= compile(name));
+  const found = validate(body) ? [] : (validate.errors ?? []).map(problemOf);
+  // A list has one problem for each item at fault.
+  const problems = [...new Map(found.map((problem) => [problem.field, problem])).values(), ...moreProblems(body)];
+  if (problems.length === 0) return body;
+  throw new Refusal("invalid_request", "The request is not valid", { errors: problems.slice(0, filterMax) });
+}
+
+function problemOf({ keyword, params, instancePath }: ErrorObject): FieldError {
+  const { missingProperty, additionalProperty } = params as Readonly<Record<string, string>>;
+  const field = missingProperty ?? additionalProperty ?? instancePath.split("/")[1] ?? "";
+  if (keyword === "required") return { field, code: "required", detail: `${field} is required: ${mustBe[field]}` };
+  if (keyword === "additionalProperties")
+    return { field, code: "unknown", detail: `${field} is no member of this request; remove it` };
+  return { field, code: "invalid", detail: `${field} must be ${mustBe[field]}` };
+}
+
+function parseObject(body: Uint8Array): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch (cause) {
+    throw new Refusal("invalid_json", "The body is one JSON object in UTF-8", { cause });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Refusal("invalid_request", "The body is a JSON object");
+  }
+  return value;
+}
