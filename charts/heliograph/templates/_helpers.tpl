@@ -41,7 +41,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 {{- end -}}
 
-{{/* Where a pod may run, from the values of its part. */}}
+{{/* Placement of a pod, from the values of its part. */}}
 {{- define "heliograph.placement" -}}
 {{- with .nodeSelector }}
 nodeSelector:
@@ -112,7 +112,7 @@ securityContext:
 {{- default (list .Release.Namespace) .Values.watch.namespaces | uniq | sortAlpha | join "," -}}
 {{- end -}}
 
-{{/* Says something where more than one namespace is watched and each of them may name every tenant. */}}
+{{/* Not empty where more than one namespace is watched and each of them may name every tenant. */}}
 {{- define "heliograph.openGrants" -}}
 {{- if or .Values.watch.allNamespaces (contains "," (include "heliograph.watched" .)) -}}
 {{- range .Values.policy.grants -}}
@@ -122,8 +122,8 @@ securityContext:
 {{- end -}}
 
 {{/*
-How many servers wrote what is stored: 1 or 3; nothing where nothing is stored, or where the chart is rendered without a cluster. The
-configuration tells, whatever the servers are scaled to just now; after an uninstall the volumes do.
+Number of servers that wrote the stored data: 1 or 3. Empty without stored data, or where the chart is rendered without a cluster. The
+ConfigMap shows the number, because the servers may be scaled to another one now. After an uninstall the volumes show it.
 */}}
 {{- define "heliograph.nats.serversBefore" -}}
 {{- $name := printf "%s-nats" (include "heliograph.fullname" .) -}}
@@ -163,7 +163,7 @@ configuration tells, whatever the servers are scaled to just now; after an unins
 - {{ $service }}.{{ $.Release.Namespace }}.svc
 - {{ $service }}.{{ $.Release.Namespace }}.svc.{{ $.Values.clusterDomain }}
 {{- end }}
-# For forwarded ports: backups, people.
+# For forwarded ports, as in a backup.
 - localhost
 {{- range $index := until (int .Values.nats.replicas) }}
 - {{ $name }}-{{ $index }}.{{ $headless }}.{{ $.Release.Namespace }}.svc

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** How many servers write a store together. */
+/** The kind of installation that writes a store. */
 type Kind = "single" | "cluster";
 
 const words: Readonly<Record<Kind, string>> = {
@@ -9,7 +9,7 @@ const words: Readonly<Record<Kind, string>> = {
   cluster: "a cluster (nats.replicas=3)",
 };
 
-/** Who wrote the files of JetStream in a folder; a server of a cluster keeps the cluster's log beside them. */
+/** The kind that wrote the files of JetStream in a folder. A server of a cluster keeps the cluster's log beside them. */
 function writerOf(folder: string): Kind | undefined {
   const accounts = existsSync(folder) ? readdirSync(folder) : [];
   const holds = (...path: readonly string[]): boolean => accounts.some((account) => existsSync(join(folder, account, ...path)));
@@ -17,8 +17,8 @@ function writerOf(folder: string): Kind | undefined {
   return holds("streams") ? "single" : undefined;
 }
 
-// Runs before each start of NATS, as: check-store.ts FOLDER single|cluster. Ends with 1 where a server of that kind would not take over
-// what is there, and delete it.
+// Runs before each start of NATS, as: check-store.ts FOLDER single|cluster. Ends with 1 when a server of that kind would delete the
+// stored files instead of taking them over.
 const [, , folder = "", kind = ""] = process.argv;
 const writer = writerOf(folder);
 if (writer !== undefined && writer !== kind) {

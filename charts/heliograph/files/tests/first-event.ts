@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { request as requestTls, type RequestOptions } from "node:https";
 
 /**
- * What `helm test` runs in a pod of the release: it applies a partner, a catalog and a quota, waits until every runtime obeys them,
- * sends an event, checks the signature of what arrives, asks for a metric, and removes everything. It is partner and store itself,
- * and proves who it is with the token of its service account. It needs nothing but Node.
+ * The program of `helm test`, in a pod of the release. It applies a partner, a catalog and a quota, and waits until every runtime
+ * applies them. It sends an event, checks the signature of the delivery, queries a metric, and removes its objects. It is partner
+ * and store itself, and authenticates with the token of its service account. It needs nothing but Node.
  *
  * Environment: NAMESPACE, NAME (of all that it makes), HOST (of its Service, in full), API (base URL), TENANT, CIDRS.
  */
@@ -25,7 +25,7 @@ const signingKey = randomBytes(32).toString("hex");
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the partner was sent: by event id, whether the signature was right. */
+/** Deliveries to the partner by event id: true with a right signature. */
 const arrived = new Map<string, boolean>();
 
 async function bodyOf(request: AsyncIterable<Buffer>): Promise<Buffer> {
@@ -49,16 +49,16 @@ function isSigned({ headers, method = "", url = "" }: IncomingMessage, body: Buf
 }
 
 /** One sample at the end of each query, as Prometheus's HTTP API writes it; ranges have one at each step. */
-function storeAnswer(parameters: URLSearchParams): Json {
+function storeResponse(parameters: URLSearchParams): Json {
   const query = parameters.get("query") ?? "";
   if (query.includes("heliograph_probe")) return success("vector", []);
-  // Probes of what a store is like, which look at no series: this one bounds ranges and stretches increases as Prometheus 3 does.
+  // Probes of the kind of store, without series. The responses are those of Prometheus 3: left-open ranges, extrapolated increases.
   if (query.includes("vector(1)")) return vector(2, parameters);
   if (query.includes("vector(time())")) return vector(37.5, parameters);
   return parameters.has("step") ? matrix(parameters) : vector(valueOf(query), parameters);
 }
 
-/** An average is a sum over a count; ten samples of the value are as good as any other number of them. */
+/** An average is a sum over a count. The number of samples is free. */
 function valueOf(query: string): number {
   const samples = 10;
   if (query.includes("count_over_time")) return samples;
@@ -81,7 +81,7 @@ function success(resultType: string, result: readonly Json[]): Json {
   return { status: "success", data: { resultType, result } };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await bodyOf(request);
   const url = new URL(request.url ?? "/", "http://test");
   if (url.pathname.startsWith("/webhooks/")) {
@@ -91,10 +91,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const isForm = request.headers["content-type"]?.startsWith("application/x-www-form-urlencoded") === true;
   const parameters = isForm ? new URLSearchParams(body.toString()) : url.searchParams;
-  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(storeAnswer(parameters)));
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(storeResponse(parameters)));
 }
 
-/** A request to the API server. @throws Error with its answer when it refuses */
+/** A request to the API server. @throws Error with its response when it refuses */
 async function kubernetes(method: string, path: string, body?: Json): Promise<Json> {
   const account = (file: string): string => readFileSync(`${accountFolder}/${file}`, "utf8");
   const type = method === "PATCH" ? "application/apply-patch+yaml" : "application/json";
@@ -126,7 +126,7 @@ function objects(): ReadonlyMap<string, Json> {
     id: metricId,
     category: "infrastructure",
     unit: "1",
-    description: "What the installation's test asks for.",
+    description: "The metric of the installation's test.",
     source: { gauge: { name: metricId }, intervalSeconds: 10 },
     labels: ["region", "tenant"],
     aggregations: ["avg"],
@@ -164,7 +164,7 @@ async function isProgrammed(path: string): Promise<true> {
   throw new Error(conditions.map(({ type, reason, message }) => `${type}: ${reason}: ${message}`).join("; ") || "no status yet");
 }
 
-/** Calls the product's API as the service account. @throws Error with its answer when it refuses */
+/** Calls the product's API as the service account. @throws Error with its response when it refuses */
 async function call(path: string, init: RequestInit = {}): Promise<Json> {
   const authorization = `Bearer ${readFileSync("/var/run/secrets/heliograph/token", "utf8")}`;
   const headers = { authorization, "content-type": "application/json" };
@@ -181,23 +181,23 @@ function sendEvent(eventId: string): Promise<Json> {
 
 function isDelivered(eventId: string): true {
   const isRight = arrived.get(eventId);
-  if (isRight === undefined) throw new Error("nothing arrived yet");
+  if (isRight === undefined) throw new Error("no delivery arrived yet");
   if (!isRight) throw new Error("it arrived with a wrong signature");
   return true;
 }
 
-async function isAnswered(): Promise<true> {
+async function isServed(): Promise<true> {
   const { data } = (await call(`/v1/metrics/instant?metric=${metricId}&filter[tenant]=${tenant}`)) as { readonly data: ReadonlyArray<{ readonly value: number }> };
-  if (data[0]?.value !== expectedValue) throw new Error(`the answer is ${JSON.stringify(data)}`);
+  if (data[0]?.value !== expectedValue) throw new Error(`the response is ${JSON.stringify(data)}`);
   return true;
 }
 
-/** Repeats until it does not throw. @throws Error with the last reason when it always does */
-async function eventually(what: string, look: () => unknown): Promise<void> {
+/** Repeats the check until it does not throw. @throws Error with the last reason when the deadline has passed */
+async function eventually(what: string, check: () => unknown): Promise<void> {
   const deadlineMs = performance.now() + stepMsMax;
   for (;;) {
     try {
-      await look();
+      await check();
       process.stdout.write(`ok: ${what}\n`);
       return;
     } catch (error) {
@@ -214,15 +214,15 @@ async function main(): Promise<void> {
     for (const path of resources) await eventually(`programmed: ${path}`, () => isProgrammed(path));
     const eventId = `helm-test-${run}`;
     await eventually("an event is accepted", () => sendEvent(eventId));
-    await eventually("it arrives, signed", () => isDelivered(eventId));
-    await eventually("a metric is answered", isAnswered);
+    await eventually("the event arrives, signed", () => isDelivered(eventId));
+    await eventually("the metric has its value", isServed);
   } finally {
     for (const path of [...made.keys()].toReversed()) await kubernetes("DELETE", path).catch((error: unknown) => process.stderr.write(`${String(error)}\n`));
   }
 }
 
 const server = createServer((request, response) => {
-  answer(request, response).catch(() => response.writeHead(400).end());
+  respond(request, response).catch(() => response.writeHead(400).end());
 }).listen(port);
 try {
   await main();

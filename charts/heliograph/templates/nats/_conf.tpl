@@ -11,7 +11,7 @@ tls {
 {{- with .Values.nats -}}
 server_name: $POD_NAME
 port: 4222
-# Probes and Prometheus; everything else is closed by the NetworkPolicy.
+# For probes and Prometheus. The NetworkPolicy closes it for all others.
 http_port: 8222
 pid_file: "/var/run/nats/nats.pid"
 {{ include "heliograph.nats.tlsBlock" $ }}
@@ -21,7 +21,7 @@ jetstream {
   max_memory_store: {{ .maxMemoryStore }}
   sync_interval: {{ .syncInterval | quote }}
 }
-# An account of the runtime's own: nothing else can see its subjects, and it sees nobody else's.
+# An account of the runtime's own, with subjects that no other account shares.
 accounts {
   HELIOGRAPH {
     jetstream: enabled
@@ -31,16 +31,16 @@ accounts {
       permissions {
         publish {
           allow: [{{ printf "%s.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, "$KV.>", "$JS.API.>", "$JS.ACK.>"]
-          # What is kept is never thrown away as a whole, and the cluster is not the runtime's to change.
+          # The runtime may neither delete a stream nor change the cluster.
           deny: ["$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.ACCOUNT.>", "$JS.API.SERVER.>", "$JS.API.META.>"]
         }
-        # Answers, events that producers send, and what pods ask each other; nothing that is kept.
+        # Responses, events of producers, and requests between pods; no subject of a stream.
         subscribe { allow: ["_INBOX.>", {{ printf "%s.in.*" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}, {{ printf "%s.pod.>" (dig "streams" "prefix" "hg" $.Values.settings) | quote }}] }
-        # Who was asked may answer, wherever the answer is waited for.
+        # A recipient may send its response to the subject that the request names.
         allow_responses { max: 1, expires: "10s" }
       }
     }, {
-      # For backups and for people: nats --user backup.
+      # For backups: nats --user backup.
       user: backup
       password: $NATS_BACKUP_PASSWORD
       permissions {
