@@ -1,11 +1,11 @@
 import type { SigningScheme } from "./signing-key.ts";
 
 /**
- * What `compile` makes of the resources and every runtime pod obeys. Plain JSON: no dates, no undefined, no binary.
- * Lists are sorted by key, so that the same set of resources gives the same bytes in any order.
+ * The configuration that `compile` makes from resources and every runtime pod applies. Plain JSON: no dates, no
+ * undefined, no binary. Lists are sorted by key, so that the same set of resources gives the same bytes in any order.
  */
 export interface RuntimeConfig {
-  /** Layout of this document; a pod refuses one it does not know. */
+  /** Layout of this document; a pod refuses any other. */
   readonly schema: 1;
   /** Accepted partners, by namespace and name. */
   readonly partners: readonly PartnerConfig[];
@@ -13,13 +13,13 @@ export interface RuntimeConfig {
   readonly catalogs: readonly CatalogConfig[];
   /** Accepted quotas, by namespace and name. No two hold the same client. */
   readonly quotas: readonly QuotaConfig[];
-  /** Limits in force for a class where no quota says otherwise. */
+  /** Limits of a class without a quota. */
   readonly classDefaults: Readonly<Record<QueryClass, ClassLimits>>;
   /** Secret bytes by material id, base64. Kept apart from everything that may be shown. */
   readonly material: Readonly<Record<string, string>>;
 }
 
-/** Which resource a part of the configuration came from. */
+/** The resource that a part of the configuration comes from. */
 export interface ResourceOrigin {
   /** `metadata.uid`; without a cluster, derived from kind, namespace and name. */
   readonly uid: string;
@@ -38,12 +38,12 @@ export interface PartnerConfig extends ResourceOrigin {
   readonly subscriptions: readonly SubscriptionConfig[];
   readonly delivery: DeliveryConfig;
   readonly retry: RetryConfig;
-  /** Absent: deliveries never rest. */
+  /** Absent: no circuit breaker. */
   readonly circuitBreaker?: CircuitBreakerConfig;
   /** Seconds for which dead letters are kept; absent: as long as the installation keeps them. */
   readonly deadLetterSeconds?: number;
   readonly networks: NetworksConfig;
-  /** `Paused` keeps everything and sends nothing. */
+  /** `Paused` stores all deliveries and sends none. */
   readonly state: "Active" | "Paused";
   /**
    * Present when nothing may be sent although the partner exists: events are routed to it and wait. Its `state` is then
@@ -53,34 +53,34 @@ export interface PartnerConfig extends ResourceOrigin {
   /** Present when a reference cannot be read and this is the last good version: Unix milliseconds since then. */
   readonly lastGoodSinceMs?: number;
   /**
-   * Subscriptions whose right was withdrawn: events that match only these are not routed, and their history says so.
+   * Subscriptions whose right was withdrawn. Events that match only these are not routed, and their history shows it.
    */
   readonly withdrawn?: readonly SubscriptionConfig[];
 }
 
 /**
- * Why a partner is held. `unresolved`: it has no key or certificate that was ever read. `not_permitted`: the policy no
- * longer permits what it names. `conflicted`: an older object holds a value that only one may use.
+ * Reason for a held partner. `unresolved`: none of its keys or certificates was ever read. `not_permitted`: the policy
+ * no longer permits a name in its spec. `conflicted`: an older object holds one of its unique keys.
  */
 export type HeldReason = "unresolved" | "not_permitted" | "conflicted";
 
-/** How fast deliveries go out, and how many may wait. */
+/** Rate and concurrency of deliveries, and the bound of the backlog. */
 export interface DeliveryConfig {
-  /** Attempts under way at once, over all pods. */
+  /** Concurrent attempts, over all pods. */
   readonly maxInFlight: number;
   /** Attempts begun in a second, and at once after a pause; absent: no limit. */
   readonly rate?: { readonly perSecond: number; readonly burst: number };
-  /** What may wait for the partner; absent: no limit of its own. */
+  /** Bound of the backlog; absent: no limit of its own. */
   readonly maxBacklog?: { readonly messages: number; readonly bytes: number };
 }
 
-/** When deliveries rest because the partner fails. Source: design §4 ("Breaker"). */
+/** Circuit breaker of a failing partner. Source: design §4 ("Breaker"). */
 export interface CircuitBreakerConfig {
-  /** Failed attempts in a row after which deliveries rest. */
+  /** Failed attempts in a row that open the breaker. */
   readonly failures: number;
-  /** First rest, in milliseconds; each probe that fails doubles it. */
+  /** First time open, in milliseconds; each failed probe doubles it. */
   readonly openMs: number;
-  /** Longest rest, in milliseconds. */
+  /** Longest time open, in milliseconds. */
   readonly maxOpenMs: number;
 }
 
@@ -91,15 +91,15 @@ export interface EndpointConfig {
   readonly timeoutMs: number;
   /** Fixed request headers, lowercase names; never one that a scheme sets. */
   readonly headers: Readonly<Record<string, string>>;
-  /** How long the recipient remembers event ids, in milliseconds. */
+  /** Time for which the recipient remembers event ids, in milliseconds. */
   readonly idempotencyMs: number;
-  /** Certificates that are trusted and shown; absent: the system's roots, and none. */
+  /** Trusted certificates and the client certificate; absent: the system's roots, and no client certificate. */
   readonly tls?: EndpointTlsConfig;
-  /** How to get the token that is sent with every delivery; absent: none is. */
+  /** Source of the token that every delivery carries; absent: no token. */
   readonly oauth2?: OAuth2Config;
-  /** Present when the endpoint is asked whether it wants deliveries, and at what rate, before it gets any. */
+  /** Present when the endpoint must agree to deliveries, and to their rate, before the first one. */
   readonly verification?: "Handshake";
-  /** Absolute URL that is told when an event was handled by hand; absent: nobody is told. */
+  /** Absolute URL that is called when an event was handled by hand; absent: no call. */
   readonly ackUrl?: string;
 }
 
@@ -122,9 +122,9 @@ export interface OAuth2Config {
 
 interface SigningConfig {
   readonly scheme: SigningScheme;
-  /** Present when every key that has not ended signs, not the first alone. */
+  /** Present when every key that has not ended signs, not only the first. */
   readonly sideBySide?: true;
-  /** The first key signs; the recipient knows all of them. */
+  /** The first key signs; the recipient has all of them. */
   readonly keys: readonly SigningKeyConfig[];
 }
 
@@ -132,7 +132,7 @@ export interface SigningKeyConfig {
   readonly id: string;
   /** Key of {@link RuntimeConfig.material}. */
   readonly material: string;
-  /** Unix milliseconds after which the recipient forgets this key. */
+  /** Unix milliseconds after which the recipient no longer accepts this key. */
   readonly notAfterMs?: number;
 }
 
@@ -158,11 +158,11 @@ export interface RetryConfig {
 export interface NetworksConfig {
   /** CIDR blocks that are allowed though they are not public. */
   readonly allowCidrs: readonly string[];
-  /** Whether `http:` is allowed. */
+  /** True when `http:` is allowed. */
   readonly allowPlaintext: boolean;
 }
 
-/** Bound on all stores of one query together, in milliseconds, where the settings say no other. */
+/** Default bound on all stores of one query together, in milliseconds. */
 export const queryDeadlineMsDefault = 1_800;
 
 /** The closed list of labels. Source: seed "Operational Metrics API" §2.3. */
@@ -199,32 +199,32 @@ export interface CatalogConfig extends ResourceOrigin {
   readonly lastGoodSinceMs?: number;
 }
 
-/** A store that is asked in PromQL, or a runtime that is asked for partials. */
+/** A store that is queried in PromQL, or a peer that is queried for partials. */
 export type StoreConfig = QueriedStoreConfig | PeerStoreConfig;
 
-/** A store that speaks the HTTP API of Prometheus. */
+/** A store with the HTTP API of Prometheus. */
 export interface QueriedStoreConfig extends StorePlace {
   readonly prometheus: PrometheusConfig;
   readonly peer?: undefined;
 }
 
-/** The runtime of another region; it knows labels and tenancy of its own stores. */
+/** A peer, the runtime of another region. Labels and tenancy of its stores are in its own catalog. */
 export interface PeerStoreConfig extends StorePlace {
   readonly peer: PeerConfig;
   readonly prometheus?: undefined;
 }
 
-/** What every store has. */
+/** Members of every store. */
 export interface StorePlace {
   /** Unique in its catalog. */
   readonly name: string;
   readonly region: string;
   readonly residency: string;
-  /** Set when the whole store is one environment; beats a label of the series. */
+  /** Set when the whole store is one environment; takes precedence over a label of the series. */
   readonly environment?: string;
   /**
-   * `Labelled`: series carry the tenant label. `Platform`: series belong to no tenant. `StoreHeader`: the store keeps
-   * tenants apart, told by {@link PrometheusConfig.tenantHeader}.
+   * `Labelled`: series carry the tenant label. `Platform`: series belong to no tenant. `StoreHeader`: the store
+   * separates tenants by {@link PrometheusConfig.tenantHeader}.
    */
   readonly tenancy: "Labelled" | "Platform" | "StoreHeader";
   /** Governed label → name of the label in this store; a label that is absent keeps its name. */
@@ -233,13 +233,13 @@ export interface StorePlace {
   readonly settleSeconds: number;
 }
 
-/** How the runtime of another region is reached. */
+/** Access to a peer, the runtime of another region. */
 export interface PeerConfig {
   /** Base URL, https; `/v1/metrics/partials` is appended. */
   readonly url: string;
   /** Bound on one request to the peer, in milliseconds. */
   readonly timeoutMs: number;
-  /** How its stores compute increases. */
+  /** The method by which its stores compute increases. */
   readonly increases: "Extrapolated" | "Plain";
   /** Keys of {@link RuntimeConfig.material}: the bytes as they are sent. */
   readonly auth: { readonly kind: "bearer"; readonly token: string } | PeerOAuth2Config;
@@ -258,7 +258,7 @@ export interface PeerOAuth2Config {
   readonly resource?: string;
 }
 
-/** How a store is reached and what it is. */
+/** Access to a store, and its flavour. */
 export interface PrometheusConfig {
   /** Base URL; `/api/v1/…` is appended. */
   readonly url: string;
@@ -275,7 +275,7 @@ export interface PrometheusConfig {
     | { readonly kind: "bearer"; readonly token: string };
   /** For an https URL; absent members are those of the runtime. */
   readonly tls?: StoreTlsConfig;
-  /** Coarsest downsampled data that a Thanos may answer from; absent: raw samples only. */
+  /** Coarsest downsampled data that a Thanos may return; absent: raw samples only. */
   readonly maxSourceResolutionSeconds?: number;
 }
 
@@ -286,7 +286,7 @@ export interface StoreTlsConfig {
   readonly serverName?: string;
 }
 
-/** What kind of server a store is. */
+/** The server software of a store. */
 export type StoreFlavour = "Prometheus" | "Thanos" | "Mimir" | "VictoriaMetrics";
 
 export interface MetricConfig {
@@ -329,24 +329,22 @@ export interface SloConfig {
   readonly metric: string;
   /** Share of good events, more than 0 and less than 1. */
   readonly objective: number;
-  /**
-   * Whether the numerator of a ratio, or the values of a histogram up to the threshold, are the good or the bad events.
-   */
+  /** The events that the numerator of a ratio, or the values of a histogram up to the threshold, count. */
   readonly counts: "Good" | "Bad";
   /** Bound of a bucket; present when, and only when, the metric is a histogram. */
   readonly threshold?: number;
   readonly windowDays: number;
-  /** Events that a window must hold before anything is concluded from it. */
+  /** Events that a window must hold before its burn rate is evaluated. */
   readonly minimumEvents: number;
   /** Of the four tiers, from the fastest to the slowest; each below 1 / (1 − objective). */
   readonly burnRates: readonly number[];
-  /** Whether the view needs no token. */
+  /** True when the view needs no token. */
   readonly public: boolean;
   /** Tenants whose view is public; absent: none. */
   readonly publicTenants?: readonly string[];
 }
 
-/** What a metric is in the stores. Exactly one kind. */
+/** Series of a metric in the stores. Exactly one kind. */
 export type SourceConfig =
   | ({ readonly kind: "gauge" } & SeriesConfig)
   | ({ readonly kind: "counter"; readonly increase: IncreaseKind } & SeriesConfig)
@@ -387,7 +385,7 @@ export interface QuotaConfig extends ResourceOrigin {
   readonly clients: readonly ClientConfig[];
 }
 
-/** What one request may ask, and what one client may ask in all. Source: seed "Operational Metrics API" §2.6 and §8. */
+/** Limits of one request, and of all requests of one client. Source: seed "Operational Metrics API" §2.6 and §8. */
 export interface ClassLimits {
   readonly maxSeries: number;
   readonly maxWindowSeconds: number;
@@ -400,19 +398,19 @@ export interface ClassLimits {
   readonly costUnitsPerMinute: number;
   /** Cost units at once after a pause. */
   readonly burstCostUnits: number;
-  /** Requests under way at once in one pod. */
+  /** Concurrent requests in one pod. */
   readonly maxConcurrent: number;
-  /** For how long points that no longer change are served from memory. */
+  /** Time for which final points are served from memory. */
   readonly memorySeconds: number;
-  /** For how long they are served from what all pods share; undefined: nothing is. */
+  /** Time for which they are served from the cache that all pods share; undefined: not at all. */
   readonly distributedSeconds?: number;
-  /** For how long points that may still change are served; never longer than from memory. */
+  /** Time for which points that may still change are served; never longer than from memory. */
   readonly hotTailSeconds: number;
-  /** For how long after either they are served once more while they are read again; undefined: not at all. */
+  /** Time after either for which a stale value is served while it is read again; undefined: not at all. */
   readonly staleWhileRevalidateSeconds?: number;
 }
 
-/** What one client may ask of one metric; absent: no bound beside that of the class. */
+/** Limits of one client for one metric; absent: only the limits of the class. */
 export interface MetricLimits {
   readonly metric: string;
   readonly requestsPerSecond?: number;

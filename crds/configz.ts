@@ -2,32 +2,32 @@ import type { EndpointVerifiedReason } from "./reasons.ts";
 import type { Kind } from "./resource.ts";
 
 /**
- * What one runtime pod answers on `GET /configz` of its admin port, to the bearer of the token that travels in the
- * configuration. With `?wait=SECONDS&after=VERSION` the answer comes when the report differs from that version, or
- * after so many seconds. The runtime writes it, the operator reads it.
+ * Response of one runtime pod to `GET /configz` on its admin port. Readers send the token of the configuration. With
+ * `?wait=SECONDS&after=VERSION` the response comes when the report differs from that version, or after so many seconds.
+ * The runtime writes the report, the operator reads it.
  */
 export interface ConfigzReport {
-  /** Changes whenever anything else here does; means nothing else. */
+  /** Changes with every other member; it has no other meaning. */
   readonly version: string;
   /** Name of the pod. */
   readonly pod: string;
-  /** Whether every shard was applied and the pod serves. */
+  /** True when every shard was applied and the pod serves. */
   readonly ready: boolean;
-  /** Of all that is obeyed: equal in pods that obey the same; null before anything is. */
+  /** Hash of the applied configuration: equal in pods that apply the same; null before the first. */
   readonly hash: string | null;
-  /** By shard name, without the prefix of the Secrets: `config-00`. A shard never seen is absent. */
+  /** By shard name, without the prefix of the Secrets: `config-00`. A shard that was never read is absent. */
   readonly shards: Readonly<Record<string, ConfigzShard>>;
-  /** Resources that are not obeyed as the shards say. */
+  /** Resources that are not applied as the shards contain them. */
   readonly errors: readonly ConfigzError[];
-  /** What the data plane decided about resources that are obeyed. */
+  /** Marks of the data plane on applied resources. */
   readonly marks: readonly ConfigzMark[];
 }
 
-/** The version of a shard that is obeyed. */
+/** The applied version of a shard. */
 export interface ConfigzShard {
   readonly revision: number;
   readonly sha256: string;
-  /** Why a newer one is not, in one sentence; absent when there is none. */
+  /** The fault of a newer version, in one sentence; absent when there is none. */
   readonly error?: string;
 }
 
@@ -35,14 +35,14 @@ export interface ConfigzError {
   readonly kind: Kind;
   readonly namespace: string;
   readonly name: string;
-  /** The generation that is not obeyed. */
+  /** The generation that is not applied. */
   readonly generation: number;
   /** One CamelCase word. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** That a partner answered 410; or what its endpoint said when it was asked for its consent. */
+/** A partner that responded with 410, or the result of an endpoint validation. */
 export type ConfigzMarkReason = "PartnerDisabled" | EndpointVerifiedReason;
 
 export interface ConfigzMark {

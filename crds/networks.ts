@@ -23,12 +23,12 @@ export function parseCidr(text: string): Cidr | undefined {
   return isIPv6Address(address) && length <= 128 ? block(128, ipv6Number(address), length) : undefined;
 }
 
-/** Whether the text is an IPv6 address, without a zone and without an IPv4 address mapped into it. */
+/** True for an IPv6 address without a zone and without an IPv4 address mapped into it. */
 export function isIPv6Address(text: string): boolean {
   return isIPv6(text) && !text.includes("%") && !isMapped(ipv6Number(text));
 }
 
-/** Whether every address of `inner` is one of `outer`. */
+/** True when every address of `inner` is in `outer`. */
 export function contains(outer: Cidr, inner: Cidr): boolean {
   const widened = block(inner.bits, inner.first, Math.min(outer.prefix, inner.prefix));
   return outer.bits === inner.bits && outer.prefix === widened.prefix && outer.first === widened.first;
@@ -68,13 +68,14 @@ function groups(part: string): readonly bigint[] {
 const specialCidrs = specialRows.map(([text, name]) => ({ text, name, cidr: parseCidr(text) }));
 const metadataCidrs = metadataRows.map(([text]) => parseCidr(text));
 
-/** Whether a block holds nothing but addresses of instance metadata. */
+/** True for a block that holds only addresses of instance metadata. */
 export function isMetadata(inner: Cidr): boolean {
   return metadataCidrs.some((outer) => outer !== undefined && contains(outer, inner));
 }
 
 /**
- * What an address is that lies in a block of special use, such as `loopback (127.0.0.0/8)`; undefined for a public one.
+ * The name of the block of special use that holds an address, such as `loopback (127.0.0.0/8)`; undefined for a public
+ * address.
  */
 export function specialUse(address: Cidr): string | undefined {
   const row = specialCidrs.find(({ cidr }) => cidr !== undefined && contains(cidr, address));

@@ -1,7 +1,7 @@
 import type { CatalogConfig, PartnerConfig, QuotaConfig, RuntimeConfig } from "./config.ts";
 import { materialIdsOf } from "./material.ts";
 
-/** What one resource brings into the configuration. */
+/** The part of the configuration that one resource gives. */
 export type ConfigPart = (
   | { readonly kind: "WebhookPartner"; readonly config: PartnerConfig }
   | { readonly kind: "MetricCatalog"; readonly config: CatalogConfig }
@@ -11,7 +11,7 @@ export type ConfigPart = (
   readonly material: Readonly<Record<string, string>>;
 };
 
-/** What a configuration holds of each resource, by uid. */
+/** The parts of a configuration, by the uid of their resource. */
 export function partsOf({ partners, catalogs, quotas, material }: RuntimeConfig): ReadonlyMap<string, ConfigPart> {
   const bytesOf = (config: ConfigPart["config"]) =>
     Object.fromEntries(materialIdsOf(config).map((id) => [id, material[id] ?? ""]));

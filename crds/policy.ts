@@ -1,9 +1,9 @@
 /**
- * What namespaces may name in their resources. A resource narrows its grant and never widens it. Lists hold exact
+ * Names that namespaces may use in their resources. A resource narrows its grant and never widens it. Lists hold exact
  * names; `*` is everything.
  */
 export interface InstallationPolicy {
-  /** A namespace has what all the grants that name it give together; without any, nothing. */
+  /** A namespace has the union of all grants that name it; without any, nothing. */
   readonly grants: readonly NamespaceGrant[];
 }
 
@@ -19,11 +19,11 @@ export interface NamespaceGrant {
   readonly clients: readonly string[];
   /** Blocks that `networks.allowCidrs` may lie in. */
   readonly cidrs: readonly string[];
-  /** Whether `networks.allowPlaintext` may be true. */
+  /** True when `networks.allowPlaintext` may be true. */
   readonly plaintext: boolean;
 }
 
-/** Everything for everyone, as fits one owner of all resources. Metadata addresses stay out of reach. */
+/** Everything for every namespace, for one owner of all resources. Metadata addresses stay forbidden. */
 export const allowAll: InstallationPolicy = {
   grants: [
     {
@@ -39,7 +39,7 @@ export const allowAll: InstallationPolicy = {
   ],
 };
 
-/** All that a namespace is granted, as one. */
+/** The union of all grants of a namespace. */
 export function grantOf(policy: InstallationPolicy, namespace: string): Omit<NamespaceGrant, "namespaces"> {
   const grants = policy.grants.filter(({ namespaces }) => names(namespaces, namespace));
   return {
@@ -53,7 +53,7 @@ export function grantOf(policy: InstallationPolicy, namespace: string): Omit<Nam
   };
 }
 
-/** Whether a list of a grant names this. */
+/** True when a list of a grant contains this name. */
 export function names(list: readonly string[], name: string): boolean {
   return list.includes("*") || list.includes(name);
 }

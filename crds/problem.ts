@@ -1,4 +1,4 @@
-/** What kind of fault a field has. */
+/** Kinds of faults of a field. */
 export type FieldReason =
   | "Required"
   | "Unknown"

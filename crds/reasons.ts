@@ -1,7 +1,7 @@
 /** Status of a condition, as Kubernetes spells it. */
 export type ConditionStatus = "True" | "False" | "Unknown";
 
-/** Why a condition has its status, for people. */
+/** A reason of a condition: its status and its meaning in one sentence. */
 interface ReasonRow {
   readonly status: ConditionStatus;
   readonly meaning: string;

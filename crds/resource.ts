@@ -8,7 +8,7 @@ export const apiVersion = "heliograph.dev/v1alpha1";
 
 export type Kind = (typeof kinds)[number];
 
-/** What of an object's metadata means something here. */
+/** The members of an object's metadata that this program reads. */
 export interface ObjectMeta {
   readonly name: string;
   /** @default "default" */

@@ -1,18 +1,18 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 
-/** How a delivery proves who sent it. Source: seed "Webhook Event Delivery" §5, Standard Webhooks 1.0.0, RFC 9421. */
+/** Signature schemes of deliveries. Source: seed "Webhook Event Delivery" §5, Standard Webhooks 1.0.0, RFC 9421. */
 const signingSchemes = ["HmacV1", "StandardWebhooks", "HttpMessageSignatures"] as const;
 export type SigningScheme = (typeof signingSchemes)[number];
 
 /** Algorithms with a public key, by their names in RFC 9421 §6.2.2. */
 export type AsymmetricAlgorithm = "ed25519" | "ecdsa-p256-sha256" | "ecdsa-p384-sha384";
 
-/** What the bytes of a key are. */
+/** A parsed signing key. */
 export type ReadSigningKey =
   | { readonly algorithm: "hmac-sha256"; readonly secret: Uint8Array }
   | { readonly algorithm: AsymmetricAlgorithm; readonly privateKey: KeyObject };
 
-/** Why bytes are no key of a scheme; the message completes "the signing key … ". */
+/** Fault of bytes that are no key of a scheme; the message completes "the signing key … ". */
 interface SigningKeyFault {
   readonly reason: "KeyTooShort" | "KeyUnusable";
   readonly message: string;
@@ -31,7 +31,7 @@ const pemForm = /^-----BEGIN [A-Z ]*PRIVATE KEY-----/u;
 /** PKCS #8 in front of the seed of an Ed25519 key. Source: RFC 8410 §7. */
 const ed25519Pkcs8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The key that some bytes are for a scheme, or why they are none. */
+/** Reads bytes as a key of a scheme. */
 export function readSigningKey(
   scheme: SigningScheme,
   bytes: Buffer,
@@ -46,7 +46,7 @@ export function readSigningKey(
   }
 }
 
-/** The algorithm of a private or public key; undefined for a kind of key that no scheme knows. */
+/** The algorithm of a private or public key; undefined for a kind of key that no scheme supports. */
 export function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): AsymmetricAlgorithm | undefined {
   if (asymmetricKeyType === "ed25519") return "ed25519";
   if (asymmetricKeyType !== "ec") return undefined;
@@ -62,7 +62,7 @@ function sharedKey(bytes: Buffer): ReturnType<typeof readSigningKey> {
   return { fault: { reason: "KeyTooShort", message: `has ${bytes.length} bytes, fewer than ${keyBytesMin}` } };
 }
 
-/** `whsec_` and `whsk_` say which kind of key follows; so does PEM. Everything else is a shared key as it is. */
+/** Reads a key by its prefix `whsec_` or `whsk_`, or as PEM. Every other text is a shared key as it is. */
 function standardKey(bytes: Buffer): ReturnType<typeof readSigningKey> {
   const text = bytes.toString("latin1").trim();
   if (text.startsWith(secretPrefix)) return prefixedKey(text.slice(secretPrefix.length));

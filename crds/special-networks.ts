@@ -1,4 +1,4 @@
-/** A block of addresses and what it is called. */
+/** A block of addresses and its name. */
 export type SpecialRow = readonly [block: string, name: string];
 
 /** Source: IANA IPv4 Special-Purpose Address Registry, every row, and the multicast space of RFC 5771. */
@@ -68,9 +68,8 @@ const ipv6Rows: readonly SpecialRow[] = [
 ];
 
 /**
- * Where instance metadata and credentials are served, and the link-local spaces they live in. The single addresses are
- * those of Alibaba Cloud, Azure, Oracle Cloud, Amazon Web Services, Google Cloud and Scaleway. No allow-list opens
- * them.
+ * Addresses of instance metadata and credentials, with their link-local spaces. The single addresses are those of
+ * Alibaba Cloud, Azure, Oracle Cloud, Amazon Web Services, Google Cloud and Scaleway. No allow-list opens them.
  */
 export const metadataRows: readonly SpecialRow[] = [
   ["169.254.0.0/16", "link local and instance metadata"],

@@ -19,18 +19,17 @@ export const rulesOf: Readonly<Record<Kind, readonly PlacedRule[]>> = {
   WebhookPartner: webhookPartnerRules,
 };
 
-/** A resource with every default, or what is wrong with it; never both. */
+/** A resource with every default, or its problems; never both. */
 type Validation =
   | { readonly resource: Resource; readonly problems: readonly [] }
   | { readonly resource?: undefined; readonly problems: readonly FieldProblem[] };
 
-/** Validators by kind, compiled when the first object of the kind comes: that takes milliseconds each. */
+/** Validators by kind, compiled with the first object of the kind: that takes milliseconds each. */
 const validators = new Map<Kind, ValidateFunction>();
 
 /**
- * What the API server does when an object is applied: members that are null go, defaults come, the schema and then the
- * rules are checked. `old` is the object that this one replaces, for rules about changes. The value itself is left as
- * it is.
+ * Validates like the API server: removes null members, fills in defaults, then checks the schema and the rules. `old`
+ * is the object that this one replaces, for rules about changes. The given value is not changed.
  */
 export function validateResource(value: unknown, old?: Resource): Validation {
   const kind = kindOf(value);
@@ -44,9 +43,7 @@ export function validateResource(value: unknown, old?: Resource): Validation {
     : { resource: asIs(value, withoutStatus(object as Resource)), problems: [] };
 }
 
-/**
- * The value itself where it lacks nothing: what the API server sends has every default, and is not to be held twice.
- */
+/** Returns the value itself when it has every default already, so that memory holds it once. */
 function asIs(value: unknown, resource: Resource): Resource {
   return isDeepStrictEqual(value, resource) ? (value as Resource) : resource;
 }

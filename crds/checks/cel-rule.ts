@@ -1,6 +1,6 @@
 import type { FieldProblem } from "../problem.ts";
 
-/** The twin of one CEL rule: what an object alone can say, with the same message as in `crds/*.yaml`. */
+/** The twin of one CEL rule: a check of one object alone, with the same message as in `crds/*.yaml`. */
 export interface Rule<Self> {
   readonly message: string;
   /**
@@ -10,7 +10,7 @@ export interface Rule<Self> {
   readonly faults: (self: Self, old: Self | undefined) => readonly string[];
 }
 
-/** A rule and where it applies: `spec.metrics[].source`, where `[]` is every item of a list. */
+/** A rule and its place: `spec.metrics[].source`, where `[]` is every item of a list. */
 export interface PlacedRule {
   readonly place: string;
   readonly message: string;
@@ -18,8 +18,8 @@ export interface PlacedRule {
 }
 
 /**
- * Puts rules at a place. Rules run only on objects that the schema accepts, so what stands at the place has the type
- * that the rules expect.
+ * Puts rules at a place. Rules run only on objects that the schema accepts, so the value at the place has the type that
+ * the rules expect.
  */
 export function rulesAt<Self>(place: string, rules: readonly Rule<Self>[]): readonly PlacedRule[] {
   return rules.map(({ message, faults }) => ({
@@ -29,7 +29,7 @@ export function rulesAt<Self>(place: string, rules: readonly Rule<Self>[]): read
   }));
 }
 
-/** The usual answer of a rule: nothing when it holds, else the one path at fault. */
+/** The usual result of a rule: nothing when it holds, else the one path at fault. */
 export function unless(holds: boolean, path = ""): readonly string[] {
   return holds ? [] : [path];
 }

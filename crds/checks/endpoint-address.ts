@@ -11,8 +11,8 @@ interface Addressed extends Pick<WebhookPartnerSpec, "networks"> {
 }
 
 /**
- * A sentence for each URL of a partner that names an address of special use which `networks.allowCidrs` does not hold:
- * the runtime connects to none. Names are looked up, and judged, by the runtime.
+ * A sentence for each URL of a partner with an address of special use that `networks.allowCidrs` does not hold: the
+ * runtime connects to none of these. The runtime resolves names and checks their addresses itself.
  */
 export function addressWarnings({ endpoint, networks }: Addressed): readonly string[] {
   const urls: readonly (readonly [string, string | undefined])[] = [

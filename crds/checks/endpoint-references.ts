@@ -2,7 +2,7 @@ import type { WebhookPartner } from "../resource.ts";
 import type { EntryReference, Material, ReferenceProblem, Secrets } from "./secret-entry.ts";
 import { belongTogether, resolveUse, type Use } from "./store-references.ts";
 
-/** What an endpoint needs an entry of a Secret for. */
+/** Uses of an entry of a Secret by an endpoint. */
 export type EndpointUse = Extract<Use, "trusted certificates" | "certificate" | "private key" | "password">;
 
 /** An entry that an endpoint needs, whose bytes were found and can be used. */

@@ -17,7 +17,7 @@ const histogramSuffix = /_(bucket|sum|count)$/u;
 const percentiles: ReadonlySet<string> = new Set(["p50", "p95", "p99"]);
 const extremes: ReadonlySet<string> = new Set(["min", "max"]);
 
-/** What the metrics of a catalog name must be in the catalog. */
+/** Requires that every name in the metrics of a catalog exists in the catalog. */
 const referenceRules: readonly Rule<MetricCatalogSpec>[] = [
   {
     message: "a metric's stores are stores of this catalog",

@@ -22,13 +22,13 @@ const requestHeaders: ReadonlySet<string> = new Set([
   "cookie",
 ]);
 
-/** The header that tells a store the tenant, by flavour. Source: the manuals of Mimir and Thanos. */
+/** The header that holds the tenant, by flavour. Source: the manuals of Mimir and Thanos. */
 const tenantHeaders: Readonly<Partial<Record<MetricCatalogStorePrometheus["flavour"], string>>> = {
   Mimir: "X-Scope-OrgID",
   Thanos: "THANOS-TENANT",
 };
 
-/** The header that tells this store the tenant; undefined for a store that is not told. */
+/** The header that holds the tenant in requests to this store; undefined for a store without one. */
 export function tenantHeaderOf({ tenancy, prometheus }: MetricCatalogStore): string | undefined {
   if (tenancy !== "StoreHeader" || prometheus === undefined) return undefined;
   return prometheus.tenantHeader ?? tenantHeaders[prometheus.flavour];

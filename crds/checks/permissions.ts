@@ -7,7 +7,7 @@ import type { Resource } from "../resource.ts";
 
 type Grant = Omit<NamespaceGrant, "namespaces">;
 
-/** What a resource names beyond the grant of its namespace, and metadata addresses under any grant. */
+/** Names of a resource beyond the grant of its namespace, and metadata addresses under any grant. */
 export function permissionProblems(resource: Resource, policy: InstallationPolicy): readonly FieldProblem[] {
   const grant = grantOf(policy, resource.metadata.namespace);
   switch (resource.kind) {
@@ -20,7 +20,7 @@ export function permissionProblems(resource: Resource, policy: InstallationPolic
   }
 }
 
-/** The same of what is in force of a resource, whatever the resource says now. */
+/** The same check for the applied part of a resource, which may differ from its present spec. */
 export function partPermissionProblems(
   { kind, config }: ConfigPart,
   policy: InstallationPolicy,
@@ -40,7 +40,7 @@ export function partPermissionProblems(
   }
 }
 
-/** What of a partner a policy looks at. */
+/** The parts of a partner that a policy restricts. */
 interface PartnerNames {
   readonly endpoint: { readonly url: string };
   readonly networks: { readonly allowCidrs: readonly string[]; readonly allowPlaintext: boolean };
@@ -61,7 +61,7 @@ function partnerProblems({ endpoint, networks, subscriptions }: PartnerNames, gr
   ];
 }
 
-/** What of a store a policy looks at. */
+/** The parts of a store that a policy restricts. */
 interface StoreNames {
   readonly prometheus?: { readonly url: string };
   readonly peer?: { readonly url: string; readonly auth: { readonly oauth2?: { readonly tokenUrl: string } } };
@@ -79,7 +79,7 @@ function catalogProblems(
   return [...storeProblems(stores, grant), ...metricProblems(metrics, grant)];
 }
 
-/** What of a metric a policy looks at. */
+/** The parts of a metric that a policy restricts. */
 interface MetricName {
   readonly id: string;
 }
@@ -125,7 +125,7 @@ function quotaProblems({ clients }: QuotaNames, grant: Grant): readonly FieldPro
   ]);
 }
 
-/** A list that narrows nothing when it is empty asks for everything then. */
+/** An empty list restricts nothing, so it stands for `*`. */
 export function orEvery(list: readonly string[]): readonly string[] {
   return list.length === 0 ? ["*"] : list;
 }

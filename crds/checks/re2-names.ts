@@ -1,4 +1,4 @@
-/** General categories that every version of Go's `regexp/syntax` knows. */
+/** General categories in every version of Go's `regexp/syntax`. */
 const categories =
   "C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs".split(" ");
 
@@ -13,7 +13,7 @@ const scripts =
   Saurashtra Sharada Shavian Siddham Sinhala Sogdian Soyombo Sundanese Syriac Tagalog Tagbanwa Takri Tamil Tangut
   Telugu Thaana Thai Tibetan Tifinagh Tirhuta Ugaritic Vai Wancho Yezidi Yi`.split(/\s+/u);
 
-/** Names for `\p{…}` that every store knows. */
+/** Names for `\p{…}` that every store supports. */
 export const unicodeNames: ReadonlySet<string> = new Set(["Any", ...categories, ...scripts]);
 
 /** Names for `[[:…:]]`. */

@@ -26,7 +26,7 @@ const unicodeClass = /\\[pP](?:\{\^?(?<name>[^}]*)\}|(?<letter>[^{]))/uy;
 const posixClass = /\[:\^?(?<name>[^]*?):\]/uy;
 const letterCodes: Readonly<Record<string, number>> = { a: 7, f: 12, n: 10, r: 13, t: 9, v: 11 };
 
-/** Escapes of one character, and the code point that each stands for. */
+/** Escapes of one character with their code points. */
 const escapes: readonly (readonly [pattern: RegExp, codeOf: (text: string) => number])[] = [
   [/\\x([0-9A-Fa-f]{2})/uy, (hex) => Number.parseInt(hex, 16)],
   [/\\x\{(0*(?:10[0-9A-Fa-f]{4}|[0-9A-Fa-f]{1,5}))\}/uy, (hex) => Number.parseInt(hex, 16)],
@@ -36,9 +36,10 @@ const escapes: readonly (readonly [pattern: RegExp, codeOf: (text: string) => nu
 ];
 
 /**
- * Whether every store takes the expression of a matcher, as Prometheus parses it (Go's `regexp/syntax` with Perl's
- * flags): by itself, and anchored, which an open `\Q` would undo. Stricter in two spellings that not every version
- * knows: names of Unicode classes of several words, and names in other than their own upper and lower case.
+ * True for the expression of a matcher that every store accepts. Prometheus parses it as Go's `regexp/syntax` with
+ * Perl's flags, by itself and anchored; an open `\Q` would undo the anchor. This check is stricter in two spellings
+ * that only some versions support: names of Unicode classes of several words, and names in other than their own upper
+ * and lower case.
  */
 export function isRe2(expression: string): boolean {
   try {
@@ -149,7 +150,7 @@ class Re2Reader {
     return true;
   }
 
-  /** `\d`, `\pL` and their like. */
+  /** `\d`, `\pL` and similar classes. */
   #readSet(): boolean {
     if (this.#take(characters) !== undefined) return true;
     const found = this.#take(unicodeClass);
@@ -159,7 +160,7 @@ class Re2Reader {
     return true;
   }
 
-  /** The code point that an escape stands for. */
+  /** The code point of an escape. */
   #readEscape(): number {
     for (const [pattern, codeOf] of escapes) {
       const text = this.#take(pattern)?.[1];
@@ -196,11 +197,11 @@ class Re2Reader {
   }
 }
 
-/** The most often that something is repeated when it is repeated again. `most` undefined: as often as it comes. */
+/** Size of a part with its repetitions. `most` undefined: without an upper bound. */
 function repeated(size: number, least: number, most: number | undefined): number {
   if (least > repeatsMax || (most !== undefined && (most > repeatsMax || most < least)))
     throw new Re2Fault("the bounds are none");
-  // What never comes is not looked into.
+  // A part that occurs zero times counts once.
   return most === 0 ? 1 : size * Math.max(1, most ?? least);
 }
 

@@ -17,7 +17,7 @@ export interface ResolvedKey extends Material {
   readonly index: number;
 }
 
-/** What the references of an object lead to. */
+/** The resolved references of an object. */
 export interface References {
   /** Signing keys of a partner. */
   readonly keys: readonly ResolvedKey[];
@@ -29,7 +29,7 @@ export interface References {
   readonly warnings: readonly string[];
 }
 
-/** What an object without references refers to. */
+/** The result for an object without references. */
 export const noReferences: References = { keys: [], entries: [], endpoint: [], problems: [], warnings: [] };
 
 /** Looks up what a resource refers to. */

@@ -4,9 +4,9 @@ import { firstRepeated } from "./schema-validators.ts";
 
 interface Words {
   readonly reason: FieldReason;
-  /** What the field is not, in words that follow its name. */
+  /** The requirement that the field breaks, in words that follow its name. */
   readonly words: (error: ErrorObject) => string;
-  /** What the path of the error lacks. @default "" */
+  /** The part of the field's path that the path of the error lacks. @default "" */
   readonly below?: (error: ErrorObject) => string;
 }
 
@@ -50,7 +50,7 @@ const wordsOf: Readonly<Record<string, Words>> = {
   },
 };
 
-/** What the schema refuses, one problem for each field, in sentences that begin with the field's own name. */
+/** Violations of the schema, one problem for each field, in sentences that begin with the field's own name. */
 export function schemaProblems(errors: readonly ErrorObject[]): readonly FieldProblem[] {
   const problems = errors.map((error): FieldProblem => {
     const { reason, words, below } = wordsOf[error.keyword] ?? { reason: "Invalid", words: () => error.message ?? "" };

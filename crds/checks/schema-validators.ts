@@ -6,7 +6,7 @@ import { specSchemas } from "../types/schemas.ts";
 const nameLengthMax = 253;
 const namespaceLengthMax = 63;
 
-/** What the API server holds of every object's metadata, so far as it matters here. */
+/** Schema of the metadata members that this program reads. */
 const metadataSchema = {
   type: "object",
   required: ["name"],
@@ -50,7 +50,7 @@ export function createSchemaValidator(kind: Kind): ValidateFunction {
   });
 }
 
-/** Whether the text is a moment of the calendar in UTC, which 30 February is not. */
+/** True for a UTC time that exists in the calendar; 30 February does not. */
 function isMoment(text: string): boolean {
   const atMs = Date.parse(text);
   return !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text.slice(0, "2026-01-01T00:00:00".length));

@@ -5,8 +5,8 @@ import type { ResolvedRefsReason } from "../reasons.ts";
 const materialDigestChars = 16;
 
 /**
- * Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. `unreadable`: there is such a Secret,
- * and nobody knows what it holds.
+ * Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. `unreadable`: the Secret exists, and
+ * its entries are unknown.
  */
 export type Secrets = ReadonlyMap<string, Readonly<Record<string, string>> | "unreadable">;
 
@@ -48,7 +48,7 @@ export function findEntry({ secret: name, entry, fields }: EntryReference, secre
   return { bytes: Buffer.from(base64, "base64") };
 }
 
-/** Secret bytes under the id that the configuration knows them by. */
+/** Secret bytes with their material id. */
 export interface Material {
   /**
    * `<namespace>/<Secret>/<entry>@<first 16 hex digits of digest>`: none of the three can hold a slash, and other bytes
@@ -57,7 +57,7 @@ export interface Material {
   readonly material: string;
   /** The bytes in canonical base64. */
   readonly base64: string;
-  /** sha256 of the bytes, lowercase hex; tells keys apart without showing them. */
+  /** sha256 of the bytes, lowercase hex; compares keys without showing them. */
   readonly digest: string;
 }
 

@@ -1,7 +1,7 @@
 import type { MetricCatalogMetric, MetricCatalogSlo, MetricCatalogSpec } from "../types/metric-catalog.ts";
 import { unless, type Rule } from "./cel-rule.ts";
 
-/** What an objective names must be in the catalog, and must count events. */
+/** Requires that the metric of an objective is in the catalog and counts events. */
 export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
   {
     message: "an SLO's metric is a metric of this catalog",
@@ -35,7 +35,7 @@ export const sloReferenceRules: readonly Rule<MetricCatalogSpec>[] = [
   },
 ];
 
-/** What one objective alone must be. Source: design §2, "burn-rate feasibility". */
+/** Rules of one objective alone. Source: design §2, "burn-rate feasibility". */
 export const sloRules: readonly Rule<MetricCatalogSlo>[] = [
   {
     message: "an objective is more than 0 and less than 1",

@@ -15,7 +15,7 @@ import {
   type Secrets,
 } from "./secret-entry.ts";
 
-/** What an entry is for. */
+/** Uses of an entry. */
 export type Use = "user name" | "password" | "token" | "trusted certificates" | "certificate" | "private key";
 
 /** Which store needs something, by its place in `spec.stores`, and what for. */
@@ -68,12 +68,12 @@ export function resolveStores(
   return { entries, problems: problems.length > 0 ? problems : mismatches(entries, catalog.spec.stores) };
 }
 
-/** What both kinds of stores have where they name Secrets. */
+/** The members of both kinds of stores that name Secrets. */
 interface Secured extends Pick<MetricCatalogStorePrometheus, "tls"> {
   readonly auth?: Partial<MetricCatalogStorePrometheusAuth & MetricCatalogStorePeerAuth>;
 }
 
-/** Where a store may name a Secret, and which of its entries are used for what. */
+/** Each place where a store may name a Secret, with the entries and their uses. */
 const places: readonly ((secured: Secured) => Place | undefined)[] = [
   ({ auth }) => {
     const ref = auth?.basic?.secretRef;
@@ -141,8 +141,7 @@ function resolveEntry(
 }
 
 /**
- * What each entry must be. A header holds no control characters, a user name no colon. Source: RFC 7617 §2, RFC 6750
- * §2.1.
+ * Form of each entry. A header holds no control characters, a user name no colon. Source: RFC 7617 §2, RFC 6750 §2.1.
  */
 const uses: Readonly<Record<Use, { readonly isText: boolean; readonly isUsable: (bytes: Buffer) => boolean }>> = {
   "user name": { isText: true, isUsable: (bytes) => isText(bytes, /^[^:\p{Cc}]+$/u) },
@@ -191,7 +190,7 @@ function mismatches(
   });
 }
 
-/** Whether a private key is the one of a certificate. */
+/** True for the private key of this certificate. */
 export function belongTogether(certificate: Material, key: Material): boolean {
   const [pem, keyPem] = [certificate, key].map(({ base64 }) => Buffer.from(base64, "base64"));
   return new X509Certificate(pem ?? "").checkPrivateKey(createPrivateKey(keyPem ?? ""));

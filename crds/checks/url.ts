@@ -10,7 +10,7 @@ const authority = new RegExp(`^https?://([^/?#]*@)?${host}(:${port})?([/?#]|$)`,
 const bracketed = /^https?:\/\/\[(?<address>[^\]]*)\]/u;
 const userInfo = /^https?:\/\/[^/?#]*@/u;
 
-/** What holds for every URL of a resource; `noQuery` says why a query has no place in this one. */
+/** Rules for every URL of a resource; `noQuery` is the reason why this one has no query. */
 export function urlRules(noQuery: string): readonly Rule<string>[] {
   return [
     { message: "the URL is absolute, http or https", faults: (url) => unless(absolute.test(url)) },

@@ -17,7 +17,7 @@ import { compileStore, storeWarnings } from "./store.ts";
 /** Smallest step of any metric. Source: seed "Operational Metrics API" §8. */
 const stepSecondsMin = 10;
 
-/** Intervals in one point, unless the metric says more or less. Source: design §5 rule 1. */
+/** Intervals in one point; the metric may set another number. Source: design §5 rule 1. */
 const intervalsPerPoint = 4;
 
 /** Intervals until a store's newest sample is sure to be there. Source: design §5, "settleSeconds". */
@@ -44,7 +44,7 @@ export function compileCatalog(resource: MetricCatalog, entries: readonly StoreE
   };
 }
 
-/** What is legal and yet probably not meant. */
+/** Warnings for valid values that are probably mistakes. */
 export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
   return [
     ...spec.stores.flatMap((store) => {

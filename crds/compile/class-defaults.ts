@@ -3,14 +3,14 @@ import type { ClassLimits, QueryClass } from "../config.ts";
 const daySeconds = 86_400;
 const million = 1_000_000;
 
-/** Source: seed "Operational Metrics API" §8. Analytics asks seldom and much, so fewer of its requests run at once. */
+/** Source: seed "Operational Metrics API" §8. */
 const rates = { requestsPerSecond: 10, burst: 20 };
 
 /**
- * Limits of a class where no quota says otherwise. Series, step and request rate are the seed's (seed "Operational
- * Metrics API" §8); the windows are what dashboards, operations and analytics look at: a week, a month, 400 days. A
- * minute pays for 100 answers of 50 series over 1,000 points of four statistics each in class A, twice and four times
- * that in B and C.
+ * Limits of a class without a quota. Series, step and request rate are the seed's (seed "Operational Metrics API" §8).
+ * The windows are those of dashboards, operations and analytics: a week, a month, 400 days. Class A can spend 100
+ * responses a minute, each of 50 series over 1,000 points of four statistics. B and C can spend twice and four times
+ * that. Requests of class C are few and expensive, so fewer of them run at once.
  */
 export const classDefaults: Readonly<Record<QueryClass, ClassLimits>> = {
   A: {
@@ -50,14 +50,14 @@ type Kept = Pick<
   "memorySeconds" | "distributedSeconds" | "hotTailSeconds" | "staleWhileRevalidateSeconds"
 >;
 
-/** One minute's worth at once. */
+/** The burst equals the units of one minute. */
 function spends(millions: number): Pick<ClassLimits, "costUnitsPerMinute" | "burstCostUnits"> {
   return { costUnitsPerMinute: millions * million, burstCostUnits: millions * million };
 }
 
 /**
- * In one pod, over all pods, what may still change, and how much longer while it is read again: real time has no time
- * for that.
+ * Lifetimes in one pod and over all pods, age at which points are final, and how long a stale value may be served.
+ * Class A serves no stale values.
  */
 function keeps(
   memorySeconds: number,

@@ -17,9 +17,11 @@ interface CompileInput {
   /** Secrets by `namespace/name`; their entries in base64, as in a Secret's `data`. */
   readonly secrets: Secrets;
   readonly policy: InstallationPolicy;
-  /** What is to be in force of an object whatever it says now. It keeps and claims what that holds. @default nothing */
+  /**
+   * Parts to apply instead of the present specs of their objects, with the unique keys of these parts. @default none
+   */
   readonly held?: ReadonlyMap<Resource, ConfigPart>;
-  /** What was in force before, for objects that cannot be in force as they say, and the time. @default nothing */
+  /** The parts applied before, which may stand in for their objects, and the time. @default none */
   readonly before?: Before;
 }
 
@@ -34,19 +36,18 @@ export interface CompileResult {
 }
 
 /**
- * Turns resources into what every runtime pod obeys. The same set in any order gives the same configuration. An object
- * that is invalid, not permitted, unresolved or in conflict is marked and changes nothing for the others: its last good
- * version stands in, or its events wait, or it is out. Only what is in force claims anything, the older
- * before the younger. Source: design §3.
+ * Turns resources into the configuration of every runtime pod. The same set in any order gives the same configuration.
+ * An object that is invalid, not permitted, unresolved or in conflict is marked and changes nothing for the others. Its
+ * last good version stands in, or its events wait, or it is left out. Only applied parts hold unique keys; an older
+ * object gets a key before a younger one. Source: design §3.
  */
 export function compile(input: CompileInput): CompileResult {
   return createCompiler()(input);
 }
 
 /**
- * The same as {@link compile} for somebody who compiles again after each change: what it found out about an object is
- * kept for as long as that very object comes again. Parts and verdicts that did not change are the very objects they
- * were.
+ * Like {@link compile}, for repeated calls: the evaluation of an object is cached while the very same object comes
+ * again. Unchanged parts and results are the very objects they were.
  */
 export function createCompiler(): (input: CompileInput) => CompileResult {
   const evaluations = new EvaluationCache();
@@ -72,8 +73,8 @@ export function configDigest(config: RuntimeConfig): string {
 }
 
 /**
- * Sorts items most of which were sorted before: in their former order they are nearly sorted, which sorting is quick
- * with.
+ * Sorts items that are mostly in order: the items known from `before` come first, in their former order. Sorting a
+ * nearly sorted list is fast.
  */
 function sortedLike(
   before: readonly Evaluation[],
@@ -86,7 +87,7 @@ function sortedLike(
   return [...known, ...present].sort(order);
 }
 
-/** Oldest first. Without a cluster nothing has an age, and namespace and name decide. */
+/** Oldest first. Without a cluster, objects have no age: namespace and name decide. */
 function byAge(one: Evaluation, other: Evaluation): number {
   return (
     one.bornAtMs - other.bornAtMs || byName(one.resource, other.resource) || byContent(one.resource, other.resource)

@@ -11,28 +11,28 @@ import type { ConfigPart } from "../part.ts";
 import { compilePartner } from "./partner.ts";
 import { compileQuota } from "./quota.ts";
 
-/** The first stage at which an object fails; later stages are not looked at. */
+/** The first stage at which an object fails; later stages do not run. */
 type Fault = "Invalid" | "NotPermitted" | "Unresolved";
 
-/** An object and all that can be said of it without the others. */
+/** An object with the result of all checks that need no other object. */
 export interface EvaluatedResource {
   /** With every default, unless it is invalid. */
   readonly resource: Resource;
   readonly fault: Fault | undefined;
-  /** Why it has that fault; empty without one. */
+  /** Problems that make the fault; empty without one. */
   readonly problems: readonly FieldProblem[];
   readonly references: References;
-  /** What comes into force, unless an older object has one of the claims; undefined for an object that cannot be. */
+  /** The part to apply, unless an older object has one of its unique keys; undefined for an object without one. */
   readonly part: ConfigPart | undefined;
-  /** Empty for an object that cannot be in force. */
+  /** Empty for an object without a part. */
   readonly uniqueKeys: readonly UniqueKey[];
-  /** Unix milliseconds at which time alone makes something else of it; infinity for never. */
+  /** Unix milliseconds at which the result changes with time alone; infinity for never. */
   readonly againMs: number;
-  /** Until when its last good version may stand in for it, in Unix milliseconds; absent when none does. */
+  /** End of the time in which its last good version may stand in, in Unix milliseconds; absent when none does. */
   readonly lastGoodUntilMs?: number;
 }
 
-/** Validates one object, holds it against the policy and looks up what it refers to. */
+/** Validates one object, checks it against the policy and resolves its references. */
 export function evaluate(resource: Resource, secrets: Secrets, policy: InstallationPolicy): EvaluatedResource {
   const validation = validateResource(resource);
   const invalid: EvaluatedResource = {
@@ -55,9 +55,7 @@ export function evaluate(resource: Resource, secrets: Secrets, policy: Installat
   return { ...valid, fault: undefined, references, part, uniqueKeys: uniqueKeysOf(valid.resource, keys) };
 }
 
-/**
- * The same object, of which something else is to be in force than what it says. What is held has its name and no more.
- */
+/** The same object with another part than its spec gives. A held part has no unique key but the name of its object. */
 export function withPart(evaluated: EvaluatedResource, part: ConfigPart): EvaluatedResource {
   return { ...evaluated, part, uniqueKeys: uniqueKeysOfPart(evaluated.resource, part) };
 }

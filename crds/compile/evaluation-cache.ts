@@ -8,28 +8,28 @@ import type { ConfigPart } from "../part.ts";
 import { type Before, pinned, standIn, yielded } from "./stand-in.ts";
 import { resultOf, type ResourceResult } from "./resource-result.ts";
 
-/** A candidate with what is needed of it again and again. */
+/** An evaluated resource with the results that later compilations reuse. */
 export interface Evaluation extends EvaluatedResource {
-  /** Unix milliseconds; what has no age comes last. */
+  /** Unix milliseconds; objects without an age come last. */
   readonly bornAtMs: number;
-  /** Whether time and what was in force before make nothing else of it. */
+  /** True while neither the time nor the part applied before changes the evaluation. */
   isStillSo(before: Before): boolean;
-  /** What becomes of it when others hold these claims; for the same problems the same objects. */
+  /** Result of the object with these conflicts; the same object for the same conflicts. */
   outcome(conflicts: readonly ConflictProblem[], before: Before): Outcome;
 }
 
-/** What becomes of one object among the others. */
+/** Result of one object among all others. */
 interface Outcome {
   readonly result: ResourceResult;
-  /** What comes into force of it; undefined when nothing does. */
+  /** The part to apply; undefined when there is none. */
   readonly part: ConfigPart | undefined;
 }
 
-/** All that an examination depends on besides the object. */
+/** Everything that an evaluation depends on besides the object. */
 interface Circumstances {
   readonly secrets: Secrets;
   readonly policy: InstallationPolicy;
-  /** What is to be in force of an object whatever it says now. */
+  /** Parts to apply instead of the present specs of their objects. */
   readonly held: ReadonlyMap<Resource, ConfigPart>;
   readonly before: Before;
 }
@@ -43,8 +43,8 @@ interface Memory {
 }
 
 /**
- * Examines objects and remembers the outcome for as long as the very same object comes again with the very same policy
- * and entries of Secrets. Objects, policies and entries must therefore never be changed, only replaced.
+ * Evaluates objects. A result is cached while the very same object comes again with the very same policy and entries of
+ * Secrets. Objects, policies and entries must therefore never be changed, only replaced.
  */
 export class EvaluationCache {
   readonly #memories = new WeakMap<Resource, Memory>();

@@ -8,15 +8,14 @@ import { byText } from "./canonical-json.ts";
 /** Everything, in lists of tenants and producers. */
 const every = "*";
 
-/** What somebody may be sent: the events of these producers in these tenants. */
+/** Rights to events: those of these producers in these tenants. */
 type Rights = Pick<NamespaceGrant, "tenants" | "producers">;
 
 /**
- * An earlier version of a partner without all that its present spec took away: keys, tenants, producers, networks, and
- * the deliveries themselves when it is paused. It never holds more than both say. Narrowed twice by one spec it stays
- * the same.
- *
- * @param nowMs keys that ended before are gone
+ * An earlier version of a partner without everything that its present spec removed: keys, tenants, producers, networks,
+ * and the deliveries themselves when it is paused. It never holds more than both versions. Narrowing it twice by one
+ * spec changes nothing.
+ * @param nowMs keys that ended before are removed
  */
 export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, nowMs: number): PartnerConfig {
   const { lastGoodSinceMs: _since, ...config } = release(earlier, spec.state);
@@ -32,7 +31,7 @@ export function narrowPartner(earlier: PartnerConfig, spec: WebhookPartnerSpec, 
   };
 }
 
-/** What of subscriptions lies within some rights; one that is left with no tenant or producer is out. */
+/** The part of subscriptions within some rights. A subscription without a tenant or producer in them is dropped. */
 export function restrict(
   subscriptions: readonly SubscriptionConfig[],
   { tenants, producers }: Rights,
@@ -45,9 +44,8 @@ export function restrict(
 }
 
 /**
- * A version as it was before a right was withdrawn from it or a claim was lost.
- *
- * @param state what it says of itself, which being held hides
+ * A version as it was before a right was withdrawn from it or a unique key was lost.
+ * @param state state of the spec, which a held part does not show
  */
 export function release(earlier: PartnerConfig, state: PartnerConfig["state"]): PartnerConfig {
   const { held, withdrawn = [], ...config } = earlier;
@@ -64,14 +62,14 @@ function rightsOf({ subscriptions }: WebhookPartnerSpec): Rights {
   };
 }
 
-/** What two lists of names both name. */
+/** The names in both lists. */
 function common(one: readonly string[], other: readonly string[]): readonly string[] {
   if (other.includes(every)) return one;
   if (one.includes(every)) return [...new Set(other)].sort(byText);
   return one.filter((name) => other.includes(name));
 }
 
-/** A key that the spec names no longer, or that has ended, is gone for good. */
+/** Drops a key that the spec no longer names, or that has ended. */
 function narrowKey(
   key: SigningKeyConfig,
   present: readonly WebhookPartnerSigningKey[],

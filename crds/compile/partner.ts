@@ -60,7 +60,10 @@ export function compilePartner(
   };
 }
 
-/** What is legal and yet probably not meant. Source: wire, "a path without a version raises a warning event". */
+/**
+ * Warnings for valid values that are probably mistakes. Source: wire, "a path without a version raises a warning
+ * event".
+ */
 export function partnerWarnings({ spec }: WebhookPartner): readonly string[] {
   const { url } = compileEndpoint(spec.endpoint, () => undefined);
   const path = urlParts.exec(url)?.groups?.["path"] ?? "";
@@ -102,7 +105,7 @@ function compileOAuth2(
   return { oauth2: { tokenUrl, clientId, secret, scopes: scopes.toSorted(byText), ...(dpop ? { dpop: true } : {}) } };
 }
 
-/** Without a burst, one second's worth may begin at once. */
+/** Without a burst, the deliveries of one second may start at once. */
 function compileDelivery({ maxInFlight, ratePerSecond, burst, maxBacklog }: WebhookPartnerDelivery): DeliveryConfig {
   const rate = ratePerSecond === undefined ? {} : { rate: { perSecond: ratePerSecond, burst: burst ?? ratePerSecond } };
   return { maxInFlight, ...rate, maxBacklog: { messages: maxBacklog.messages, bytes: maxBacklog.bytes } };

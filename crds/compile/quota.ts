@@ -5,14 +5,14 @@ import { byText } from "./canonical-json.ts";
 import { classDefaults } from "./class-defaults.ts";
 import { originOf } from "./origin.ts";
 
-/** One quota. A limit that it leaves open is the built-in one of its class, whatever other quotas say. */
+/** Compiles one quota. A limit that it leaves open is the built-in one of its class, independent of other quotas. */
 export function compileQuota(resource: QueryClassQuota): QuotaConfig {
   const { class: queryClass, limits, cache, perMetric, clients } = resource.spec;
   const own = { ...classDefaults[queryClass], ...limits, ...cache };
   return {
     ...originOf(resource),
     class: queryClass,
-    // A built-in lifetime never outlives what the quota says of the others.
+    // A built-in lifetime is never longer than the quota's own lifetimes allow.
     limits: {
       ...own,
       hotTailSeconds: Math.min(own.hotTailSeconds, own.memorySeconds),

@@ -16,7 +16,7 @@ interface ConditionResult<Reason> {
   readonly message: string;
 }
 
-/** What became of one object. It is in force as it is written when both conditions hold. */
+/** Result of one object. Its spec is applied as written when both conditions hold. */
 export interface ResourceResult {
   readonly kind: Kind;
   readonly namespace: string;
@@ -24,19 +24,20 @@ export interface ResourceResult {
   readonly uid: string;
   readonly accepted: ConditionResult<AcceptedReason>;
   readonly resolvedRefs: ConditionResult<ResolvedRefsReason>;
-  /** Everything that keeps the object out of force. */
+  /** Everything that prevents the spec from being applied. */
   readonly problems: readonly FieldProblem[];
-  /** What is legal and yet probably not meant. */
+  /** Warnings for valid values that are probably mistakes. */
   readonly warnings: readonly string[];
-  /** Present when its last good version is in force instead: since and until when, in Unix milliseconds. */
+  /** Present when its last good version is applied instead: start and end of that time, in Unix milliseconds. */
   readonly lastGood?: { readonly sinceMs: number; readonly untilMs: number };
-  /** Present when its events wait: why. */
+  /** Reason why its events wait; absent when they do not. */
   readonly held?: HeldReason;
 }
 
 /**
- * What the conditions of an object say. `conflicts` are the claims that others hold, `part` is what comes into force of
- * it.
+ * Builds the result of an object.
+ * @param conflicts unique keys that other objects hold
+ * @param part the part that is applied
  */
 export function resultOf(
   evaluated: EvaluatedResource,

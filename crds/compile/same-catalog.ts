@@ -1,7 +1,7 @@
 import type { CatalogConfig, PeerConfig, StoreConfig } from "../config.ts";
 import { canonicalJson } from "./canonical-json.ts";
 
-/** Whether two versions of a catalog differ in nothing but the credentials and certificates of their stores. */
+/** True when two versions of a catalog differ only in the credentials and certificates of their stores. */
 export function differInReferencesAlone(one: CatalogConfig, other: CatalogConfig): boolean {
   return canonicalJson(withoutReferences(one)) === canonicalJson(withoutReferences(other));
 }
@@ -19,7 +19,7 @@ function storeWithout({ prometheus, peer, ...place }: StoreConfig): object {
   return { ...place, peer: { ...rest, auth: authWithout(auth), serverName: tls.serverName } };
 }
 
-/** Where credentials are sent to, and as whom, is part of the catalog. */
+/** The address and the identity of credentials are part of the catalog. */
 function authWithout(auth: PeerConfig["auth"]): object {
   return auth.kind === "oauth2" ? { ...auth, secret: undefined } : { kind: auth.kind };
 }

@@ -13,16 +13,16 @@ import { compilePartner } from "./partner.ts";
 import type { ConfigPart } from "../part.ts";
 import { differInReferencesAlone } from "./same-catalog.ts";
 
-/** For how long a last good version may stand in, unless the installation says otherwise. */
+/** Default time for which a last good version may stand in. */
 export const lastGoodMsDefault = 7 * 86_400_000;
 
-/** What was in force before, and the time. */
+/** The parts applied before, and the time. */
 export interface Before {
-  /** What the configuration held of the object of that uid; undefined when it held nothing. */
+  /** The applied part of the object of that uid; undefined when there was none. */
   readonly partOf: (resource: Resource) => ConfigPart | undefined;
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** For how long a last good version may stand in; it bounds how long bytes of deleted Secrets stay. */
+  /** Time for which a last good version may stand in. It bounds how long bytes of deleted Secrets stay. */
   readonly lastGoodMs: number;
 }
 
@@ -37,18 +37,18 @@ interface StandInInput {
 type PartnerPart = Extract<ConfigPart, { readonly kind: "WebhookPartner" }>;
 
 /**
- * What comes into force of an object that cannot be in force as it says. A partner that ever was in the configuration
- * stays in it, and so does one whose only fault is a reference:
+ * The part to apply for an object whose spec cannot be applied. A partner that was once in the configuration stays in
+ * it. So does a partner whose only fault is a reference:
  *
  * ```
  *   reference cannot be read ─┬─ a last good version, not too old ─► that, narrowed by the present spec
  *                             └─ none ─► the spec, held: its events are routed and wait
- *   not permitted (any more) ─┬─ was in the configuration ─► held; what may not be named any more is `withdrawn`
- *                             └─ never ─► out
+ *   not permitted (any more) ─┬─ was in the configuration ─► held; subscriptions that are not permitted are `withdrawn`
+ *                             └─ never ─► left out
  * ```
  *
- * A catalog keeps its last good version when nothing but references differ. An object that a later rule made invalid
- * keeps what was in force, which nothing of its spec can narrow; a partner is held when the time of that is over.
+ * A catalog keeps its last good version when only references differ. An object that a later rule made invalid keeps its
+ * applied part, which its spec cannot narrow. When the time of that part ends, a partner is held.
  */
 export function standIn(evaluated: EvaluatedResource, input: StandInInput): EvaluatedResource {
   const { resource, fault } = evaluated;
@@ -66,13 +66,13 @@ export function standIn(evaluated: EvaluatedResource, input: StandInInput): Eval
   }
 }
 
-/** What a partner that was in force comes to when it loses something to an older object: its events wait. */
+/** The part of an applied partner that loses a unique key to an older object: its events wait. */
 export function yielded({ part }: EvaluatedResource): ConfigPart | undefined {
   if (part?.kind !== "WebhookPartner") return undefined;
   return { ...part, config: held(part.config, "conflicted") };
 }
 
-/** What is pinned of an object, as far as today's policy permits it. */
+/** The pinned part of an object, as far as the present policy permits it. */
 export function pinned(evaluated: EvaluatedResource, part: ConfigPart, policy: InstallationPolicy): EvaluatedResource {
   const { resource } = evaluated;
   const isPartner = resource.kind === "WebhookPartner" && part.kind === "WebhookPartner";
@@ -87,7 +87,7 @@ export function pinned(evaluated: EvaluatedResource, part: ConfigPart, policy: I
   return whole.kind === "WebhookPartner" ? withPart(out, withdrawnFrom(whole, policy)) : out;
 }
 
-/** What a partner says of itself; of an invalid one, as far as that can be read. */
+/** State of a partner's spec; of an invalid one, as far as it can be read. */
 function stateOf({ spec }: WebhookPartner): PartnerConfig["state"] {
   return (spec as Partial<typeof spec> | undefined)?.state === "Paused" ? "Paused" : "Active";
 }
@@ -105,7 +105,7 @@ function unresolvedPartner(
   return { ...pinned(evaluated, good.part, input.policy), againMs: good.againMs, lastGoodUntilMs: good.untilMs };
 }
 
-/** A partner that names what the policy does not permit, or no longer does. */
+/** A partner with names that the policy does not permit. */
 function forbiddenPartner(
   evaluated: EvaluatedResource,
   resource: WebhookPartner,
@@ -119,14 +119,14 @@ function forbiddenPartner(
 
 interface LastGood {
   readonly part: PartnerPart;
-  /** Until when it may stand in. */
+  /** End of the time in which it may stand in. */
   readonly untilMs: number;
   /** @see EvaluatedResource.againMs */
   readonly againMs: number;
 }
 
 /**
- * The last version that had all its references; undefined when there is none, it is too old, or no key of it is left.
+ * The last version with all its references; undefined when there is none, it is too old, or none of its keys is left.
  */
 function lastGoodPartner(
   { spec }: WebhookPartner,
@@ -144,7 +144,7 @@ function lastGoodPartner(
   return { part, untilMs, againMs: Math.min(untilMs, ...keys.map(({ notAfterMs }) => notAfterMs ?? untilMs)) };
 }
 
-/** A partner of which there never was a good version, with as many of its keys as can be read. */
+/** A partner without a good version so far, with those of its keys that can be read. */
 function heldFromSpec(resource: WebhookPartner, { keys }: References): PartnerPart {
   const config = held(compilePartner(resource, keys, []), "unresolved");
   return partOf(
@@ -153,7 +153,7 @@ function heldFromSpec(resource: WebhookPartner, { keys }: References): PartnerPa
   );
 }
 
-/** A version whose bytes may not stay: what is routed to it is all that is left. */
+/** A version without its keys, which may no longer be kept: events are routed to it, and nothing is sent. */
 function keyless({ spec }: WebhookPartner, { config }: PartnerPart, { nowMs }: StandInInput): PartnerPart {
   return withoutKeys(narrowPartner(config, spec, nowMs));
 }
@@ -168,7 +168,7 @@ function withoutEndpointMaterial(config: PartnerConfig): PartnerConfig {
   return { ...config, endpoint };
 }
 
-/** A version of which the policy permits no more than a part: that is routed to it, and nothing is sent. */
+/** The permitted part of a version: its events are routed, and nothing is sent. */
 function withdrawnFrom({ config, material }: PartnerPart, policy: InstallationPolicy): PartnerPart {
   const subscriptions = restrict(config.subscriptions, grantOf(policy, config.namespace));
   const kept = new Set(subscriptions.map(canonicalJson));
@@ -177,7 +177,10 @@ function withdrawnFrom({ config, material }: PartnerPart, policy: InstallationPo
   return partOf(held(restricted, "not_permitted"), material);
 }
 
-/** Nothing is sent; pods of an older version know the state alone. What never was complete stays `unresolved`. */
+/**
+ * Marks a partner as held: nothing is sent. Pods of an older version read only the state. A partner that never was
+ * complete stays `unresolved`.
+ */
 function held(config: PartnerConfig, reason: HeldReason): PartnerConfig {
   return { ...config, held: config.held === "unresolved" ? config.held : reason, state: "Paused" };
 }
@@ -190,7 +193,7 @@ function partOf(config: PartnerConfig, material: ConfigPart["material"]): Partne
   };
 }
 
-/** An object that the API server took under earlier rules. */
+/** An object that the API server accepted under earlier rules. */
 function invalidStandIn(
   evaluated: EvaluatedResource,
   { last, nowMs, lastGoodMs, policy }: StandInInput,

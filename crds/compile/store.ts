@@ -52,9 +52,8 @@ function placeOf({
 }
 
 /**
- * What is legal in one store and yet probably not meant.
- *
- * @param settledSeconds age at which the newest sample is sure to be there
+ * Warnings for valid values of one store that are probably mistakes.
+ * @param settledSeconds age at which the newest sample has certainly arrived
  */
 export function storeWarnings(
   { name, settleSeconds, prometheus, peer }: MetricCatalogStore,

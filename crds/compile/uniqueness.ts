@@ -4,28 +4,28 @@ import type { FieldProblem } from "../problem.ts";
 import type { Resource } from "../resource.ts";
 import type { ResolvedKey } from "../checks/references.ts";
 
-/** Something that only one object may have. */
+/** A value that only one object may use. */
 export interface UniqueKey {
-  /** Identity of what is claimed, for example `metric/cpu_util`; never shown. */
+  /** Identity of the value, for example `metric/cpu_util`; never shown. */
   readonly name: string;
   readonly field: string;
   readonly reason: "Conflicted" | "SharedSigningKey";
-  /** What is claimed, in the words of the message. */
+  /** The value, in the words of the message. */
   readonly what: string;
 }
 
-/** A claim that an older object has. */
+/** A unique key that an older object holds. */
 export interface ConflictProblem extends FieldProblem {
   readonly reason: UniqueKey["reason"];
 }
 
-/** An object that asks to be in force, with all that it claims. */
+/** An object with its unique keys. */
 interface KeyHolder {
   readonly resource: Resource;
   readonly uniqueKeys: readonly UniqueKey[];
 }
 
-/** All that an object claims. `keys` are the signing keys that were found for it. */
+/** The unique keys of an object. `keys` are its resolved signing keys. */
 export function uniqueKeysOf(resource: Resource, keys: readonly ResolvedKey[]): readonly UniqueKey[] {
   return [identityKey(resource), ...kindKeys(resource, keys)];
 }
@@ -35,20 +35,20 @@ function kindKeys(resource: Resource, keys: readonly ResolvedKey[]): readonly Un
     case "WebhookPartner":
       return keys.map(({ index, digest }) => signingKeyKey(index, digest));
     case "MetricCatalog":
-      return resource.spec.metrics.map(metricClaim);
+      return resource.spec.metrics.map(metricKey);
     case "QueryClassQuota":
       return clientKeys(resource.spec);
   }
 }
 
-/** Whether the object itself is what is claimed twice. */
+/** True for two objects of the same kind, namespace and name. */
 export function isNamesake({ field }: ConflictProblem): boolean {
   return field === identityField;
 }
 
 /**
- * All that a part of the configuration holds, for an object of which something else is in force than what it says. The
- * fields are named without their place in lists, which may be another by now.
+ * The unique keys of a part that is applied instead of the object's spec. Their fields have no index, since the spec
+ * may have another order.
  */
 export function uniqueKeysOfPart(resource: Resource, part: ConfigPart): readonly UniqueKey[] {
   if (part.kind === "WebhookPartner" && part.config.held !== undefined) return [identityKey(resource)];
@@ -64,7 +64,7 @@ function partKeys({ kind, config, material }: ConfigPart): readonly UniqueKey[] 
     case "WebhookPartner":
       return config.signing.keys.map((key, index) => signingKeyKey(index, digestOf(material[key.material] ?? "")));
     case "MetricCatalog":
-      return config.metrics.map(metricClaim);
+      return config.metrics.map(metricKey);
     case "QueryClassQuota":
       return clientKeys(config);
   }
@@ -85,7 +85,7 @@ function signingKeyKey(index: number, digest: string): UniqueKey {
   return { name: `key/${digest}`, field, reason: "SharedSigningKey", what: "the signing key" };
 }
 
-function metricClaim({ id }: { readonly id: string }, index: number): UniqueKey {
+function metricKey({ id }: { readonly id: string }, index: number): UniqueKey {
   return { name: `metric/${id}`, field: `spec.metrics[${index}].id`, reason: "Conflicted", what: `the metric ${id}` };
 }
 
@@ -108,8 +108,8 @@ function clientKeys({ class: queryClass, clients }: ClassClients): readonly Uniq
 }
 
 /**
- * Gives each claim to the first claimant, in the order given (oldest first). One that finds any of its claims taken is
- * out: it gets nothing, so that the next one may. Returns the problems of those that are out.
+ * Gives each unique key to the first holder in the given order (oldest first). A holder that finds one of its keys
+ * taken gets none, so that the next holder may get them. Returns the problems of the holders without keys.
  */
 export function resolveConflicts<C extends KeyHolder>(
   holders: readonly C[],

@@ -5,18 +5,18 @@ import { materialIdsOf } from "../material.ts";
 import type { Kind } from "../resource.ts";
 import type { Shard } from "./shards.ts";
 
-/** A resource that is not obeyed as the shards say. */
+/** A resource that is not applied as the shards contain it. */
 interface ShardFault {
   readonly kind: Kind;
   readonly namespace: string;
   readonly name: string;
-  /** The generation that is not obeyed. */
+  /** The generation that is not applied. */
   readonly generation: number;
   readonly reason: "MaterialMissing" | "NotObeyable";
   readonly message: string;
 }
 
-/** What shards say together. */
+/** The configuration of joined shards. */
 interface JoinedShards {
   readonly config: RuntimeConfig;
   readonly faults: readonly ShardFault[];
@@ -25,10 +25,10 @@ interface JoinedShards {
 }
 
 /**
- * Puts shards together, in any order. A resource whose material has not arrived, or whose shape this version cannot
- * read, stays what it was in `previous`, material included, and is reported; without an earlier self it is left out.
- * One resource never keeps another from being joined. Shards of two moments may meet for an instant: two catalogs can
- * then hold one metric, until the second shard arrives.
+ * Joins shards, in any order. A resource stays as it was in `previous`, material included, when its material has not
+ * arrived or this version cannot read its shape. It is then reported, and left out when `previous` lacks it. One
+ * resource never keeps another from being joined. Shards of two moments may meet for an instant: two catalogs can then
+ * hold one metric, until the second shard arrives.
  */
 export function joinShards(shards: readonly Shard[], previous?: RuntimeConfig): JoinedShards {
   const parts = shards.filter((shard) => "partners" in shard);
@@ -86,12 +86,12 @@ function joined<Config extends ResourceConfig>(
   return { config: previous?.find((earlier) => earlier.uid === uid), fault };
 }
 
-/** Whether a resource of a shard names itself and its material, as everything else relies on. */
+/** True for a resource of a shard that has a name and names its material, as later steps require. */
 export function isReadable(config: ResourceConfig): boolean {
   return "ids" in neededBy(config);
 }
 
-/** What another version of the operator wrote may have any shape. */
+/** Reads the material ids of a resource. Another version of the operator may have written any shape. */
 function neededBy(config: ResourceConfig): { readonly ids: readonly string[] } | { readonly error: string } {
   try {
     const { uid, namespace, name, generation } = config;

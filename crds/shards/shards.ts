@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib";
 import type { CatalogConfig, PartnerConfig, QuotaConfig } from "../config.ts";
 import type { Kind } from "../resource.ts";
 
-/** Over how many Secrets a configuration is spread: fixed for an installation, the same for operator and pods. */
+/** Number of Secrets of a configuration: fixed for an installation, the same for operator and pods. */
 export interface ShardCounts {
   /** Shards of resources. */
   readonly config: number;
@@ -19,11 +19,11 @@ export const shardCountsDefault: ShardCounts = { config: 32, keys: 8 };
 export const shardCountMax = 100;
 
 interface ShardHead {
-  /** Layout of this document; whoever does not know it keeps what it has. */
+  /** Layout of this document. A reader of another layout keeps its configuration. */
   readonly schema: 1;
-  /** `config-07`, `keys-00`: a shard that lies under another name is not obeyed. */
+  /** `config-07`, `keys-00`: a shard under another name is rejected. */
   readonly shard: string;
-  /** A shard made for other counts is not obeyed: part of the configuration would be missing. */
+  /** A shard of other counts is rejected: part of the configuration would be missing. */
   readonly counts: ShardCounts;
 }
 
@@ -40,7 +40,7 @@ export interface ConfigShard extends ShardHead {
 export interface KeyShard extends ShardHead {
   /** Secret bytes by material id, base64. */
   readonly material: Readonly<Record<string, string>>;
-  /** Proves the operator to `/configz`; in `keys-00` only. */
+  /** Token of the operator for `/configz`; in `keys-00` only. */
   readonly configzToken?: string;
 }
 
@@ -98,7 +98,7 @@ export function shardOfMaterial(material: string, counts: ShardCounts): string {
   return shardName("keys", hashed(material) % counts.keys);
 }
 
-/** How a resource is named in {@link ConfigShard.digests}. */
+/** Key of a resource in {@link ConfigShard.digests}. */
 export function resourceKey(
   kind: Kind,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -113,12 +113,12 @@ export interface ShardSecret {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** What a Secret holds, or in one sentence why it cannot be obeyed. */
+/** The shard of a Secret, or the reason for its rejection in one sentence. */
 type ShardResult =
   | { readonly revision: number; readonly sha256: string; readonly shard: Shard; readonly error?: undefined }
   | { readonly error: string };
 
-/** Reads the Secret of the shard of that name. Nothing of a shard with an error may be obeyed. */
+/** Reads the Secret of the shard of that name. A shard with an error must not be applied. */
 export function readShardSecret(secret: ShardSecret, name: string, counts: ShardCounts): ShardResult {
   const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 = "" } =
     secret.metadata.annotations ?? {};
@@ -132,7 +132,7 @@ export function readShardSecret(secret: ShardSecret, name: string, counts: Shard
   return misplaced === undefined ? { revision: Number(revision), sha256, shard: decoded.shard } : { error: misplaced };
 }
 
-/** The shard in gzipped JSON whose sha256 is known, or in one sentence why there is none. */
+/** Decodes gzipped JSON with a known sha256 into a shard, or returns the reason for its rejection in one sentence. */
 export function decodeShard(
   bytes: Uint8Array,
   expectedSha256: string,
@@ -163,7 +163,7 @@ function misplacement(
   return `the content is one of ${config} and ${keys} shards, not of ${counts.config} and ${counts.keys}`;
 }
 
-/** The hash made sure that the operator wrote it; this tells the layouts that this program knows from all others. */
+/** Checks the layout of a shard. Its hash has shown that the operator wrote it. */
 function isShard(value: unknown): value is Shard {
   if (!isObject(value) || value["schema"] !== 1 || typeof value["shard"] !== "string" || !isObject(value["counts"]))
     return false;

@@ -24,13 +24,11 @@ export interface EncodedShard {
   readonly bytes: Uint8Array;
 }
 
-/** Splits configurations of one installation, the next as cheaply as it differs from the one before. */
+/** Splits configurations of one installation. Each split encodes only the shards that differ from the one before. */
 export type ShardSplitter = (config: RuntimeConfig, configzToken?: string) => ReadonlyMap<string, EncodedShard>;
 
 /**
- * Spreads a configuration over its shards, by name; every shard is there, an empty one too. The same configuration
- * gives the same bytes, whatever came before.
- *
+ * Splits a configuration into its shards, by name, empty shards included. The same configuration gives the same bytes.
  * @param configzToken goes into `keys-00`
  */
 export function splitIntoShards(
@@ -41,7 +39,7 @@ export function splitIntoShards(
   return createShardSplitter(counts)(config, configzToken);
 }
 
-/** A splitter that remembers what it made of parts that come again as the very same objects. */
+/** Creates a splitter that caches the encoding of each resource object and each piece of material. */
 export function createShardSplitter(counts: ShardCounts): ShardSplitter {
   const encoder = new ShardEncoder(counts);
   let before: ReadonlyMap<string, Draft> = new Map();
@@ -55,10 +53,10 @@ export function createShardSplitter(counts: ShardCounts): ShardSplitter {
 
 type ResourceConfig = PartnerConfig | CatalogConfig | QuotaConfig;
 
-/** One resource or one piece of material, ready to be written into its shard. */
+/** One resource or one piece of material, encoded for its shard. */
 interface Part {
   readonly shard: string;
-  /** Name of the list it stands in. */
+  /** Name of its list in the shard. */
   readonly list: "partners" | "catalogs" | "quotas" | "material" | "configzToken";
   readonly key: string;
   readonly value: ResourceConfig | string;
@@ -75,8 +73,8 @@ interface Draft {
 const digestHexChars = 16;
 
 /**
- * The same level everywhere; the highest takes three times as long to save one byte in a hundred. The header's time is
- * 0 and its operating system unknown, so that equal JSON gives equal bytes.
+ * Compression level. The highest level takes three times as long and saves one byte in a hundred. The header has time 0
+ * and an unknown operating system, so that equal JSON gives equal bytes.
  */
 const gzipLevel = 4;
 const operatingSystemAt = 9;
