@@ -94,11 +94,11 @@ describe("the number of NATS servers", () => {
 describe("what helm says after an installation", () => {
   test("warns that watch.namespaces replaces the release's namespace", async () => {
     await api.kubectl(["create", "namespace", "shop"]);
-    const warning = "watch.namespaces replaces the release's namespace: resources in elsewhere are not obeyed";
+    const warning = "watch.namespaces replaces the release's namespace: resources in elsewhere do not apply";
     expect(await helm("install", "elsewhere", "watch.namespaces={shop}")).toContain(warning);
-    const told = await helm("upgrade", "elsewhere", "watch.namespaces={shop,elsewhere},policy.acceptOpenGrants=true");
-    expect(told).not.toContain(warning);
-    expect(told).toContain("every watched namespace may name every tenant");
+    const said = await helm("upgrade", "elsewhere", "watch.namespaces={shop,elsewhere},policy.acceptOpenGrants=true");
+    expect(said).not.toContain(warning);
+    expect(said).toContain("every watched namespace may name every tenant");
     await helm("uninstall", "elsewhere");
   });
 });
