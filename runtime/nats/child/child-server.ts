@@ -129,7 +129,10 @@ async function untilListening({ folder, log }: ChildFiles, pid: number): Promise
   const path = join(folder, `nats-server_${pid}.ports`);
   const deadlineMs = performance.now() + readyTimeoutMs;
   while (performance.now() < deadlineMs) {
-    const port = await readFile(path, "utf8").then(portOf, () => 0);
+    // The file may be absent, or empty while the server writes it.
+    const port = await readFile(path, "utf8")
+      .then(portOf)
+      .catch(() => 0);
     if (port > 0) {
       return port;
     }

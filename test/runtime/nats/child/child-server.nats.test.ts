@@ -53,6 +53,16 @@ describe("a child nats-server", () => {
     expect(isRunning(server.pid)).toBe(false);
   });
 
+  test("starts although its file of ports is empty at first", async () => {
+    const slow = join(folder.path, "slow-nats-server");
+    const ports = join(folder.path, "nats", "nats-server_$$.ports");
+    const own = environment["HELIOGRAPH_NATS_SERVER"] ?? "";
+    await writeFile(slow, `#!/bin/sh\n[ "$1" = -c ] && : > "${ports}"\nexec "${own}" "$@"\n`, { mode: 0o700 });
+    const log = memoryLog().log;
+    const started = startChildServer({ dataFolder: folder.path, log, environment: { HELIOGRAPH_NATS_SERVER: slow } });
+    await stopAfter(await started, async ({ pid }) => expect(isRunning(pid)).toBe(true));
+  });
+
   test("keeps its passwords in files that only this user can read", async () => {
     await stopAfter(await startChildServer(options()), async () => {
       const modes = await Promise.all(
