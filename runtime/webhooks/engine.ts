@@ -183,7 +183,7 @@ export class WebhookEngine {
       ownership: this.#ownership,
       partners: this.#partners.all,
       deliveriesBytesMax: settings.streams.deliveries.maxBytes,
-      looks: [() => this.#context.backlogs.look(), () => this.#backpressure.look(), () => this.#followPromotions()],
+      looks: [() => this.#context.backlogs.poll(), () => this.#backpressure.look(), () => this.#followPromotions()],
       jobs: this.#jobs,
     });
     const stopWatch = runPeriodically(streamWatchMs, () => this.#streamWatch.look());
@@ -251,7 +251,7 @@ export class WebhookEngine {
   endpointValidations(): readonly (EndpointValidation & { readonly partner: PartnerConfig })[] {
     return this.#partners.all().flatMap((partner) => {
       if (partner.config.endpoint.verification === undefined || !this.#ownership.isOwner(partner.lane)) return [];
-      const result = this.#context.validations.verdictOf(partner);
+      const result = this.#context.validations.resultOf(partner);
       return result === undefined ? [] : [{ ...result, partner: partner.config }];
     });
   }

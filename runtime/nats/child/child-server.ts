@@ -42,7 +42,7 @@ export interface ChildServer {
 const readyTimeoutMs = 120_000;
 const readyPollMs = 50;
 const adoptTimeoutMs = 5_000;
-const stopPatienceMs = 20_000;
+const stopTimeoutMs = 20_000;
 const watchMs = 500;
 const healthMs = 2_000;
 const restartPauseFirstMs = 100;
@@ -80,7 +80,7 @@ async function adoptOrStart(options: ChildServerOptions, program: string, files:
       options.log.info({ pid: state.pid, port: state.port }, "running nats-server adopted");
       return state;
     }
-    await endProcess(state.pid, stopPatienceMs);
+    await endProcess(state.pid, stopTimeoutMs);
   }
   try {
     return await launch(program, files, state);
@@ -111,7 +111,7 @@ async function launch(program: string, files: ChildFiles, state: ChildState): Pr
   const ready = { ...started, port: await untilListening(files, started.pid) };
   await writeState(files, ready);
   if (!(await answers(ready, readyTimeoutMs))) {
-    await endProcess(ready.pid, stopPatienceMs);
+    await endProcess(ready.pid, stopTimeoutMs);
     throw new Error(`nats-server did not answer within ${readyTimeoutMs / 1_000} s; see ${files.log}`);
   }
   return ready;
@@ -141,7 +141,7 @@ async function untilListening({ folder, log }: ChildFiles, pid: number): Promise
     }
     await sleep(readyPollMs);
   }
-  await endProcess(pid, stopPatienceMs);
+  await endProcess(pid, stopTimeoutMs);
   throw new Error(`nats-server did not start within ${readyTimeoutMs / 1_000} s; see ${log}`);
 }
 
@@ -175,7 +175,7 @@ class SupervisedServer implements ChildServer {
   #state: ChildState;
   #failures = 0;
   #startedAtMs = performance.now();
-  #askedAtMs = 0;
+  #checkedAtMs = 0;
 
   constructor(options: ChildServerOptions, program: string, files: ChildFiles, state: ChildState, lock: FolderLock) {
     this.#options = options;
@@ -194,7 +194,7 @@ class SupervisedServer implements ChildServer {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#watching;
-    await endProcess(this.#state.pid, stopPatienceMs);
+    await endProcess(this.#state.pid, stopTimeoutMs);
     await this.#lock.release();
   }
 
@@ -203,7 +203,7 @@ class SupervisedServer implements ChildServer {
     while (!this.#stopping.signal.aborted) {
       try {
         await sleep(watchMs, undefined, { signal: this.#stopping.signal, ref: false });
-        await this.#look();
+        await this.#poll();
       } catch (error) {
         if (!this.#stopping.signal.aborted) {
           this.#options.log.error({ err: error }, "nats-server restart failed");
@@ -212,31 +212,31 @@ class SupervisedServer implements ChildServer {
     }
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     if (!isRunning(this.#state.pid)) {
-      await this.#startAgain("it ended");
+      await this.#restart("it ended");
       return;
     }
     const nowMs = performance.now();
-    if (nowMs - this.#askedAtMs < healthMs) {
+    if (nowMs - this.#checkedAtMs < healthMs) {
       return;
     }
-    this.#askedAtMs = nowMs;
+    this.#checkedAtMs = nowMs;
     const { pid, port, systemPassword } = this.#state;
     // A server that is too busy to answer in time is not faulty.
     const fault = await serverFault(port, childUser.system, systemPassword).catch(() => undefined);
-    if (fault !== undefined && nowMs - this.#startedAtMs > faultRestartMs && (await this.#hasRoom())) {
-      await endProcess(pid, stopPatienceMs);
-      await this.#startAgain(fault);
+    if (fault !== undefined && nowMs - this.#startedAtMs > faultRestartMs && (await this.#hasFreeSpace())) {
+      await endProcess(pid, stopTimeoutMs);
+      await this.#restart(fault);
     }
   }
 
-  async #hasRoom(): Promise<boolean> {
+  async #hasFreeSpace(): Promise<boolean> {
     const { bavail, bsize } = await statfs(this.#files.folder);
     return bavail * bsize >= freeBytesMin;
   }
 
-  async #startAgain(reason: string): Promise<void> {
+  async #restart(reason: string): Promise<void> {
     const wasSteady = performance.now() - this.#startedAtMs > steadyMs;
     this.#failures = wasSteady ? 0 : this.#failures + 1;
     const pauseMs = Math.min(restartPauseFirstMs * 2 ** this.#failures, restartPauseMaxMs);

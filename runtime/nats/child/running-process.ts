@@ -62,11 +62,11 @@ async function psField(pid: number, field: string): Promise<string | undefined> 
 }
 
 /** Ends a process with SIGTERM, or with SIGKILL after the timeout. Resolves when it has ended. */
-export async function endProcess(pid: number, patienceMs: number): Promise<void> {
+export async function endProcess(pid: number, timeoutMs: number): Promise<void> {
   signal(pid, "SIGTERM");
-  if (!(await isGoneWithin(pid, patienceMs))) {
+  if (!(await isGoneWithin(pid, timeoutMs))) {
     signal(pid, "SIGKILL");
-    await isGoneWithin(pid, patienceMs);
+    await isGoneWithin(pid, timeoutMs);
   }
 }
 

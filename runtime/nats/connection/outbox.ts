@@ -11,34 +11,34 @@ export interface Outbox {
   flush(): void;
 }
 
-interface Letter {
+interface OutboxMessage {
   readonly subject: string;
   readonly payload: Uint8Array | string;
   readonly options: PublishOptions | undefined;
 }
 
 /** Number of gathered messages that are sent at once. */
-const lettersMax = 512;
+const gatheredMax = 512;
 
 /**
  * Gathers the messages of one iteration of the event loop into one write. The client writes after every callback, so
  * each record, retry and acknowledgement would cost its own system call.
  */
 export function createOutbox(connection: Pick<NatsConnection, "publish">, isConnected: () => boolean): Outbox {
-  let letters: Letter[] = [];
+  let gathered: OutboxMessage[] = [];
   let isScheduled = false;
   const flush = (): void => {
-    const ready = letters;
-    letters = [];
+    const ready = gathered;
+    gathered = [];
     // The client would buffer it for a connection that may come back after every caller has given up.
     if (isConnected()) {
-      ready.forEach((letter) => send(connection, letter));
+      ready.forEach((message) => send(connection, message));
     }
   };
   return {
     publish: (subject, payload, options) => {
-      letters.push({ subject, payload, options });
-      if (letters.length >= lettersMax) {
+      gathered.push({ subject, payload, options });
+      if (gathered.length >= gatheredMax) {
         flush();
       } else if (!isScheduled) {
         isScheduled = true;
@@ -56,7 +56,7 @@ export function createOutbox(connection: Pick<NatsConnection, "publish">, isConn
  * The client throws for a message above the server's limit, and for every message while the connection drains. The
  * sender is gone by then. A request among them gets no response; later messages must still be sent.
  */
-function send(connection: Pick<NatsConnection, "publish">, { subject, payload, options }: Letter): void {
+function send(connection: Pick<NatsConnection, "publish">, { subject, payload, options }: OutboxMessage): void {
   try {
     connection.publish(subject, payload, options);
   } catch {

@@ -33,7 +33,7 @@ export interface Requests {
   failAll(reason: UnansweredReason): void;
 }
 
-interface Waiting {
+interface PendingRequest {
   readonly subject: string;
   readonly deadlineMs: number;
   readonly resolve: (payload: Uint8Array) => void;
@@ -51,16 +51,16 @@ const noRespondersCode = 503;
  */
 export function createRequests(connection: NatsConnection, outbox: Outbox, isConnected: () => boolean): Requests {
   const inbox = createInbox();
-  const waiting = new Map<string, Waiting>();
+  const pending = new Map<string, PendingRequest>();
   let lastToken = 0;
   connection.subscribe(`${inbox}.*`, {
     callback: (error, message) => {
       if (error === null) {
-        answer(waiting, message, inbox.length + 1);
+        settleRequest(pending, message, inbox.length + 1);
       }
     },
   });
-  const sweep = sweeper(waiting);
+  const sweep = sweeper(pending);
   return {
     ask: (subject, payload, options = {}) =>
       new Promise((resolve, reject) => {
@@ -75,24 +75,24 @@ export function createRequests(connection: NatsConnection, outbox: Outbox, isCon
         const reply = `${inbox}.${token}`;
         const { headers } = options;
         outbox.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
-        waiting.set(token, { subject, deadlineMs, resolve, reject });
+        pending.set(token, { subject, deadlineMs, resolve, reject });
         sweep();
       }),
     failAll: (reason) => {
-      const all = [...waiting.values()];
-      waiting.clear();
+      const all = [...pending.values()];
+      pending.clear();
       all.forEach(({ subject, reject }) => reject(new Unanswered(subject, reason)));
     },
   };
 }
 
-function answer(waiting: Map<string, Waiting>, message: Msg, tokenStart: number): void {
+function settleRequest(pending: Map<string, PendingRequest>, message: Msg, tokenStart: number): void {
   const token = message.subject.slice(tokenStart);
-  const request = waiting.get(token);
+  const request = pending.get(token);
   if (request === undefined) {
     return;
   }
-  waiting.delete(token);
+  pending.delete(token);
   if (message.data.length === 0 && message.headers?.code === noRespondersCode) {
     request.reject(new Unanswered(request.subject, "no_responders"));
     return;
@@ -101,17 +101,17 @@ function answer(waiting: Map<string, Waiting>, message: Msg, tokenStart: number)
 }
 
 /** Runs one timer while requests are pending. */
-function sweeper(waiting: Map<string, Waiting>): () => void {
+function sweeper(pending: Map<string, PendingRequest>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const sweep = (): void => {
     const now = performance.now();
-    for (const [token, request] of waiting) {
+    for (const [token, request] of pending) {
       if (request.deadlineMs <= now) {
-        waiting.delete(token);
+        pending.delete(token);
         request.reject(new Unanswered(request.subject, "timeout"));
       }
     }
-    timer = waiting.size > 0 ? setTimeout(sweep, sweepMs) : undefined;
+    timer = pending.size > 0 ? setTimeout(sweep, sweepMs) : undefined;
     timer?.unref();
   };
   return () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Unanswered } from "./requests.ts";
 
 /** Bounds of the retries of an unanswered step. */
-interface Persistence {
+interface RetryLimits {
   /** Milliseconds after which the last {@link Unanswered} is thrown. @default never */
   readonly giveUpAfterMs?: number;
   /** Ends the tries early with the last {@link Unanswered}. */
@@ -17,14 +17,14 @@ const pauseMaxMs = 1_000;
  * message id, by an expected sequence, or because it only reads.
  * @throws Unanswered when the bound is reached; every other error of the step at once
  */
-export async function untilAnswered<T>(step: () => Promise<T>, persistence: Persistence = {}): Promise<T> {
-  const deadlineMs = performance.now() + (persistence.giveUpAfterMs ?? Number.POSITIVE_INFINITY);
+export async function untilAnswered<T>(step: () => Promise<T>, limits: RetryLimits = {}): Promise<T> {
+  const deadlineMs = performance.now() + (limits.giveUpAfterMs ?? Number.POSITIVE_INFINITY);
   for (let tries = 1; ; tries += 1) {
     try {
       return await step();
     } catch (error) {
       const pauseMs = pauseAfter(tries);
-      const isOver = performance.now() + pauseMs >= deadlineMs || persistence.signal?.aborted === true;
+      const isOver = performance.now() + pauseMs >= deadlineMs || limits.signal?.aborted === true;
       if (!(error instanceof Unanswered) || isOver) {
         throw error;
       }

@@ -1,6 +1,6 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 import type { Layout } from "../layout.ts";
-import { serveSubject, type AskedMessage } from "./serve-subject.ts";
+import { serveSubject, type SubjectMessage } from "./serve-subject.ts";
 
 /** Short messages from one pod to another. No stream stores them. */
 export interface PodMessages {
@@ -33,11 +33,11 @@ export function createPodMessages(
   onFault: (error: unknown, topic: string) => void = () => undefined,
 ): PodMessages {
   const answers = new Map<string, (message: unknown) => object | Promise<object>>();
-  const stop = serveSubject(nats, podSubject(own), own, (asked) => {
-    const message = parsed(asked.data);
-    const answerTo = message === undefined ? undefined : answers.get(asked.token);
+  const stop = serveSubject(nats, podSubject(own), own, (received) => {
+    const message = parsed(received.data);
+    const answerTo = message === undefined ? undefined : answers.get(received.token);
     if (answerTo !== undefined)
-      void answered(asked, async () => answerTo(message)).catch((error: unknown) => onFault(error, asked.token));
+      void answered(received, async () => answerTo(message)).catch((error: unknown) => onFault(error, received.token));
   });
   return {
     isConnected: () => nats.isConnected(),
@@ -51,9 +51,9 @@ export function createPodMessages(
   };
 }
 
-async function answered(asked: AskedMessage, answer: () => Promise<object>): Promise<void> {
+async function answered(received: SubjectMessage, answer: () => Promise<object>): Promise<void> {
   const body = await answer();
-  if (asked.isAsking) asked.answer(body);
+  if (received.isRequest) received.answer(body);
 }
 
 function parsed(data: Uint8Array): unknown {

@@ -56,12 +56,12 @@ class RunningPull implements Pull {
   readonly #handle: NatsConnectionHandle;
   readonly #options: PullOptions;
   readonly #nextSubject: string;
-  readonly #forgetReconnect: () => void;
+  readonly #removeListener: () => void;
   #subscription: Subscription | undefined;
   #inbox = "";
   /** Messages requested and not yet received. */
-  #asked = 0;
-  #heardAtMs = 0;
+  #requested = 0;
+  #receivedAtMs = 0;
   #pause: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -69,7 +69,7 @@ class RunningPull implements Pull {
     this.#handle = handle;
     this.#options = options;
     this.#nextSubject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
-    this.#forgetReconnect = handle.onReconnect(() => this.open());
+    this.#removeListener = handle.onReconnect(() => this.open());
   }
 
   /** Restarts with a new inbox: the server drops requests whose inbox has no subscriber. */
@@ -81,14 +81,14 @@ class RunningPull implements Pull {
     }
     this.#subscription?.unsubscribe();
     this.#inbox = createInbox();
-    this.#asked = 0;
-    this.#heardAtMs = performance.now();
+    this.#requested = 0;
+    this.#receivedAtMs = performance.now();
     this.#options.onOpen();
     const inbox = this.#inbox;
     this.#subscription = connection.subscribe(inbox, {
       callback: (error, message) => {
         if (error === null) {
-          this.#hear(message, message.subject === inbox);
+          this.#receive(message, message.subject === inbox);
         }
       },
     });
@@ -98,22 +98,22 @@ class RunningPull implements Pull {
   topUp(): void {
     const wanted = this.#options.credit();
     // Requesting at half of the credit keeps requests few and the pull supplied.
-    if (this.#stopped || this.#asked > wanted / 2 || wanted <= this.#asked || !this.#handle.isConnected()) {
+    if (this.#stopped || this.#requested > wanted / 2 || wanted <= this.#requested || !this.#handle.isConnected()) {
       return;
     }
     const request = {
-      batch: wanted - this.#asked,
+      batch: wanted - this.#requested,
       expires: nanos(requestExpiresMs),
       idle_heartbeat: nanos(this.#heartbeatMs()),
     };
-    this.#asked = wanted;
+    this.#requested = wanted;
     this.#handle.outbox.publish(this.#nextSubject, JSON.stringify(request), { reply: this.#inbox });
   }
 
   watch(): void {
-    if (this.#asked === 0) {
+    if (this.#requested === 0) {
       this.topUp();
-    } else if (performance.now() - this.#heardAtMs > this.#heartbeatMs() + lateMsMax && this.#handle.isConnected()) {
+    } else if (performance.now() - this.#receivedAtMs > this.#heartbeatMs() + lateMsMax && this.#handle.isConnected()) {
       this.startOver();
     }
   }
@@ -127,7 +127,7 @@ class RunningPull implements Pull {
       return;
     }
     this.#stopped = true;
-    this.#forgetReconnect();
+    this.#removeListener();
     clearTimeout(this.#pause);
     if (this.#handle.isConnected()) {
       await this.#subscription?.drain().catch(() => undefined);
@@ -135,13 +135,13 @@ class RunningPull implements Pull {
     this.#subscription?.unsubscribe();
   }
 
-  #hear(message: Msg, isStatus: boolean): void {
-    this.#heardAtMs = performance.now();
+  #receive(message: Msg, isStatus: boolean): void {
+    this.#receivedAtMs = performance.now();
     if (isStatus) {
-      this.#hearStatus(message);
+      this.#receiveStatus(message);
       return;
     }
-    this.#asked = Math.max(0, this.#asked - 1);
+    this.#requested = Math.max(0, this.#requested - 1);
     const pulled = pulledMessage(this.#handle, message);
     if (this.#stopped) {
       pulled.release();
@@ -152,7 +152,7 @@ class RunningPull implements Pull {
   }
 
   /** Handles heartbeats, ends of requests, and errors. Source: NATS ADR-13. */
-  #hearStatus(message: Msg): void {
+  #receiveStatus(message: Msg): void {
     const code = message.headers?.code;
     if (code === status.heartbeat) {
       return;
@@ -162,7 +162,10 @@ class RunningPull implements Pull {
       return;
     }
     // A request ended; the header holds the number of its messages that were not delivered.
-    this.#asked = Math.max(0, this.#asked - Number(message.headers?.get("Nats-Pending-Messages") || this.#asked));
+    this.#requested = Math.max(
+      0,
+      this.#requested - Number(message.headers?.get("Nats-Pending-Messages") || this.#requested),
+    );
     this.topUp();
   }
 

@@ -1,12 +1,12 @@
 import type { NatsConnectionHandle } from "../connection/connect.ts";
 
 /** One message, with or without a request for an answer. */
-export interface AskedMessage {
+export interface SubjectMessage {
   /** Last token of the subject. */
   readonly token: string;
   readonly data: Uint8Array;
   /** True when the sender waits for a response. */
-  readonly isAsking: boolean;
+  readonly isRequest: boolean;
   answer(body: object): void;
 }
 
@@ -19,7 +19,7 @@ export function serveSubject(
   { connection }: NatsConnectionHandle,
   subject: string,
   queue: string,
-  onMessage: (message: AskedMessage) => void,
+  onMessage: (message: SubjectMessage) => void,
 ): () => Promise<void> {
   const subscription = connection.subscribe(`${subject}.*`, {
     queue,
@@ -28,7 +28,7 @@ export function serveSubject(
         onMessage({
           token: message.subject.slice(subject.length + 1),
           data: message.data,
-          isAsking: message.reply !== undefined && message.reply !== "",
+          isRequest: message.reply !== undefined && message.reply !== "",
           answer: (body) => void message.respond(JSON.stringify(body)),
         });
       }

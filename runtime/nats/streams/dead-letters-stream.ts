@@ -20,7 +20,7 @@ export interface DeadLetterToStore {
 /** `HG_DLQ`: dead letters. A full stream refuses new ones; it never drops old ones. */
 export interface DeadLettersStream {
   /** @throws Unanswered */
-  append(letter: DeadLetterToStore): Promise<PublishResult>;
+  append(deadLetter: DeadLetterToStore): Promise<PublishResult>;
   /** Reads dead letters of a partner in order from a sequence on, at most `countMax`. `reason` may be `*`. */
   list(partner: string, reason: string, fromSeq: number, countMax: number): Promise<readonly StoredMessage[]>;
   /** Reads the newest dead letter per reason of one delivery. */

@@ -84,7 +84,7 @@ export interface DeliveriesStream {
    *
    * @throws Unanswered
    */
-  forward(delivery: DeliveryToStore, held: HeldMessage): Promise<PublishResult>;
+  move(delivery: DeliveryToStore, held: HeldMessage): Promise<PublishResult>;
   ensureConsumer(consumer: LaneConsumer): Promise<void>;
   /** Reads the state of the consumer of a lane; undefined when it does not exist. */
   laneState(queue: LaneQueue, lane: string): Promise<LaneState | undefined>;
@@ -156,7 +156,7 @@ export function createDeliveriesStream(handle: NatsConnectionHandle, layout: Lay
       const found = await Promise.all(subjects.map((subject) => readLast(handle, stream, subject)));
       return found.filter((message) => message !== undefined);
     },
-    forward: (delivery, held) => publish(handle, forwarded(layout, delivery, held)),
+    move: (delivery, held) => publish(handle, movedMessage(layout, delivery, held)),
     ensureConsumer: async ({ queue, lane, maxAckPending, metadata }) => {
       const filter = layout.laneFilter(queue, lane);
       await ensureConsumer(handle, { stream, name: laneConsumer(queue, lane), filter, maxAckPending, metadata });
@@ -288,7 +288,7 @@ function firstAttempt(layout: Layout, { lane, partner, did, messageId, headers, 
   };
 }
 
-function forwarded(layout: Layout, delivery: DeliveryToStore, held: HeldMessage) {
+function movedMessage(layout: Layout, delivery: DeliveryToStore, held: HeldMessage) {
   const { lane, partner, did, body } = delivery;
   return {
     subject: layout.sameQueue(held.subject, lane, partner, did),

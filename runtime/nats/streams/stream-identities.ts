@@ -17,7 +17,7 @@ const streamNotFound = 10059;
 const podOfAll = "_streams";
 const topic = "made";
 /** Well above a round trip. Without another pod the request fails at once. */
-const recallTimeoutMs = 2_000;
+const requestTimeoutMs = 2_000;
 
 /**
  * The streams that are never created again while a pod knows their identity. The others can be: deliveries are
@@ -58,9 +58,9 @@ export function lossOf(known: StreamIdentities, found: StreamIdentities): string
 }
 
 /** Requests the identities that another pod knows; empty when no other pod runs or answers. */
-export async function recallIdentities({ requests }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
+export async function requestIdentities({ requests }: NatsConnectionHandle, layout: Layout): Promise<StreamIdentities> {
   try {
-    const answer = await requests.ask(`${layout.podSubject(podOfAll)}.${topic}`, "", { timeoutMs: recallTimeoutMs });
+    const answer = await requests.ask(`${layout.podSubject(podOfAll)}.${topic}`, "", { timeoutMs: requestTimeoutMs });
     return identitiesOf(JSON.parse(Buffer.from(answer).toString()));
   } catch (error) {
     if (error instanceof Unanswered || error instanceof SyntaxError) return new Map();
@@ -69,13 +69,13 @@ export async function recallIdentities({ requests }: NatsConnectionHandle, layou
 }
 
 /** Answers requests of other pods for the known identities. @returns a function that ends it */
-export function tellIdentities(
+export function serveIdentities(
   handle: NatsConnectionHandle,
   layout: Layout,
   known: StreamIdentities,
 ): () => Promise<void> {
-  return serveSubject(handle, layout.podSubject(podOfAll), podOfAll, (asked) => {
-    if (asked.token === topic && asked.isAsking) asked.answer({ [topic]: Object.fromEntries(known) });
+  return serveSubject(handle, layout.podSubject(podOfAll), podOfAll, (received) => {
+    if (received.token === topic && received.isRequest) received.answer({ [topic]: Object.fromEntries(known) });
   });
 }
 

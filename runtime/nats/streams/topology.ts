@@ -1,5 +1,4 @@
 // Streams: one file per stream, the buckets, and their creation. Stored records are in `webhooks/records/`.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { JetStreamApiError, type StreamConfig } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
@@ -9,7 +8,7 @@ import type { NatsConnectionHandle } from "../connection/connect.ts";
 import { createLayout, layoutVersion, type Layout } from "../layout.ts";
 import { Unanswered } from "../connection/requests.ts";
 import { limitsFault } from "../connection/server-limits.ts";
-import { lossOf, readIdentities, recallIdentities, StreamsLost, type StreamIdentities } from "./stream-identities.ts";
+import { lossOf, readIdentities, requestIdentities, StreamsLost, type StreamIdentities } from "./stream-identities.ts";
 import { isVersionEnough, serverVersionMin } from "../connection/server-version.ts";
 
 /** Limit of consumers. An acknowledgement scans all consumers of a work queue, so partners share lanes long before. */
@@ -28,7 +27,7 @@ const idempotencyAgeMs = 86_400_000;
 const idempotencyBytesMax = 32 * 1024 * 1024;
 /** Well above the age at which a pod counts as stopped. */
 const podHeartbeatAgeMs = 10_000;
-const patienceMs = 30_000;
+const availableTimeoutMs = 30_000;
 const pauseMs = 500;
 const secondMs = 1_000;
 
@@ -54,9 +53,9 @@ type NamedConfig = Partial<StreamConfig> & { readonly name: string };
  */
 export async function ensureTopology(handle: NatsConnectionHandle, settings: StreamSettings): Promise<Layout> {
   assertServerVersion(handle);
-  await patiently(() => assertJetStream(handle));
+  await untilAvailable(() => assertJetStream(handle));
   const layout = createLayout(settings.prefix);
-  await repairTopology(handle, settings, await recallIdentities(handle, layout));
+  await repairTopology(handle, settings, await requestIdentities(handle, layout));
   return layout;
 }
 
@@ -73,14 +72,14 @@ export async function repairTopology(
   known: StreamIdentities,
 ): Promise<readonly string[]> {
   const layout = createLayout(settings.prefix);
-  await patiently(() => assertNothingLost(handle, settings, known));
+  await untilAvailable(() => assertNothingLost(handle, settings, known));
   const made: string[] = [];
   for (const config of streamConfigs(layout, settings)) {
-    if (await patiently(() => ensureStream(handle, config))) {
+    if (await untilAvailable(() => ensureStream(handle, config))) {
       made.push(config.name);
     }
   }
-  await patiently(() => ensureBuckets(handle, layout, settings.replicas));
+  await untilAvailable(() => ensureBuckets(handle, layout, settings.replicas));
   return made;
 }
 
@@ -154,13 +153,13 @@ interface AccountResponse {
  * Repeats a step while JetStream is unavailable. A cluster that has just started answers 503 for a while, or not at
  * all.
  */
-async function patiently<T>(step: () => Promise<T>): Promise<T> {
-  const deadlineMs = performance.now() + patienceMs;
+async function untilAvailable<T>(step: () => Promise<T>): Promise<T> {
+  const deadlineMs = performance.now() + availableTimeoutMs;
   for (;;) {
     try {
       return await step();
     } catch (error) {
-      if (!isPassing(error) || performance.now() >= deadlineMs) {
+      if (!isTransient(error) || performance.now() >= deadlineMs) {
         throw error;
       }
       await sleep(pauseMs);
@@ -168,7 +167,7 @@ async function patiently<T>(step: () => Promise<T>): Promise<T> {
   }
 }
 
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status === unavailableStatus;
   return error instanceof TimeoutError || (error instanceof Unanswered && error.reason === "timeout");
 }

@@ -39,7 +39,7 @@ interface Token {
   readonly endsAtMs: number;
 }
 
-const keptMax = 4_096;
+const cachedMax = 4_096;
 /** A token that expires sooner is not used, because clocks differ and requests take time. */
 const leewayMs = 30_000;
 /** Lifetime of a token without `expires_in`. Source: RFC 6749 §5.1 leaves it open. */
@@ -56,28 +56,28 @@ const nonceAskedStatuses: ReadonlySet<number> = new Set([400, 401]);
  * @param now Unix milliseconds
  */
 export function createTokens(sender: Sender, now: () => number): Tokens {
-  const kept = new ExpiringMap<string, Token>(keptMax);
+  const cached = new ExpiringMap<string, Token>(cachedMax);
   const once = createSingleFlight<Token | FailureOutcome>();
-  const nonces = new BoundedMap<string, string>(keptMax);
+  const nonces = new BoundedMap<string, string>(cachedMax);
   const prove = createKeyProof();
   const fetched = (request: TokenRequest): Promise<Token | FailureOutcome> =>
     once(request.key, async () => {
       const token = await fetchToken({ sender, now, prove }, request);
       if ("value" in token) {
-        kept.set(request.key, token, token.endsAtMs);
+        cached.set(request.key, token, token.endsAtMs);
       }
       return token;
     });
   return {
     authorize: async (request) => {
-      const token = kept.use(request.key, now()) ?? (await fetched(request));
+      const token = cached.use(request.key, now()) ?? (await fetched(request));
       if (!("value" in token)) {
         return { failure: token };
       }
       return { headers: headersOf(request, token.value, prove, now(), nonces.get(request.key)) };
     },
     refused: (key, nonce) => {
-      kept.delete(key);
+      cached.delete(key);
       if (nonce !== undefined) {
         nonces.set(key, nonce);
       }

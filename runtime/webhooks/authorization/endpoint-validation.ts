@@ -27,7 +27,7 @@ export interface EndpointValidation {
 /** Validations of endpoints, cached for a limited time. Source: CloudEvents web hooks §4. */
 export interface EndpointValidations {
   /** Result of the validations by this pod. If one of several URLs fails, its failure. */
-  verdictOf(partner: Partner): EndpointValidation | undefined;
+  resultOf(partner: Partner): EndpointValidation | undefined;
   /** Validates the endpoint unless a result is cached. An endpoint without verification consents. Never rejects. */
   of(partner: Partner, url: URL): Promise<Validation>;
 }
@@ -45,13 +45,13 @@ interface EndpointValidationDeps {
   readonly monotonicMs?: () => number;
 }
 
-interface Said {
+interface ValidationResult {
   /** Failures by URL; empty when all validated URLs consent. */
   readonly failures: ReadonlyMap<string, FailureOutcome>;
   readonly sinceMs: number;
 }
 
-const keptMax = 4_096;
+const cachedMax = 4_096;
 /** Largest number of stored failures per partner. */
 const failuresMax = 16;
 /** Lifetime of a consent, and so the delay until a lowered rate applies. */
@@ -69,22 +69,22 @@ const granted: Validation = {};
  * not supported).
  */
 export function createEndpointValidations(deps: EndpointValidationDeps): EndpointValidations {
-  const known = new ExpiringMap<string, Validation>(keptMax);
-  const said = new BoundedMap<string, Said>(keptMax);
+  const validations = new ExpiringMap<string, Validation>(cachedMax);
+  const results = new BoundedMap<string, ValidationResult>(cachedMax);
   const once = createSingleFlight<Validation>();
   const nowMs = deps.monotonicMs ?? (() => performance.now());
-  const asked = async (key: string, partner: Partner, url: URL): Promise<Validation> => {
+  const validate = async (key: string, partner: Partner, url: URL): Promise<Validation> => {
     const validation = validationIn(await ask(deps, partner, url), deps.origin);
-    said.set(
+    results.set(
       partner.fingerprint,
-      saidNow(said.get(partner.fingerprint), url.href, validation, (deps.now ?? Date.now)()),
+      resultAfter(results.get(partner.fingerprint), url.href, validation, (deps.now ?? Date.now)()),
     );
-    known.set(key, validation, nowMs() + (validation.failure === undefined ? grantedMs : refusedMs));
+    validations.set(key, validation, nowMs() + (validation.failure === undefined ? grantedMs : refusedMs));
     return validation;
   };
   return {
-    verdictOf: ({ fingerprint }) => {
-      const one = said.get(fingerprint);
+    resultOf: ({ fingerprint }) => {
+      const one = results.get(fingerprint);
       const [failure] = one?.failures.values() ?? [];
       return one === undefined ? undefined : { sinceMs: one.sinceMs, ...(failure === undefined ? {} : { failure }) };
     },
@@ -93,12 +93,17 @@ export function createEndpointValidations(deps: EndpointValidationDeps): Endpoin
         return granted;
       }
       const key = `${partner.fingerprint} ${url.href}`;
-      return known.use(key, nowMs()) ?? once(key, () => asked(key, partner, url));
+      return validations.use(key, nowMs()) ?? once(key, () => validate(key, partner, url));
     },
   };
 }
 
-function saidNow(before: Said | undefined, url: string, { failure }: Validation, nowMs: number): Said {
+function resultAfter(
+  before: ValidationResult | undefined,
+  url: string,
+  { failure }: Validation,
+  nowMs: number,
+): ValidationResult {
   const others = [...(before?.failures ?? [])].filter(([other]) => other !== url);
   const all: readonly (readonly [string, FailureOutcome])[] =
     failure === undefined ? others : [[url, failure], ...others];

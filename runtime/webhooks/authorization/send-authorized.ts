@@ -1,5 +1,4 @@
 // Authorization of outbound requests. Tokens of callers are checked in `http/authentication/`.
-
 import type { Outcome } from "../settlement/outcome.ts";
 import type { Partner } from "../partners/partner.ts";
 import type { Sender, SendRequest } from "../sending/send.ts";
@@ -17,25 +16,25 @@ export async function sendAuthorized(
   request: Omit<SendRequest, "tls">,
 ): Promise<Outcome> {
   const identified = partner.tls === undefined ? request : { ...request, tls: partner.tls };
-  const asked = tokenRequestOf(partner, identified);
-  if (asked === undefined) {
+  const tokenRequest = tokenRequestOf(partner, identified);
+  if (tokenRequest === undefined) {
     return sender.send(identified);
   }
-  const first = await sendWithToken(sender, tokens, asked, identified);
+  const first = await sendWithToken(sender, tokens, tokenRequest, identified);
   if (first.kind === "failure" || first.status !== unauthorized) {
     return first;
   }
-  tokens.refused(asked.key, first.headers["dpop-nonce"]);
-  return sendWithToken(sender, tokens, asked, identified);
+  tokens.refused(tokenRequest.key, first.headers["dpop-nonce"]);
+  return sendWithToken(sender, tokens, tokenRequest, identified);
 }
 
 async function sendWithToken(
   sender: Sender,
   tokens: Tokens,
-  asked: TokenRequest,
+  tokenRequest: TokenRequest,
   request: SendRequest,
 ): Promise<Outcome> {
-  const authorization = await tokens.authorize(asked);
+  const authorization = await tokens.authorize(tokenRequest);
   if (authorization.failure !== undefined) {
     return authorization.failure;
   }

@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { Partner } from "../partners/partner.ts";
 
 /** Size of a backlog, of all partners or of one. */
-interface Waiting {
+interface BacklogSize {
   readonly messages: number;
   readonly bytes: number;
 }
@@ -13,7 +13,7 @@ interface Waiting {
 const resumeShare = 0.95;
 
 /** Whether a backlog has reached its limit. A full backlog stays full until it is clearly below the limit. */
-export function isOverfull(waiting: Waiting, limit: Waiting, isFull: boolean): boolean {
+export function isOverfull(waiting: BacklogSize, limit: BacklogSize, isFull: boolean): boolean {
   const share = isFull ? resumeShare : 1;
   return waiting.messages >= limit.messages * share || waiting.bytes >= limit.bytes * share;
 }
@@ -22,7 +22,7 @@ export function isOverfull(waiting: Waiting, limit: Waiting, isFull: boolean): b
 export interface Backlogs {
   isFull(partner: Partner): boolean;
   /** Polls once: counts backlogs that may be full and reads the results of other pods. */
-  look(): Promise<void>;
+  poll(): Promise<void>;
 }
 
 export interface BacklogsDeps {
@@ -58,7 +58,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
     full = new Set(await bucket.keys());
     isRead = true;
   };
-  const lookAt = async (partner: Partner, meanBytes: number): Promise<void> => {
+  const recount = async (partner: Partner, meanBytes: number): Promise<void> => {
     const { key, config, label } = partner;
     const limit = config.delivery.maxBacklog;
     const messages = await deliveries.waitingFor(partner.lane, key);
@@ -75,7 +75,7 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
   };
   return {
     isFull: ({ key }) => full.has(key),
-    look: async () => {
+    poll: async () => {
       const all = await deliveries.size();
       const isQuiet = !partners().some((partner) => mayBeFull(partner, all));
       if (isRead && full.size === 0 && isQuiet) {
@@ -89,14 +89,14 @@ export function createBacklogs({ deliveries, bucket, partners, isOwn, log }: Bac
         full.has(partner.key) || (mayBeFull(partner, all) && first(partner) <= nowMs);
       const due = partners().filter((partner) => isDue(partner) && isOwn(partner));
       for (const partner of due.sort((a, b) => first(a) - first(b)).slice(0, countsMax)) {
-        await lookAt(partner, meanBytes);
+        await recount(partner, meanBytes);
       }
       if (due.length > 0) await read();
     },
   };
 }
 
-function mayBeFull({ config }: Partner, all: Waiting): boolean {
+function mayBeFull({ config }: Partner, all: BacklogSize): boolean {
   const limit = config.delivery.maxBacklog;
   return limit !== undefined && isOverfull(all, limit, false);
 }

@@ -22,7 +22,7 @@ type Store = (delivery: DeliveryToStore, held: HeldMessage) => Promise<PublishRe
  */
 export async function moveToLane(context: DeliveryContext, work: Work, partner: Partner): Promise<void> {
   if (!isSharedLane(partner.lane)) await ensureRetries(context, partner);
-  await move(context, work, partner, (delivery, held) => context.deliveries.forward(delivery, held));
+  await move(context, work, partner, (delivery, held) => context.deliveries.move(delivery, held));
 }
 
 /**

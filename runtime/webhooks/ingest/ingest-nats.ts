@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
-import { serveSubject, type AskedMessage } from "../../nats/messages/serve-subject.ts";
+import { serveSubject, type SubjectMessage } from "../../nats/messages/serve-subject.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { Log } from "../log.ts";
 import type { Ingest, IngestResponse } from "./ingest.ts";
@@ -33,7 +33,10 @@ export function serveIngestSubject(deps: IngestSubjectDeps): () => Promise<void>
   });
 }
 
-async function answerTo({ ingest, log }: IngestSubjectDeps, { token, data, isAsking }: AskedMessage): Promise<object> {
+async function answerTo(
+  { ingest, log }: IngestSubjectDeps,
+  { token, data, isRequest }: SubjectMessage,
+): Promise<object> {
   const caller = { tenants: [token] };
   try {
     if (!isBatch(data)) {
@@ -46,7 +49,7 @@ async function answerTo({ ingest, log }: IngestSubjectDeps, { token, data, isAsk
   } catch (error) {
     const refusal =
       error instanceof Refusal ? error : new Refusal("internal", "The event could not be taken", { cause: error });
-    if (!isAsking) {
+    if (!isRequest) {
       log.warn(
         { err: refusal, code: refusal.code, tenant: token },
         "an event on NATS is refused, and nobody waits to hear it",

@@ -68,7 +68,7 @@ async function renew({ deliveries }: RouterDeps, message: StoredMessage): Promis
   const next = { ...delivery, hop: delivery.hop + 1 };
   const { subject, seq, data } = message;
   const forward = (step: DeliveryRecord): Promise<PublishResult> =>
-    deliveries.forward(deliveryMessage(step, lane, data), { subject, seq });
+    deliveries.move(deliveryMessage(step, lane, data), { subject, seq });
   const answer = await forward(next);
   return (answer.kind === "duplicate" ? await forward({ ...next, hop: next.hop + 1 }) : answer).kind === "stored";
 }

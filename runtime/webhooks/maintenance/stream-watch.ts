@@ -1,6 +1,11 @@
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import type { Layout } from "../../nats/layout.ts";
-import { lossOf, readIdentities, tellIdentities, type StreamIdentities } from "../../nats/streams/stream-identities.ts";
+import {
+  lossOf,
+  readIdentities,
+  serveIdentities,
+  type StreamIdentities,
+} from "../../nats/streams/stream-identities.ts";
 import type { Log } from "../log.ts";
 
 /** Whether the streams are still the ones that this pod started with. */
@@ -30,6 +35,6 @@ export async function createStreamWatch(nats: NatsConnectionHandle, layout: Layo
       if (loss !== undefined && loss !== before) log.error({ reason: loss }, "streams lost");
       if (loss === undefined && before !== undefined) log.info({}, "streams found again");
     },
-    stop: tellIdentities(nats, layout, known),
+    stop: serveIdentities(nats, layout, known),
   };
 }

@@ -27,25 +27,25 @@ export function isSharedLane(lane: string): boolean {
  * removed thus moves at most one other.
  */
 export function assignLanes(
-  tokens: readonly string[],
+  keys: readonly string[],
   promoted: ReadonlySet<string>,
   { ownLanesMax, sharedLanes }: LaneRules,
 ): ReadonlyMap<string, LanePlace> {
-  const own = (token: string): LanePlace => ({ lane: token, lanes: [token] });
-  if (tokens.length <= ownLanesMax) {
-    return new Map(tokens.map((token) => [token, own(token)]));
+  const own = (key: string): LanePlace => ({ lane: key, lanes: [key] });
+  if (keys.length <= ownLanesMax) {
+    return new Map(keys.map((key) => [key, own(key)]));
   }
-  const ranked = tokens.toSorted((a, b) => Number(promoted.has(b)) - Number(promoted.has(a)) || (a < b ? -1 : 1));
+  const ranked = keys.toSorted((a, b) => Number(promoted.has(b)) - Number(promoted.has(a)) || (a < b ? -1 : 1));
   return new Map(
-    ranked.map((token, rank) => {
-      const shared = sharedLane(token, sharedLanes);
-      const lanes = [token, shared];
-      return [token, rank < ownLanesMax ? { lane: token, lanes } : { lane: shared, lanes }];
+    ranked.map((key, rank) => {
+      const shared = sharedLane(key, sharedLanes);
+      const lanes = [key, shared];
+      return [key, rank < ownLanesMax ? { lane: key, lanes } : { lane: shared, lanes }];
     }),
   );
 }
 
-function sharedLane(token: string, sharedLanes: number): string {
-  const [first = 0, second = 0] = hash("sha256", token, "buffer");
+function sharedLane(key: string, sharedLanes: number): string {
+  const [first = 0, second = 0] = hash("sha256", key, "buffer");
   return `shared-${((first << 8) | second) % sharedLanes}`;
 }

@@ -29,14 +29,14 @@ export interface DisabledPartners {
 export function createDisabledPartners(bucket: Bucket): DisabledPartners {
   const listeners = new Set<() => void>();
   return {
-    mark: async ({ config, key: token }, nowMs, signal) => {
+    mark: async ({ config, key }, nowMs, signal) => {
       const { uid, namespace, name, generation, specDigest } = config;
       const mark: DisabledMark = { uid, namespace, name, generation, specDigest, at: new Date(nowMs).toISOString() };
-      await untilAnswered(() => bucket.put(token, JSON.stringify(mark)), { signal });
+      await untilAnswered(() => bucket.put(key, JSON.stringify(mark)), { signal });
       listeners.forEach((listener) => listener());
     },
-    isDisabled: async ({ config, key: token }) => {
-      const entry = await bucket.get(token);
+    isDisabled: async ({ config, key }) => {
+      const entry = await bucket.get(key);
       return entry !== undefined && parseMark(entry.value).specDigest === config.specDigest;
     },
     list: async () => (await bucket.list()).map(({ value }) => parseMark(value)),

@@ -25,12 +25,12 @@ interface RegistryChanges {
 
 /** A deletion by mistake has no effect when it is undone within this time. */
 const removedAfterMsDefault = 600_000;
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 /**
  * Runs between two reads of the registry. Other pods register partners before they route to them, including partners
  * that this pod never had configured.
  */
-const turnsBetweenReads = 10;
+const runsBetweenReads = 10;
 
 /** Decides about each partner that is configured or registered. */
 export function registryChanges(
@@ -42,7 +42,7 @@ export function registryChanges(
   const byToken = new Map(known.map((entry) => [entry.token, entry]));
   const present = new Set(partners.map(({ key: token }) => token));
   const added = partners
-    .filter(({ key: token }) => isNews(byToken.get(token)))
+    .filter(({ key: token }) => mustWrite(byToken.get(token)))
     .map(({ key: token, label, config }) => ({ token, uid: config.uid, label }));
   const missing = known.filter(({ token }) => !present.has(token));
   const missed = missing.filter(({ removedAtMs }) => removedAtMs === undefined);
@@ -52,7 +52,7 @@ export function registryChanges(
   };
 }
 
-function isNews(entry: RegisteredPartner | undefined): boolean {
+function mustWrite(entry: RegisteredPartner | undefined): boolean {
   return entry === undefined || entry.removedAtMs !== undefined;
 }
 
@@ -88,10 +88,10 @@ export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<
    * leader.
    */
   let known: Map<string, RegisteredPartner> | undefined;
-  let turns = 0;
+  let runs = 0;
   return async () => {
-    turns += 1;
-    if (known === undefined || turns % turnsBetweenReads === 0) {
+    runs += 1;
+    if (known === undefined || runs % runsBetweenReads === 0) {
       known = await readAll(deps.bucket, known === undefined ? {} : { before: known });
     }
     const changes = registryChanges(deps.partners(), [...known.values()], deps.now(), removedAfterMs);
@@ -99,7 +99,7 @@ export function createPartnerRegistry(deps: PartnerRegistryDeps): () => Promise<
       await deps.bucket.put(entry.token, JSON.stringify(entry));
       known.set(entry.token, entry);
     }
-    const running = changes.remove.length === 0 ? nobody : await deps.running(changes.remove.map(({ token }) => token));
+    const running = changes.remove.length === 0 ? none : await deps.running(changes.remove.map(({ token }) => token));
     for (const entry of changes.remove.filter(({ token }) => !running.has(token))) {
       if (await deps.end(entry)) {
         await deps.bucket.drop(entry.token);

@@ -1,5 +1,4 @@
 // Partners: compiled partners, their lanes, marks and registry, and the routing table. Workers are in `workers/`.
-
 import { hash } from "node:crypto";
 import type { EndpointTlsConfig, PartnerConfig, RuntimeConfig } from "../../../crds/config.ts";
 import { materialIdsOf } from "../../../crds/material.ts";
@@ -27,7 +26,7 @@ export interface Partner {
   readonly tls?: TlsIdentity;
   /** Secret of the OAuth 2.0 client, when there is one. */
   readonly clientSecret?: string;
-  readonly wants: Matcher;
+  readonly matches: Matcher;
   /** Matches an event whose right was withdrawn and that no other subscription selects. */
   readonly isRefused: Matcher;
   /** Returns the URL for events of this type. */
@@ -45,7 +44,7 @@ const urlsMax = 256;
 
 /** Rules for a stream without replicas. Source: design §4 ("Home pod"). */
 export const defaultLaneRules: LaneRules = { ownLanesMax: 800, sharedLanes: 32 };
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 
 /**
  * Compiles the partners of a configuration. An unchanged partner keeps its object of `previous`.
@@ -55,14 +54,14 @@ const nobody: ReadonlySet<string> = new Set();
 export function compilePartners(
   config: RuntimeConfig,
   previous: readonly Partner[],
-  promoted: ReadonlySet<string> = nobody,
+  promoted: ReadonlySet<string> = none,
   rules: LaneRules = defaultLaneRules,
 ): readonly Partner[] {
   const known = new Map(previous.map((partner) => [partner.fingerprint, partner]));
-  const tokens = config.partners.map(({ uid }) => partnerKey(uid));
-  const places = assignLanes(tokens, promoted, rules);
+  const keys = config.partners.map(({ uid }) => partnerKey(uid));
+  const places = assignLanes(keys, promoted, rules);
   return config.partners.map((partner, index) => {
-    const key = tokens[index] ?? "";
+    const key = keys[index] ?? "";
     const place = places.get(key) ?? { lane: key, lanes: [key] };
     const compiled = compilePartner(partner, config.material, key, place);
     return known.get(compiled.fingerprint) ?? compiled;
@@ -87,7 +86,7 @@ function compilePartner(
     ...place,
     signers: readSigners(scheme, keys, material),
     ...endpointSecrets(config.endpoint, material),
-    wants: (event) => event.about !== key && subscribes(event),
+    matches: (event) => event.about !== key && subscribes(event),
     isRefused: (event) => event.about !== key && isWithdrawn(event) && !subscribes(event),
     urlFor: urlsOf(config.endpoint.url),
   };

@@ -16,12 +16,10 @@ export function createListPartner(bucket: Bucket, signal: AbortSignal): ListPart
   return (partner) => {
     const known = listed.get(partner);
     if (known !== undefined) return known;
-    const { key: token, label, config } = partner;
-    const entry: RegisteredPartner = { token, uid: config.uid, label };
+    const { key, label, config } = partner;
+    const entry: RegisteredPartner = { token: key, uid: config.uid, label };
     // Revision 0 keeps an existing entry, including one of a partner that was missing for a while.
-    const listing = untilAnswered(() => bucket.putIf(token, JSON.stringify(entry), 0), { signal }).then(
-      () => undefined,
-    );
+    const listing = untilAnswered(() => bucket.putIf(key, JSON.stringify(entry), 0), { signal }).then(() => undefined);
     listed.set(partner, listing);
     listing.catch(() => listed.delete(partner));
     return listing;

@@ -2,7 +2,7 @@ import type { Bucket } from "../../nats/streams/buckets.ts";
 import { readAll, type RegisteredPartner } from "./partner-registry.ts";
 
 /** Lifetime of a result. */
-const rememberMs = 2_000;
+const lifetimeMs = 2_000;
 /** Largest number of removed partners that are returned. The deliveries of others are visible once they end. */
 const removedMax = 32;
 
@@ -19,7 +19,7 @@ export function createRemovedPartners(
   return async () => {
     if (performance.now() >= nextAtMs) {
       removed = [...(await readAll(bucket, { isWanted: (token) => !has(token), countMax: removedMax })).values()];
-      nextAtMs = performance.now() + rememberMs;
+      nextAtMs = performance.now() + lifetimeMs;
     }
     return removed.filter(({ token }) => !has(token));
   };

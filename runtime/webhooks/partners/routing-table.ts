@@ -10,29 +10,29 @@ export interface RoutingTable {
 }
 
 interface Route {
-  readonly wanting: readonly Partner[];
+  readonly matching: readonly Partner[];
   readonly refused: readonly Partner[];
 }
 
 /** Limit of cached routes, because producers choose types and tenants. A full cache is cleared. */
-const rememberedMax = 4_096;
+const cachedMax = 4_096;
 
 /** Builds the table of one configuration. It matches once per type, tenant, producer and concerned partner. */
 export function createRoutingTable(partners: readonly Partner[]): RoutingTable {
-  const remembered = new Map<string, Route>();
+  const cache = new Map<string, Route>();
   const routeOf = (event: EventFacts): Route => {
     const key = `${event.type}\n${event.tenant}\n${event.producer ?? ""}\n${event.about ?? ""}`;
-    const known = remembered.get(key);
+    const known = cache.get(key);
     if (known !== undefined) {
       return known;
     }
-    const wanting = partners.filter(({ wants }) => wants(event));
+    const matching = partners.filter(({ matches }) => matches(event));
     const refused = partners.filter(({ isRefused }) => isRefused(event));
-    if (remembered.size >= rememberedMax) {
-      remembered.clear();
+    if (cache.size >= cachedMax) {
+      cache.clear();
     }
-    remembered.set(key, { wanting, refused });
-    return { wanting, refused };
+    cache.set(key, { matching, refused });
+    return { matching, refused };
   };
-  return { partnersFor: (event) => routeOf(event).wanting, refusedFor: (event) => routeOf(event).refused };
+  return { partnersFor: (event) => routeOf(event).matching, refusedFor: (event) => routeOf(event).refused };
 }

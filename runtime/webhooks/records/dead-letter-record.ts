@@ -75,7 +75,7 @@ export function removedPartnerDeadLetter(ended: EndedDelivery): DeadLetterToStor
 }
 
 /** Keys of the dead letters of a partner: its own, and the one that all removed partners of its name share. */
-export function letterTokens({ key, label }: Pick<Partner, "key" | "label">): readonly string[] {
+export function deadLetterKeys({ key, label }: Pick<Partner, "key" | "label">): readonly string[] {
   return [key, partnerKey(label)];
 }
 

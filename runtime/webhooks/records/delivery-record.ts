@@ -1,5 +1,4 @@
 // Records: the stored forms of event, delivery, attempt, dead letter and acknowledgement. Decisions are elsewhere.
-
 import type { DeliveryToStore } from "../../nats/streams/deliveries-stream.ts";
 import { parseDelivery } from "../../nats/layout.ts";
 import type { HeaderFields } from "../../nats/messages/headers.ts";

@@ -2,7 +2,7 @@ import { Refusal } from "../../errors/refusal.ts";
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
 import {
   deadLettersOfDelivery,
-  letterTokens,
+  deadLetterKeys,
   readDeadLetters,
   type DeadLetter,
 } from "../records/dead-letter-record.ts";
@@ -126,7 +126,7 @@ async function tokensOf(
   const token = partnerKey(label);
   const isKnown = !mayNamePartner(caller, label) || partners().some((one) => one.label === label);
   const isLeft = !isKnown && (afterSeq > 0 || (await deadLetters.list(token, "*", 1, 1)).length > 0);
-  return isLeft ? [token] : letterTokens(partnerNamed(partners(), label, caller));
+  return isLeft ? [token] : deadLetterKeys(partnerNamed(partners(), label, caller));
 }
 
 function summaryOf(deadLetter: DeadLetter, partner: string): DeadLetterSummary {

@@ -1,5 +1,5 @@
 import type { StoredMessage } from "../../nats/messages/stored-messages.ts";
-import { letterTokens, readDeadLetters, type DeadLetter } from "../records/dead-letter-record.ts";
+import { deadLetterKeys, readDeadLetters, type DeadLetter } from "../records/dead-letter-record.ts";
 import { deliveryId, eventHash } from "../ids.ts";
 import { isNarrowed, mayNamePartner } from "../history/partner-access.ts";
 import type { Partner } from "../partners/partner.ts";
@@ -113,7 +113,7 @@ function unitsOf(
   const named = new Set(job.filter.partners);
   const meant = deps.partners().filter(({ label }) => named.size === 0 || named.has(label));
   return events.filter(matches).flatMap((event) => {
-    const wanting = meant.filter((partner) => partner.wants(event));
+    const wanting = meant.filter((partner) => partner.matches(event));
     return wanting.map((partner): ReplayUnit => {
       const { tenant, eventId, type, producer, acceptedAtMs, body } = event;
       const did = deliveryId(tenant, eventId, partner.config.uid);
@@ -131,7 +131,7 @@ async function readDeadLetterChunk(
   countMax: number,
 ): Promise<ReplayChunk> {
   const partner = deps.partners().find(({ key: token }) => token === source.partner);
-  const tokens = partner === undefined ? [source.partner] : letterTokens(partner);
+  const tokens = partner === undefined ? [source.partner] : deadLetterKeys(partner);
   const messages = await readDeadLetters(deps.deadLetters, tokens, {
     reason: source.reason,
     fromSeq: job.cursor,
@@ -189,6 +189,6 @@ function matcherOf({ filter, tenants }: Pick<ReplaySpec, "filter" | "tenants">):
 /** To a caller who is narrowed to partners, an event that none of them wants is like none. */
 function isVisible(deps: ReadDeps, job: Place, event: StoredEvent): boolean {
   return (
-    !isNarrowed(job) || deps.partners().some((partner) => mayNamePartner(job, partner.label) && partner.wants(event))
+    !isNarrowed(job) || deps.partners().some((partner) => mayNamePartner(job, partner.label) && partner.matches(event))
   );
 }

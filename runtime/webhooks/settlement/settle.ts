@@ -1,5 +1,4 @@
 // Settlement: outcome of an attempt, its settlement, retry schedule and circuit breaker. It does no I/O.
-
 import type { RetryConfig } from "../../../crds/config.ts";
 import { outcomeCode, type Outcome, type OutcomeCode } from "./outcome.ts";
 import { retryAfterMs } from "./retry-after.ts";

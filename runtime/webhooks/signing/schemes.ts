@@ -1,5 +1,4 @@
 // Signing: signature schemes and their headers, for the sender and for recipients. It does not store keys.
-
 import type { SigningScheme } from "../../../crds/signing-key.ts";
 import { hmacV1Signatures, verifyHmacV1 } from "./hmac-v1.ts";
 import type { SigningKey, VerificationKey } from "./keys.ts";

@@ -1,5 +1,4 @@
 // Telemetry: Prometheus metrics and `traceparent` of deliveries. The history for callers is in `history/`.
-
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 /** Prometheus metrics of deliveries. Labels come from closed lists; metrics by partner are separate. */

@@ -74,7 +74,7 @@ async function partnerBuckets(): Promise<Readonly<Record<string, string>>> {
   const size = { messages: 2, bytes: 2 };
   const deliveries = { size: async () => size, waitingFor: async () => size.messages };
   const deps = { deliveries, bucket: bucketWith(buckets.fullPartners), partners: () => [own], isOwn: () => true, log };
-  await createBacklogs(deps as unknown as BacklogsDeps).look();
+  await createBacklogs(deps as unknown as BacklogsDeps).poll();
   return {
     "disabled mark": disabled,
     "known partner": listed,

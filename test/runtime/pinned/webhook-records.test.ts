@@ -175,7 +175,7 @@ async function deliveriesSent(): Promise<Readonly<Record<string, string>>> {
   const held = { subject: layout.firstAttempt("lane-1", delivery.partner, delivery.did), seq: 21 };
   await deliveries.schedule(deliveryMessage(delivery, "lane-1", body), held, nowMs + 5_000);
   const scheduled = nats.take();
-  await deliveries.forward(deliveryMessage(delivery, "lane-2", body), {
+  await deliveries.move(deliveryMessage(delivery, "lane-2", body), {
     subject: layout.retry("lane-1", delivery.partner, delivery.did),
     seq: 22,
   });

@@ -216,7 +216,7 @@ function deliveriesIn(parts: Parts): Partial<DeliveriesStream> {
         `schedule ${delivery.messageId} after ${seq} in ${atMs - parts.clock.wallMs()}`,
         keep(delivery),
       ),
-    forward: async (delivery) =>
+    move: async (delivery) =>
       answerOf(parts, parts.answers.schedule, `forward ${delivery.messageId} to ${delivery.lane}`, keep(delivery)),
     live: async () => parts.past.live,
     ensureConsumer: async ({ queue, lane, maxAckPending }: LaneConsumer) => {

@@ -142,7 +142,7 @@ describe("an endpoint that is asked for its consent (CloudEvents web hooks §4)"
   test("is told of by what it said last, by the URL that fails, and since when", async () => {
     let answer: Answer = [404];
     const it = await caseOf(() => answer);
-    const result = () => it.validations.verdictOf(it.partner);
+    const result = () => it.validations.resultOf(it.partner);
     expect(result()).toBeUndefined();
     await of(it);
     expect(result()).toMatchObject({

@@ -69,7 +69,7 @@ describe("what is told of a settlement", () => {
 
 test("a partner gets no event about itself, whatever it subscribes to", () => {
   const facts = { type: "heliograph.partner.disabled", tenant: "-" };
-  expect([partner.wants({ ...facts, about: partner.key }), partner.wants({ ...facts, about: "other" })]).toEqual([
+  expect([partner.matches({ ...facts, about: partner.key }), partner.matches({ ...facts, about: "other" })]).toEqual([
     false,
     true,
   ]);

@@ -23,7 +23,7 @@ describe("the routing table", () => {
     });
     fc.assert(
       fc.property(event, (given) => {
-        const expected = partners.filter(({ wants }) => wants(given));
+        const expected = partners.filter(({ matches: wants }) => wants(given));
         expect(table.partnersFor(given)).toEqual(expected);
         expect(table.partnersFor(given)).toEqual(expected);
       }),
