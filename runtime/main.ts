@@ -79,7 +79,7 @@ function planOf<State extends ConfigState>(
   return { ...options, pod: options.podName, prepare, waitsForNats: options.nats.kind === "server" };
 }
 
-/** The parts that do not depend on where the configuration is. */
+/** The parts that are the same for every source of the configuration. */
 async function prepareCommon({ nats, podName, log }: RuntimeOptions, shutdown: Shutdown) {
   if (nats.kind === "embedded") await holdDataFolder(nats.dataFolder, shutdown);
   const natsAccess = async (): Promise<NatsAccess> => {

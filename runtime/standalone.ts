@@ -15,7 +15,7 @@ import { folderLog } from "./program/config-log.ts";
 interface StandaloneOptions extends ProgramOptions {
   /** Folder of the configuration. */
   readonly folder: string;
-  /** Folder of everything that is kept. */
+  /** Folder of all stored data. */
   readonly dataFolder: string;
   /** NATS to use instead of a child nats-server. */
   readonly natsUrl?: string;

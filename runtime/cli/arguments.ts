@@ -29,7 +29,7 @@ export interface TokenArguments {
   readonly tenants: readonly string[];
   readonly scopes: readonly string[];
   readonly roles: readonly string[];
-  /** Empty: the token narrows nothing. */
+  /** Empty: the token does not restrict regions. */
   readonly regions: readonly string[];
   readonly environments: readonly string[];
   readonly metrics: readonly string[];
@@ -67,7 +67,7 @@ function readCommand(command: CommandName, args: readonly string[], environment:
 
 function parsed(command: CommandName, args: readonly string[], flags: readonly Flag[]) {
   try {
-    // Every flag may be repeated for the parser, so that a repetition can be refused instead of the last one winning.
+    // The parser accepts repeated flags, so that a repetition can be refused. Otherwise the last value would win.
     const options = Object.fromEntries(flags.map(({ name }) => [name, { type: "string", multiple: true } as const]));
     const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals: true });
     return { values: values as FlagValues, positionals };

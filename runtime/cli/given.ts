@@ -1,6 +1,6 @@
 import { variableOf, type Flag } from "./flags.ts";
 
-/** The command line is not valid; the message is one sentence for the person who wrote it. */
+/** The command line is not valid; the message is one sentence for the user. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

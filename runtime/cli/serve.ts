@@ -9,8 +9,8 @@ interface ServeOptions {
 }
 
 /**
- * Starts a program, says so in one line of JSON on the standard output, and drains after SIGTERM or SIGINT, also when
- * that comes before it is ready. A second signal ends the process at once.
+ * Starts a program, writes one line of JSON to standard output when it is ready, and drains after SIGTERM or SIGINT,
+ * also before it is ready. A second signal ends the process at once.
  * @throws StartError
  */
 export async function serve(

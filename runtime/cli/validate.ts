@@ -6,8 +6,8 @@ import { startStep } from "../program/start-error.ts";
 import type { ExitName } from "./exit-codes.ts";
 
 /**
- * `heliograph validate`: one line per problem on the standard output, `file:line: field: reason: message`; warnings and
- * the sum on the standard error.
+ * `heliograph validate`: writes one line per problem to standard output, `file:line: field: reason: message`. Warnings
+ * and the sum go to standard error.
  * @throws StartError `folder`
  */
 export async function validate(folder: string): Promise<ExitName> {

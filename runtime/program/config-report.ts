@@ -12,7 +12,7 @@ interface Poll {
   readonly wake: () => void;
 }
 
-/** The report of `/configz`, and those who wait for the next one. */
+/** Reports of `/configz`, with the polls that wait for the next one. */
 export class ConfigReporter implements ConfigView {
   private readonly status: ProgramStatus;
   private readonly polls = new Set<Poll>();
@@ -64,7 +64,7 @@ export class ConfigReporter implements ConfigView {
         this.status.disabled = await engine.disabledPartners();
         this.changed();
       } catch {
-        // Without an answer the last known marks stay; the next look comes soon.
+        // After a failed read the last marks stay. The next read comes soon.
       }
     };
     const end = engine.onDisabled(() => void read());

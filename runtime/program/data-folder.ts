@@ -8,14 +8,14 @@ import { startChildServer } from "../nats/child/child-server.ts";
 import type { NatsAccess } from "../nats/connection/connect.ts";
 import { StartError, startStep } from "./start-error.ts";
 
-/** Makes the data folder this program's own. @throws StartError `data`, `locked` */
+/** Locks the data folder for this program. @throws StartError `data`, `locked` */
 export async function holdDataFolder(folder: string, shutdown: Shutdown): Promise<void> {
   const lock = await startStep("data", `the data folder ${folder} cannot be used`, () => lockDataFolder(folder));
   if (lock === undefined) throw new StartError("locked", `the data folder ${folder} is in use by another program`);
   shutdown.add("data folder", () => lock.release());
 }
 
-/** The same for every run on one data folder. */
+/** An id that is the same for every run on one data folder. */
 export async function dataFolderId(folder: string): Promise<string> {
   const place = `${hostname()}:${await realpath(folder)}`;
   return createHash("sha256").update(place).digest("hex").slice(0, 16);
@@ -28,7 +28,7 @@ interface EmbeddedNatsOptions {
   readonly log: Logger;
 }
 
-/** Starts a nats-server of the program's own in the data folder. @throws StartError `nats_server` */
+/** Starts an own nats-server in the data folder. @throws StartError `nats_server` */
 export async function startEmbeddedNats(
   { dataFolder, natsServer, log }: EmbeddedNatsOptions,
   shutdown: Shutdown,

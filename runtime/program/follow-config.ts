@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { ConfigSource, ConfigState } from "../config/config-source.ts";
 
-/** Logs what became of the configuration: at first, with nothing before, and after each change. */
+/** Logs a configuration: the first without a predecessor, then each change. */
 export type StateLog<State> = (before: State | undefined, after: State) => void;
 
 interface FollowOptions<State extends ConfigState> {
@@ -17,8 +17,8 @@ interface FollowOptions<State extends ConfigState> {
 }
 
 /**
- * Applies every later configuration of a source. One that cannot be applied is logged and leaves the program running
- * with what it had. Answers what ends the following.
+ * Applies every later configuration of a source. A configuration that cannot be applied is logged, and the one before
+ * stays applied. Returns a function that ends this.
  */
 export function followConfig<State extends ConfigState>(options: FollowOptions<State>): () => void {
   const { source, initial, apply, told, logState, log } = options;

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 
-/** Ends one part within what is left of a drain. */
+/** Closes one part within the rest of a drain. */
 type Close = (remainingMs: number) => Promise<void> | void;
 
 /** The opened parts of a program. They are closed in reverse order when the start fails and when the program stops. */
@@ -17,7 +17,7 @@ export class Shutdown {
     this.parts.push({ name, close });
   }
 
-  /** Closes everything within `drainMs` in all; a part that fails is logged and keeps no other open. Runs once. */
+  /** Closes all parts within `drainMs` together. A part that fails is logged, and the next one is closed. Runs once. */
   run(drainMs: number): Promise<void> {
     this.ended ??= this.closeAll(performance.now() + drainMs);
     return this.ended;

@@ -20,15 +20,15 @@ export interface ProgramStatus {
   /** Reason for which no configuration is applied yet. */
   waitingFor: string;
   applied: { readonly state: ProgramState; readonly at: Date } | undefined;
-  /** A later configuration that could not be applied, and why. */
+  /** A later configuration that could not be applied, with the reason. */
   refused: { readonly state: ConfigState; readonly reason: string } | undefined;
   nats: Pick<NatsConnectionHandle, "isConnected"> | undefined;
-  /** Why there is no connection yet. */
+  /** Reason for which there is no connection yet. */
   natsFault: string;
-  /** Why deliveries have not begun. */
+  /** Reason for which deliveries have not started. */
   engineFault: string;
   engine: (Pick<WebhookEngine, "health"> & Partial<Pick<WebhookEngine, "endpointValidations">>) | undefined;
-  /** Of every pod, also those that an edit has lifted since. */
+  /** Marks of every pod, also those that an edit has lifted since. */
   disabled: readonly DisabledMark[];
   draining: boolean;
 }
@@ -50,7 +50,7 @@ export function startingStatus(pod: string): ProgramStatus {
   };
 }
 
-/** Every part with what keeps it from working; the program is ready when all are well. */
+/** Every part with its fault; the program is ready when all are healthy. */
 export function healthOf({
   applied,
   waitingFor,

@@ -10,11 +10,10 @@ export interface MemorySeenStoreOptions {
 }
 
 /**
- * Remembers events in this process alone: enough for one process whose effects a restart forgets too.
- *
- * When it is full, the oldest event that was remembered for a day, or that failed, makes room; if there is none, it
- * says `full` rather than risk a second effect.
- *
+ * Stores seen events in the memory of one process. This is enough for a single process whose effects are also lost in a
+ * restart.
+ * When it is full, it replaces the oldest event that is a day old or that failed. Without one it returns `full`, since
+ * a second effect would be possible.
  * @throws RangeError when the time is shorter than a day
  */
 export function createMemorySeenStore({

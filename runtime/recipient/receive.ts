@@ -8,15 +8,13 @@ import { verifyDelivery, type DeliveredEvent, type DeliveryFault } from "./verif
 export interface RecipientOptions<Transaction> {
   /** Signature scheme of the sender. @default "HmacV1" */
   readonly scheme?: SigningScheme;
-  /** The keys in force, old and new; asked for each delivery, so that a rotation needs no restart. */
+  /** The current keys, old and new; called for each delivery, so that a rotation needs no restart. */
   readonly keys: () => readonly VerificationKey[];
   readonly store: SeenStore<Transaction>;
   /**
-   * The effect of an event, inside the store's transaction; it has its effect at most once. Throw a
-   * {@link DeliveryRefusal} to answer with a status of your own; anything else that is thrown becomes a 500.
-   *
-   * @param body the bytes that were signed: `event` is what `JSON.parse` reads in them, which rounds integers beyond
-   * 2⁵³
+   * The effect of an event, inside the store's transaction; it has its effect at most once. Throw a {@link
+   * DeliveryRefusal} for a response with another status. Every other error becomes a 500.
+   * @param body the bytes that were signed: `event` is the result of `JSON.parse`, which rounds integers beyond 2⁵³
    */
   readonly handle: (event: DeliveredEvent, transaction: Transaction, body: Uint8Array) => Promise<void>;
   /** Version of {@link handle}, kept with each event. */
@@ -43,7 +41,7 @@ export interface DeliveryReport {
   readonly durationMs: number;
 }
 
-/** The answer to a request. */
+/** The response to a request. */
 export interface RecipientAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -23,8 +23,8 @@ export type DeliveryVerdict =
   | { readonly ok: false; readonly fault: DeliveryFault };
 
 /**
- * Verifies a delivery: time window, signature by any key in force, then the envelope. The event's id is the body's,
- * which is signed; an `X-Event-Id` that differs is a fault. Source: seed "Webhook Event Delivery" §3 and §5.
+ * Verifies a delivery: time window, signature by any current key, then the envelope. The id of the event is the one in
+ * the signed body; an `X-Event-Id` that differs is a fault. Source: seed "Webhook Event Delivery" §3 and §5.
  */
 export function verifyDelivery(
   delivery: IncomingRequest,

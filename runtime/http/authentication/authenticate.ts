@@ -21,7 +21,7 @@ export interface TrustedIssuer {
 
 /** Evidence of a request besides its token: the token belongs to its sender. */
 export interface Possession {
-  /** The client certificate, when one is shown that counts. */
+  /** The client certificate; undefined without an acceptable one. */
   readonly certificate: () => Thumbprint | undefined;
   /** The `DPoP` header. */
   readonly proof: string | undefined;
@@ -61,14 +61,14 @@ export interface Authenticate {
 
 /** Evidence that callers must give besides a signed token. */
 export interface AuthenticateOptions {
-  /** For issuers that say nothing else. @default "None" */
+  /** For issuers without a binding of their own. @default "None" */
   readonly tokenBinding?: TokenBinding;
-  /** Origins that proofs may name. @default what `Host` says, by http or https */
+  /** Origins that proofs may name. @default the `Host` header, with http and https */
   readonly publicUrls?: readonly string[];
 }
 
 const tokenLengthMax = 8192;
-/** Difference between clocks that `exp` and `nbf` forgive. */
+/** Tolerated clock difference for `exp` and `nbf`. */
 const clockLeewaySeconds = 30;
 const verifiedEntriesMax = 8192;
 
@@ -119,7 +119,7 @@ export function createAuthenticate(
   return Object.assign(authenticate, { isStill });
 }
 
-/** Keeps digests, not tokens: all of one size, and nothing to steal. */
+/** Caches verified tokens by their digests: digests have one size and are no secret. */
 function rememberVerified(
   now: () => number,
   verify: (token: string) => Promise<Verified>,
@@ -152,7 +152,7 @@ function credentialsOf(authorization: string | undefined): { readonly scheme: Sc
   return { scheme: scheme.toLowerCase() as Scheme, token };
 }
 
-/** Taken as a bearer token, one that is bound to a key would prove nothing. Source: RFC 9449 §7.1, §7.2. */
+/** A token that is bound to a key must come with a proof, never as a bearer token. Source: RFC 9449 §7.1, §7.2. */
 function requireScheme(scheme: Scheme, { key }: Binding): void {
   if (key !== undefined && scheme === "bearer") {
     throw new Refusal(

@@ -26,7 +26,7 @@ const proofIdLengthMax = 512;
 const proofAgeSecondsMax = 60;
 /** Greatest lead of the sender's clock. */
 const clockLeewaySeconds = 30;
-/** For so long after its first use a proof could be shown again. */
+/** Time after its first use in which a proof could be repeated. */
 export const proofLifetimeMs = (proofAgeSecondsMax + clockLeewaySeconds) * 1000;
 
 /**
@@ -76,7 +76,7 @@ function isAddressed(htu: unknown, { path, origins }: ProofOccasion): boolean {
 
 function requireFresh(iat: unknown, nowMs: number): void {
   const ageSeconds = nowMs / 1000 - Number(iat);
-  // Also false for what is no number.
+  // Both comparisons are false for NaN.
   if (ageSeconds <= proofAgeSecondsMax && ageSeconds >= -clockLeewaySeconds) return;
   throw invalid("is too old, or dated in the future (iat)");
 }

@@ -18,8 +18,8 @@ interface KeySet {
 }
 
 /**
- * Public keys of one issuer, read on first use, refreshed by age and when a token names an unknown key id. One read at
- * a time, however many tokens wait. Source: RFC 7517; rotation as in OpenID Connect Core §10.1.1.
+ * Public keys of one issuer, read on first use. They are read again by age, and when a token names an unknown key id.
+ * Concurrent requests share one read. Source: RFC 7517; rotation as in OpenID Connect Core §10.1.1.
  */
 export class KeySource {
   private readonly load: () => Promise<JSONWebKeySet>;
@@ -50,8 +50,8 @@ export class KeySource {
   };
 
   /**
-   * Changes with every reading of the keys, so that what was verified before is verified again; undefined while none
-   * are trusted, or they have to be read first. Starts a reading in the background when the keys are old.
+   * Version of the keys. It changes with every read, so that cached tokens are verified again. It is undefined while no
+   * keys are trusted, or while a read must come first. It starts a read in the background when the keys are old.
    */
   readonly version = (): number | undefined => {
     const ageMs = this.ageMs();

@@ -6,7 +6,7 @@ import type { IssuerSettings } from "../../config/settings/settings.ts";
 const keySetBytesMax = 1024 * 1024;
 const fetchTimeoutMs = 5000;
 
-/** Reads an issuer's JWK set from where its settings say. @throws Error that says what went wrong */
+/** Reads an issuer's JWK set from the file or URL of its settings. @throws Error with the cause */
 export async function loadKeys(settings: IssuerSettings): Promise<JSONWebKeySet> {
   const { issuer, jwksUrl, jwksFile } = settings;
   const text = jwksUrl === undefined ? await readFile(jwksFile ?? "", "utf8") : await fetchText(jwksUrl, settings);
@@ -19,7 +19,7 @@ function isKeySet(value: unknown): value is JSONWebKeySet {
   return typeof value === "object" && value !== null && "keys" in value && Array.isArray(value.keys);
 }
 
-/** Redirects are not followed: the settings name the place that is trusted. */
+/** Reads a URL without following redirects: the settings name the trusted place. */
 async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSettings): Promise<string> {
   // Both files change while the program runs: the token of a pod is valid for an hour.
   const agent =

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-/** Ids of proofs that were shown in the time in which they could be shown again. */
+/** Ids of recent proofs that could still be repeated. */
 export interface SeenProofs {
   /** Remembers an id. `full`: the id is not remembered, so its proof must be refused. */
   add(id: string, nowMs: number): "new" | "seen" | "full";

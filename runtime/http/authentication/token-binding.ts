@@ -36,14 +36,14 @@ function isThumbprint(value: unknown): value is string | undefined {
   return value === undefined || (typeof value === "string" && thumbprintForm.test(value));
 }
 
-/** @throws Refusal `token_invalid` for a token that is not bound as the installation asks for */
+/** @throws Refusal `token_invalid` for a token without the required binding */
 export function requireBound({ certificate, key }: Binding, required: TokenBinding): void {
   if (required === "None" || certificate !== undefined || (required === "Any" && key !== undefined)) return;
   const to = required === "Any" ? "a client certificate or a key" : "a client certificate";
   throw new Refusal("token_invalid", `The token is not bound to ${to}, as this installation requires.`);
 }
 
-/** @throws Refusal `token_invalid` when the token is bound to a certificate, and the request shows none or another */
+/** @throws Refusal `token_invalid` when the request does not show the certificate of the token */
 export function requireCertificate(binding: Binding, shown: () => Thumbprint | undefined): void {
   const fault = certificateFault(binding, shown);
   if (fault !== undefined)

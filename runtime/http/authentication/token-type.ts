@@ -7,9 +7,9 @@ const prefix = /^application\//u;
 const shownCharactersMax = 64;
 
 /**
- * A proof, a logout token or any other JWT of an issuer is no access token, though it carries the same signature. A
- * token that names no type, or the plain `JWT`, says nothing of its purpose. Source: RFC 8725 §3.11, RFC 7515 §4.1.9.
- *
+ * Refuses tokens of another type. A proof, a logout token or any other JWT of an issuer has the same signature and is
+ * no access token. A token without a type, or with the plain `JWT`, does not state its purpose. Source: RFC 8725 §3.11,
+ * RFC 7515 §4.1.9.
  * @param typ the `typ` header of the token
  * @throws Refusal `token_invalid`
  */

@@ -9,14 +9,14 @@ type Members = Readonly<Record<string, JsonSchema>>;
 /** The dialect of every schema. */
 export const schemaDialect = "https://json-schema.org/draft/2020-12/schema";
 
-/** Stands for the schema of this name. */
+/** A reference to the schema of this name. */
 export function ref(name: string): JsonSchema {
   return { $ref: name };
 }
 
 /**
- * An object with members that are always there and members that may be. It may have more: a later version only adds.
- * Source: seed "Operational Metrics API" §9.
+ * An object with required and optional members. It may have more members: a later version only adds. Source: seed
+ * "Operational Metrics API" §9.
  */
 export function object(required: Members, optional: Members = {}): JsonSchema {
   return { type: "object", properties: { ...required, ...optional }, required: Object.keys(required) };
@@ -52,7 +52,7 @@ export function described(schema: JsonSchema, description: string): JsonSchema {
   return { ...schema, description };
 }
 
-/** The same schema with every reference written as `href` says. */
+/** The same schema with each reference replaced by `href(name)`. */
 export function withRefs(schema: JsonSchema, href: (name: string) => string): JsonSchema {
   return Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => [
@@ -63,7 +63,8 @@ export function withRefs(schema: JsonSchema, href: (name: string) => string): Js
 }
 
 /**
- * One schema with all that it refers to, so that it needs no other document. @throws Error for a name that is not there
+ * One schema with all schemas that it refers to, complete without another document.
+ * @throws Error for an unknown name
  */
 export function bundled(name: string, schemas: SchemaSet): JsonSchema {
   const others = [...namesFrom(name, schemas)].filter((other) => other !== name).sort();

@@ -13,7 +13,7 @@ export interface OperationParameter {
   readonly example?: unknown;
 }
 
-/** One answer that is no error. */
+/** One successful response. */
 export interface OperationAnswer {
   readonly description: string;
   /** Name of the schema of its JSON. */
@@ -38,7 +38,7 @@ export interface Operation {
   readonly tag: "metrics" | "webhooks" | "schemas";
   readonly summary: string;
   readonly parameters?: readonly OperationParameter[];
-  /** Name of the schema of the body that is sent. */
+  /** Name of the schema of the request body. */
   readonly bodySchema?: string;
   readonly bodyExample?: object;
   /** By status. */

@@ -6,7 +6,7 @@ export type ContentCoding = "zstd" | "gzip" | "identity";
 
 /** The preferred one first. */
 const offered: readonly ContentCoding[] = ["zstd", "gzip"];
-/** Below this a coding saves nothing that a packet would show. */
+/** Smaller bodies are sent without a coding, which would save no packet. */
 const codedBytesMin = 1_024;
 
 const elementPattern = /^(?<coding>[\w!#$&^.+*-]+)(?:;q=(?<weight>0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/iu;

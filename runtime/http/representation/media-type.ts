@@ -1,6 +1,6 @@
 import { Refusal } from "../../errors/refusal.ts";
 
-/** One media range of an `Accept` header, lowercase, with the weight that the caller gives it. */
+/** One media range of an `Accept` header, lowercase, with its weight. */
 interface MediaRange {
   readonly range: string;
   readonly weight: number;
@@ -36,7 +36,7 @@ function rangesOf(accept: string): readonly MediaRange[] {
   });
 }
 
-/** The most specific range decides, whatever the others weigh. */
+/** The weight of the most specific range that matches. */
 function weightOf(type: string, ranges: readonly MediaRange[]): number {
   const candidates = [type, `${type.split("/")[0] ?? ""}/*`, "*/*"];
   const decisive = candidates

@@ -1,10 +1,9 @@
-/** The usual name; none is registered. */
+/** The usual name; no name is registered. */
 export const ndjsonMediaType = "application/x-ndjson";
 
 /**
- * A body line by line: each item of its list as it stands there, then one line with all the rest, so that a reader who
- * gets that line knows that the list was whole.
- *
+ * Writes each item of the list on a line, then all other members on a last line. A reader with the last line has the
+ * whole list.
  * @param list name of the member that is the list
  */
 export function ndjsonOf(body: Readonly<Record<string, unknown>>, list: string): string {

@@ -14,8 +14,8 @@ interface PagedBody {
 }
 
 /**
- * The `Link` to the next page of an answer, cut from the same data; undefined on the last page. It repeats the times of
- * the answer, since those of the request may have been relative to its now. Source: RFC 8288.
+ * The `Link` to the next page, cut from the same snapshot; undefined on the last page. It repeats the times of the
+ * response, since times of the request may be relative. Source: RFC 8288.
  */
 export function nextPageLink(query: Parameters, body: object): string | undefined {
   const { meta } = body as PagedBody;

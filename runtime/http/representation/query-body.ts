@@ -1,11 +1,8 @@
-/**
- * The body of a query or an instant, as far as other formats than JSON need it. Source: wire, "Query answer",
- * "Instant".
- */
+/** The members of a query or instant body that CSV and NDJSON use. Source: wire, "Query answer", "Instant". */
 export interface QueryBody {
   readonly data: readonly (RangeItem | InstantItem)[];
   readonly meta: { readonly group_by: readonly string[] };
-  /** Metrics that failed by themselves. @default none */
+  /** Metrics that failed alone. @default none */
   readonly errors?: readonly object[];
 }
 

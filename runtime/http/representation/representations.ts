@@ -10,7 +10,7 @@ interface Representation {
   readonly etag: string;
 }
 
-/** The representations of bodies that are kept elsewhere, made once each and gone with their body. */
+/** Representations of cached bodies. Each is made once and lives as long as its body. */
 export interface Representations {
   /** @param write the body in this format */
   of(
@@ -23,7 +23,7 @@ export interface Representations {
 
 const tagLength = 22;
 
-/** None yet. */
+/** Creates an empty cache. */
 export function createRepresentations(): Representations {
   const known = new WeakMap<object, Map<string, Promise<Representation>>>();
   const make = async (

@@ -1,7 +1,7 @@
 import type { BulkResponse, BulkResult } from "../../metrics/metrics-api.ts";
 import { problemHeaders, problemOf } from "../server/problem.ts";
 
-/** The body of a bulk: every query with the status, headers and body that it would have alone. Source: wire, "Bulk". */
+/** The body of a bulk: every query with the status, headers and body of a single request. Source: wire, "Bulk". */
 export function bulkBody({ results, meta }: BulkResponse, correlationId: string): object {
   return { results: results.map((result) => resultBody(result, correlationId)), meta };
 }
@@ -14,7 +14,7 @@ export async function bulkJson({ results, meta }: BulkResponse, correlationId: s
   return Buffer.concat([Buffer.from('{"results":['), ...parts, Buffer.from(`],"meta":${JSON.stringify(meta)}}`)]);
 }
 
-/** An answer that can be had in bytes is never made into a text. */
+/** Uses the JSON bytes of a response where it has them, without another text. */
 async function resultJson(result: BulkResult, correlationId: string): Promise<readonly Uint8Array[]> {
   const body = "answer" in result ? await result.answer.json?.() : undefined;
   if (body === undefined || !("answer" in result))
@@ -36,7 +36,7 @@ function resultBody(result: BulkResult, correlationId: string): object {
   return { id, status: refusal.status, headers, error: problemOf(refusal, correlationId) };
 }
 
-/** As a client reads the headers of an answer. */
+/** Header names in lower case, as HTTP clients show them. */
 function lowercase(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -13,7 +13,7 @@ interface EventIntake {
   readonly idempotencyKeys: IdempotencyKeys;
 }
 
-/** Largest body, in bytes: a batch. One event is bounded by itself. */
+/** Largest body of a batch, in bytes. Each event has its own bound. */
 const batchBytesMax = 1024 * 1024;
 
 /** `POST /events`: 202 only after the event is stored. Source: seed "Webhook Event Delivery" §1 and §2.1. */

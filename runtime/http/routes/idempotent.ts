@@ -9,10 +9,8 @@ const retryAfterSeconds = 1;
 const partlyDone = 207;
 
 /**
- * The route, with an `Idempotency-Key` honoured: the same key and body of one caller have the same outcome for a day,
- * and are carried out once. A request that was refused has done nothing, so its key may be used again. Source: wire,
- * "Both APIs".
- *
+ * The route with support of `Idempotency-Key`. The same key and body of one caller have the same outcome for a day, and
+ * run once. A refused request had no effect, so its key may be used again. Source: wire, "Both APIs".
  * @throws Refusal `idempotency_key_reused` for another body, `idempotency_key_in_use` while the first request runs
  */
 export function idempotent(keys: IdempotencyKeys, route: Route): Route {
@@ -61,7 +59,7 @@ async function firstAnswer(
     throw error;
   }
   const { status, body } = answer;
-  // Part of a batch may succeed the next time, and what was stored is a duplicate then.
+  // A repetition may store the rest of the batch. The stored events are duplicates then.
   if (status === partlyDone) await keys.release(key).catch(() => undefined);
   else await answered(() => keys.keep(key, request.body, { status, body }));
   return answer;

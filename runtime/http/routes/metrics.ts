@@ -59,7 +59,7 @@ export function metricsRoutes(metrics: MetricsReads): readonly Route[] {
   ];
 }
 
-/** A route that answers JSON only. */
+/** A route that returns JSON only. */
 function read(name: string, operation: Operation, answer: (request: ApiRequest) => Promise<ApiResponse>): Route {
   return {
     method: "GET",
@@ -120,7 +120,7 @@ const contentTypes: Readonly<Record<(typeof seriesFormats)[number], string>> = {
   [ndjsonMediaType]: ndjsonMediaType,
 };
 
-/** A table has no place for what is said of it. */
+/** The header that carries `meta` and errors of a table. */
 function saidBeside(format: string, { meta, errors }: QueryBody): Readonly<Record<string, string>> {
   return format === csvMediaType
     ? { "X-Query-Meta": JSON.stringify(errors === undefined ? meta : { ...meta, errors }) }

@@ -84,7 +84,7 @@ const problemResponse: JsonSchema = {
   content: { [problemMediaType]: { schema: { $ref: componentHref("Problem") } } },
 };
 
-/** `/things/:id` is `/things/{id}`. */
+/** `/things/:id` → `/things/{id}` */
 function templateOf(path: string): string {
   return path.replaceAll(/:(\w+)/gu, "{$1}");
 }
@@ -147,7 +147,7 @@ function responsesOf({ answers }: Operation, route: Documented): JsonSchema {
   };
 }
 
-/** Statuses of the error table that every route of a kind may answer; the rest is `default`. */
+/** Statuses of the error table that every route of a kind may return; the rest is `default`. */
 function problemStatuses({ isOpen, bodyBytesMax, scopes }: Documented): readonly number[] {
   const statuses = [
     400,

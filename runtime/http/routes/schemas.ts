@@ -16,7 +16,7 @@ import type { ApiRequest, Route } from "../server/route.ts";
 
 const openApiPath = "/v1/openapi.json";
 const changelogPath = "/v1/changelog";
-/** Bodies are the same until another version of the program runs. */
+/** Bodies change only with the version of the program. */
 const headers = { "Cache-Control": "public, max-age=300", Vary: "Accept" };
 
 /**

@@ -29,10 +29,10 @@ interface WebhookService {
   publicKeys(partner: string): PublishedKeys;
 }
 
-/** Largest body that asks for a replay: a thousand event ids. */
+/** Largest body of a replay request: a thousand event ids. */
 const replayBytesMax = 192 * 1024;
 const ackBytesMax = 8 * 1024;
-/** Of an answer that is made of stored bytes. */
+/** Headers of a response that is built from stored bytes. */
 const jsonBytes = { "content-type": "application/json; charset=utf-8" } as const;
 
 /** Events, replays and dead letters. Source: seed "Webhook Event Delivery" §4.2, wire "Webhooks". */
@@ -41,7 +41,7 @@ export function webhookRoutes(service: WebhookService, partnersClaim: PartnersCl
   return [...(partnersClaim === "Required" ? routes.map(requirePartners) : routes), keysRoute(service)];
 }
 
-/** The route for tokens that name the partners they are for. */
+/** The route for tokens with a claim of partners only. */
 function requirePartners(route: Route): Route {
   return {
     ...route,
@@ -52,7 +52,7 @@ function requirePartners(route: Route): Route {
   };
 }
 
-/** Partners never see what is the platform's own, whatever their scopes. */
+/** The view of a caller. Partners never see internals of the platform, whatever their scopes. */
 function viewFor(caller: Caller): HistoryView {
   return { ...partnersOf(caller), showsInternals: caller.scopes.includes(debugScope) && !isNarrowed(caller) };
 }
@@ -179,7 +179,7 @@ function deadLetterRoutes({ deadLetters, idempotencyKeys }: WebhookService): rea
   ];
 }
 
-/** A dry run starts nothing, so it is no 202. */
+/** A dry run has status 200, since it starts nothing. */
 function taken(body: Awaited<ReturnType<Replays["replay"]>>): { readonly status: number; readonly body: object } {
   return { status: "dry_run" in body ? 200 : 202, body };
 }

@@ -7,7 +7,7 @@ import { createHttpServer, type ServerOptions } from "./http-server.ts";
 export interface PartHealth {
   readonly name: string;
   readonly ok: boolean;
-  /** Why it is not; present only then. */
+  /** The fault; present only when there is one. */
   readonly detail?: string;
 }
 
@@ -18,8 +18,8 @@ interface AdminServerOptions extends ServerOptions {
 }
 
 /**
- * The server for operators, never for callers: `/healthz` (alive; says what is degraded), `/readyz` (503 unless every
- * part is well), `/metrics` (Prometheus text) and `/configz`. All but the last need no token, so its port must not be
+ * The server for operators: `/healthz` (200 while the process runs, with degraded parts), `/readyz` (503 unless every
+ * part is healthy), `/metrics` (Prometheus text) and `/configz`. The first three need no token, so its port must not be
  * published.
  */
 export function createAdminServer(options: AdminServerOptions): FastifyInstance {

@@ -2,24 +2,24 @@ import type { Logger } from "pino";
 import { createLineLimit } from "../../bounds/line-limit.ts";
 import type { ErrorCode } from "../../errors/table.ts";
 
-/** A request, or a part of one, that its sender has no right to. */
+/** A request, or a part of one, that was refused for lack of rights. */
 export interface RefusedAccess {
   readonly code: ErrorCode;
-  /** Words for the caller, which hold no secret. */
+  /** The detail of the refusal, which holds no secret. */
   readonly detail: string;
   readonly correlationId: string;
   readonly method: string;
   /** The route's pattern. */
   readonly route: string;
-  /** Address of the connection's other end. */
+  /** Remote address of the connection. */
   readonly address: string | undefined;
-  /** Undefined for a caller who is not known. */
+  /** Undefined for an unknown caller. */
   readonly client?: string | undefined;
   /** Of the item of a bulk request. */
   readonly item?: string;
 }
 
-/** Writes one line for each refusal, as long as there are not too many. */
+/** Writes one line for each refusal, up to a rate limit. */
 export type Audit = (refused: RefusedAccess) => void;
 
 /** True for refusals of authentication and authorization. */
@@ -27,7 +27,7 @@ export function isAudited(status: number): boolean {
   return status === 401 || status === 403;
 }
 
-/** An audit in a log; a line says how many before it were left out. */
+/** Creates an audit that writes to a log. A line holds the number of refusals left out before it. */
 export function createAudit(log: Logger, now: () => number): Audit {
   const limit = createLineLimit(now);
   return (refused) => {

@@ -28,9 +28,9 @@ export interface ConfigView {
   token(): string | undefined;
 }
 
-/** Polls that wait at once: every reader of every operator, and some to spare. */
+/** Concurrent polls: every reader of every operator, and some reserve. */
 export const pollsMax = 16;
-/** An answer is due at the end of the wait; this much later something is wrong. */
+/** Time after the end of the wait at which a missing response is an error. */
 const answerSlackMs = 10_000;
 const versionLengthMax = 128;
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/u;

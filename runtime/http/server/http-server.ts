@@ -32,46 +32,46 @@ import { hasSeveralHosts } from "./several-hosts.ts";
 
 export interface ServerOptions {
   readonly log: Logger;
-  /** Told of every answered request. */
+  /** Called with the outcome of every request. */
   readonly observe: (outcome: RequestOutcome) => void;
   /** @default {@link httpLimits} */
   readonly limits?: Partial<HttpLimits>;
   /** True when each connection must close after its next response, because the server stops soon. @default never */
   readonly isEnding?: () => boolean;
-  /** Serves https with these; clients are asked for a certificate and need none. @default plain HTTP */
+  /** Options of https; client certificates are requested and optional. @default plain HTTP */
   readonly tls?: SecureContextOptions;
   /**
    * True when the routes bound the time of their responses. Otherwise Fastify bounds it, at the cost of an abort signal
    * and an exception with its stack for each successful request. @default false
    */
   readonly areAnswersBounded?: boolean;
-  /** Asked before any route is looked for. @default none */
+  /** Called before routing. @default none */
   readonly shortcut?: Shortcut;
 }
 
-/** Answers a request in full, or leaves it as it is and says so by `false`. */
+/** Sends the whole response and returns true, or does nothing and returns false. */
 export type Shortcut = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Of which the caller needs one. */
+    /** The caller needs one of these. */
     readonly scopes?: readonly string[];
   }
   interface FastifyRequest {
-    /** The refusal that was answered, for the log. */
+    /** The refusal in the response, for the log. */
     refusal: Refusal | undefined;
-    /** Refusals of parts of a request that was answered, for the audit. */
+    /** Refused parts of a successful request, for the audit. */
     refusedItems: ApiResponse["refused"];
     /** Client key of the caller, for the log. */
     client: string | undefined;
     /** Correlation id in the response when it differs from the request's; for the log. */
     answerId: string | undefined;
-    /** Monotonic time at which the request came. */
+    /** Monotonic time at which the request arrived. */
     startedAtMs: number;
   }
 }
 
-/** Sent with every answer: none of them is a page, and none may be kept unless its route says so. */
+/** Headers of every response: no response is a web page, and only routes allow caching. */
 const securityHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -79,12 +79,12 @@ const securityHeaders: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
-/** Sent besides over TLS. Source: RFC 6797. */
+/** Additional headers over TLS. Source: RFC 6797. */
 const tlsHeaders: Readonly<Record<string, string>> = { "strict-transport-security": "max-age=31536000" };
 
 /**
- * A server without routes that bounds what it takes, answers every error as a problem document, puts a correlation id
- * on every answer and writes one log line per request.
+ * A server without routes. It bounds all input, sends every error as a problem document, puts a correlation id on every
+ * response and writes one log line per request.
  */
 export function createHttpServer(options: ServerOptions): FastifyInstance {
   const { log, isEnding = () => false, tls, areAnswersBounded = false } = options;
@@ -118,8 +118,8 @@ export function createHttpServer(options: ServerOptions): FastifyInstance {
     throw new Refusal("not_found", "No endpoint has this path.");
   });
   addHooks(app, limits, options);
-  // Else a kept connection is closed while its caller sends the next request on it, who then cannot know what became of
-  // that.
+  // Otherwise the server could close an idle connection while its caller sends the next request on it. The caller could
+  // not know the outcome of that request.
   app.addHook("onSend", (_request, reply, payload, done) => {
     if (isEnding()) reply.header("connection", "close");
     done(null, payload);
@@ -199,7 +199,7 @@ function auditRefusals(audit: Audit, request: FastifyRequest, { method, route }:
   for (const { item, refusal: own } of refusedItems) told(own, item);
 }
 
-/** The one place that turns an error into an answer. */
+/** Sends the problem document of any error of a request. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOfError(error);
   request.refusal = refusal;
@@ -223,7 +223,7 @@ function isFailedHandshake(error: Error, socket: Socket): boolean {
   return socket instanceof TLSSocket && !code.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT";
 }
 
-/** A request that never became one: there is neither route nor reply, only the socket. */
+/** Answers a malformed request: it has no route and no reply, only a socket. */
 function answerBrokenRequest(error: Error, socket: Socket): void {
   if (
     (error as NodeJS.ErrnoException).code === "ECONNRESET" ||

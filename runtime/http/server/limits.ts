@@ -4,7 +4,7 @@ export interface HttpLimits {
   readonly targetLengthMax: number;
   /** Request line and headers together, in bytes. */
   readonly headerBytesMax: number;
-  /** One segment of a path that stands for a parameter, in characters. */
+  /** Value of one path parameter, in characters. */
   readonly segmentLengthMax: number;
   /** Time for the headers of a request to arrive. */
   readonly headersTimeoutMs: number;
@@ -12,7 +12,7 @@ export interface HttpLimits {
   readonly requestTimeoutMs: number;
   /** Period at which connections are checked against these two timeouts. */
   readonly timeoutCheckMs: number;
-  /** Time from a request to its answer. */
+  /** Time from a request to its response. */
   readonly responseTimeoutMs: number;
   /**
    * Time for which an idle connection is kept. It exceeds the 60 s of common load balancers, so that they close first.

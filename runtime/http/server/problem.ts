@@ -56,7 +56,7 @@ export function problemHeaders(refusal: Refusal, scopes: readonly string[] = [])
 function challengeOf({ code, message }: Refusal, scopes: readonly string[]): string | undefined {
   const realm = 'Bearer realm="heliograph"';
   const dpop = `DPoP algs="${proofAlgorithms.join(" ")}"`;
-  // Both, since which of them a token needs is in the token.
+  // Both schemes, since only the token shows which one it needs.
   if (code === "token_missing") return `${realm}, ${dpop}`;
   if (code === "proof_invalid") return `${dpop}, error="invalid_dpop_proof", error_description="${quotable(message)}"`;
   if (code === "token_invalid") return `${realm}, error="invalid_token", error_description="${quotable(message)}"`;

@@ -33,7 +33,10 @@ declare module "fastify" {
 const methodsKnown = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"] as const;
 const noBody = new Uint8Array();
 
-/** The server of both APIs: no route without a scope unless it is open to all, no body before its sender is known. */
+/**
+ * The server of both APIs. Each route needs a scope unless it is open. The sender is authenticated before the body is
+ * read.
+ */
 export function createPublicServer(options: PublicServerOptions): FastifyInstance {
   const {
     log,
@@ -118,7 +121,7 @@ function tellOwnId(request: FastifyRequest, reply: FastifyReply, ownId: string):
 
 interface Answered {
   readonly answer: ApiResponse;
-  /** All headers that it is sent with. */
+  /** All headers of the response. */
   readonly headers: ReturnType<FastifyReply["getHeaders"]>;
 }
 
@@ -140,10 +143,7 @@ function isKnown({ headers }: FastifyRequest, reply: FastifyReply): boolean {
   return reply.statusCode === 200 && typeof etag === "string" && hasBytes(headers["if-none-match"], etag);
 }
 
-/**
- * Without what speaks of bytes that are not sent, which a cache would take for news of those it has. Source: RFC 9110
- * §15.4.5.
- */
+/** Sends 304 without headers of the body, which a cache would apply to its stored body. Source: RFC 9110 §15.4.5. */
 function notModified(reply: FastifyReply): FastifyReply {
   for (const name of ["content-type", "content-encoding"]) reply.removeHeader(name);
   return reply.code(304).send();
@@ -197,7 +197,7 @@ function headerOf(value: string | readonly string[] | undefined): string | undef
   return typeof value === "object" ? value.join(",") : value;
 }
 
-/** A path that exists answers 405 with `Allow` to every other method. Source: RFC 9110 §15.5.6. */
+/** Refuses other methods of known paths with 405 and `Allow`. Source: RFC 9110 §15.5.6. */
 function refuseOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
   for (const [path, same] of Map.groupBy(routes, (route) => route.path)) {
     const allowed = same.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));

@@ -11,13 +11,13 @@ import { hasBytes } from "../representation/representations.ts";
 import type { Shortcut } from "./http-server.ts";
 import { hasSeveralHosts } from "./several-hosts.ts";
 
-/** A request that was answered, and how it is answered when it comes again. */
+/** An answered request with the function that repeats its response. */
 interface Repeatable {
   readonly caller: Caller;
   /** The route's pattern. */
   readonly route: string;
   readonly again: Again;
-  /** All headers of the whole answer, by their names in lower case. */
+  /** All headers of the full response, by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
 }
@@ -25,9 +25,9 @@ interface Repeatable {
 /** Answers requests that equal an earlier one byte for byte, without repeating its work. */
 export interface RepeatRequests {
   readonly answer: Shortcut;
-  /** Remembers how a request was answered. */
+  /** Stores the response to a request. */
   keep(request: IncomingMessage, repeatable: Repeatable): void;
-  /** From now on every request takes its ordinary way. */
+  /** Lets every later request take the full path. */
   end(): void;
 }
 
@@ -40,14 +40,14 @@ interface RepeatRequestsOptions extends EndNotes {
   readonly isEnding: () => boolean;
 }
 
-/** All that is remembered at once: the bytes of answers, and {@link entryBytes} for each besides. */
+/** Bound on all stored responses: their bytes, and {@link entryBytes} for each. */
 const keptBytesMax = 32 * 1024 * 1024;
 /** Approximate memory of one stored request besides the bytes of its response. */
 const entryBytes = 4_096;
 
 /** Requests with one of these headers take the full path. */
 const unusual = ["content-length", "transfer-encoding", "content-encoding", "dpop", "expect", "upgrade"] as const;
-/** Of the bytes, which a 304 does not send. */
+/** Headers of the bytes, which a 304 does not send. */
 const representationHeaders: readonly string[] = ["content-type", "content-encoding", "content-length"];
 
 interface Entry extends Repeatable {
@@ -60,7 +60,7 @@ interface Common {
   readonly notModified: readonly string[];
 }
 
-/** Nothing yet. */
+/** Creates an empty store. */
 export function createRepeatRequests(options: RepeatRequestsOptions): RepeatRequests {
   const { isStill, readCertificate, now, isEnding } = options;
   const kept = new BoundedMap<string, Entry>(keptBytesMax, ({ bytes }) => bytes.length + entryBytes);
@@ -108,7 +108,7 @@ function keyOf({ method, url = "", headers, rawHeaders }: IncomingMessage): stri
   );
 }
 
-/** An absent header is another thing than an empty one. Neither a target nor a header holds a line feed. */
+/** Distinguishes an absent header from an empty one. Neither a target nor a header holds a line feed. */
 function wordOf(headers: IncomingHttpHeaders, name: "accept" | "accept-encoding"): string {
   const value = headers[name];
   return value === undefined ? "" : `=${value}`;

@@ -2,24 +2,24 @@ import type { Logger } from "pino";
 import type { Refusal } from "../../errors/refusal.ts";
 import type { RequestOutcome } from "./request-metrics.ts";
 
-/** Stands in the log and the metrics for a caller that hung up before the answer; never sent. */
+/** Status in the log and the metrics for a caller that disconnected before the response; never sent. */
 export const hungUpStatus = 499;
 
-/** One request that came to its end. */
+/** One finished request. */
 interface EndedRequest extends RequestOutcome {
   readonly correlationId: string;
   /** Correlation id in the response when it differs. */
   readonly answerId: string | undefined;
   /** Client key of the caller. */
   readonly client: string | undefined;
-  /** The refusal that was answered. */
+  /** The refusal in the response. */
   readonly refusal: Refusal | undefined;
 }
 
 /** Destinations of the end of a request. */
 export interface EndNotes {
   readonly log: Pick<Logger, "info" | "error">;
-  /** Told of every answered request. */
+  /** Called with the outcome of every request. */
   readonly observe: (outcome: RequestOutcome) => void;
 }
 

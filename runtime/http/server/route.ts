@@ -20,9 +20,9 @@ export interface ApiRequest {
   readonly caller: Caller;
   /** Correlation id of the log line. Shared responses never carry an id that the caller chose. */
   readonly correlationId: string;
-  /** Unix milliseconds at which the request came. */
+  /** Unix milliseconds at which the request arrived. */
   readonly nowMs: number;
-  /** Aborts when the caller hangs up or the answer takes too long. */
+  /** Aborts when the caller disconnects or the response takes too long. */
   readonly signal: AbortSignal;
   /** Address of the client; undefined when it is unknown. */
   readonly address?: string | undefined;
@@ -46,7 +46,7 @@ export interface ApiResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON; bytes are sent as they are, under the `content-type` of {@link headers}. */
   readonly body: object;
-  /** Parts of the request that were refused by themselves, for the audit. @default none */
+  /** Parts of the request that were refused alone, for the audit. @default none */
   readonly refused?: readonly { readonly item: string; readonly refusal: Refusal }[];
   /**
    * Repeats the response for the same request of the same caller, with the same bytes. @default the route runs again
@@ -54,7 +54,7 @@ export interface ApiResponse {
   readonly again?: Again | undefined;
 }
 
-/** One endpoint. It answers, or throws: a `Refusal` becomes its problem document, anything else a 500. */
+/** One endpoint. It returns a response or throws: a `Refusal` becomes its problem document, every other error a 500. */
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
   /** Path with `:name` segments. */
@@ -69,7 +69,7 @@ export interface Route {
   readonly isOpen?: boolean;
   /** Entry of the route in the OpenAPI document. @default the document omits the route */
   readonly operation?: Operation;
-  /** Bound on the body, in bytes. @default no body is taken */
+  /** Bound on the body, in bytes. @default the route accepts no body */
   readonly bodyBytesMax?: number;
   readonly answer: (request: ApiRequest) => Promise<ApiResponse>;
 }

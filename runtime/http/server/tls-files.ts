@@ -8,7 +8,7 @@ import type { TlsSettings } from "../../config/settings/settings.ts";
 /** Period at which the files are read. */
 const lookMs = 10_000;
 
-/** Certificate, key and authorities of a server, as files that others replace. */
+/** Certificate, key and authorities of a server, in files that other programs replace. */
 export interface TlsFiles {
   /** Contents of the files when they were opened. */
   readonly options: SecureContextOptions;
@@ -19,7 +19,7 @@ export interface TlsFiles {
   follow(server: Server, log: Logger, everyMs?: number): () => void;
 }
 
-/** @throws Error when a file cannot be read, or the key is not the certificate's */
+/** @throws Error when a file cannot be read, or the key does not match the certificate */
 export async function openTlsFiles(settings: TlsSettings): Promise<TlsFiles> {
   const options = await readOptions(settings);
   createSecureContext(options);
@@ -87,7 +87,7 @@ async function readOptions({
     ...(clientCaFile === undefined ? {} : { ca: await readPem(clientCaFile) }),
     minVersion,
     honorCipherOrder: true,
-    // A connection is to show one certificate and keep it.
+    // A connection shows one certificate for its whole life.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   };
 }
