@@ -33,25 +33,26 @@ export function aroundReads(stores: Stores, around: AroundRead): Stores {
 }
 
 function aroundClient(store: string, client: PrometheusClient, around: AroundRead): PrometheusClient {
-  const through =
-    <Over, Result>(
-      as: StoreRead["as"],
-      api: StoreRead["api"],
-      send: (promql: string, over: Over, call: StoreCall) => Promise<Result>,
-    ) =>
-    (promql: string, over: Over, call: StoreCall): Promise<Result> =>
-      around({ store, api, as, promql, over, tenant: call.tenant }, (other = call) => send(promql, over, other));
-  const exemplars = through("exemplars", "query_exemplars", (promql, [fromMs, toMs]: readonly [number, number], call) =>
-    client.exemplars(promql, fromMs, toMs, call),
-  );
+  const through = <Result>(
+    read: Omit<StoreRead, "store" | "tenant">,
+    own: StoreCall,
+    send: (call: StoreCall) => Promise<Result>,
+  ): Promise<Result> => around({ store, ...read, tenant: own.tenant }, (call = own) => send(call));
   return {
-    range: through("range", "query_range", (...sent: Parameters<PrometheusClient["range"]>) => client.range(...sent)),
-    histograms: through("histograms", "query_range", (...sent: Parameters<PrometheusClient["histograms"]>) =>
-      client.histograms(...sent),
-    ),
-    vector: through("vector", "query", (...sent: Parameters<PrometheusClient["vector"]>) => client.vector(...sent)),
-    single: through("single", "query", (...sent: Parameters<PrometheusClient["single"]>) => client.single(...sent)),
-    exemplars: (promql, fromMs, toMs, call) => exemplars(promql, [fromMs, toMs], call),
+    range: (promql, over, own) =>
+      through({ api: "query_range", as: "range", promql, over }, own, (call) => client.range(promql, over, call)),
+    histograms: (promql, over, own) =>
+      through({ api: "query_range", as: "histograms", promql, over }, own, (call) =>
+        client.histograms(promql, over, call),
+      ),
+    vector: (promql, over, own) =>
+      through({ api: "query", as: "vector", promql, over }, own, (call) => client.vector(promql, over, call)),
+    single: (promql, over, own) =>
+      through({ api: "query", as: "single", promql, over }, own, (call) => client.single(promql, over, call)),
+    exemplars: (promql, fromMs, toMs, own) =>
+      through({ api: "query_exemplars", as: "exemplars", promql, over: [fromMs, toMs] }, own, (call) =>
+        client.exemplars(promql, fromMs, toMs, call),
+      ),
   };
 }
 

@@ -5,10 +5,10 @@ import { traitsOf } from "./prometheus/flavours.ts";
 import { createPeerHttp, type MakePeerClient } from "./peer/peer-http.ts";
 import { probeStore, type StoreCapabilities } from "./prometheus/probe.ts";
 import { createPrometheusClient, type PrometheusClient } from "./prometheus/prometheus-client.ts";
-import { retryingPost } from "./prometheus/retrying-request.ts";
+import { retried } from "./prometheus/retrying-request.ts";
 import { createRetryBudget } from "./limits/retry-budget.ts";
 import { isStoresFault, StoreError } from "./store-error.ts";
-import { createStoreHttp, type StoreCall } from "./prometheus/store-http.ts";
+import { createStoreHttp, type Post, type StoreCall } from "./prometheus/store-http.ts";
 import { secretsOf, type Material } from "./store-secrets.ts";
 
 /** How long a probe is believed: an upgrade of the store is noticed after this at the latest. */
@@ -129,7 +129,9 @@ function connect({ config: { region, prometheus, peer }, material, makePeerClien
     };
   if (prometheus !== undefined) {
     const http = createStoreHttp(prometheus, secretsOf(prometheus, material));
-    const client = createPrometheusClient(prometheus, retryingPost(counted(http.post), { budget }));
+    const send = counted(http.post);
+    const post: Post = (path, form, call, grid) => retried(() => send(path, form, call, grid), call.signal, budget);
+    const client = createPrometheusClient(prometheus, post);
     return {
       client,
       timeoutMs: prometheus.timeoutMs,

@@ -200,7 +200,7 @@ function narrowerOf(
   if (prometheus === undefined) return undefined;
   const { isCuttable, parameters } = flavours[prometheus.flavour];
   if (statistic?.isAdditiveOverTime !== true || !isCuttable) return undefined;
-  const parametersOf = (widthMs: number): string => JSON.stringify(parameters({ rangeMs: widthMs }, prometheus));
+  const parametersOf = (widthMs: number): string => JSON.stringify(parameters(widthMs, prometheus));
   const own = parametersOf(rangeMs);
   return {
     merge: statistic.merge,

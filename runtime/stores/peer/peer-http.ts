@@ -68,7 +68,7 @@ export function createPeerHttp(config: PeerConfig, secrets: StoreSecrets, budget
     return responseOf(response.status === 401 && tokens !== undefined ? await exchanged(body, call) : response);
   };
   return {
-    send: (body, call) => retried(() => send(body, call), call.signal, { budget }),
+    send: (body, call) => retried(() => send(body, call), call.signal, budget),
     async close({ atOnce }) {
       await Promise.all([atOnce ? pool.destroy() : pool.close(), tokens?.close()]);
     },

@@ -6,12 +6,6 @@ import type { PrometheusConfig, StoreConfig, StoreFlavour } from "../../../crds/
  */
 export type IncreaseRule = "Extrapolated" | "Plain";
 
-/** What a query is, as far as a flavour may want to know. */
-interface FlavouredQuery {
-  /** Width of one point, in milliseconds; 0 for a query without ranges. */
-  readonly rangeMs: number;
-}
-
 /** How one kind of server differs from Prometheus. */
 interface Flavour {
   readonly increases: IncreaseRule;
@@ -20,8 +14,8 @@ interface Flavour {
    * cut.
    */
   readonly isCuttable: boolean;
-  /** Parameters besides the query and its times. */
-  readonly parameters: (query: FlavouredQuery, config: PrometheusConfig) => Readonly<Record<string, string>>;
+  /** Parameters besides the query and its times. @param rangeMs width of a point; 0 for a query without ranges */
+  readonly parameters: (rangeMs: number, config: PrometheusConfig) => Readonly<Record<string, string>>;
 }
 
 const plain: Flavour = { increases: "Extrapolated", isCuttable: true, parameters: () => ({}) };
@@ -36,7 +30,7 @@ export const flavours: Readonly<Record<StoreFlavour, Flavour>> = {
   Thanos: {
     ...plain,
     // An answer without some of its stores comes with a warning, which makes the region partial.
-    parameters: ({ rangeMs }, config) => ({
+    parameters: (rangeMs, config) => ({
       dedup: "true",
       partial_response: "true",
       max_source_resolution: `${sourceResolutionSeconds(rangeMs / 1_000, config)}s`,

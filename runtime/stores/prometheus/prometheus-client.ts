@@ -76,11 +76,16 @@ export interface PrometheusClient {
 export function createPrometheusClient(config: PrometheusConfig, post: Post): PrometheusClient {
   const flavour = flavours[config.flavour];
   const timeout = `${config.timeoutMs}ms`;
-  const parametersFor = (rangeMs: number): Readonly<Record<string, string>> => flavour.parameters({ rangeMs }, config);
+
   const range = (query: string, grid: RangeGrid, call: StoreCall, scanned?: PointGrid): Promise<ApiResponse> =>
-    post("query_range", { query, ...rangeForm(grid), timeout, ...parametersFor(grid.rangeMs) }, call, scanned);
+    post(
+      "query_range",
+      { query, ...rangeForm(grid), timeout, ...flavour.parameters(grid.rangeMs, config) },
+      call,
+      scanned,
+    );
   const vector: PrometheusClient["vector"] = async (query, timeMs, call) => {
-    const form = { query, time: seconds(timeMs), timeout, ...parametersFor(0) };
+    const form = { query, time: seconds(timeMs), timeout, ...flavour.parameters(0, config) };
     return decodeVector((await post("query", form, call)).data);
   };
   return {

@@ -52,7 +52,7 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
   const { pool, base } = openPool(config, secrets);
   const fixed = { ...requestHeaders, ...config.headers, ...secrets.headers };
   return {
-    post: (path, form, call, grid) => {
+    async post(path, form, call, grid) {
       const tenant =
         config.tenantHeader === undefined || call.tenant === undefined ? {} : { [config.tenantHeader]: call.tenant };
       const options = {
@@ -60,7 +60,8 @@ export function createStoreHttp(config: PrometheusConfig, secrets: StoreSecrets)
         headers: { ...fixed, ...tenant },
         body: new URLSearchParams(form).toString(),
       };
-      return send(pool, options, call, grid);
+      const { status, body } = await exchange(pool, options, call);
+      return parseResponse(status, body, grid);
     },
     close: ({ atOnce }) => (atOnce ? pool.destroy() : pool.close()),
   };
@@ -95,16 +96,6 @@ type SendOptions = Pick<Dispatcher.RequestOptions, "path"> & {
   readonly headers: Record<string, string>;
   readonly body: string;
 };
-
-async function send(
-  pool: Pool,
-  options: SendOptions,
-  call: StoreCall,
-  grid: PointGrid | undefined,
-): Promise<ApiResponse> {
-  const { status, body } = await exchange(pool, options, call);
-  return parseResponse(status, body, grid);
-}
 
 /** A whole answer, whatever its status is. */
 export interface Exchanged {

@@ -1,47 +1,41 @@
 import { describe, expect, test } from "vitest";
 import { createRetryBudget } from "../../../../runtime/stores/limits/retry-budget.ts";
-import { retryingPost } from "../../../../runtime/stores/prometheus/retrying-request.ts";
+import { retried } from "../../../../runtime/stores/prometheus/retrying-request.ts";
 import { StoreError } from "../../../../runtime/stores/store-error.ts";
-import type { Post } from "../../../../runtime/stores/prometheus/store-http.ts";
-import { storeCall } from "../store-call.ts";
 
-const answer = { columns: [], data: "answered", warning: "none" } as const;
 const passing = new StoreError("unreachable", "reset", { isPassing: true });
+const { signal } = new AbortController();
 
-/** Fails with these errors in turn, then answers. */
-function posts(...errors: readonly Error[]): { readonly post: Post; readonly sent: () => number } {
+/** A read that throws these errors in order, then returns a result. */
+function reads(...errors: readonly Error[]): { readonly read: () => Promise<string>; readonly sent: () => number } {
   let sent = 0;
-  const post: Post = async () => {
+  const read = async (): Promise<string> => {
     sent += 1;
     const error = errors[sent - 1];
     if (error !== undefined) throw error;
-    return answer;
+    return "result";
   };
-  return { post, sent: () => sent };
+  return { read, sent: () => sent };
 }
 
-describe("a request that failed in passing", () => {
+describe("a request with a transient failure", () => {
   test("is sent once more", async () => {
-    const { post, sent } = posts(passing);
-    await expect(retryingPost(post, { budget: createRetryBudget() })("query", {}, storeCall())).resolves.toBe(answer);
+    const { read, sent } = reads(passing);
+    await expect(retried(read, signal, createRetryBudget())).resolves.toBe("result");
     expect(sent()).toBe(2);
   });
 
   test("is not sent a third time", async () => {
-    const { post, sent } = posts(passing, passing);
-    await expect(retryingPost(post, { budget: createRetryBudget() })("query", {}, storeCall())).rejects.toBe(passing);
+    const { read, sent } = reads(passing, passing);
+    await expect(retried(read, signal, createRetryBudget())).rejects.toBe(passing);
     expect(sent()).toBe(2);
   });
 
-  test("is not sent again for a caller who leaves in between", async () => {
+  test("is not sent again when its caller aborts before the retry", async () => {
     const controller = new AbortController();
     const left = new Error("the caller left");
-    const { post, sent } = posts(passing);
-    const running = retryingPost(post, { budget: createRetryBudget(), random: () => 0.999 })(
-      "query",
-      {},
-      storeCall({ signal: controller.signal }),
-    );
+    const { read, sent } = reads(passing);
+    const running = retried(read, controller.signal, createRetryBudget());
     controller.abort(left);
     await expect(running).rejects.toBe(left);
     expect(sent()).toBe(1);
@@ -53,8 +47,8 @@ test.each([
   ["was refused", new StoreError("refused", "bad")],
   ["met a bug", new TypeError("bug")],
 ])("a request that %s is not sent again", async (_how, error) => {
-  const { post, sent } = posts(error);
-  await expect(retryingPost(post, { budget: createRetryBudget() })("query", {}, storeCall())).rejects.toBe(error);
+  const { read, sent } = reads(error);
+  await expect(retried(read, signal, createRetryBudget())).rejects.toBe(error);
   expect(sent()).toBe(1);
 });
 
@@ -68,13 +62,13 @@ describe("the budget of retries", () => {
   });
 
   test("adds at most a tenth to the load of a store that always fails", async () => {
-    const always: Post = () => {
+    let sent = 0;
+    const read = (): Promise<never> => {
       sent += 1;
       return Promise.reject(passing);
     };
-    let sent = 0;
-    const post = retryingPost(always, { budget: createRetryBudget(), random: () => 0 });
-    await Promise.all(Array.from({ length: 400 }, () => post("query", {}, storeCall()).catch(() => undefined)));
+    const budget = createRetryBudget();
+    await Promise.all(Array.from({ length: 400 }, () => retried(read, signal, budget).catch(() => undefined)));
     expect(sent).toBeLessThanOrEqual(400 + 10 + 40);
     expect(sent).toBeGreaterThan(400);
   });
