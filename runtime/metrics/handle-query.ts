@@ -81,7 +81,7 @@ function cached({ route, plan, caller, context, admitted, explain, sources }: Ad
   if (found === undefined) return undefined;
   admitted.charge([], 0);
   sources.countPoints(pointsOf(plan));
-  return { ...found.answer, again: sources.remember?.({ plan, caller, found }) };
+  return { ...found.response, again: sources.remember?.({ plan, caller, found }) };
 }
 
 /** The merged data: of a snapshot, or of the cache and the stores. */
@@ -110,11 +110,11 @@ function respond({ route, plan, context, admitted, explain, sources, timing }: A
   timing.step("answer");
   const counts = data.stores.counts();
   const cache = cacheHeader(data.source, counts, plan);
-  const answer = routes[route].respond(plan, data.result, { snapshot: data.snapshot, slices: sources.slices, cache });
-  const made = { nowMs: context.nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
-  const own = { ...newResponseHeaders(plan, { ...made, answer }), "Server-Timing": timing.header() };
-  const response = { ...answer, headers: { ...answer.headers, ...own } };
+  const made = routes[route].respond(plan, data.result, { snapshot: data.snapshot, slices: sources.slices, cache });
+  const age = { nowMs: context.nowMs, oldest: counts.oldest, isStale: counts.stale > 0 };
+  const own = { ...newResponseHeaders(plan, { ...age, response: made }), "Server-Timing": timing.header() };
+  const response = { ...made, headers: { ...made.headers, ...own } };
   if (explain) return explainResponse(response, plan, { ...data, costEstimate: admitted.estimate });
-  if (data.source === "store") storeResponse(sources.responses, route, plan, { ...made, answer: response });
+  if (data.source === "store") storeResponse(sources.responses, route, plan, { ...age, response });
   return response;
 }

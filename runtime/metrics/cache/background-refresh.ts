@@ -1,28 +1,27 @@
-/** Reads that nobody waits for: what was served although its lifetime was just over is read again. */
+/** Reads stale points again in the background, after they were served. Source: RFC 5861. */
 export interface BackgroundRefreshes {
   /**
-   * Begins work unless work of this name, or as much as may run at once, is under way. What becomes of it is told to
-   * nobody who asked.
+   * Starts a refresh, unless one of this name or {@link refreshesMax} of them are in progress.
    *
-   * @returns whether this call began it
+   * @returns true when this call started it
    */
   begin(name: string, work: (signal: AbortSignal) => Promise<unknown>): boolean;
-  /** Ends what is under way; nothing begins any more. */
+  /** Aborts the refreshes in progress; none starts afterwards. */
   stop(): void;
 }
 
 interface RefreshOptions {
-  /** Bound on each, in milliseconds. @default 1800 */
+  /** Bound on each refresh, in milliseconds. @default 1800 */
   readonly deadlineMs?: number;
-  /** Told when one has ended before the stop, with what it failed with. @default nobody */
+  /** Called when a refresh ends before the stop; undefined for a success. @default ignored */
   readonly ended?: (failure: unknown) => void;
 }
 
-/** Renewals at once: few, since requests that somebody waits for need the same connections. */
+/** Most concurrent refreshes. Few, since waiting requests need the same connections. */
 export const refreshesMax = 8;
 const deadlineMsDefault = 1_800;
 
-/** None under way. */
+/** Creates refreshes without one in progress. */
 export function createBackgroundRefreshes({
   deadlineMs = deadlineMsDefault,
   ended = () => undefined,
@@ -34,7 +33,7 @@ export function createBackgroundRefreshes({
       if (stopping.signal.aborted || underWay.size >= refreshesMax || underWay.has(name)) return false;
       underWay.add(name);
       const late = new AbortController();
-      const timer = setTimeout(() => late.abort(new Error(`not renewed in ${deadlineMs} ms`)), deadlineMs);
+      const timer = setTimeout(() => late.abort(new Error(`not refreshed in ${deadlineMs} ms`)), deadlineMs);
       timer.unref();
       const end = (failure: unknown): void => {
         clearTimeout(timer);

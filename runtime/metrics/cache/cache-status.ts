@@ -1,37 +1,36 @@
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 
 /**
- * Where points came from, the nearest first: `memory` of this pod; `finer`, merged of narrower points of that;
- * `shared`, read by another; `stale`, from memory although its lifetime was just
- * over; `store`.
+ * The sources of points, the nearest first: `memory` of this pod; `finer`, rolled up from narrower points in memory;
+ * `shared`, read by another pod; `stale`, from memory after the lifetime; `store`.
  */
-export const origins = ["memory", "finer", "shared", "stale", "store"] as const;
-export type PointSource = (typeof origins)[number];
+export const pointSources = ["memory", "finer", "shared", "stale", "store"] as const;
+export type PointSource = (typeof pointSources)[number];
 
-/** Neighbouring points of one range query of one store that came from the same place. */
+/** Adjacent points of one range query of one store that have the same source. */
 export interface SourcedRange extends PointGrid {
-  readonly origin: PointSource;
+  readonly source: PointSource;
   /** Key of the store. */
   readonly store: string;
 }
 
-/** Neighbouring points of an answer that came from the same place. */
+/** Adjacent points of a response that have the same source. */
 interface ExtentStatus {
-  /** Place of the first one in the grid. */
+  /** Index of the first point in the grid. */
   readonly offset: number;
   readonly count: number;
-  readonly origin: PointSource;
+  readonly source: PointSource;
 }
 
 /**
- * One verdict for each extent of an answer. A point that several range queries make is from the farthest place that any
- * of them went to; equal neighbours are one extent.
+ * The cache status of each extent of a response. A point of several range queries has the farthest of their sources.
+ * Adjacent points with equal sources form one extent.
  */
 export function extentStatuses(sourcedRanges: readonly SourcedRange[], grid: PointGrid): readonly ExtentStatus[] {
-  // One more than the place in the list; 0 is a point that nothing was noted of.
+  // The index in the list plus one; 0 stands for a point without a source.
   const farthest = new Uint8Array(grid.count);
-  for (const { startMs, count, origin } of sourcedRanges) {
-    const rank = origins.indexOf(origin) + 1;
+  for (const { startMs, count, source } of sourcedRanges) {
+    const rank = pointSources.indexOf(source) + 1;
     const first = Math.round((startMs - grid.startMs) / grid.stepMs);
     for (let index = Math.max(0, first); index < Math.min(grid.count, first + count); index += 1) {
       farthest[index] = Math.max(farthest[index] ?? 0, rank);
@@ -45,23 +44,23 @@ function foldEqual(ranks: Uint8Array): readonly ExtentStatus[] {
   for (let offset = 0; offset < ranks.length;) {
     let end = offset + 1;
     while (end < ranks.length && ranks[end] === ranks[offset]) end += 1;
-    const origin = origins[(ranks[offset] ?? 0) - 1];
-    if (origin !== undefined) extents.push({ offset, count: end - offset, origin });
+    const source = pointSources[(ranks[offset] ?? 0) - 1];
+    if (source !== undefined) extents.push({ offset, count: end - offset, source });
     offset = end;
   }
   return extents;
 }
 
-/** Extents that a header names; those before are one that is `mixed`. */
-export const extentsToldMax = 12;
+/** Most extents that a header lists; it lists the ones before as one `mixed` extent. */
+export const listedExtentsMax = 12;
 
 /**
- * `memory*719 store*1`: points from the first on. Of more than {@link extentsToldMax} extents the newest are told,
+ * `memory*719 store*1`: the points in their order. Of more than {@link listedExtentsMax} extents it lists the newest,
  * which differ most.
  */
-export function tellExtents(extents: readonly ExtentStatus[]): string {
-  const told = extents.length <= extentsToldMax ? extents : extents.slice(1 - extentsToldMax);
-  const others = extents.slice(0, extents.length - told.length).reduce((sum, { count }) => sum + count, 0);
-  const words = told.map(({ origin, count }) => `${origin}*${count}`);
+export function formatExtents(extents: readonly ExtentStatus[]): string {
+  const listed = extents.length <= listedExtentsMax ? extents : extents.slice(1 - listedExtentsMax);
+  const others = extents.slice(0, extents.length - listed.length).reduce((sum, { count }) => sum + count, 0);
+  const words = listed.map(({ source, count }) => `${source}*${count}`);
   return [...(others === 0 ? [] : [`mixed*${others}`]), ...words].join(" ");
 }

@@ -12,46 +12,50 @@ import { readInstantValue } from "./read-instant.ts";
 import type { RangeRead, Source } from "./range-read.ts";
 import { readThrough } from "./read-through.ts";
 import { nativeHistograms, numbers } from "./series-kind.ts";
-import { answerAt, askTogether, queryTogether } from "./together.ts";
+import { resultAt, readCombined, combineQueries } from "./combined-query.ts";
 
-/** Where the points of a query came from. */
+/**
+ * The caches of points and responses: extents in memory and shared by pods, rollup, and background refresh. PromQL is
+ * elsewhere.
+ */
+
+/** The points of one query by their source. */
 export interface CacheCounts extends PointCounts {
   /** Of the hits, those that another pod had read. */
   readonly shared: number;
-  /** Of the hits, those that were merged from narrower points. */
+  /** Of the hits, those that were rolled up from narrower points. */
   readonly finer: number;
   readonly oldest: OldestReads;
   readonly isOn: boolean;
-  /** Of the hits, those that were served although their lifetime was just over. */
+  /** Of the hits, those whose lifetime had just ended. */
   readonly stale: number;
-  /** Of those, the ones that this query had read again. */
+  /** Of the stale points, those that this query refreshes in the background. */
   readonly renewed: number;
-  /** Whether what was missing was looked for among what pods share. */
+  /** Set when missing points were looked up in the shared extents. */
   readonly isSharing: boolean;
-  /** Every range query's, in no order. */
+  /** Of every range query, in no order. */
   readonly sourcedRanges: readonly SourcedRange[];
 }
 
-/** One query's view of the cache. */
+/** The stores as one query reads them through the cache. */
 export interface CachedStores {
   readonly stores: Stores;
-  /** Points of all series of a range that came from the cache, and that were read, each counted once for each range. */
+  /** The points read so far. A point counts once for each range query, whatever the number of series. */
   counts(): CacheCounts;
 }
 
-/** What one query reads through the cache with. */
 interface CachedStoresOptions {
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** The stores for reads that go on when the query is answered. @default the same */
+  /** The stores for background refreshes, which continue after the response. @default the same */
   readonly lasting?: Stores;
 }
 
 /**
- * The same stores, which are asked only for points that are not known. Whatever an answer depends on is in the key: the
- * store as it is configured now, the tenant it is told, and the query with every matcher that a policy made. So callers
- * with equal rights share what is known, and others never do. Source: design §5 "Extents".
+ * Reads stores through the cache, so that a store receives requests for missing points only. The cache key holds
+ * everything that a result depends on: the configuration of the store, the tenant, and the query with the matchers of
+ * the policy. Only callers with equal rights therefore share points. Source: design §5 "Extents".
  */
 export function cachedStores(
   stores: Stores,
@@ -73,7 +77,7 @@ export function cachedStores(
     }),
     counts() {
       const of = (...wanted: readonly PointSource[]): number =>
-        sourcedRanges.reduce((sum, { origin, count }) => sum + (wanted.includes(origin) ? count : 0), 0);
+        sourcedRanges.reduce((sum, { source, count }) => sum + (wanted.includes(source) ? count : 0), 0);
       const hit = of("memory", "finer", "shared", "stale");
       return {
         hit,
@@ -91,7 +95,7 @@ export function cachedStores(
   };
 }
 
-/** The share of a query's points that stores compute for it, now or in the background; 1 when nothing was counted. */
+/** The share of a query's points that stores compute, now or in the background; 1 without any point. */
 export function computedShare({ hit, miss, renewed }: CacheCounts): number {
   return hit + miss === 0 ? 1 : (miss + renewed) / (hit + miss);
 }
@@ -105,7 +109,7 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
     name: `numbers of ${identity}`,
     ask: (...asked) => client.range(...asked),
     askLater: (...asked) => lasting.run(() => lasting.client.range(...asked)),
-    coarser: rollUp,
+    rollUp,
   };
   const asHistograms: Source<HistogramSeries> = {
     kind: nativeHistograms,
@@ -113,16 +117,16 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
     ask: (...asked) => client.histograms(...asked),
     askLater: (...asked) => lasting.run(() => lasting.client.histograms(...asked)),
   };
-  const inOne: Source<StoreSeries> = {
+  const combined: Source<StoreSeries> = {
     ...asNumbers,
     name: `numbers together of ${identity}`,
-    ask: (...asked) => askTogether(client, ...asked),
-    askLater: (...asked) => lasting.run(() => askTogether(lasting.client, ...asked)),
+    ask: (...asked) => readCombined(client, ...asked),
+    askLater: (...asked) => lasting.run(() => readCombined(lasting.client, ...asked)),
   };
   return {
     ...client,
     async ranges(asks, call) {
-      const wanted = queryTogether(asks);
+      const wanted = combineQueries(asks);
       if (wanted === undefined) return [];
       const note: RangeRead["note"] = (sourcedRanges, reads, renewed) =>
         reading.note(
@@ -130,8 +134,8 @@ function cachedClient(store: Store, lasting: Store, reading: RangeRead): Prometh
           reads,
           renewed * asks.length,
         );
-      const answer = await readThrough(inOne, { ...wanted, call, ...own }, { ...reading, note });
-      return asks.map((_, place) => answerAt(answer, place));
+      const result = await readThrough(combined, { ...wanted, call, ...own }, { ...reading, note });
+      return asks.map((_, place) => resultAt(result, place));
     },
     range: (query, grid, call) => readThrough(asNumbers, { query, grid, call, ...own }, reading),
     histograms: (query, grid, call) => readThrough(asHistograms, { query, grid, call, ...own }, reading),

@@ -4,21 +4,21 @@ import { zstdCompress, zstdDecompress } from "node:zlib";
 import type { CachedExtent } from "./extents.ts";
 import type { SeriesKind } from "./series-kind.ts";
 
-/** Begins every value of this form; another form has another name. */
+/** The first bytes of every encoded value; another format begins with other bytes. */
 const magic = Buffer.from("HGC1");
 const digestBytes = 16;
 const headLengthBytes = 4;
-/** What a value may come to when it is unpacked, whoever wrote it. */
+/** Most bytes of a decompressed value. */
 export const unpackedBytesMax = 16 * 1024 * 1024;
 
 const compress = promisify<Uint8Array, Uint8Array>(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
-/** What stands before the numbers. */
+/** The JSON before the numbers. */
 interface Head {
-  /** Of the query, since names of values are digests. */
+  /** Key of the query. The name of a stored value is only its digest. */
   readonly key: string;
-  /** Named as it is stored. */
+  /** The stored name of the extents. */
   readonly pieces: readonly ExtentHead[];
 }
 
@@ -27,7 +27,7 @@ interface ExtentHead extends Omit<CachedExtent<unknown>, "series"> {
 }
 
 /**
- * Extents of one query as bytes: form, digest, and, compressed, a head in JSON and the numbers as they are in memory.
+ * Encodes extents of one query: magic bytes, a digest, and, compressed, a head in JSON and the numbers as in memory.
  */
 export async function encodeExtents<Series>(
   kind: SeriesKind<Series>,
@@ -46,7 +46,7 @@ export async function encodeExtents<Series>(
   return Buffer.concat([magic, digestOf(packed), packed]);
 }
 
-/** The extents of a query; none when the bytes are cut, changed, of another form or of another query. */
+/** Decodes the extents of a query; none when the bytes are cut, changed, or of another format or query. */
 export async function decodeExtents<Series>(
   kind: SeriesKind<Series>,
   key: string,
@@ -64,7 +64,7 @@ export async function decodeExtents<Series>(
   }
 }
 
-/** @throws Error for anything that {@link encodeExtents} would not write */
+/** @throws Error for bytes that {@link encodeExtents} never writes */
 function parseExtents<Series>(
   kind: SeriesKind<Series>,
   key: string,
@@ -77,7 +77,7 @@ function parseExtents<Series>(
   const take = (count: number): Uint8Array => {
     if (at + count > unpacked.length) throw new Error("the numbers are cut short");
     at += count;
-    // A copy of its own, since numbers have to begin where their size divides the place.
+    // A copy, since a Float64Array needs an aligned offset.
     return new Uint8Array(unpacked.subarray(at - count, at));
   };
   return head.pieces.map(({ series, ...extent }) => ({

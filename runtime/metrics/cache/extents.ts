@@ -1,31 +1,28 @@
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import type { Query } from "../planning/query.ts";
 
-/** Neighbouring points that one answer of a store held. */
+/** Contiguous cached points from one store response. */
 export interface CachedExtent<Series> extends PointGrid {
   readonly series: readonly Series[];
-  /** Unix milliseconds at which the store was asked. */
+  /** Unix milliseconds of the read. */
   readonly readAtMs: number;
-  /** Points up to here no longer change in the store. */
+  /** Points up to this time, in Unix milliseconds, no longer change in the store. */
   readonly settledUntilMs: number;
 }
 
-/** For how long what was read is served. */
+/** Lifetimes of cached points, in milliseconds. */
 export interface Lifetimes {
-  /** Points that no longer change, in milliseconds. */
+  /** Of points that no longer change. */
   readonly settledMs: number;
-  /** Points that may still change, in milliseconds; at most as long. */
+  /** Of points that may still change; at most `settledMs`. */
   readonly tailMs: number;
-  /** Points that no longer change, from what all pods share, in milliseconds; undefined or zero: nothing is shared. */
+  /** Of shared points that no longer change. @default 0, which turns sharing off */
   readonly sharedMs?: number | undefined;
-  /**
-   * How much longer than the first two what this pod knows is served while it is read again, in milliseconds. @default
-   * 0
-   */
+  /** Time after the first two lifetimes in which stale points are served and refreshed. @default 0 */
   readonly staleMs?: number | undefined;
 }
 
-/** The lifetimes of the class that a query runs in. */
+/** The lifetimes that the class of a query has. */
 export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
   return {
     settledMs: limits.memorySeconds * 1_000,
@@ -35,32 +32,32 @@ export function lifetimesOf({ quota: { limits } }: Query): Lifetimes {
   };
 }
 
-/** What memory serves at most, stale or not. Source: seed "Operational Metrics API" §8, "In-memory cache". */
+/** Greatest age of points from memory, stale or not. Source: seed "Operational Metrics API" §8, "In-memory cache". */
 const memoryMsMax = 60_000;
 
-/** For how long what was read is served at all. */
+/** The lifetimes with the time of stale points included. */
 export function staleLifetimes({ settledMs, tailMs, staleMs = 0 }: Lifetimes): Lifetimes {
   const longer = (ownMs: number): number => Math.max(ownMs, Math.min(memoryMsMax, ownMs + staleMs));
   return { settledMs: longer(settledMs), tailMs: longer(tailMs) };
 }
 
-/** When the oldest of some points were read, Unix milliseconds; infinite without any. */
+/** Times of the oldest reads, in Unix milliseconds; infinite without any. */
 export interface OldestReads {
-  /** Of points that no longer changed then. */
+  /** Of points that no longer changed at that time. */
   readonly settledMs: number;
-  /** Of points that might still. */
+  /** Of points that could still change. */
   readonly tailMs: number;
 }
 
-/** Nothing was read. */
+/** The times without any read. */
 export const noReads: OldestReads = { settledMs: Number.POSITIVE_INFINITY, tailMs: Number.POSITIVE_INFINITY };
 
-/** The older of both. */
+/** The older time of both, for each kind of points. */
 export function olderReads(one: OldestReads, other: OldestReads): OldestReads {
   return { settledMs: Math.min(one.settledMs, other.settledMs), tailMs: Math.min(one.tailMs, other.tailMs) };
 }
 
-/** When the points of some runs of a grid were read. */
+/** The oldest reads of the points of some runs. */
 export function oldestReads<Series>(runs: readonly Run<Series>[], grid: PointGrid): OldestReads {
   return runs.map((run) => readsOf(run, grid)).reduce(olderReads, noReads);
 }
@@ -74,26 +71,24 @@ function readsOf<Series>({ extent, offset, count }: Run<Series>, grid: PointGrid
   };
 }
 
-/** Points of a grid that come from one extent. */
+/** Points of a grid that one extent supplies. */
 export interface Run<Series> {
   readonly extent: CachedExtent<Series>;
-  /** Place of the first one in the grid. */
+  /** Index of the first point in the grid. */
   readonly offset: number;
   readonly count: number;
 }
 
-/** What extents know of a grid. */
+/** The part of a grid that extents cover. */
 interface Coverage<Series> {
   readonly runs: readonly Run<Series>[];
-  /**
-   * The one stretch that has to be read; undefined: nothing has to. What lies between two gaps is read again with them.
-   */
+  /** The points to read, undefined without any. Points between two gaps are read again, so that one read suffices. */
   readonly gap: PointGrid | undefined;
 }
 
 /**
- * Takes each point of a grid from the newest extent that still may be served for it. All extents are of the same query
- * and step, so that their points are those of the grid.
+ * Takes each point of a grid from the newest extent within its lifetime. All extents are of the same query and step, so
+ * that their points lie on the grid.
  *
  * @param nowMs Unix milliseconds
  */
@@ -118,12 +113,12 @@ export function cover<Series>(
   return { runs: runsOf(whole), gap };
 }
 
-/** Whether an extent has nothing left to give that a newer one would not. */
+/** Tests if a newer extent covers all points of an extent. */
 export function isShadowed<Series>(extent: CachedExtent<Series>, newer: PointGrid): boolean {
   return newer.startMs <= extent.startMs && endOf(extent) <= endOf(newer);
 }
 
-/** Extents read after a time, at most {@link sharedExtentsMax} of them, without those that newer ones cover. */
+/** Selects the extents read after a time, at most {@link sharedExtentsMax}, without those that newer ones cover. */
 export function newestExtents<Series>(
   extents: readonly CachedExtent<Series>[],
   afterMs: number,
@@ -131,17 +126,17 @@ export function newestExtents<Series>(
   const newestFirst = extents
     .filter(({ readAtMs }) => readAtMs > afterMs)
     .sort((one, other) => other.readAtMs - one.readAtMs);
-  const shown: CachedExtent<Series>[] = [];
+  const selected: CachedExtent<Series>[] = [];
   for (const extent of newestFirst) {
-    if (!shown.some((newer) => isShadowed(extent, newer))) shown.push(extent);
+    if (!selected.some((newer) => isShadowed(extent, newer))) selected.push(extent);
   }
-  return shown.slice(0, sharedExtentsMax);
+  return selected.slice(0, sharedExtentsMax);
 }
 
-/** As many as a window that slides by 15 s makes in five minutes. */
+/** A window that slides by 15 s makes about this many extents in five minutes. */
 const sharedExtentsMax = 24;
 
-/** Points from the first one on that may be served: all of them, those that are settled, or none. */
+/** Counts the points, from the first one on, within their lifetimes: all, the settled ones, or none. */
 function servedCount<Series>(extent: CachedExtent<Series>, { settledMs, tailMs }: Lifetimes, nowMs: number): number {
   const ageMs = nowMs - extent.readAtMs;
   if (ageMs < 0 || ageMs >= settledMs) return 0;

@@ -3,24 +3,24 @@ import { StoreError, type StoreErrorKind } from "../../stores/store-error.ts";
 import type { Pods } from "../../pods/pods.ts";
 
 /**
- * Who does work that several pods want at the same time. `own`: this one does it, and says when it is done. `done`:
- * another did it meanwhile. `unknown`: nobody said anything in time.
+ * The outcome of a request for a fill lease. `own`: this pod reads the missing points and then ends the lease. `done`:
+ * another pod has read them. `unknown`: the owner pod did not reply in time.
  */
 type Lease =
   | { readonly state: "own"; readonly end: (failure?: StoreError) => void }
   | { readonly state: "done" | "unknown" };
 
-/** One flight over all pods: the home of a name knows who does its work. Source: design §5 "Extents". */
+/** Single-flight over all pods: the owner pod of a name grants its lease. Source: design §5 "Extents". */
 interface FillLeases {
-  /** Waits while another pod does the work. @throws StoreError what that failed with */
+  /** Waits while another pod has the lease. @throws StoreError the failure of that pod's read */
   take(name: string): Promise<Lease>;
 }
 
 const topic = "lease";
-/** Work that takes longer is done by whoever waits for it: above what a query may take by default. */
+/** A lease ends after this time, which is longer than the default deadline of a query. Waiting pods then read too. */
 const leaseMs = 2_000;
 const waitTimeoutMs = 2_250;
-/** Leases that one home keeps; beyond, everybody does the work. */
+/** Most leases of one owner pod; above that number, every pod reads for itself. */
 const leasesMax = 10_000;
 
 interface Failure {
@@ -28,13 +28,13 @@ interface Failure {
   readonly message: string;
 }
 
-/** What a home says. */
+/** The reply of an owner pod. */
 interface LeaseResult {
   readonly state: "own" | "done" | "unknown";
   readonly failure?: Failure | undefined;
 }
 
-/** Leases among the pods. */
+/** Creates the fill leases and serves the leases that this pod owns. */
 export function createFillLeases(pods: Pods): FillLeases {
   const table = createTable();
   pods.serve(topic, (message) => {
@@ -48,7 +48,7 @@ export function createFillLeases(pods: Pods): FillLeases {
   const ask = async (owner: string, name: string): Promise<LeaseResult> => {
     if (owner === pods.own) return table.take(name) ? { state: "own" } : table.wait(name);
     try {
-      // Two questions, so that a home which is silent is noticed long before work would be done.
+      // Two requests: a missing owner pod shows at the first one, long before a read would end.
       const { isFree } = (await pods.ask(owner, topic, { take: name })) as { readonly isFree?: unknown };
       if (typeof isFree !== "boolean") return { state: "unknown" };
       return isFree ? { state: "own" } : ((await pods.ask(owner, topic, { wait: name }, waitTimeoutMs)) as LeaseResult);
@@ -67,9 +67,9 @@ export function createFillLeases(pods: Pods): FillLeases {
       return {
         state,
         end: (error) => {
-          const why = error === undefined ? {} : { failure: { kind: error.kind, message: error.message } };
-          if (owner === pods.own) table.end(name, why.failure);
-          else pods.tell(owner, topic, { end: name, ...why });
+          const outcome = error === undefined ? {} : { failure: { kind: error.kind, message: error.message } };
+          if (owner === pods.own) table.end(name, outcome.failure);
+          else pods.tell(owner, topic, { end: name, ...outcome });
         },
       };
     },
@@ -77,36 +77,36 @@ export function createFillLeases(pods: Pods): FillLeases {
 }
 
 interface Table {
-  /** Whether nobody does this work; then the asking pod does. */
+  /** Grants the lease, unless another pod has it. @returns true when it was granted */
   take(name: string): boolean;
-  /** What becomes of the work, once that is known. */
+  /** Waits for the end of the lease. */
   wait(name: string): Promise<LeaseResult>;
   end(name: string, failure: Failure | undefined): void;
 }
 
-interface Held {
+interface OpenLease {
   readonly ending: Promise<LeaseResult>;
   readonly end: (result: LeaseResult) => void;
 }
 
-/** The leases whose home this pod is. */
+/** Creates the table of the leases that this pod owns. */
 function createTable(): Table {
-  const leases = new Map<string, Held>();
+  const leases = new Map<string, OpenLease>();
   return {
     take(name) {
       if (leases.has(name)) return false;
       if (leases.size >= leasesMax) return true;
       const { promise: ending, resolve: end } = Promise.withResolvers<LeaseResult>();
-      const held = { ending, end };
-      leases.set(name, held);
+      const lease = { ending, end };
+      leases.set(name, lease);
       const timer = setTimeout(() => {
         end({ state: "unknown" });
-        if (leases.get(name) === held) leases.delete(name);
+        if (leases.get(name) === lease) leases.delete(name);
       }, leaseMs);
       timer.unref();
       return true;
     },
-    // Work that ended in between is found where it was shared.
+    // A lease that has ended since is done: its points are in the shared extents.
     wait: async (name) => leases.get(name)?.ending ?? { state: "done" },
     end(name, failure) {
       leases.get(name)?.end({ state: "done", failure });

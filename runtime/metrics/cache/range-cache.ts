@@ -1,43 +1,43 @@
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { isShadowed, type CachedExtent } from "./extents.ts";
 
-/** Extents of one query: as many as a window that slides makes before the first ones have aged. */
+/** Most extents of one query. A sliding window makes about this many before the first ones expire. */
 const extentsMax = 32;
-/** What an entry takes besides its series. */
+/** Bytes of an entry besides its series. */
 const entryBytes = 1_024;
 
-/** What stores answered of late, bounded by bytes; the query unused for longest makes way. */
+/** Recent extents, bounded by bytes; the least recently used query is removed first. */
 export interface RangeCache {
-  /** Extents of a query in no order; empty when nothing is known. */
+  /** The extents of a query, in no order. */
   extents<Series>(key: string): readonly CachedExtent<Series>[];
-  /** Keeps an extent if it is no larger than everything. */
-  keep<Series>(key: string, extent: CachedExtent<Series>, bytes: number): void;
-  /** Bytes that are kept, as they were told. */
+  /** Adds an extent, unless it alone exceeds the bound. */
+  add<Series>(key: string, extent: CachedExtent<Series>, bytes: number): void;
+  /** Bytes of all extents, as given to `add`. */
   bytes(): number;
 }
 
-interface KeptExtent {
+interface Entry {
   readonly extent: CachedExtent<unknown>;
   readonly bytes: number;
 }
 
-/** An empty cache. */
+/** Creates an empty cache. */
 export function createRangeCache(bytesMax: number): RangeCache {
-  const kept = new BoundedMap<string, readonly KeptExtent[]>(bytesMax, weight);
+  const entries = new BoundedMap<string, readonly Entry[]>(bytesMax, weight);
   return {
     extents<Series>(key: string) {
-      // A key names its kind of series.
-      return (kept.use(key) ?? []).map(({ extent }) => extent as CachedExtent<Series>);
+      // The key holds the kind of series.
+      return (entries.use(key) ?? []).map(({ extent }) => extent as CachedExtent<Series>);
     },
-    keep(key, extent, bytes) {
+    add(key, extent, bytes) {
       if (bytes + entryBytes > bytesMax) return;
-      const others = (kept.get(key) ?? []).filter((other) => !isShadowed(other.extent, extent));
-      kept.set(key, [...others, { extent, bytes }].slice(-extentsMax));
+      const others = (entries.get(key) ?? []).filter((other) => !isShadowed(other.extent, extent));
+      entries.set(key, [...others, { extent, bytes }].slice(-extentsMax));
     },
-    bytes: () => kept.weight,
+    bytes: () => entries.weight,
   };
 }
 
-function weight(extents: readonly KeptExtent[]): number {
+function weight(extents: readonly Entry[]): number {
   return extents.reduce((sum, { bytes }) => sum + bytes, entryBytes);
 }

@@ -4,16 +4,16 @@ import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import type { PointSource, SourcedRange } from "./cache-status.ts";
 import type { Lifetimes, OldestReads, Run } from "./extents.ts";
 import type { ReadCache } from "./read-cache.ts";
-import type { Coarsened, RollupRequest } from "./rollup.ts";
+import type { RolledUp, RollupRequest } from "./rollup.ts";
 import type { SeriesKind } from "./series-kind.ts";
 
-/** What one query reads through the cache with. */
+/** The context of the reads of one query through the cache. */
 export interface RangeRead {
   readonly cache: ReadCache;
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** Set for a background refresh: extents of other pods must be young enough for memory. */
+  /** Set for a background refresh: shared extents must be young enough for memory. */
   readonly isRefresh?: true;
   /** Receives the source of the points of each range query, and how many of them are refreshed because of it. */
   readonly note: (sourcedRanges: readonly Omit<SourcedRange, "store">[], reads: OldestReads, renewed: number) => void;
@@ -28,7 +28,7 @@ export interface Source<Series> {
   /** For reads that continue after the response. */
   readonly askLater: Ask<Series>;
   /** Rolls narrow points up to wide ones; undefined for a kind whose points do not merge. */
-  readonly coarser?: (wish: RollupRequest<Series>) => Coarsened<Series> | undefined;
+  readonly rollUp?: (request: RollupRequest<Series>) => RolledUp<Series> | undefined;
   /** Names the kind of series and the store with its current configuration. */
   readonly name: string;
 }
@@ -39,14 +39,14 @@ export interface Wanted {
   readonly grid: RangeGrid;
   readonly call: StoreCall;
   readonly settledUntilMs: number;
-  /** Whether other pods may have the result. */
+  /** Set when other pods may use the result. */
   readonly mayShare: boolean;
 }
 
 /** A run with the source of its extent. */
 export interface SourcedRun<Series> extends Run<Series> {
-  readonly origin: PointSource;
-  /** When its points were read, if at several times. */
+  readonly source: PointSource;
+  /** The oldest reads of its points. @default those of its extent */
   readonly reads?: OldestReads;
 }
 
@@ -58,8 +58,8 @@ export interface Found<Series> extends Pick<RangeResult<Series>, "warning"> {
 }
 
 /** Runs with one source. */
-export function from<Series>(origin: PointSource, runs: readonly Run<Series>[]): readonly SourcedRun<Series>[] {
-  return runs.map((run) => ({ ...run, origin }));
+export function from<Series>(source: PointSource, runs: readonly Run<Series>[]): readonly SourcedRun<Series>[] {
+  return runs.map((run) => ({ ...run, source }));
 }
 
 /** Runs of a part of a grid, by their places in the whole grid. */
@@ -83,6 +83,6 @@ export function extentKey<Series>(
 }
 
 /** The key of a read; equal reads share one call. */
-export function flightOf(key: string, { startMs, count }: PointGrid): string {
+export function readKey(key: string, { startMs, count }: PointGrid): string {
   return JSON.stringify([key, startMs, count]);
 }

@@ -4,41 +4,41 @@ import { createRangeCache, type RangeCache } from "./range-cache.ts";
 import { createBackgroundRefreshes, type BackgroundRefreshes } from "./background-refresh.ts";
 import type { SharedExtents } from "./shared-extents.ts";
 
-/** One number that a store answered. */
+/** The value of an instant query; undefined when the store had none. */
 interface InstantValue {
   readonly value: number | undefined;
-  /** Unix milliseconds at which the store was asked. */
+  /** Unix milliseconds of the read. */
   readonly readAtMs: number;
 }
 
-/** Numbers of the last seconds; the oldest make way. */
+/** Recent instant values; the oldest ones are removed first. */
 interface InstantValues {
-  /** What was read after a time, if anything was. */
+  /** The value, if it was read after a time. */
   find(key: string, afterMs: number): InstantValue | undefined;
-  keep(key: string, instantValue: InstantValue): void;
+  set(key: string, instantValue: InstantValue): void;
 }
 
-/** What all queries of a pod share of what they read. */
+/** The caches that all queries of a pod share. */
 export interface ReadCache {
   readonly ranges: RangeCache;
   readonly instantValues: InstantValues;
-  readonly flights: SingleFlight;
-  /** What other pods know; undefined: there is nothing to share with them. */
+  readonly singleFlight: SingleFlight;
+  /** Undefined when pods share no extents. */
   readonly shared: SharedExtents | undefined;
   readonly refreshes: BackgroundRefreshes;
 }
 
 interface ReadCacheOptions {
-  /** What other pods know. @default nothing */
+  /** Extents that pods share. @default none */
   readonly shared?: SharedExtents | undefined;
-  /** @default nobody is told how they end */
+  /** @default refreshes that report no outcome */
   readonly refreshes?: BackgroundRefreshes;
 }
 
 /** About 300 bytes each. */
 const instantValuesMax = 20_000;
 
-/** An empty cache. */
+/** Creates an empty cache. */
 export function createReadCache(
   bytesMax: number,
   { shared, refreshes = createBackgroundRefreshes() }: ReadCacheOptions = {},
@@ -46,19 +46,19 @@ export function createReadCache(
   return {
     ranges: createRangeCache(bytesMax),
     instantValues: createInstantValues(),
-    flights: createSingleFlight(),
+    singleFlight: createSingleFlight(),
     shared,
     refreshes,
   };
 }
 
 function createInstantValues(): InstantValues {
-  const kept = new BoundedMap<string, InstantValue>(instantValuesMax);
+  const values = new BoundedMap<string, InstantValue>(instantValuesMax);
   return {
     find(key, afterMs) {
-      const instantValue = kept.get(key);
+      const instantValue = values.get(key);
       return instantValue !== undefined && instantValue.readAtMs > afterMs ? instantValue : undefined;
     },
-    keep: (key, instantValue) => kept.set(key, instantValue),
+    set: (key, instantValue) => values.set(key, instantValue),
   };
 }

@@ -1,7 +1,7 @@
 import { createByteBudget } from "../../stores/limits/byte-budget.ts";
 import type { PointGrid } from "../../stores/prometheus/matrix.ts";
 import { cover, newestExtents, type CachedExtent, type Lifetimes, type Run } from "./extents.ts";
-import { flightOf, from, moved, type Found, type RangeRead, type Source, type Wanted } from "./range-read.ts";
+import { readKey, from, moved, type Found, type RangeRead, type Source, type Wanted } from "./range-read.ts";
 import type { ReadCache } from "./read-cache.ts";
 import type { SeriesKind } from "./series-kind.ts";
 import type { Done, SharedExtents } from "./shared-extents.ts";
@@ -25,20 +25,22 @@ export async function readGap<Series>(
   const { cache } = reading;
   const limits = sharedLifetimes(reading);
   const shared = wanted.mayShare && (reading.lifetimes.sharedMs ?? 0) > 0 ? cache.shared : undefined;
-  const flight = flightOf(key, grid);
-  const fly = (name: string): Promise<GapRead<Series>> =>
-    cache.flights(
-      name,
+  const name = readKey(key, grid);
+  const readOnce = (flight: string): Promise<GapRead<Series>> =>
+    cache.singleFlight(
+      flight,
       (signal) => {
         const own = { ...wanted, call: { ...call, signal, bytes: createByteBudget() } };
         return shared === undefined
           ? readStore(source, own, key, reading)
-          : readShared(source, own, { key, flight, shared }, reading);
+          : readShared(source, own, { key, name, shared }, reading);
       },
       call.signal,
     );
-  const joined = await fly(flight);
-  const read = isAccepted(joined, grid, limits, reading.nowMs) ? joined : await fly(JSON.stringify([flight, limits]));
+  const joined = await readOnce(name);
+  const read = isAccepted(joined, grid, limits, reading.nowMs)
+    ? joined
+    : await readOnce(JSON.stringify([name, limits]));
   call.bytes.take(read.bytes);
   return read;
 }
@@ -48,40 +50,40 @@ function sharedLifetimes({ lifetimes: { settledMs, tailMs, sharedMs = 0 }, isRef
   return { settledMs: isRefresh ? settledMs : Math.max(settledMs, sharedMs), tailMs };
 }
 
-/** Whether each point was read from the store by this call, or is young enough for these lifetimes. */
+/** Tests if each point was read from the store by this call, or is young enough for these lifetimes. */
 function isAccepted<Series>(
   { runs }: Found<Series>,
   { startMs, stepMs }: PointGrid,
   limits: Lifetimes,
   nowMs: number,
 ): boolean {
-  return runs.every(({ origin, extent, offset, count }) => {
+  return runs.every(({ source, extent, offset, count }) => {
     const grid = { startMs: startMs + offset * stepMs, stepMs, count };
-    return origin === "store" || cover([extent], grid, limits, Math.max(nowMs, extent.readAtMs)).gap === undefined;
+    return source === "store" || cover([extent], grid, limits, Math.max(nowMs, extent.readAtMs)).gap === undefined;
   });
 }
 
 interface Sharing {
   readonly key: string;
-  readonly flight: string;
+  readonly name: string;
   readonly shared: SharedExtents;
 }
 
-/** Looks up the extents of other pods. One pod reads the points that are still missing and shares all its extents. */
+/** Looks up the shared extents. One pod reads the points that are still missing and shares all its extents. */
 function readShared<Series>(
   source: Source<Series>,
   wanted: Wanted,
-  { key, flight, shared }: Sharing,
+  { key, name, shared }: Sharing,
   reading: RangeRead,
 ): Promise<GapRead<Series>> {
   const { kind } = source;
   const { cache, lifetimes, nowMs } = reading;
   const { settledMs, sharedMs = 0 } = lifetimes;
-  return shared.once(flight, async (): Promise<Done<GapRead<Series>, Series>> => {
+  return shared.once(name, async (): Promise<Done<GapRead<Series>, Series>> => {
     const young = cache.ranges.extents<Series>(key).filter(({ readAtMs }) => nowMs - readAtMs < settledMs);
     const found = await shared.find(kind, key);
     const { runs, gap } = cover([...young, ...found], wanted.grid, sharedLifetimes(reading), nowMs);
-    if (reading.isRefresh) storeFound(source, runs, young, cache, key);
+    if (reading.isRefresh) addFound(source, runs, young, cache, key);
     const known = runs.flatMap((run) => from(young.includes(run.extent) ? "memory" : "shared", [run]));
     if (gap === undefined) return { result: { runs: known, bytes: 0, warning: "none" }, share: undefined };
     const read = await readStore(source, { ...wanted, grid: { ...gap, rangeMs: wanted.grid.rangeMs } }, key, reading);
@@ -91,8 +93,8 @@ function readShared<Series>(
   });
 }
 
-/** Stores another pod's extents in memory, so that the next caller finds them there. */
-function storeFound<Series>(
+/** Adds shared extents to memory, so that the next caller finds them there. */
+function addFound<Series>(
   { kind }: Source<Series>,
   runs: readonly Run<Series>[],
   young: readonly CachedExtent<Series>[],
@@ -100,7 +102,7 @@ function storeFound<Series>(
   key: string,
 ): void {
   const extents = new Set(runs.map(({ extent }) => extent).filter((extent) => !young.includes(extent)));
-  for (const extent of extents) cache.ranges.keep(key, extent, bytesOf(kind, extent.series));
+  for (const extent of extents) cache.ranges.add(key, extent, bytesOf(kind, extent.series));
 }
 
 function bytesOf<Series>(kind: SeriesKind<Series>, series: readonly Series[]): number {
@@ -117,6 +119,6 @@ async function readStore<Series>(
   const { series, warning } = await source.ask(query, grid, call);
   const { startMs, stepMs, count } = grid;
   const extent: CachedExtent<Series> = { startMs, stepMs, count, series, readAtMs: nowMs, settledUntilMs };
-  if (warning === "none") cache.ranges.keep(key, extent, bytesOf(source.kind, series));
+  if (warning === "none") cache.ranges.add(key, extent, bytesOf(source.kind, series));
   return { runs: from("store", [{ extent, offset: 0, count }]), bytes: call.bytes.taken(), warning };
 }

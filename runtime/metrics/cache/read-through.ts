@@ -14,7 +14,7 @@ import {
 } from "./extents.ts";
 import {
   extentKey,
-  flightOf,
+  readKey,
   from,
   moved,
   type Found,
@@ -41,14 +41,14 @@ export async function readThrough<Series>(
   const { cache, lifetimes, nowMs } = reading;
   const key = extentKey(source, query, grid, call);
   const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, lifetimes, nowMs);
-  const known = from("memory", runs);
-  if (gap === undefined) return finish(source, { runs: known, warning: "none" }, grid, reading);
+  const cached = from("memory", runs);
+  if (gap === undefined) return finish(source, { runs: cached, warning: "none" }, grid, reading);
   const missing = { ...wanted, grid: { ...gap, rangeMs: grid.rangeMs } };
   const found =
     rollUpFiner(source, { ...wanted, grid: { ...grid, ...gap } }, reading) ??
     findStale(source, missing, key, reading) ??
     (await readGap(source, missing, key, reading));
-  return finish(source, { ...found, runs: [...known, ...moved(found.runs, gap, grid)] }, grid, reading);
+  return finish(source, { ...found, runs: [...cached, ...moved(found.runs, gap, grid)] }, grid, reading);
 }
 
 /**
@@ -66,7 +66,7 @@ function findStale<Series>(
   if ((lifetimes.staleMs ?? 0) === 0) return undefined;
   const { runs, gap } = cover(cache.ranges.extents<Series>(key), grid, staleLifetimes(lifetimes), nowMs);
   if (gap !== undefined) return undefined;
-  const hasBegun = cache.refreshes.begin(flightOf(key, grid), (signal) => {
+  const hasBegun = cache.refreshes.begin(readKey(key, grid), (signal) => {
     const call = { ...wanted.call, signal, bytes: createByteBudget() };
     return readGap({ ...source, ask: source.askLater }, { ...wanted, call }, key, { ...reading, isRefresh: true });
   });
@@ -83,9 +83,9 @@ function rollUpFiner<Series>(
   if (narrower === undefined) return undefined;
   const extents = (query: string, widthMs: number): readonly CachedExtent<Series>[] =>
     cache.ranges.extents(extentKey(source, query, { stepMs: widthMs, rangeMs: widthMs }, call));
-  const made = source.coarser?.({ grid: { startMs, stepMs, count }, narrower, extents, lifetimes, nowMs });
+  const made = source.rollUp?.({ grid: { startMs, stepMs, count }, narrower, extents, lifetimes, nowMs });
   if (made === undefined) return undefined;
-  return { runs: [{ extent: made.extent, offset: 0, count, origin: "finer", reads: made.reads }], warning: "none" };
+  return { runs: [{ extent: made.extent, offset: 0, count, source: "finer", reads: made.reads }], warning: "none" };
 }
 
 /** One result of runs that cover a grid. */
@@ -97,7 +97,7 @@ function finish<Series>(
 ): RangeResult<Series> {
   const { startMs, stepMs } = grid;
   reading.note(
-    runs.map(({ offset, count, origin }) => ({ startMs: startMs + offset * stepMs, stepMs, count, origin })),
+    runs.map(({ offset, count, source }) => ({ startMs: startMs + offset * stepMs, stepMs, count, source })),
     readsOf(runs, grid),
     renewed,
   );
@@ -109,7 +109,7 @@ function readsOf<Series>(runs: readonly SourcedRun<Series>[], grid: PointGrid): 
 }
 
 function assemble<Series>(kind: SeriesKind<Series>, runs: readonly Run<Series>[], grid: PointGrid): readonly Series[] {
-  const answers = runs.map(({ extent, offset, count }): SplitResponse<Series> => {
+  const responses = runs.map(({ extent, offset, count }): SplitResponse<Series> => {
     const first = Math.round((grid.startMs + offset * grid.stepMs - extent.startMs) / extent.stepMs);
     const isWhole = first === 0 && count === extent.count;
     const series = isWhole ? extent.series : extent.series.flatMap((one) => kind.slice(one, first, count) ?? []);
@@ -118,5 +118,5 @@ function assemble<Series>(kind: SeriesKind<Series>, runs: readonly Run<Series>[]
       series,
     };
   });
-  return kind.join(answers, grid);
+  return kind.join(responses, grid);
 }

@@ -2,35 +2,36 @@ import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { MetricsResponse } from "../metrics-api.ts";
 import type { Lifetimes, OldestReads } from "./extents.ts";
 
-/** All answers that are kept at once, by what they are told to take. */
-const keptBytesMax = 64 * 1024 * 1024;
+/** Most bytes of all cached responses, by their estimates. */
+const responsesBytesMax = 64 * 1024 * 1024;
 
-/** A whole answer of the last seconds. */
+/** A recent response without a missing part. */
 export interface CachedResponse {
-  readonly answer: MetricsResponse;
-  /** Unix milliseconds at which it was made. */
+  readonly response: MetricsResponse;
+  /** Unix milliseconds of its creation. */
   readonly madeAtMs: number;
-  /** Whether no point of it changes any more in its stores. */
+  /** Set when none of its points can change in the stores. */
   readonly isSettled: boolean;
   readonly oldest: OldestReads;
-  /** Memory that it takes, roughly. */
+  /** Estimated size in memory. */
   readonly bytes: number;
 }
 
-/** Whole answers by the digest of everything that they depend on; the one unused for longest makes way. */
+/** Responses by the digest of everything that they depend on; the least recently used one is removed first. */
 export interface ResponseCache {
-  /** The answer of this name, if it is no older than this caller's class allows. */
+  /** The response of this key, within the lifetimes of the caller's class. */
   find(key: string, lifetimes: Lifetimes, nowMs: number): CachedResponse | undefined;
-  keep(key: string, kept: CachedResponse): void;
+  set(key: string, cached: CachedResponse): void;
 }
 
 /**
- * For how long an answer may still be served: no point may be older than its lifetime, however often it was passed on.
+ * The remaining lifetime of a response. It ends when one of its points reaches its own lifetime, whichever caches that
+ * point came through.
  *
- * @returns milliseconds; below zero when it is over
+ * @returns milliseconds; negative after the end
  */
 export function leftMs(
-  { isSettled, madeAtMs, oldest }: Omit<CachedResponse, "answer" | "bytes">,
+  { isSettled, madeAtMs, oldest }: Omit<CachedResponse, "response" | "bytes">,
   lifetimes: Lifetimes,
   nowMs: number,
 ): number {
@@ -43,15 +44,15 @@ export function leftMs(
   return Math.min(...ends) - nowMs;
 }
 
-/** None yet. */
-export function createResponseCache(bytesMax: number = keptBytesMax): ResponseCache {
-  const kept = new BoundedMap<string, CachedResponse>(bytesMax, ({ bytes }) => bytes);
+/** Creates an empty cache. */
+export function createResponseCache(): ResponseCache {
+  const responses = new BoundedMap<string, CachedResponse>(responsesBytesMax, ({ bytes }) => bytes);
   return {
     find(key, lifetimes, nowMs) {
-      const found = kept.get(key);
+      const found = responses.get(key);
       if (found === undefined || leftMs(found, lifetimes, nowMs) <= 0) return undefined;
-      return kept.use(key);
+      return responses.use(key);
     },
-    keep: (key, own) => kept.set(key, own),
+    set: (key, cached) => responses.set(key, cached),
   };
 }

@@ -3,20 +3,20 @@ import type { Narrower } from "../../stores/prometheus/prometheus-client.ts";
 import { niceStepsSeconds } from "../request/window.ts";
 import { cover, oldestReads, type Lifetimes, type OldestReads, type CachedExtent, type Run } from "./extents.ts";
 
-/** Fine points that one answer is made of at most. */
+/** Most narrow points of one rollup. */
 const finePointsMax = 50_000;
 
-/** Coarse points out of fine ones. */
-export interface Coarsened<Series> {
+/** Wide points from cached narrow points. */
+export interface RolledUp<Series> {
   readonly extent: CachedExtent<Series>;
   readonly reads: OldestReads;
 }
 
-/** Wide points that are wanted. */
+/** The wide points to compute. */
 export interface RollupRequest<Series> {
   readonly grid: PointGrid;
   readonly narrower: Narrower;
-  /** What is known of a query of another width. */
+  /** The cached extents of the query with another width. */
   readonly extents: (query: string, widthMs: number) => readonly CachedExtent<Series>[];
   readonly lifetimes: Lifetimes;
   /** Unix milliseconds. */
@@ -24,17 +24,17 @@ export interface RollupRequest<Series> {
 }
 
 /**
- * Points of a wide grid merged from narrower ones that are known, the widest that are all there; undefined without any.
+ * Computes wide points from cached narrow points, of the greatest width that is complete; undefined without one.
  * Source: design §5 rule 11.
  */
-export function rollUp(wish: RollupRequest<StoreSeries>): Coarsened<StoreSeries> | undefined {
-  const { stepMs, count } = wish.grid;
+export function rollUp(request: RollupRequest<StoreSeries>): RolledUp<StoreSeries> | undefined {
+  const { stepMs, count } = request.grid;
   const widths = niceStepsSeconds
     .map((seconds) => seconds * 1_000)
     .filter((widthMs) => widthMs < stepMs && stepMs % widthMs === 0);
   for (const widthMs of widths.toReversed()) {
     if ((stepMs / widthMs) * count > finePointsMax) return undefined;
-    const found = fromWidth(wish, widthMs);
+    const found = fromWidth(request, widthMs);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -43,13 +43,13 @@ export function rollUp(wish: RollupRequest<StoreSeries>): Coarsened<StoreSeries>
 function fromWidth(
   { grid, narrower, extents, lifetimes, nowMs }: RollupRequest<StoreSeries>,
   widthMs: number,
-): Coarsened<StoreSeries> | undefined {
+): RolledUp<StoreSeries> | undefined {
   const query = narrower.print(widthMs);
-  const known = query === undefined ? [] : extents(query, widthMs);
-  if (known.length === 0) return undefined;
+  const cached = query === undefined ? [] : extents(query, widthMs);
+  if (cached.length === 0) return undefined;
   const factor = grid.stepMs / widthMs;
   const fine = { startMs: grid.startMs - grid.stepMs + widthMs, stepMs: widthMs, count: grid.count * factor };
-  const { runs, gap } = cover(known, fine, lifetimes, nowMs);
+  const { runs, gap } = cover(cached, fine, lifetimes, nowMs);
   if (gap !== undefined || !isOfOneInstant(runs, fine)) return undefined;
   const series = mergedSeries(runs, fine, { factor, merge: narrower.merge });
   const readAtMs = Math.min(...runs.map(({ extent }) => extent.readAtMs));
@@ -58,7 +58,8 @@ function fromWidth(
 }
 
 /**
- * Whether all points that still may change were read together: else a wide point could be what the store never said.
+ * Tests if all points that may still change are of one read. Otherwise a wide point could have a value that the store
+ * never had.
  */
 function isOfOneInstant(runs: readonly Run<StoreSeries>[], { startMs, stepMs }: PointGrid): boolean {
   const changing = runs.filter(
@@ -97,7 +98,7 @@ function mergedSeries(runs: readonly Run<StoreSeries>[], grid: PointGrid, mergin
     .toArray();
 }
 
-/** Every so many neighbouring points as one. */
+/** Merges each group of `factor` adjacent points into one. */
 function coarse({ labels, fine, has }: Wide, { factor, merge }: Merging): StoreSeries {
   const count = fine.length / factor;
   const values = new Float64Array(count);
@@ -113,14 +114,14 @@ function coarse({ labels, fine, has }: Wide, { factor, merge }: Merging): StoreS
 }
 
 interface Span {
-  /** The first one is present. */
+  /** The index of a present point. */
   readonly from: number;
   readonly to: number;
 }
 
 type Merger = (values: Float64Array, present: Uint8Array, span: Span) => number;
 
-/** As stores are merged: see `merge-scalars.ts`. */
+/** Like the merge of stores in `merge-scalars.ts`. */
 const mergers: Readonly<Record<Narrower["merge"], Merger>> = {
   sum(values, present, { from, to }) {
     let [sum, lost] = [0, 0];
@@ -133,21 +134,21 @@ const mergers: Readonly<Record<Narrower["merge"], Merger>> = {
     }
     return Number.isFinite(lost) ? sum + lost : sum;
   },
-  min: (values, present, span) => pick(values, present, span, (kept, value) => value < kept),
-  max: (values, present, span) => pick(values, present, span, (kept, value) => value > kept),
+  min: (values, present, span) => pick(values, present, span, (best, value) => value < best),
+  max: (values, present, span) => pick(values, present, span, (best, value) => value > best),
 };
 
-/** A number rather than NaN, which is neither the least nor the most of anything. */
+/** Selects the least or greatest number; NaN only without any number. */
 function pick(
   values: Float64Array,
   present: Uint8Array,
   { from, to }: Span,
-  isBetter: (kept: number, value: number) => boolean,
+  isBetter: (best: number, value: number) => boolean,
 ): number {
-  let kept = values[from] ?? Number.NaN;
+  let best = values[from] ?? Number.NaN;
   for (let index = from + 1; index < to; index += 1) {
     const value = values[index] ?? Number.NaN;
-    if (present[index] === 1 && (Number.isNaN(kept) || isBetter(kept, value))) kept = value;
+    if (present[index] === 1 && (Number.isNaN(best) || isBetter(best, value))) best = value;
   }
-  return kept;
+  return best;
 }

@@ -2,25 +2,25 @@ import type { HistogramSeries, StoreHistogram } from "../../stores/prometheus/hi
 import type { PointGrid, StoreSeries } from "../../stores/prometheus/matrix.ts";
 import { joinHistograms, joinSeries, type SplitResponse } from "../planning/split-interval.ts";
 
-/** What a cache has to know of a kind of series. */
+/** The operations of a cache on one kind of series. */
 export interface SeriesKind<Series> {
-  /** Some neighbouring points of a series; undefined where it has none of them. */
+  /** Cuts adjacent points out of a series; undefined without any present point among them. */
   slice(series: Series, offset: number, count: number): Series | undefined;
-  join(answers: readonly SplitResponse<Series>[], grid: PointGrid): readonly Series[];
-  /** Memory that it takes, roughly. */
+  join(responses: readonly SplitResponse<Series>[], grid: PointGrid): readonly Series[];
+  /** Estimates the size of a series in memory. */
   bytes(series: Series): number;
-  /** A series in what JSON can hold, and its numbers as bytes. */
+  /** Encodes a series as a value for JSON and its numbers as bytes. */
   pack(series: Series): { readonly head: unknown; readonly bytes: readonly Uint8Array[] };
   /**
-   * A series of `count` points as it was packed.
+   * Decodes a packed series of `count` points.
    *
-   * @param take that many of the bytes that come next
-   * @throws Error when it was not
+   * @param take returns the next bytes, as many as it is given
+   * @throws Error when it was packed in another way
    */
   unpack(head: unknown, count: number, take: (bytes: number) => Uint8Array): Series;
 }
 
-/** What a series takes besides its values: labels, keys, objects. */
+/** Estimated bytes of a series besides its values: labels, keys, objects. */
 const seriesBytes = 512;
 const bucketBytes = 72;
 
@@ -41,7 +41,7 @@ export const numbers: SeriesKind<StoreSeries> = {
   },
 };
 
-/** Numbers as texts, of a bucket after each other. */
+/** A native histogram with its numbers as texts. */
 type PackedHistogram = readonly [count: string, sum: string, buckets: readonly (readonly [string, string, string])[]];
 
 function packHistogram({ count, sum, buckets }: StoreHistogram): PackedHistogram {
@@ -70,7 +70,7 @@ export const nativeHistograms: SeriesKind<HistogramSeries> = {
   bytes: ({ histograms }) =>
     histograms.reduce((sum, histogram) => sum + bucketBytes * (1 + (histogram?.buckets.length ?? 0)), seriesBytes),
   pack: ({ labels, histograms }) => ({
-    // JSON knows neither numbers that are none nor places that are empty.
+    // JSON has neither NaN nor empty places.
     head: {
       labels,
       histograms: histograms.map((histogram) => (histogram === undefined ? null : packHistogram(histogram))),

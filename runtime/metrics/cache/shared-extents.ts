@@ -6,49 +6,49 @@ import { encodeExtents, decodeExtents } from "./extent-encoding.ts";
 import type { CachedExtent } from "./extents.ts";
 import type { SeriesKind } from "./series-kind.ts";
 
-/** Bytes that all pods see, as long as nobody needs their room. Never rejects. */
+/** Bytes that all pods share. The oldest ones are removed first. No method rejects. */
 export interface SharedBytes {
   get(name: string): Promise<Uint8Array | undefined>;
   put(name: string, bytes: Uint8Array): Promise<void>;
-  /** `failing`: what is put now cannot be kept. */
+  /** `failing`: new bytes cannot be stored. */
   state(): SharedBytesState;
 }
 
 export type SharedBytesState = "ok" | "failing";
 
-/** What other pods read of late, and who reads what is missing. */
+/** Recent extents that all pods share. */
 export interface SharedExtents {
-  /** Whether what a store of this residency answers may be shared. */
+  /** Tests if extents of stores with this residency may be shared. */
   mayHold(residency: string): boolean;
-  /** Extents of a query; empty when nothing is known, or nobody can be heard. */
+  /** The extents of a query; none when they cannot be read. */
   find<Series>(kind: SeriesKind<Series>, key: string): Promise<readonly CachedExtent<Series>[]>;
   /**
-   * Does work in one pod at a time.
+   * Reads missing points in one pod at a time, under a fill lease.
    *
-   * @param name equal for equal work
-   * @param work what it takes, and what others are to find of it, under its key
-   * @throws StoreError what the work failed with, here or in another pod
+   * @param name equal for equal reads
+   * @param work the read, which returns the extents to share too
+   * @throws StoreError the failure of the read, in this pod or another
    */
   once<Result, Series>(name: string, work: () => Promise<Done<Result, Series>>): Promise<Result>;
 }
 
-/** The outcome of work, and what is to be shared of it. */
+/** The result of a read, and the extents to share. */
 export interface Done<Result, Series> {
   readonly result: Result;
-  /** Undefined: nothing. */
+  /** Undefined without an extent to share. */
   readonly share:
     | { readonly kind: SeriesKind<Series>; readonly key: string; readonly extents: readonly CachedExtent<Series>[] }
     | undefined;
 }
 
 interface SharedExtentsOptions {
-  /** Where the bytes are kept. @default wherever stores are */
+  /** Residency of the bytes: stores of other residencies share nothing. @default any store may share */
   readonly residency?: string | undefined;
-  /** Told why something could not be shared. @default nobody */
+  /** Called when extents cannot be encoded or stored. @default ignored */
   readonly failed?: (error: unknown) => void;
 }
 
-/** Extents in bytes that all pods see. */
+/** Creates shared extents that are encoded as shared bytes. */
 export function createSharedExtents(
   bytes: SharedBytes,
   pods: Pods,
@@ -67,7 +67,7 @@ export function createSharedExtents(
       try {
         const { result, share } = await work();
         const { kind, key, extents = [] } = share ?? {};
-        // Nobody here waits for the others to see it.
+        // The caller does not wait until the extents are stored.
         if (kind === undefined || key === undefined || extents.length === 0) end();
         else
           void encodeExtents(kind, key, extents)
@@ -83,7 +83,7 @@ export function createSharedExtents(
   };
 }
 
-/** A word that subjects can hold, whatever is in the key. */
+/** A digest, since a key can hold characters that subjects cannot. */
 function digestOf(key: string): string {
   return hash("sha256", key, "base64url");
 }

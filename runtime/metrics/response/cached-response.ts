@@ -11,18 +11,18 @@ import { pointCount } from "../request/window.ts";
 import { describePlan } from "./query-response.ts";
 import { freshnessHeader, freshnessOf, noStore } from "./response-headers.ts";
 
-/** What an answer takes in memory with its representations, roughly. */
+/** Estimated bytes of a response in memory, with its representations. */
 const responseBytes = 4_096;
 const seriesBytes = 1_024;
 const pointBytes = 256;
 
-/** An answer to an equal query of late. */
+/** The cached response to an equal query. */
 export interface FoundResponse {
-  /** Its body is the very same object each time. */
-  readonly answer: MetricsResponse;
-  /** Those of its headers that depend on the time. */
+  /** Its body is always the same object. */
+  readonly response: MetricsResponse;
+  /** The headers that depend on the time. */
   readonly aged: Readonly<Record<string, string>>;
-  /** Whether that is still what is found at another time, with these headers; undefined when it is not. */
+  /** These headers at another time; undefined when the response is no longer in the cache or has expired. */
   readonly again: (nowMs: number) => FoundResponse["aged"] | undefined;
 }
 
@@ -33,9 +33,9 @@ export interface CachedQuery {
   readonly found: FoundResponse;
 }
 
-/** The answer to an equal query of late, as old as it is now. */
+/** Finds the cached response to an equal query, and sets the headers of its age. */
 export function findResponse(
-  answers: ResponseCache,
+  responses: ResponseCache,
   route: string,
   plan: Plan,
   nowMs: number,
@@ -44,31 +44,31 @@ export function findResponse(
   if (query.snapshot !== undefined) return undefined;
   const key = keyOf(route, query);
   const lifetimes = lifetimesOf(query);
-  const kept = answers.find(key, lifetimes, nowMs);
-  if (kept === undefined) return undefined;
-  const aged = agedHeaders(kept, query, nowMs);
-  const { headers, ...rest } = kept.answer;
+  const cached = responses.find(key, lifetimes, nowMs);
+  if (cached === undefined) return undefined;
+  const aged = agedHeaders(cached, query, nowMs);
+  const { headers, ...rest } = cached.response;
   // The class is the caller's own; the cached response can be of another.
   const own = { "X-Query-Plan": describePlan(plan), ...aged, "Server-Timing": "cache;desc=answer" };
   return {
-    answer: { ...rest, headers: { ...headers, ...own } },
+    response: { ...rest, headers: { ...headers, ...own } },
     aged,
-    again: (atMs) => (answers.find(key, lifetimes, atMs) === kept ? agedHeaders(kept, query, atMs) : undefined),
+    again: (atMs) => (responses.find(key, lifetimes, atMs) === cached ? agedHeaders(cached, query, atMs) : undefined),
   };
 }
 
-function agedHeaders(kept: CachedResponse, query: Query, nowMs: number): FoundResponse["aged"] {
-  const ageMs = nowMs - kept.madeAtMs;
+function agedHeaders(cached: CachedResponse, query: Query, nowMs: number): FoundResponse["aged"] {
+  const ageMs = nowMs - cached.madeAtMs;
   return {
-    ...cacheControl(keptForMs(kept, query, nowMs)),
-    ...freshnessHeader([later(freshnessOf(kept.answer.headers), Math.ceil(ageMs / 1_000))]),
+    ...cacheControl(lifetimeOf(cached, query, nowMs)),
+    ...freshnessHeader([later(freshnessOf(cached.response.headers), Math.ceil(ageMs / 1_000))]),
     "X-Query-Cache": `answer;age=${Math.floor(ageMs / 1_000)}`,
   };
 }
 
 /** A response whose points were read now or earlier. */
 interface NewResponse {
-  readonly answer: MetricsResponse;
+  readonly response: MetricsResponse;
   readonly nowMs: number;
   readonly oldest: OldestReads;
   /** Some points had expired and are read again in the background: no cache may store the response. */
@@ -76,35 +76,34 @@ interface NewResponse {
 }
 
 /**
- * Keeps a whole answer; what another lacks may be there a moment later. Headers of a caller are not among those it has.
+ * Stores a response, unless it is partial or stale: the next query may get a better one. The response has no headers of
+ * its caller.
  */
 export function storeResponse(
-  answers: ResponseCache,
+  responses: ResponseCache,
   route: string,
   plan: Plan,
-  { answer, nowMs, oldest, isStale }: NewResponse,
+  { response, nowMs, oldest, isStale }: NewResponse,
 ): void {
   const { query } = plan;
-  if (isStale || answer.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0)
+  if (isStale || response.status !== 200 || query.snapshot !== undefined || query.quota.limits.memorySeconds === 0)
     return;
-  const { data } = answer.body as { readonly data: readonly object[] };
+  const { data } = response.body as { readonly data: readonly object[] };
   const bytes = responseBytes + data.length * (seriesBytes + pointCount(query.window) * pointBytes);
-  answers.keep(keyOf(route, query), { answer, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
+  responses.set(keyOf(route, query), { response, madeAtMs: nowMs, isSettled: isSettled(plan), oldest, bytes });
 }
 
-/**
- * How long a caller may keep a new answer, which nobody between may. An answer that is not whole is not kept at all.
- */
+/** Limits how long the caller may cache a new response. Shared caches and partial responses are excluded. */
 export function newResponseHeaders(
   plan: Plan,
-  { answer: { status }, nowMs, oldest, isStale }: NewResponse,
+  { response: { status }, nowMs, oldest, isStale }: NewResponse,
 ): Readonly<Record<string, string>> {
-  const lifetimeMs = keptForMs({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
+  const lifetimeMs = lifetimeOf({ isSettled: isSettled(plan), madeAtMs: nowMs, oldest }, plan.query, nowMs);
   return !isStale && status === 200 && lifetimeMs > 0 ? cacheControl(lifetimeMs) : noStore;
 }
 
-/** For how long a caller may keep an answer: no longer than a tail when another point belongs to its window by then. */
-function keptForMs(made: Parameters<typeof leftMs>[0], query: Query, nowMs: number): number {
+/** The time for which a caller may cache a response: at most the tail's lifetime if its window moves on before. */
+function lifetimeOf(made: Parameters<typeof leftMs>[0], query: Query, nowMs: number): number {
   const lifetimes = lifetimesOf(query);
   const pointsMs = leftMs(made, lifetimes, nowMs);
   return keepsWindow(query, nowMs + pointsMs) ? pointsMs : Math.min(pointsMs, lifetimes.tailMs);
@@ -118,7 +117,7 @@ function keyOf(route: string, query: Query): string {
   return `${route} ${query.page} ${query.limit} ${identityOf(query)}`;
 }
 
-/** Whether no store changes any point of the window any more. */
+/** Tests if no point of the window can change in any store. */
 function isSettled({ parts }: Plan): boolean {
   return parts.every(({ newest }) => newest === undefined);
 }

@@ -32,11 +32,11 @@ const states = ["Active", "Deprecated"] as const satisfies readonly MetricConfig
 const names: readonly string[] = ["metric", "category", "label", "state", "schema_version", "filter[tenant]"];
 
 /**
- * `GET /v1/metrics/catalog`: the metrics that the caller may read, by id, until their sunset; narrowed by `metric`
- * (repeatable), `category`, `label` (repeatable; metrics that have all of them) and `state`. Source: seed "Operational
- * Metrics API" §2.5 and §4.4, wire "Catalog entry".
+ * `GET /v1/metrics/catalog`: lists by id the metrics that the caller may read, until their sunset. The parameters
+ * `metric`, `category`, `label` and `state` narrow the list. `metric` and `label` are repeatable; a metric needs all
+ * labels. Source: seed "Operational Metrics API" §2.5 and §4.4, wire "Catalog entry".
  *
- * @throws Refusal for a parameter that is not known or not valid, for a caller without the scope or a tenant, and
+ * @throws Refusal for an unknown or invalid parameter, for a caller without the scope or a tenant, and
  *   `schema_version_gone`
  */
 export function catalogResponse(
@@ -56,7 +56,7 @@ export function catalogResponse(
   };
   const access = accessOf(caller, queryContext.quotas);
   requireReadScope(caller);
-  // The catalog is the same for all tenants, so that one of several need not be chosen.
+  // The catalog is the same for all tenants: a caller with several need not choose one.
   namedTenant(readFilters(params), access.tenants);
   const entries = [...queryContext.catalog.values()].filter(
     (entry) =>

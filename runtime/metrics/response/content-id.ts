@@ -3,9 +3,8 @@ import { hash } from "node:crypto";
 const idLength = 22;
 
 /**
- * The `correlation_id` of a body: a digest of everything else in it. It stays the same for as long as the content does,
- * over requests, pods and recomputations, so that the body's ETag changes only when the data does. Source: wire,
- * "Metrics".
+ * The `correlation_id` of a body: a digest of everything else in it. Equal contents have equal ids in all pods and
+ * requests, so that the ETag of a body changes with its data only. Source: wire, "Metrics".
  *
  * @returns 22 characters of base64url
  */

@@ -12,7 +12,7 @@ import { formatTime } from "../request/time.ts";
 import type { QueryData } from "./snapshot-page.ts";
 
 /**
- * Takes `explain` out of the parameters: it changes what is said of an answer, never the answer.
+ * Removes `explain` from the parameters: it adds an explanation to a response and changes nothing else.
  *
  * @throws Refusal `invalid_request` for another word than `true` and `false`, `scope_missing`
  */
@@ -22,12 +22,11 @@ export function takeExplain(
 ): { readonly params: Parameters; readonly explain: boolean } {
   const explain = readWord(params, "explain", ["true", "false"]) === "true";
   if (explain && !caller.scopes.includes(explainScope)) {
-    throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}`);
+    throw new Refusal("scope_missing", `explain=true needs the scope ${explainScope}; ask for a token with it`);
   }
   return { params: new Map([...params].filter(([name]) => name !== "explain")), explain };
 }
 
-/** What an explanation is made of. */
 interface Explained extends Pick<QueryData, "source" | "nowMs"> {
   /** The stores as the query read them. */
   readonly stores: QueryStores;
@@ -41,7 +40,7 @@ export function explainResponse(response: MetricsResponse, plan: Plan, explained
 
 function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Explained): object {
   const { query } = plan;
-  const found = { source, nowMs, sourcedRanges: stores.counts().sourcedRanges };
+  const context = { source, nowMs, sourcedRanges: stores.counts().sourcedRanges };
   const byStore = Map.groupBy(plan.parts, ({ store }) => store.key);
   return {
     class: query.quota.queryClass,
@@ -51,7 +50,7 @@ function explanationOf(plan: Plan, { costEstimate, stores, source, nowMs }: Expl
     cost_estimate: costEstimate,
     metrics: query.metrics.map(explainMetric),
     stores: [...byStore].map(([key, parts]) => ({
-      ...explainStore(parts, plan, found),
+      ...explainStore(parts, plan, context),
       ...explainCapabilities(key, stores.stores),
       reads: stores.reads.filter((read) => read.store === key).map(explainRead),
     })),
@@ -71,7 +70,7 @@ function explainMetric({ entry, aggregation, recipe }: QueriedMetric): object {
 }
 
 function explainCapabilities(key: string, stores: Stores): object {
-  // A store that the configuration has lost since is not there any more.
+  // A later configuration can lack the store.
   const known = stores
     .list()
     .find(([name]) => name === key)?.[1]
@@ -79,9 +78,8 @@ function explainCapabilities(key: string, stores: Stores): object {
   return known === undefined ? {} : { boundary: known.boundary, anchored: known.anchored };
 }
 
-/** What the extents of an answer are told by. */
 interface ExtentContext extends Pick<QueryData, "source" | "nowMs"> {
-  /** Where the points of each store came from. */
+  /** The sources of the points of each store. */
   readonly sourcedRanges: readonly SourcedRange[];
 }
 
@@ -95,34 +93,31 @@ function explainStore(parts: readonly PlannedPart[], plan: Plan, context: Extent
 
 const reasons: Readonly<Record<PointSource | "snapshot", string>> = {
   memory: "read by this pod within the lifetime of the class",
-  finer: "merged, exactly, from narrower points that this pod read within the lifetime of the class",
+  finer: "rolled up exactly from narrower points that this pod read within the lifetime of the class",
   shared: "read by another pod within the lifetime of the class",
-  stale: "read by this pod, and read again in the background since its lifetime is over",
-  store: "not known, or no longer within the lifetime of the class, so the store was asked",
-  snapshot: "cut from the data that an earlier page was cut from",
+  stale: "read by this pod; its lifetime is over, so it is read again in the background",
+  store: "not cached within the lifetime of the class, so the store was read",
+  snapshot: "from the data of an earlier page",
 };
 
-/**
- * Where the points of a store came from, apart for those that had settled when they were read and those that could
- * still change.
- */
+/** The sources of the points of a store, split into points that had settled and points that could still change. */
 function explainExtents(
   { grid }: Plan,
   key: string,
   settleSeconds: number,
-  { source, nowMs, sourcedRanges }: ExtentContext,
+  { source: data, nowMs, sourcedRanges }: ExtentContext,
 ): readonly object[] {
   const { startMs, stepMs, count } = grid;
   const settled = Math.min(count, Math.max(0, Math.floor((nowMs - settleSeconds * 1_000 - startMs) / stepMs) + 1));
   const own = sourcedRanges.filter(({ store }) => store === key);
-  const verdicts = source === "snapshot" ? [{ offset: 0, count, origin: source }] : extentStatuses(own, grid);
-  return verdicts.flatMap(({ origin, offset, count: points }) => {
+  const statuses = data === "snapshot" ? [{ offset: 0, count, source: data }] : extentStatuses(own, grid);
+  return statuses.flatMap(({ source, offset, count: points }) => {
     const seam = Math.min(offset + points, Math.max(offset, settled));
-    const told = (state: string, from: number, to: number): readonly object[] => {
+    const explain = (state: string, from: number, to: number): readonly object[] => {
       const times = { from: formatTime(startMs + (from - 1) * stepMs), to: formatTime(startMs + (to - 1) * stepMs) };
-      return from === to ? [] : [{ ...times, state, source: origin, reason: reasons[origin] }];
+      return from === to ? [] : [{ ...times, state, source, reason: reasons[source] }];
     };
-    return [...told("settled", offset, seam), ...told("hot", seam, offset + points)];
+    return [...explain("settled", offset, seam), ...explain("hot", seam, offset + points)];
   });
 }
 

@@ -1,16 +1,16 @@
-/** Bytes of one answer as they are written; grows when it has to. */
+/** Writes the bytes of one response into a buffer that grows. */
 export interface PointWriter {
   text(text: string): void;
-  /** The points that are there, as JSON: `["2026-01-01T00:00:00.000Z",1.5],…`. A gap is left out. */
+  /** Writes the present points as JSON: `["2026-01-01T00:00:00.000Z",1.5],…`. */
   points(times: WrittenTimes, values: Float64Array): void;
-  /** What was written, without a copy. */
+  /** The written bytes, not copied. */
   bytes(): Uint8Array;
 }
 
-/** The beginnings of points in bytes, all of one length. */
+/** The bytes before the value of each point. */
 interface WrittenTimes {
   readonly bytes: Buffer;
-  /** Bytes of each. */
+  /** Bytes of one point. */
   readonly length: number;
 }
 
@@ -19,19 +19,19 @@ const growth = 1.25;
 const numberBytesMax = 32;
 const [comma, minus, point, zero, close] = [0x2c, 0x2d, 0x2e, 0x30, 0x5d];
 
-/** `,["2026-01-01T00:00:00.000Z",` of each time, which is written once for all series. */
+/** Writes `,["2026-01-01T00:00:00.000Z",` of each time, once for all series. */
 export function writeTimes(times: readonly string[]): WrittenTimes {
   const written = times.map((time) => `,["${time}",`);
   return { bytes: Buffer.from(written.join(""), "latin1"), length: written[0]?.length ?? 0 };
 }
 
-/** Nothing written yet. @param bytesExpected of all of it, roughly */
+/** Creates an empty writer. @param bytesExpected estimated size of the response */
 export function createPointWriter(bytesExpected: number): PointWriter {
   let buffer = Buffer.allocUnsafe(bytesExpected);
   let at = 0;
   const make = (room: number): void => {
     if (at + room <= buffer.length) return;
-    // No more than a little: the bytes are kept with what is left over.
+    // Grows little, since the response keeps the whole buffer.
     const larger = Buffer.allocUnsafe(Math.max(at + room, Math.ceil(buffer.length * growth)));
     buffer.copy(larger, 0, 0, at);
     buffer = larger;
@@ -57,7 +57,7 @@ function writePoints(buffer: Buffer, begin: number, { bytes, length }: WrittenTi
     const value = values[index] ?? Number.NaN;
     if (Number.isNaN(value)) continue;
     const end = (index + 1) * length;
-    // Byte by byte: so few are copied sooner than a call is made.
+    // So few bytes are copied faster by a loop than by a call.
     for (let from = index * length + skipped; from < end; from += 1) buffer[at++] = bytes[from] ?? comma;
     skipped = 0;
     at = writeNumber(buffer, at, value);
@@ -66,20 +66,20 @@ function writePoints(buffer: Buffer, begin: number, { bytes, length }: WrittenTi
   return at;
 }
 
-/** Decimals that are tried before the engine is asked: halves, quarters, hundredths, thousandths. */
+/** Numbers with at most so many decimals are written here; the engine prints all others. */
 const decimalsMax = 3;
 const tens = Array.from({ length: decimalsMax + 1 }, (_, power) => 10 ** power);
-/** Of a whole number that fits into 31 bits with all its digits. */
+/** Whole numbers below fit into 31 bits. */
 const wholeMax = 1e9;
 
-/** A number exactly as `JSON.stringify` writes it. */
+/** Writes a number exactly as `JSON.stringify` does. */
 function writeNumber(buffer: Buffer, begin: number, value: number): number {
   const size = Math.abs(value);
   if (size < wholeMax && (size >= 1 || value === 0)) {
     for (let decimals = 0; decimals <= decimalsMax; decimals += 1) {
       const scale = tens[decimals] ?? 1;
       const whole = Math.round(size * scale);
-      // So few digits are the shortest spelling of the one number that they are.
+      // With so few digits, this is the shortest text of the number.
       if (whole < wholeMax && whole / scale === size)
         return writeDecimal(buffer, begin, { whole, decimals, isNegative: value < 0 });
     }
@@ -91,7 +91,7 @@ function writeNumber(buffer: Buffer, begin: number, value: number): number {
 
 interface Decimal {
   readonly whole: number;
-  /** Digits behind the point; the last one is not zero. */
+  /** Digits after the point; the last one is not zero. */
   readonly decimals: number;
   readonly isNegative: boolean;
 }

@@ -13,15 +13,19 @@ import { formatTime, formatTimes } from "../request/time.ts";
 import { pointTimes } from "../request/window.ts";
 import { responseHeaders } from "./response-headers.ts";
 
+/**
+ * Bodies and headers of queries, of the catalog and of explanations, with the cached responses and page snapshots. It
+ * reads no store.
+ */
+
 type Point = readonly [timestamp: string, value: number];
-/** Between which numbers a value surely lies; null where nothing bounds it. */
+/** Certain bounds of a value; null for none. */
 type Bounds = readonly [low: number | null, high: number | null];
 
-/** What an answer says besides its data. */
 interface ResponseContext {
-  /** Name of the data that its pages are cut from. */
+  /** Name of the data of all pages. */
   readonly snapshot: string;
-  /** In which its bytes are written. */
+  /** Schedules the writing of large bodies. */
   readonly slices: TimeSlices;
   /** `X-Query-Cache`. */
   readonly cache: string;
@@ -31,11 +35,11 @@ interface ResponseContext {
 export function queryResponse(plan: Plan, result: Result, context: ResponseContext): MetricsResponse {
   const times = once(() => formatTimes(pointTimes(plan.query.window)));
   const { window } = plan.query;
-  const made = answer(plan, result, context, {
+  const response = responseOf(plan, result, context, {
     item: ({ metric, labels, values, ...beside }) => ({
       metric,
       labels,
-      // Seldom wanted: the bytes of an answer are made without a list and a text for each point.
+      // Seldom read, since queryJson writes the points without a list of them.
       get points() {
         return points(times(), values);
       },
@@ -44,14 +48,14 @@ export function queryResponse(plan: Plan, result: Result, context: ResponseConte
     meta: { from: formatTime(window.fromMs), to: formatTime(window.toMs) },
   });
   const page = pageOf(result, plan.query);
-  const { data: _written, ...rest } = made.body as { readonly data: unknown };
-  return { ...made, json: () => queryJson({ page, rest, times: times() }, context.slices) };
+  const { data: _written, ...rest } = response.body as { readonly data: unknown };
+  return { ...response, json: () => queryJson({ page, rest, times: times() }, context.slices) };
 }
 
-/** Bytes of a point with its time and a short number, and of a series besides its points, roughly. */
+/** Estimated bytes of a point with a short number, and of a series besides its points. */
 const [pointBytes, seriesBytes] = [34, 256];
 
-/** What `JSON.stringify` makes of a query's body. */
+/** Writes the same bytes as `JSON.stringify` of the body, faster. */
 async function queryJson(own: WrittenQuery, slices: TimeSlices): Promise<Uint8Array> {
   const { page, times } = own;
   const writer = createPointWriter(page.length * (times.length * pointBytes + seriesBytes) + seriesBytes);
@@ -61,12 +65,12 @@ async function queryJson(own: WrittenQuery, slices: TimeSlices): Promise<Uint8Ar
 
 interface WrittenQuery {
   readonly page: readonly ResultSeries[];
-  /** What the body holds after its data. */
+  /** The body without its data, which it starts with. */
   readonly rest: object;
   readonly times: readonly string[];
 }
 
-/** One series after another. */
+/** Writes one series in each step. */
 function* writeSeries({ page, rest, times }: WrittenQuery, writer: PointWriter): Generator<undefined> {
   const written = writeTimes(times);
   for (const [index, { metric, labels, values, ...beside }] of page.entries()) {
@@ -80,7 +84,7 @@ function* writeSeries({ page, rest, times }: WrittenQuery, writer: PointWriter):
   writer.text(`${page.length === 0 ? '{"data":[' : ""}],${JSON.stringify(rest).slice(1)}`);
 }
 
-/** What an item says besides its points. */
+/** The optional members of an item, after its points. */
 function besidePoints(values: Float64Array, { bounds, exemplars }: Pick<ResultSeries, "bounds" | "exemplars">): object {
   return {
     ...(bounds === undefined ? {} : { error_bounds: errorBounds(values, bounds) }),
@@ -100,7 +104,7 @@ function pageOf({ series }: Result, { page, limit }: Query): readonly ResultSeri
 /** Body and headers of an instant. Source: wire, "Instant". */
 export function instantResponse(plan: Plan, result: Result, context: ResponseContext): MetricsResponse {
   const ts = formatTime(plan.query.window.toMs);
-  return answer(plan, result, context, {
+  return responseOf(plan, result, context, {
     item: ({ metric, labels, values, bounds, exemplars }) => ({
       metric_id: metric,
       labels,
@@ -118,7 +122,7 @@ interface Shape {
   readonly meta: Readonly<Record<string, string>>;
 }
 
-function answer(plan: Plan, result: Result, context: ResponseContext, { item, meta }: Shape): MetricsResponse {
+function responseOf(plan: Plan, result: Result, context: ResponseContext, { item, meta }: Shape): MetricsResponse {
   const { query } = plan;
   const metrics = query.metrics.map(({ entry }) => entry.metric);
   const deprecated = deprecationNotices(metrics);
@@ -144,7 +148,7 @@ function answer(plan: Plan, result: Result, context: ResponseContext, { item, me
   return {
     status: result.partial ? 206 : 200,
     headers: { ...headersOf(plan, result, context.cache), ...deprecationHeaders(metrics) },
-    // The snapshot is a digest of the series and their values.
+    // Series and values enter the id by the snapshot, which is their digest.
     body: {
       data: page.map(item),
       ...errors,
@@ -153,7 +157,7 @@ function answer(plan: Plan, result: Result, context: ResponseContext, { item, me
   };
 }
 
-/** Metrics that failed by themselves, beside the data of the others. */
+/** The errors of metrics that failed alone, beside the data of the others. */
 function errorsOf({ failures }: Result): { readonly errors?: readonly object[] } {
   if (failures.length === 0) return {};
   return {
@@ -166,7 +170,7 @@ function errorsOf({ failures }: Result): { readonly errors?: readonly object[] }
   };
 }
 
-/** One word for all metrics; where their defaults differ, `mixed` and the word of each. */
+/** The aggregation of all metrics; where their defaults differ, `mixed` and the aggregation of each. */
 function aggregationsOf({ metrics }: Query): object {
   const [first, ...others] = new Set(metrics.map(({ aggregation }) => aggregation));
   if (others.length === 0) return { agg: first };
@@ -190,10 +194,10 @@ function headersOf(plan: Plan, result: Result, cache: string): Readonly<Record<s
   };
 }
 
-/** States in which another query, or the same one later, may be whole. */
+/** States in which another query, or the same one later, may be complete. */
 const mayRecover: readonly RegionState[] = ["partial", "failed", "late"];
 
-/** What to ask instead, or when to ask again. Source: seed "Operational Metrics API" §7, wire "Hints". */
+/** Suggests a cheaper query, and the time of the next try. Source: seed "Operational Metrics API" §7, wire "Hints". */
 function hintsFor(query: Query): Readonly<Record<string, string>> {
   const { step, downsample } = suggestionFor(query);
   return {
@@ -213,7 +217,7 @@ export function describePlan({ query, parts, grid }: Plan): string {
   return [`class=${query.quota.queryClass}`, `points=${grid.count}`, ...members].join(", ");
 }
 
-/** Those of the points that are there, in their order. */
+/** The bounds of the present points, in their order. */
 function errorBounds(values: Float64Array, { low, high }: ErrorBounds): readonly Bounds[] {
   const bound = (value: number | undefined): number | null => (Number.isFinite(value) ? (value ?? null) : null);
   return Array.from(values).flatMap((value, index): readonly Bounds[] =>
@@ -222,10 +226,10 @@ function errorBounds(values: Float64Array, { low, high }: ErrorBounds): readonly
 }
 
 function points(times: readonly string[], values: Float64Array): readonly Point[] {
-  const there: Point[] = [];
+  const present: Point[] = [];
   for (const [index, time] of times.entries()) {
     const value = values[index] ?? Number.NaN;
-    if (!Number.isNaN(value)) there.push([time, value]);
+    if (!Number.isNaN(value)) present.push([time, value]);
   }
-  return there;
+  return present;
 }

@@ -1,5 +1,5 @@
 import type { CacheCounts } from "../cache/cached-stores.ts";
-import { extentStatuses, tellExtents } from "../cache/cache-status.ts";
+import { extentStatuses, formatExtents } from "../cache/cache-status.ts";
 import type { Plan } from "../planning/plan.ts";
 import type { DataSource } from "./snapshot-page.ts";
 
@@ -13,7 +13,7 @@ interface ResponseReport {
   readonly partial: boolean;
   readonly plan: string;
   readonly cache: string;
-  /** Stores that were asked and stores that answered, each counted once per metric. */
+  /** Store reads: all, and the successful ones; one for each store and metric. */
   readonly shards: { readonly asked: number; readonly answered: number };
   /** Of a request with several plans; a request with one plan reports both elsewhere. */
   readonly total?: { readonly cost: number; readonly durationMs: number };
@@ -48,7 +48,7 @@ export function cacheHeader(source: DataSource, counts: CacheCounts, { grid }: P
   const some = (name: string, count: number): string => (count === 0 ? "" : `;${name}=${count}`);
   if (!isOn) return "off";
   const hits = `hit=${hit}${some("finer", finer)}${some("shared", shared)}${some("stale", stale)}`;
-  return `memory;${hits};miss=${miss};extents="${tellExtents(extentStatuses(sourcedRanges, grid))}"`;
+  return `memory;${hits};miss=${miss};extents="${formatExtents(extentStatuses(sourcedRanges, grid))}"`;
 }
 
 /** The header with the greatest age; no header without any sample, since a response is as fresh as its oldest part. */

@@ -6,8 +6,8 @@ import type { Query } from "../planning/query.ts";
 const snapshotLength = 22;
 
 /**
- * Name of the data that pages are cut from: a digest over the window and every series of every page. Equal names mean
- * equal data; a page that is asked with the name of other data is refused, so that pages never mix.
+ * The name of the data of all pages: a digest of the window and of every series. A request for a page with the name of
+ * other data is refused, so that pages never mix.
  */
 export function snapshotOf({ series }: Result, { window }: Query): string {
   const hash = createHash("sha256");
@@ -22,6 +22,6 @@ export function snapshotOf({ series }: Result, { window }: Query): string {
 /** @throws Refusal `snapshot_gone` */
 export function requireSnapshot(pinned: string | undefined, snapshot: string): void {
   if (pinned === undefined || pinned === snapshot) return;
-  const detail = "the data has changed since that page; start again from page 1 with the from and to of its answer";
+  const detail = "the data has changed since that page; start again from page 1 with the from and to of its response";
   throw new Refusal("snapshot_gone", detail, { errors: [{ field: "snapshot", code: "snapshot_gone", detail }] });
 }

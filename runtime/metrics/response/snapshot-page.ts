@@ -5,20 +5,20 @@ import type { Parameters } from "../request/parameters.ts";
 import { requireSnapshot, snapshotOf } from "./snapshot-id.ts";
 import type { Snapshots } from "./snapshot-store.ts";
 
-/** Where the data of a response came from. */
+/** The source of the data of a response. */
 export type DataSource = "store" | "snapshot";
 
 /** The data of a response. */
 export interface QueryData {
   readonly result: Result;
-  /** Name of the data that its pages are cut from. */
+  /** Name of the data of all pages. */
   readonly snapshot: string;
   readonly source: DataSource;
   /** Unix milliseconds at which it was read. */
   readonly nowMs: number;
 }
 
-/** The time that a query is parsed for: a later page has the window of its snapshot. */
+/** The time for which a query is parsed. A later page has the window of its snapshot. */
 export function readTimeOf(params: Parameters, nowMs: number, snapshots: Snapshots): number {
   const [pinned] = params.get("snapshot") ?? [];
   return (pinned === undefined ? undefined : snapshots.readAtMs(pinned, nowMs)) ?? nowMs;
@@ -35,13 +35,13 @@ export function findSnapshot(query: Query, nowMs: number, snapshots: Snapshots):
 }
 
 /**
- * Names the data that was read, and keeps it when it has more pages.
+ * Names the data that was read, and stores it when it has more pages.
  *
  * @throws Refusal `snapshot_gone` when the query names other data
  */
 export function takeSnapshot(result: Result, query: Query, nowMs: number, snapshots: Snapshots): QueryData {
   const snapshot = snapshotOf(result, query);
   requireSnapshot(query.snapshot, snapshot);
-  if (result.series.length > query.limit) snapshots.keep(snapshot, query, { result, nowMs });
+  if (result.series.length > query.limit) snapshots.add(snapshot, query, { result, nowMs });
   return { result, snapshot, source: "store", nowMs };
 }

@@ -2,71 +2,71 @@ import type { Query } from "../planning/query.ts";
 import { identityOf } from "../planning/query-identity.ts";
 import type { Result } from "../execution/run-plan.ts";
 
-/** How long pages can be cut from the data of the first one. */
+/** Time after the read for which its pages are served. */
 const snapshotMs = 5 * 60_000;
-/** All that is kept at once. */
-const keptBytesMax = 64 * 1024 * 1024;
-/** A result above this is not kept: its later pages have to find the same data in the stores again. */
+/** Most bytes of all snapshots. */
+const snapshotsBytesMax = 64 * 1024 * 1024;
+/** A larger result is not stored: its later pages are read from the stores, and refused if the data has changed. */
 const resultBytesMax = 16 * 1024 * 1024;
-/** What a series takes besides its values: labels, keys, exemplars. */
+/** Estimated bytes of a series besides its values: labels, keys, exemplars. */
 const seriesBytes = 512;
 
-/** The data of one answer that has more pages. */
+/** The data of a response with several pages. */
 interface Snapshot {
   readonly result: Result;
-  /** Unix milliseconds of the request that read it; what `now` is for every page. */
+  /** Unix milliseconds of the request that read it; every page is parsed for this time. */
   readonly nowMs: number;
 }
 
 /**
- * The results of the last minutes that were longer than their page, by the name of their data. A page is only cut from
- * a result of the very same query over the very same catalog, so that a name that leaks gives nobody anything.
+ * Recent results with several pages, by the name of their data. A snapshot serves only the same query over the same
+ * catalog, so that its name alone gives no access.
  */
 export interface Snapshots {
-  /** Keeps a result if there is room for it; the oldest make way. */
-  keep(name: string, query: Query, snapshot: Snapshot): void;
-  /** When the data of this name was read, whosever it is; undefined when it is gone. */
+  /** Stores a result that fits; the oldest ones are removed first. */
+  add(name: string, query: Query, snapshot: Snapshot): void;
+  /** When the data of this name was read, for any query; undefined when it is gone. */
   readAtMs(name: string, nowMs: number): number | undefined;
-  /** The data of this name, if it is this query's. */
+  /** The data of this name, if it belongs to this query. */
   find(name: string, query: Query, nowMs: number): Snapshot | undefined;
 }
 
-interface Kept extends Snapshot {
+interface StoredSnapshot extends Snapshot {
   readonly identity: string;
   readonly bytes: number;
 }
 
-/** An empty keeper. */
+/** Creates an empty store of snapshots. */
 export function createSnapshots(): Snapshots {
   // Insertion order is age.
-  const kept = new Map<string, Kept>();
-  let keptBytes = 0;
+  const snapshots = new Map<string, StoredSnapshot>();
+  let storedBytes = 0;
   const drop = (name: string): void => {
-    keptBytes -= kept.get(name)?.bytes ?? 0;
-    kept.delete(name);
+    storedBytes -= snapshots.get(name)?.bytes ?? 0;
+    snapshots.delete(name);
   };
   const makeRoom = (bytes: number, nowMs: number): void => {
-    for (const [name, snapshot] of kept) {
-      if (isFresh(snapshot, nowMs) && keptBytes + bytes <= keptBytesMax) return;
+    for (const [name, snapshot] of snapshots) {
+      if (isFresh(snapshot, nowMs) && storedBytes + bytes <= snapshotsBytesMax) return;
       drop(name);
     }
   };
-  const alive = (name: string, nowMs: number): Kept | undefined => {
-    const found = kept.get(name);
+  const fresh = (name: string, nowMs: number): StoredSnapshot | undefined => {
+    const found = snapshots.get(name);
     return found !== undefined && isFresh(found, nowMs) ? found : undefined;
   };
   return {
-    keep(name, query, snapshot) {
+    add(name, query, snapshot) {
       const bytes = bytesOf(snapshot.result);
       if (bytes > resultBytesMax) return;
       drop(name);
       makeRoom(bytes, snapshot.nowMs);
-      kept.set(name, { ...snapshot, identity: identityOf(query), bytes });
-      keptBytes += bytes;
+      snapshots.set(name, { ...snapshot, identity: identityOf(query), bytes });
+      storedBytes += bytes;
     },
-    readAtMs: (name, nowMs) => alive(name, nowMs)?.nowMs,
+    readAtMs: (name, nowMs) => fresh(name, nowMs)?.nowMs,
     find(name, query, nowMs) {
-      const found = alive(name, nowMs);
+      const found = fresh(name, nowMs);
       return found?.identity === identityOf(query) ? found : undefined;
     },
   };

@@ -1,22 +1,22 @@
 import { array, assert, constantFrom, integer, property, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  extentsToldMax,
+  listedExtentsMax,
   extentStatuses,
-  origins,
-  tellExtents,
+  pointSources,
+  formatExtents,
   type SourcedRange,
 } from "../../../../runtime/metrics/cache/cache-status.ts";
 
 const grid = { startMs: 60_000, stepMs: 15_000, count: 40 };
-const range = (offset: number, count: number, origin: SourcedRange["origin"]): SourcedRange => ({
+const range = (offset: number, count: number, source: SourcedRange["source"]): SourcedRange => ({
   store: "eu",
   startMs: grid.startMs + offset * grid.stepMs,
   stepMs: grid.stepMs,
   count,
-  origin,
+  source,
 });
-const told = (...sourcedRanges: readonly SourcedRange[]): string => tellExtents(extentStatuses(sourcedRanges, grid));
+const told = (...sourcedRanges: readonly SourcedRange[]): string => formatExtents(extentStatuses(sourcedRanges, grid));
 
 describe("the verdict of each extent", () => {
   test.each([
@@ -45,25 +45,25 @@ describe("the verdict of each extent", () => {
     const of = record({
       offset: integer({ min: 0, max: 39 }),
       count: integer({ min: 1, max: 40 }),
-      origin: constantFrom(...origins),
+      source: constantFrom(...pointSources),
     });
     assert(
       property(array(of, { maxLength: 60 }), (places) => {
         const line = told(
           range(0, 40, "memory"),
-          ...places.map(({ offset, count, origin }) => range(offset, Math.min(count, 40 - offset), origin)),
+          ...places.map(({ offset, count, source }) => range(offset, Math.min(count, 40 - offset), source)),
         );
         const runs = line.split(" ").map((run) => run.split("*") as [string, string]);
-        expect(runs.length).toBeLessThanOrEqual(extentsToldMax);
+        expect(runs.length).toBeLessThanOrEqual(listedExtentsMax);
         expect(runs.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(40);
-        expect(runs.slice(1).every(([origin], index) => origin !== "mixed" && origin !== runs[index]?.[0])).toBe(true);
+        expect(runs.slice(1).every(([source], index) => source !== "mixed" && source !== runs[index]?.[0])).toBe(true);
       }),
     );
     const turns = Array.from({ length: 40 }, (_, index) => range(index, 1, index % 2 === 0 ? "memory" : "store"));
     expect(told(...turns)).toBe(
       `mixed*29 ${turns
         .slice(29)
-        .map(({ origin }) => `${origin}*1`)
+        .map(({ source }) => `${source}*1`)
         .join(" ")}`,
     );
   });

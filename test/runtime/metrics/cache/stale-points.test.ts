@@ -183,7 +183,7 @@ describe("renewals", () => {
     const refreshes = createBackgroundRefreshes({ deadlineMs: 5, ended: (failure) => void ended.push(failure) });
     refreshes.begin("read", never);
     await waitFor(() => ended.length === 1, { timeoutMs: 5_000, pollMs: 1, what: "the deadline" });
-    expect(String(ended[0])).toContain("not renewed in 5 ms");
+    expect(String(ended[0])).toContain("not refreshed in 5 ms");
     expect(refreshes.begin("read", never)).toBe(true);
     refreshes.stop();
   });

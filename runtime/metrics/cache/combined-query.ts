@@ -9,23 +9,23 @@ import type {
 import type { StoreCall } from "../../stores/prometheus/store-http.ts";
 import { gravest } from "../../stores/prometheus/warnings.ts";
 
-/** A label that no store has: the place of the query that a series answers. */
+/** A label that no store has; it holds the index of the query of a series. */
 const placeLabel = "";
 
-/** Several range queries as one: what is kept of them, shared and read again is of one reading. */
-export function queryTogether(
+/** Combines several range queries into one, so that their cached and shared points are always of the same read. */
+export function combineQueries(
   asks: readonly RangeAsk[],
 ): { readonly query: string; readonly grid: RangeGrid } | undefined {
   const [first] = asks;
   if (first === undefined) return undefined;
   return {
     query: JSON.stringify(asks.map(({ query }) => query)),
-    grid: { ...first.grid, narrower: narrowerTogether(asks) },
+    grid: { ...first.grid, narrower: combineNarrower(asks) },
   };
 }
 
-/** Narrower points of all of them, if those of each add up alike. */
-function narrowerTogether(asks: readonly RangeAsk[]): Narrower | undefined {
+/** Prints all queries for narrower points; undefined unless the points of all of them merge in the same way. */
+function combineNarrower(asks: readonly RangeAsk[]): Narrower | undefined {
   const [first, ...others] = asks.map(({ grid: { narrower } }) => narrower);
   if (first === undefined || others.some((other) => other?.merge !== first.merge)) return undefined;
   return {
@@ -37,26 +37,26 @@ function narrowerTogether(asks: readonly RangeAsk[]): Narrower | undefined {
   };
 }
 
-/** Asks for what {@link queryTogether} made, each query in a request of its own. */
-export async function askTogether(
+/** Reads a query of {@link combineQueries}, each of its parts in its own request. */
+export async function readCombined(
   client: PrometheusClient,
   query: string,
   grid: RangeGrid,
   call: StoreCall,
 ): Promise<RangeResult<StoreSeries>> {
-  const answers = await Promise.all(
+  const results = await Promise.all(
     (JSON.parse(query) as readonly string[]).map((one) => client.range(one, grid, call)),
   );
   return {
-    series: answers.flatMap(({ series }, place) =>
+    series: results.flatMap(({ series }, place) =>
       series.map((one) => ({ ...one, labels: { ...one.labels, [placeLabel]: String(place) } })),
     ),
-    warning: gravest(answers.map(({ warning }) => warning)),
+    warning: gravest(results.map(({ warning }) => warning)),
   };
 }
 
-/** The answer to one of the queries. */
-export function answerAt({ series, warning }: RangeResult<StoreSeries>, place: number): RangeResult<StoreSeries> {
+/** The result of one of the combined queries. */
+export function resultAt({ series, warning }: RangeResult<StoreSeries>, place: number): RangeResult<StoreSeries> {
   const own = series.flatMap(({ labels: { [placeLabel]: at, ...labels }, ...values }) =>
     at === String(place) ? [{ ...values, labels }] : [],
   );
