@@ -71,7 +71,7 @@ function standardKey(bytes: Buffer): ReturnType<typeof readSigningKey> {
   const key = pemKey(text);
   return key?.algorithm === "ed25519"
     ? key
-    : unusable("is no Ed25519 key, the only kind of private key in Standard Webhooks");
+    : unusable("is not an Ed25519 key, the only private key type of Standard Webhooks");
 }
 
 function prefixedKey(base64: string): ReturnType<typeof readSigningKey> {
@@ -99,7 +99,7 @@ function seedKey(base64: string): ReturnType<typeof readSigningKey> {
 }
 
 function messageKey(bytes: Buffer): ReturnType<typeof readSigningKey> {
-  return pemKey(bytes.toString("latin1").trim()) ?? unusable("is no private key in PEM, of Ed25519, P-256 or P-384");
+  return pemKey(bytes.toString("latin1").trim()) ?? unusable("is not a PEM private key of Ed25519, P-256 or P-384");
 }
 
 function pemKey(text: string): Extract<ReadSigningKey, { readonly privateKey: KeyObject }> | undefined {

@@ -53,14 +53,14 @@ function queueMetrics(registry: Registry, ages: ReadonlySet<() => void>) {
       registers,
       labelNames,
       name: "workqueue_queue_duration_seconds",
-      help: "How long a key waited for a worker",
+      help: "Time that a key waited for a worker",
       buckets: [...workBuckets],
     }),
     workDuration: new Histogram({
       registers,
       labelNames,
       name: "workqueue_work_duration_seconds",
-      help: "How long a worker took for a key",
+      help: "Time that a worker held a key",
       buckets: [...workBuckets],
     }),
     unfinishedWork: new Gauge({
@@ -94,7 +94,7 @@ function controllerMetrics(registry: Registry) {
       registers,
       labelNames,
       name: "controller_runtime_reconcile_errors_total",
-      help: "Reconciles that failed, to be retried or not",
+      help: "Reconciles that failed, retried or not",
     }),
     terminalErrors: new Counter({
       registers,
@@ -106,7 +106,7 @@ function controllerMetrics(registry: Registry) {
       registers,
       labelNames,
       name: "controller_runtime_reconcile_time_seconds",
-      help: "How long a reconcile took",
+      help: "Duration of a reconcile",
       buckets: [...workBuckets],
     }),
     activeWorkers: new Gauge({
@@ -144,21 +144,21 @@ function informerMetrics(registry: Registry, ages: ReadonlySet<() => void>) {
       registers,
       labelNames,
       name: "heliograph_informer_last_event_age_seconds",
-      help: "Time since the API server was last heard; grows while a watch is dead",
+      help: "Time since the last data from the API server; grows while a watch is dead",
       collect: () => refresh(ages),
     }),
     lists: new Counter({ registers, labelNames, name: "heliograph_informer_lists_total", help: "Whole lists read" }),
     watchEnds: new Counter({
       registers,
       name: "heliograph_informer_watch_ends_total",
-      help: "Watches that ended, by why",
+      help: "Watches that ended, by reason",
       labelNames: ["informer", "reason"] as const,
     }),
     staleEvents: new Counter({
       registers,
       labelNames,
       name: "heliograph_informer_stale_events_total",
-      help: "Events that were older than what was already known",
+      help: "Events that were not newer than the cached state",
     }),
     handlerErrors: new Counter({
       registers,
@@ -175,13 +175,13 @@ function clientMetrics(registry: Registry) {
     requests: new Counter({
       registers,
       name: "rest_client_requests_total",
-      help: "Requests to the API server; code is <error> when there was no answer",
+      help: "Requests to the API server; code is <error> without a response",
       labelNames: ["code", "method", "host"] as const,
     }),
     events: new Counter({
       registers,
       name: "heliograph_kube_events_total",
-      help: "Occurrences by what became of them (new, repeated, capped, dropped) and events written or failed",
+      help: "Occurrences by outcome (new, repeated, capped, dropped), and events written or failed",
       labelNames: ["result"] as const,
     }),
   };

@@ -141,10 +141,10 @@ function wordsOf(rollout: Rollout, generation: number): [reason: ProgrammedReaso
     case "failed":
       return [
         "RuntimeError",
-        `The pod ${rollout.pod} does not obey generation ${generation}: ${rollout.reason}: ${rollout.message}`,
+        `The pod ${rollout.pod} has not applied generation ${generation}: ${rollout.reason}: ${rollout.message}`,
       ];
     case "lagging":
-      return ["PartiallyApplied", `Generation ${generation} is not obeyed by ${rollout.pods}.`];
+      return ["PartiallyApplied", `Generation ${generation} is not applied by ${rollout.pods}.`];
   }
 }
 

@@ -20,19 +20,19 @@ export function createOperatorMetrics(registry: Registry) {
   new Gauge({ ...named("build_info", "1 for the version that runs"), labelNames: ["version"] }).set({ version }, 1);
   return {
     compileSeconds: new Histogram({
-      ...named("compile_seconds", "How long a compilation took"),
+      ...named("compile_seconds", "Duration of a compilation"),
       buckets,
     }),
     publishSeconds: new Histogram({
-      ...named("publish_seconds", "How long writing changed shards took"),
+      ...named("publish_seconds", "Duration of writing the changed shards"),
       buckets,
     }),
     programmedSeconds: new Histogram({
-      ...named("programmed_seconds", "From the publication of a resource until every ready pod obeyed it"),
+      ...named("programmed_seconds", "From the publication of a resource until every ready pod applied it"),
       buckets,
     }),
     shardWrites: new Counter({
-      ...named("shard_writes_total", "Shards written, or tried to"),
+      ...named("shard_writes_total", "Writes of a shard"),
       labelNames: ["result"] as const,
     }),
     shardBytes: new Gauge({
@@ -40,7 +40,7 @@ export function createOperatorMetrics(registry: Registry) {
       labelNames: ["shard"] as const,
     }),
     statusWrites: new Counter({
-      ...named("status_writes_total", "Statuses written, or tried to"),
+      ...named("status_writes_total", "Writes of a status"),
       labelNames: ["kind", "result"] as const,
     }),
     lastGood: new Gauge({
@@ -51,11 +51,11 @@ export function createOperatorMetrics(registry: Registry) {
       labelNames: ["kind"] as const,
     }),
     heldPartners: new Gauge({
-      ...named("held_partners", "Partners that nothing is sent to while their events wait, by why"),
+      ...named("held_partners", "Partners whose deliveries are held, by reason"),
       labelNames: ["reason"] as const,
     }),
     pods: new Gauge({
-      ...named("runtime_pods", "Ready pods of the runtime by whether they answer the operator"),
+      ...named("runtime_pods", "Ready pods of the runtime, by whether they respond to the operator"),
       labelNames: ["answers"] as const,
     }),
     policyReloads: new Counter({

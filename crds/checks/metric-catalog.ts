@@ -91,7 +91,7 @@ const metricRules: readonly Rule<MetricCatalogMetric>[] = [
       unless(source.histogram !== undefined || !aggregations.some((name) => percentiles.has(name)), ".aggregations"),
   },
   {
-    message: "a histogram knows neither min nor max",
+    message: "a histogram has neither min nor max",
     faults: ({ source, aggregations }) =>
       unless(source.histogram === undefined || !aggregations.some((name) => extremes.has(name)), ".aggregations"),
   },
@@ -126,7 +126,7 @@ const metricRules: readonly Rule<MetricCatalogMetric>[] = [
       unless(state === "Deprecated" || (replacedBy ?? deprecatedAt ?? sunsetAt) === undefined, ".state"),
   },
   {
-    message: "a deprecated metric says since when, in deprecatedAt",
+    message: "a deprecated metric needs deprecatedAt",
     faults: ({ state, deprecatedAt }) => unless(state !== "Deprecated" || deprecatedAt !== undefined, ".deprecatedAt"),
   },
   {

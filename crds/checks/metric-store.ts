@@ -58,7 +58,7 @@ export const metricStoreRules: readonly PlacedRule[] = [
       faults: ({ prometheus, peer }) => unless((prometheus === undefined) !== (peer === undefined)),
     },
     {
-      message: "a peer knows the labels and the tenancy of its own stores, so none are said here",
+      message: "a peer has its own tenancy and label map, so this store sets neither",
       faults: ({ peer, tenancy, labelMap }) =>
         unless(peer === undefined || (tenancy === "Labelled" && Object.keys(labelMap).length === 0), ".peer"),
     },

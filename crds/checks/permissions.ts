@@ -56,7 +56,7 @@ function partnerProblems({ endpoint, networks, subscriptions }: PartnerNames, gr
     ]),
     ...networks.allowCidrs.flatMap((text, index) => cidrProblems(text, `spec.networks.allowCidrs[${index}]`, grant)),
     ...(networks.allowPlaintext && !grant.plaintext
-      ? [problem("spec.networks.allowPlaintext", "the namespace may not allow plain http")]
+      ? [problem("spec.networks.allowPlaintext", "the policy does not grant the namespace plain http")]
       : []),
   ];
 }
@@ -90,7 +90,9 @@ function metricProblems(metrics: readonly MetricName[], grant: Grant): readonly 
   const prefixes = grant.metrics.flatMap((name) => (name.endsWith("*") ? [name.slice(0, -1)] : []));
   return metrics.flatMap(({ id }, index) => {
     const isGranted = exact.has(id) || prefixes.some((prefix) => id.startsWith(prefix));
-    return isGranted ? [] : [problem(`spec.metrics[${index}].id`, `the namespace may not name the metric ${id}`)];
+    return isGranted
+      ? []
+      : [problem(`spec.metrics[${index}].id`, `the policy does not grant the namespace the metric ${id}`)];
   });
 }
 
@@ -109,7 +111,7 @@ function storeProblems(stores: readonly StoreNames[], grant: Grant): readonly Fi
 function storeUrlProblems(field: string, url: string, { storeHosts }: Grant): readonly FieldProblem[] {
   const host = hostOf(url);
   const isNamed = names(storeHosts, host) || storeHosts.some((suffix) => isBelow(host, suffix));
-  const unnamedHost = isNamed ? [] : [problem(field, `the namespace may not name the store host ${host}`)];
+  const unnamedHost = isNamed ? [] : [problem(field, `the policy does not grant the namespace the store host ${host}`)];
   return [...metadataUrlProblems(field, url), ...unnamedHost];
 }
 
@@ -139,7 +141,10 @@ function unnamed(
   return asked
     .filter((name) => !names(granted, name))
     .map((name) =>
-      problem(field, `the namespace may not name ${name === "*" ? `every ${noun}` : `the ${noun} ${name}`}`),
+      problem(
+        field,
+        `the policy does not grant the namespace ${name === "*" ? `every ${noun}` : `the ${noun} ${name}`}`,
+      ),
     );
 }
 
@@ -148,7 +153,7 @@ function cidrProblems(text: string, field: string, grant: Grant): readonly Field
   if (cidr === undefined) return [];
   if (isMetadata(cidr)) return [problem(field, "addresses of instance metadata are never allowed")];
   const isGranted = grant.cidrs.map(parseCidr).some((outer) => outer !== undefined && contains(outer, cidr));
-  return isGranted ? [] : [problem(field, `the namespace may not allow ${text}`)];
+  return isGranted ? [] : [problem(field, `the policy does not grant the namespace ${text}`)];
 }
 
 function metadataUrlProblems(field: string, url: string): readonly FieldProblem[] {

@@ -40,7 +40,7 @@ const wordsOf: Readonly<Record<string, Words>> = {
   maxProperties: { reason: "OutOfRange", words: (error) => `must have at most ${limit(error)} entries` },
   "x-kubernetes-list-type": {
     reason: "Duplicate",
-    words: () => "stands in the list already",
+    words: () => "is already in the list",
     below: ({ data }) => repeatedIndex(data, []),
   },
   "x-kubernetes-list-map-keys": {

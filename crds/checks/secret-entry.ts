@@ -33,7 +33,9 @@ type FoundEntry =
 export function findEntry({ secret: name, entry, fields }: EntryReference, secrets: Secrets): FoundEntry {
   const secret = secrets.get(name);
   if (secret === undefined) {
-    return { problem: { field: fields.secret, reason: "SecretNotFound", message: `there is no Secret ${name}` } };
+    return {
+      problem: { field: fields.secret, reason: "SecretNotFound", message: `the Secret ${name} does not exist` },
+    };
   }
   if (secret === "unreadable") {
     return {

@@ -19,7 +19,7 @@ export function urlRules(noQuery: string): readonly Rule<string>[] {
       faults: (url) => unless(!absolute.test(url) || authority.test(url)),
     },
     {
-      message: "what stands in brackets is an IPv6 address",
+      message: "the brackets hold an IPv6 address",
       faults: (url) => {
         const address = bracketed.exec(url)?.groups?.["address"];
         return unless(address === undefined || isIPv6Address(address));

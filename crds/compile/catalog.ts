@@ -54,9 +54,7 @@ export function catalogWarnings({ spec }: MetricCatalog): readonly string[] {
     ...spec.metrics.flatMap((metric) => mixedIncreases(metric, spec.stores)),
     ...spec.slos
       .filter((slo) => slo.public && slo.publicTenants === undefined)
-      .map(
-        ({ name }) => `the SLO ${name} is public and names no publicTenants, so it is shown to nobody without a token`,
-      ),
+      .map(({ name }) => `the SLO ${name} is public but has no publicTenants, so it is not shown without a token`),
   ];
 }
 

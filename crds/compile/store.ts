@@ -64,8 +64,8 @@ export function storeWarnings(
     ...(timeoutSeconds * secondMs <= queryDeadlineMsDefault
       ? []
       : [
-          `the store ${name} has ${timeoutSeconds} s to answer, which counts only below metrics.deadlineMs of ` +
-            `the settings (by default ${queryDeadlineMsDefault} ms)`,
+          `the store ${name} has ${timeoutSeconds} s to respond, but a query ends earlier, after ` +
+            `metrics.deadlineMs of the settings (by default ${queryDeadlineMsDefault} ms)`,
         ]),
     ...(settleSeconds >= settledSeconds
       ? []

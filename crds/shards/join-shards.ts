@@ -82,7 +82,7 @@ function joined<Config extends ResourceConfig>(
           reason: "MaterialMissing",
           message: `${missing.map((id) => id.replace(/@[^@]*$/u, "")).join(", ")} has not arrived`,
         }
-      : { kind, ...origin, reason: "NotObeyable", message: `this version cannot read it: ${needed.error}` };
+      : { kind, ...origin, reason: "NotObeyable", message: `this version cannot read the resource: ${needed.error}` };
   return { config: previous?.find((earlier) => earlier.uid === uid), fault };
 }
 

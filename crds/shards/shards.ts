@@ -123,9 +123,9 @@ export function readShardSecret(secret: ShardSecret, name: string, counts: Shard
   const { [shardAnnotations.revision]: revision = "", [shardAnnotations.sha256]: sha256 = "" } =
     secret.metadata.annotations ?? {};
   if (!/^[1-9]\d{0,14}$/u.test(revision))
-    return { error: `the annotation ${shardAnnotations.revision} is no revision` };
+    return { error: `the annotation ${shardAnnotations.revision} is not a revision number` };
   const entry = secret.data?.[shardEntry];
-  if (entry === undefined) return { error: `there is no entry ${shardEntry}` };
+  if (entry === undefined) return { error: `the entry ${shardEntry} is missing` };
   const decoded = decodeShard(Buffer.from(entry, "base64"), sha256);
   if (decoded.shard === undefined) return decoded;
   const misplaced = misplacement(decoded.shard, name, counts);
@@ -142,7 +142,7 @@ export function decodeShard(
     const sha256 = sha256Of(json);
     if (sha256 !== expectedSha256) return { error: `the content's sha256 is ${sha256}, not ${expectedSha256}` };
     const shard: unknown = JSON.parse(json.toString("utf8"));
-    return isShard(shard) ? { shard } : { error: "the content is no shard of schema 1" };
+    return isShard(shard) ? { shard } : { error: "the content is not a shard of schema 1" };
   } catch (error) {
     return { error: `the content cannot be read: ${error instanceof Error ? error.message : String(error)}` };
   }
@@ -158,9 +158,9 @@ function misplacement(
   name: string,
   counts: ShardCounts,
 ): string | undefined {
-  if (shard !== name) return `the content is that of ${shard}`;
+  if (shard !== name) return `the content belongs to the shard ${shard}`;
   if (config === counts.config && keys === counts.keys) return undefined;
-  return `the content is one of ${config} and ${keys} shards, not of ${counts.config} and ${counts.keys}`;
+  return `the content belongs to a set of ${config} and ${keys} shards, not of ${counts.config} and ${counts.keys}`;
 }
 
 /** Checks the layout of a shard. Its hash has shown that the operator wrote it. */

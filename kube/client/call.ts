@@ -141,7 +141,7 @@ async function readText(what: string, answer: TransportResponse, bytesMax: numbe
     parts.push(part);
     bytes += part.length;
     if (bytes > bytesMax)
-      throw new KubeError("invalid", `${what}: the answer exceeds ${bytesMax} bytes`, { status: answer.status });
+      throw new KubeError("invalid", `${what}: the response exceeds ${bytesMax} bytes`, { status: answer.status });
   }
   return Buffer.concat(parts, bytes).toString("utf8");
 }
@@ -150,6 +150,6 @@ function parseResponse(what: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new KubeError("transient", `${what}: the answer is not JSON`, { reason: "BadAnswer", cause: error });
+    throw new KubeError("transient", `${what}: the response is not JSON`, { reason: "BadAnswer", cause: error });
   }
 }

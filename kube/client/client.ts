@@ -265,5 +265,5 @@ function itemsOf<T>(list: WireList<T> | null, { plural }: ResourceType): readonl
   const items = list?.items;
   if (items === null) return [];
   if (Array.isArray(items)) return items as readonly T[];
-  throw new KubeError("transient", `list ${plural}: the answer is no list`, { reason: "BadAnswer" });
+  throw new KubeError("transient", `list ${plural}: the response is not a list`, { reason: "BadAnswer" });
 }

@@ -39,9 +39,7 @@ export async function openClusterAccess(
   }
   const account = await findServiceAccount(surroundings.environment, surroundings.serviceAccountFolder);
   if (account !== undefined && source.context === undefined) return serviceAccountAccess(account);
-  throw new Error(
-    "this is no pod with a service account, and neither --kubeconfig nor KUBECONFIG names a kubeconfig; name one",
-  );
+  throw new Error("no kubeconfig and no service account found; set --kubeconfig or KUBECONFIG");
 }
 
 async function kubeConfigPaths({ path }: KubeConfigSource, surroundings: Surroundings): Promise<readonly string[]> {

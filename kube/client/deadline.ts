@@ -5,7 +5,7 @@ import { KubeError } from "./kube-error.ts";
 const ended = new Error("the call has ended");
 
 /**
- * A signal that ends with the caller's own, or when nothing was heard for too long. One call uses it as a plain
+ * A signal that ends with the caller's own, or when no data received for too long. One call uses it as a plain
  * deadline; a watch touches it with every byte.
  */
 export class Deadline {
@@ -57,7 +57,7 @@ export class Deadline {
         this.#watch(restMs);
         return;
       }
-      const message = `${this.#what}: nothing was heard for ${Math.round(this.#limitMs)} ms`;
+      const message = `${this.#what}: no data received for ${Math.round(this.#limitMs)} ms`;
       this.#controller.abort(new KubeError("transient", message, { reason: "Timeout" }));
     });
   }

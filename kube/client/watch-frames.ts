@@ -75,7 +75,7 @@ export function parseFrame<T extends KubeObject>(what: string, frame: string): W
   const { type, object } = parseJson(what, frame);
   if (type === "ERROR") throw errorOfStatus(what, readStatus(object));
   if (typeof type !== "string" || typeof object !== "object" || object === null || !("metadata" in object)) {
-    throw new KubeError("transient", `${what}: a frame is no event`, { reason: "BadFrame" });
+    throw new KubeError("transient", `${what}: a frame is not an event`, { reason: "BadFrame" });
   }
   // The server's schema decides what an object of this type is; here only the envelope is checked.
   return eventTypes.has(type) ? ({ type, object } as WatchEvent<T>) : undefined;

@@ -171,7 +171,7 @@ function scopeOf(given: Given): Pick<Arguments, "namespace" | "watched"> {
   const namespace = given.optional("namespace");
   const listed = given.list("watch-namespaces");
   const odd = [...(namespace === undefined ? [] : [namespace]), ...listed].find((name) => !labelForm.test(name));
-  if (odd !== undefined) throw new UsageError(`${odd} is no name of a namespace.`);
+  if (odd !== undefined) throw new UsageError(`${odd} is not the name of a namespace.`);
   const isAll = given.isSet("all-namespaces");
   if (isAll && listed.length > 0) throw new UsageError("--all-namespaces and --watch-namespaces exclude each other.");
   const watched = isAll ? { watched: "all" as const } : listed.length > 0 ? { watched: listed } : {};

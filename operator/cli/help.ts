@@ -7,9 +7,9 @@ export function programHelp(): string {
   return [
     "Usage: heliograph-operator [FLAGS]",
     "",
-    "Compiles WebhookPartner, MetricCatalog and QueryClassQuota into the configuration that runtimes obey, and " +
-      "says in their",
-    "status what became of them. Any number of replicas may run; one leads, the others are ready to.",
+    "Compiles WebhookPartner, MetricCatalog and QueryClassQuota into the configuration that runtimes apply, and " +
+      "writes the result to their",
+    "status. Any number of replicas may run; one leads, the others are ready to.",
     "",
     "Flags (each is also an environment variable; the flag wins):",
     ...columns([...rows, ["--version", "Prints the version."], ["--help", "Prints this help."]]),

@@ -36,7 +36,7 @@ export function decideClaim(self: string, status: ResourceStatus | undefined, wa
   const ask = conditionOf(
     "Unknown",
     "Asked",
-    `The installation ${self} obeys the object too, and asks whether ${owner} still does.`,
+    `The installation ${self} applies the object too and checks whether ${owner} still runs.`,
     wallMs,
   );
   return conflict === undefined
@@ -59,7 +59,7 @@ function ours(self: string, conflict: Condition | undefined, ageMs: number, wall
   if (conflict === undefined) return { kind: "ours" };
   if (conflict.status === "Unknown") {
     const message =
-      `Two installations obey the object. ${self} writes its status. Tell them apart by labels (--selector) or ` +
+      `Two installations apply the object. ${self} writes its status. Separate them by labels (--selector) or ` +
       `namespaces. ${conflict.message}`;
     return { kind: "ours", conflict: conditionOf("True", "TwoInstallations", message, wallMs), againMs: goneMs };
   }

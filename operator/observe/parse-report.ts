@@ -84,20 +84,20 @@ function keysOf<T extends object>(table: T): readonly (keyof T)[] {
 
 function fields(value: unknown, what: string): Fields {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
-  throw new TypeError(`${what} is no object`);
+  throw new TypeError(`${what} is not an object`);
 }
 
 function list(value: unknown, what: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  throw new TypeError(`${what} is no list`);
+  throw new TypeError(`${what} is not a list`);
 }
 
 function text(value: unknown, what: string): string {
   if (typeof value === "string") return value;
-  throw new TypeError(`${what} is no text`);
+  throw new TypeError(`${what} is not a string`);
 }
 
 function whole(value: unknown, what: string): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw new TypeError(`${what} is no whole number`);
+  throw new TypeError(`${what} is not a whole number`);
 }

@@ -72,7 +72,7 @@ export class PodPoller {
     const query = version === undefined ? "" : `?wait=${waitSeconds}&after=${encodeURIComponent(version)}`;
     const limit = new AbortController();
     const cancel = clock.after((version === undefined ? 0 : waitSeconds * 1000) + responseMsMax, () =>
-      limit.abort(new Error("no answer in time")),
+      limit.abort(new Error("no response in time")),
     );
     try {
       const { statusCode, body } = await request(`${address.url}/configz${query}`, {
@@ -81,7 +81,7 @@ export class PodPoller {
         signal: AbortSignal.any([this.#stopping.signal, limit.signal]),
       });
       const text = await readText(body);
-      if (statusCode !== 200) throw new Error(`/configz answered ${statusCode}`);
+      if (statusCode !== 200) throw new Error(`/configz responded with ${statusCode}`);
       return parseReport(JSON.parse(text));
     } finally {
       cancel();
@@ -96,7 +96,7 @@ async function readText(body: AsyncIterable<unknown>): Promise<string> {
     const part = chunk as Uint8Array;
     parts.push(part);
     bytes += part.length;
-    if (bytes > responseBytesMax) throw new Error(`the answer exceeds ${responseBytesMax} bytes`);
+    if (bytes > responseBytesMax) throw new Error(`the response exceeds ${responseBytesMax} bytes`);
   }
   return Buffer.concat(parts, bytes).toString("utf8");
 }

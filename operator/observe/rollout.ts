@@ -110,14 +110,14 @@ function withoutPods(
 function behindOf(pod: PodView, { key, generation, needs, isProgrammed }: Rolled): Behind | undefined {
   const { report, silence } = pod;
   if (report === undefined)
-    return isProgrammed ? undefined : { pod, cause: silence === undefined ? "not heard yet" : "does not answer" };
+    return isProgrammed ? undefined : { pod, cause: silence === undefined ? "no report yet" : "no response" };
   const error = report.errors.get(key);
   if (error?.generation === generation) return { pod, cause: undefined, error };
   const unmet = needs.find((need) => !isMet(need, report.shards[need.shard]));
   if (unmet === undefined) return undefined;
   const fault = report.shards[unmet.shard]?.error;
   const said = fault === undefined ? undefined : `${unmet.shard}: ${fault}`;
-  return { pod, cause: silence === undefined ? said : "does not answer" };
+  return { pod, cause: silence === undefined ? said : "no response" };
 }
 
 /**

@@ -56,7 +56,7 @@ function withDefaults({ namespaces, ...grant }: GivenGrant): NamespaceGrant {
 
 function cidrProblems({ cidrs }: NamespaceGrant, index: number): readonly string[] {
   return cidrs.flatMap((text, at) =>
-    parseCidr(text) === undefined ? [`grants[${index}].cidrs[${at}]: ${text} is no block of addresses`] : [],
+    parseCidr(text) === undefined ? [`grants[${index}].cidrs[${at}]: ${text} is not a CIDR block`] : [],
   );
 }
 
@@ -71,7 +71,7 @@ function problemOf({ instancePath, params, keyword, message }: ErrorObject): str
     .join("")
     .replace(/^\./u, "");
   const words =
-    { additionalProperties: "there is no such field", required: "is required" }[keyword] ?? message ?? keyword;
+    { additionalProperties: "is not a known field", required: "is required" }[keyword] ?? message ?? keyword;
   return `${field === "" ? "the policy" : field}: ${words}`;
 }
 

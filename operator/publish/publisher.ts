@@ -67,10 +67,7 @@ export class Publisher {
         if (term.aborted) return;
         failures += 1;
         const waitMs = backoffMs(failures, backoff, this.#options.random);
-        this.#options.log.warn(
-          { failures, waitMs, error: describeError(error) },
-          "publishing failed, to be tried again",
-        );
+        this.#options.log.warn({ failures, waitMs, error: describeError(error) }, "publishing failed, retry scheduled");
         if (await this.#options.outage.pause(waitMs, term)) failures = 0;
       }
     }

@@ -163,10 +163,7 @@ export class ShardSecrets {
       { namespace, name: shardSecretName(prefix, encoded.name) },
       { signal },
     );
-    this.#options.log.warn(
-      { shard: encoded.name },
-      "a Secret of the shard's name is there without its label; it is taken over",
-    );
+    this.#options.log.warn({ shard: encoded.name }, "unlabelled Secret of a shard taken over");
     this.#revisions.set(encoded.name, Math.max(this.#revisions.get(encoded.name) ?? 0, revisionOf(secret)));
     return await this.#send(encoded, this.#read(encoded.name, secret), signal);
   }

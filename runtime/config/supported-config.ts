@@ -67,7 +67,8 @@ function judge<T>(faultOf: (resource: T) => string | undefined, resource: T): st
   try {
     return faultOf(resource);
   } catch (error) {
-    return `this version of the runtime cannot read it: ${error instanceof Error ? error.message : String(error)}`;
+    const cause = error instanceof Error ? error.message : String(error);
+    return `this version of the runtime cannot read the resource: ${cause}`;
   }
 }
 
@@ -115,11 +116,11 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     state,
   } = partner;
   const facts: readonly Fact[] = [
-    [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is no URL that can be posted to`],
+    [isHttpUrl(endpoint.url.replaceAll("{domain}", "domain")), `${endpoint.url} is not an http or https URL`],
     [isWhole(endpoint.timeoutMs, 1), "the endpoint has no timeout"],
     [
       isKnown("scheme", signing.scheme),
-      `this version of the runtime does not know the signing scheme ${signing.scheme}`,
+      `this version of the runtime does not support the signing scheme ${signing.scheme}`,
     ],
     ...keyFacts(partner, material),
     [
@@ -128,7 +129,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
       ),
       "a subscription is incomplete",
     ],
-    [isWhole(delivery.maxInFlight, 1), "nothing may be in flight"],
+    [isWhole(delivery.maxInFlight, 1), "delivery.maxInFlight is not a whole number of at least 1"],
     [
       delivery.rate === undefined || (isWhole(delivery.rate.perSecond, 1) && isWhole(delivery.rate.burst, 1)),
       "the rate is incomplete",
@@ -147,7 +148,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
     ],
     [retry.scheduleSeconds.length > 0 && retry.scheduleSeconds.every((wait) => wait > 0), "there is no retry schedule"],
     [Array.isArray(networks.allowCidrs), "the networks are incomplete"],
-    [isKnown("state", state), `this version of the runtime does not know the state ${state}`],
+    [isKnown("state", state), `this version of the runtime does not support the state ${state}`],
   ];
   return firstFault(facts);
 }
@@ -155,7 +156,7 @@ function partnerFault(partner: PartnerConfig, material: RuntimeConfig["material"
 /** Nothing is sent to a partner that is held: what it lacks comes later. */
 function keyFacts({ signing, held, state }: PartnerConfig, material: RuntimeConfig["material"]): readonly Fact[] {
   const [key] = signing.keys;
-  if (held !== undefined) return [[state === "Paused", "it is held and not paused"]];
+  if (held !== undefined) return [[state === "Paused", "the partner is held but not paused"]];
   return [
     [key !== undefined && decoded(material[key.material]).length > 0, "the bytes of the signing key are empty"],
     [signing.keys.every((one) => canSign(signing.scheme, material[one.material])), "a signing key cannot sign"],
@@ -170,10 +171,7 @@ function catalogFault({ stores, metrics }: CatalogConfig): string | undefined {
 function storeFacts({ name, tenancy, prometheus, peer }: StoreConfig): readonly Fact[] {
   const of = `of the store ${name}`;
   return [
-    [
-      isHttpUrl((prometheus ?? peer).url),
-      `the store ${name} has no URL that can be asked: ${(prometheus ?? peer).url}`,
-    ],
+    [isHttpUrl((prometheus ?? peer).url), `the store ${name} has no http or https URL: ${(prometheus ?? peer).url}`],
     knows("tenancy", tenancy, of),
     prometheus === undefined ? knows("increases", peer?.increases, of) : knows("flavour", prometheus.flavour, of),
   ];
@@ -212,7 +210,7 @@ const limitNames = (Object.keys(classDefaults.A) as readonly (keyof ClassLimits)
 
 function quotaFault(quota: QuotaConfig): string | undefined {
   return firstFault([
-    [isKnown("class", quota.class), `this version of the runtime does not know the class ${quota.class}`],
+    [isKnown("class", quota.class), `this version of the runtime does not support the class ${quota.class}`],
     [limitNames.every((name) => isWhole(quota.limits[name], 0)), "the limits are incomplete"],
     [Array.isArray(quota.perMetric), "the limits of single metrics are incomplete"],
     [
@@ -226,7 +224,7 @@ function quotaFault(quota: QuotaConfig): string | undefined {
 type Fact = readonly [holds: boolean, message: string];
 
 function knows(list: keyof typeof known, word: unknown, of: string): Fact {
-  return [isKnown(list, word), `this version of the runtime does not know the ${list} ${String(word)} ${of}`];
+  return [isKnown(list, word), `this version of the runtime does not support the ${list} ${String(word)} ${of}`];
 }
 
 function firstFault(facts: readonly Fact[]): string | undefined {

@@ -9,7 +9,7 @@ const oauth2 = { tokenUrl: "https://id.example/token", clientId: "eu", secretRef
 const oneToken = "auth is exactly one of bearer and oauth2";
 const place = { name: "latam", region: "latam" };
 const oneKind = "a store is exactly one of prometheus and peer";
-const ownLabels = "a peer knows the labels and the tenancy of its own stores, so none are said here";
+const ownLabels = "a peer has its own tenancy and label map, so this store sets neither";
 
 const row = (says: string, store: object, field: string, message: string) => ({
   says,
@@ -54,11 +54,7 @@ export const peerRuleRows = rowsOf<RuleRow>("MetricCatalog", [
     "https://2130706433/",
     "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535",
   ),
-  atUrl(
-    "has a peer with an IPv4 address in brackets",
-    "https://[10.0.0.1]/",
-    "what stands in brackets is an IPv6 address",
-  ),
+  atUrl("has a peer with an IPv4 address in brackets", "https://[10.0.0.1]/", "the brackets hold an IPv6 address"),
   atUrl("has a password in a peer's URL", "https://user:word@latam.example/", "the URL holds no user and no password"),
   atUrl(
     "has a query in a peer's URL",

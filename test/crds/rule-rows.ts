@@ -8,7 +8,7 @@ const url = "spec.endpoint.url";
 const storeUrl = "spec.stores[0].prometheus.url";
 const absolute = "the URL is absolute, http or https";
 const authority = "the URL names a DNS name, an IPv4 address or an IPv6 address in brackets, and a port up to 65535";
-const brackets = "what stands in brackets is an IPv6 address";
+const brackets = "the brackets hold an IPv6 address";
 const characters = "the URL holds only characters of URLs, everything else percent-encoded";
 const cidr = "the block is an address, a slash and the length of the prefix";
 
@@ -431,7 +431,7 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "has the maximum of a histogram",
     set: { ...histogram, "metrics[0].aggregations": ["avg", "max"] },
     field: "spec.metrics[0].aggregations",
-    message: "a histogram knows neither min nor max",
+    message: "a histogram has neither min nor max",
   },
   {
     says: "has the sum of a ratio",
@@ -483,7 +483,7 @@ const catalogRules = rowsOf<RuleRow>("MetricCatalog", [
     says: "has a deprecated metric that does not say since when",
     set: { "metrics[0].state": "Deprecated" },
     field: "spec.metrics[0].deprecatedAt",
-    message: "a deprecated metric says since when, in deprecatedAt",
+    message: "a deprecated metric needs deprecatedAt",
   },
   {
     says: "has a sunset a millisecond before the grace period ends (Operational Metrics API §9)",

@@ -29,7 +29,7 @@ export const schemaRows: readonly SchemaRow[] = [
       set: { "subscriptions[0].types": ["payout.*", "payout.*"] },
       field: "spec.subscriptions[0].types[1]",
       reason: "Duplicate",
-      message: "types[1] stands in the list already",
+      message: "types[1] is already in the list",
     },
     {
       says: "has ** before the end of a type",

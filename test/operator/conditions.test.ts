@@ -414,10 +414,10 @@ describe("conditions", () => {
       message: "the key has not arrived",
     };
     expect(messageOf({ ...inForce, rollout: { kind: "lagging", pods: "rt-1 of 2 ready pods" } }, "Ready")).toBe(
-      "Generation 4 is not obeyed by rt-1 of 2 ready pods.",
+      "Generation 4 is not applied by rt-1 of 2 ready pods.",
     );
     expect(messageOf({ ...inForce, rollout: failed }, "Ready")).toBe(
-      "The pod rt-1 does not obey generation 4: MaterialMissing: the key has not arrived",
+      "The pod rt-1 has not applied generation 4: MaterialMissing: the key has not arrived",
     );
     expect(messageOf({ ...inForce, isPaused: true, inForce: 3 }, "Ready")).toMatch(/That is generation 3\.$/u);
     expect(messageOf({ ...inForce, disabled: "it answered 410" }, "Ready")).toBe("it answered 410");

@@ -84,7 +84,9 @@ describe("a partner in force", () => {
     const scene = await Scene.open();
     await scene.removeSecret();
     const { message } = await scene.is("Ready", "UsingLastGood");
-    expect(message).toMatch(/That is generation 1, since \S+Z and until \S+Z at the latest\. .*there is no Secret/u);
+    expect(message).toMatch(
+      /That is generation 1, since \S+Z and until \S+Z at the latest\. .*the Secret \S+ does not exist/u,
+    );
     await scene.is("Accepted", "Accepted");
     await scene.is("ResolvedRefs", "SecretNotFound");
     expect(scene.bytes()).toEqual([keyOf(1)]);

@@ -182,7 +182,7 @@ describe("a Secret", () => {
     const { ns, pod } = await installation();
     const is = (type: string, reason: string) => cluster.reason(ns, "WebhookPartner", "acme", type, reason);
     await cluster.put(ns, "WebhookPartner", "acme", { "signing.keys[0].secretRef.name": "acme" });
-    expect((await is("Ready", "SecretNotFound")).message).toContain(`there is no Secret ${ns}/acme`);
+    expect((await is("Ready", "SecretNotFound")).message).toContain(`the Secret ${ns}/acme does not exist`);
     await is("Programmed", "Held");
     expect(published(pod, "acme")).toMatchObject({ held: "unresolved", state: "Paused", signing: { keys: [] } });
     await cluster.secret(ns, "acme", { other: 1 });
@@ -285,7 +285,7 @@ describe("pods", () => {
     two.freeze();
     await cluster.quota(ns, "desk", { class: "B" });
     const { message } = await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "PartiallyApplied");
-    expect(message).toBe(`Generation 2 is not obeyed by 127.0.0.1:${two.port} of 2 ready pods.`);
+    expect(message).toBe(`Generation 2 is not applied by 127.0.0.1:${two.port} of 2 ready pods.`);
     await cluster.reason(ns, "QueryClassQuota", "desk", "Reconciling", "PartiallyApplied");
     two.thaw();
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
@@ -298,7 +298,7 @@ describe("pods", () => {
     pod.deafen();
     await cluster.quota(ns, "new");
     const { message } = await cluster.reason(ns, "QueryClassQuota", "new", "Programmed", "PartiallyApplied");
-    expect(message).toContain("(does not answer)");
+    expect(message).toContain("(no response)");
     await cluster.reason(ns, "QueryClassQuota", "known", "Ready", "Ready");
     pod.hear();
     await cluster.reason(ns, "QueryClassQuota", "new", "Ready", "Ready");
@@ -328,7 +328,7 @@ describe("pods", () => {
     });
     await cluster.quota(ns, "desk");
     const { message } = await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "RuntimeError");
-    expect(message).toMatch(/does not obey generation 1: Broken: it does not compile$/u);
+    expect(message).toMatch(/has not applied generation 1: Broken: it does not compile$/u);
     pod.report({ errors: [] });
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");
   });
@@ -390,7 +390,7 @@ describe("a policy", () => {
     const { ns, pod } = await installation({ policyFile });
     await cluster.partner(ns, "acme", 1);
     const { message } = await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "NotPermitted");
-    expect(message).toContain("the namespace may not name the tenant lumen");
+    expect(message).toContain("the policy does not grant the namespace the tenant lumen");
     await writeFile(policyFile, "grants: [{namespaces: ['*'], producers: ['*'], tenants: [lumen]}]");
     await cluster.reason(ns, "WebhookPartner", "acme", "Ready", "Ready");
     expect(published(pod, "acme")).toBeDefined();

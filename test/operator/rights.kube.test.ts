@@ -185,7 +185,7 @@ describe.runIf(address !== undefined)("the pods of the runtime's Service", () =>
     two.freeze();
     await cluster.quota(ns, "desk", { class: "B" });
     expect((await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "PartiallyApplied")).message).toBe(
-      "Generation 2 is not obeyed by two of 2 ready pods.",
+      "Generation 2 is not applied by two of 2 ready pods.",
     );
     await slices([one]);
     await cluster.reason(ns, "QueryClassQuota", "desk", "Ready", "Ready");

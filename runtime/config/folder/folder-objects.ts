@@ -127,7 +127,7 @@ class ObjectResult {
     const first = this.objects.get(key);
     if (first === undefined) this.objects.set(key, { ...content, file: at.file, lineOf: at.lineOf });
     else {
-      const message = `${key} stands in ${first.file}:${first.lineOf("")} already; that one counts`;
+      const message = `${key} is already defined in ${first.file}:${first.lineOf("")}; that definition is used`;
       this.report(at, [{ field: "metadata.name", reason: "Duplicate", message }]);
     }
   }

@@ -14,29 +14,29 @@ export function createKubernetesMetrics(registry = new Registry()): KubernetesMe
   const registers = [registry];
   const requests = new Counter({
     name: "heliograph_config_api_requests_total",
-    help: "Requests to the API server for the configuration, by HTTP status; none without an answer.",
+    help: "Requests to the API server for the configuration, by HTTP status; none without a response.",
     labelNames: ["status"],
     registers,
   });
   const versions = new Counter({
     name: "heliograph_config_shards_total",
-    help: "Versions of shards that were read, good or bad.",
+    help: "Versions of shards that were read, by outcome (good, bad).",
     labelNames: ["outcome"],
     registers,
   });
   const heardAt = new Gauge({
     name: "heliograph_config_api_heard_timestamp_seconds",
-    help: "When the API server was last heard, be it a bookmark of a watch; Unix seconds.",
+    help: "Time of the last data from the API server, bookmarks of watches included; Unix seconds.",
     registers,
   });
   const failed = new Gauge({
     name: "heliograph_config_shard_errors",
-    help: "Shards whose newest version is not obeyed.",
+    help: "Shards whose newest version is not applied.",
     registers,
   });
   const refused = new Gauge({
     name: "heliograph_config_resource_errors",
-    help: "Resources that are not obeyed as their shards say.",
+    help: "Resources that are not applied as their shards hold them.",
     registers,
   });
   return {

@@ -111,7 +111,7 @@ export class KubernetesSource implements ConfigSource<ShardedState> {
   }
 
   current(): ShardedState {
-    if (this.state === undefined) throw new Error("no configuration was heard of yet");
+    if (this.state === undefined) throw new Error("no configuration was received yet");
     return this.state;
   }
 

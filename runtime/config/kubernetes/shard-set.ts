@@ -43,7 +43,7 @@ export class ShardSet {
   take(name: string, secret: ShardSecret | undefined): "good" | "bad" | "same" {
     const before = this.held.get(name) ?? {};
     const reading =
-      secret === undefined ? { error: "there is no such Secret" } : readShardSecret(secret, name, this.counts);
+      secret === undefined ? { error: "the Secret does not exist" } : readShardSecret(secret, name, this.counts);
     if (reading.error !== undefined) return this.fail(name, reading.error);
     const isSame = before.good?.sha256 === reading.sha256 && before.good.revision === reading.revision;
     if (isSame && before.error === undefined) return "same";
@@ -75,7 +75,7 @@ export class ShardSet {
   /** Shards of which no good version was ever seen, each with what is known of that. */
   missing(): readonly { readonly name: string; readonly error: string }[] {
     const missing = [...this.held].filter(([, { good }]) => good === undefined);
-    return missing.map(([name, { error = "not heard of yet" }]) => ({ name, error }));
+    return missing.map(([name, { error = "not received yet" }]) => ({ name, error }));
   }
 
   /**

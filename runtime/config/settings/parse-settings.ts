@@ -70,7 +70,7 @@ function fieldOf({ instancePath, params }: ErrorObject): string {
 }
 
 function messageOf({ keyword, message, params }: ErrorObject): string {
-  if (keyword === "additionalProperties") return "there is no such setting";
+  if (keyword === "additionalProperties") return "is not a known setting";
   if (keyword === "required") return "is required";
   if (keyword === "enum") return `must be one of ${(params as { allowedValues: unknown[] }).allowedValues.join(", ")}`;
   return message ?? keyword;
@@ -138,8 +138,7 @@ function bindingProblems({ issuers, tokenBinding, tls, trustedProxies }: Setting
       ? [
           [
             `issuers[${index}]`,
-            "asks for tokens bound to a certificate, which only tls or trustedProxies can prove; or set its " +
-              "tokenBinding",
+            "requires tokens bound to a certificate: set tls or trustedProxies, or its tokenBinding",
           ],
         ]
       : [],
@@ -166,12 +165,12 @@ function issuerProblems(issuer: IssuerSettings, field: string): readonly Finding
   }
   for (const file of ["jwksCaFile", "jwksTokenFile"] as const) {
     if (issuer[file] !== undefined && issuer.jwksUrl === undefined)
-      problems.push([`${field}.${file}`, "says nothing without jwksUrl"]);
+      problems.push([`${field}.${file}`, "has no effect without jwksUrl"]);
   }
   const subjects = (issuer.grants ?? []).map(({ subject }) => subject);
   subjects.forEach((subject, index) => {
     if (subjects.indexOf(subject) !== index)
-      problems.push([`${field}.grants[${index}].subject`, "stands in another entry already"]);
+      problems.push([`${field}.grants[${index}].subject`, "is already used in another entry"]);
   });
   return problems;
 }
@@ -186,6 +185,6 @@ function isSafeUrl(text: string): boolean {
 function repeatedIssuers(issuers: readonly IssuerSettings[]): readonly Finding[] {
   const names = issuers.map(({ issuer }) => issuer);
   return names.flatMap((name, index): readonly Finding[] =>
-    names.indexOf(name) === index ? [] : [[`issuers[${index}].issuer`, "stands in another entry already"]],
+    names.indexOf(name) === index ? [] : [[`issuers[${index}].issuer`, "is already used in another entry"]],
   );
 }

@@ -67,7 +67,7 @@ class Walk {
     const seen = new Set<string>();
     for (const { key } of pairs) {
       if (!isScalar(key)) this.fail(key, "a key must be a plain string");
-      else if (seen.has(String(key.value))) this.fail(key, `the key ${JSON.stringify(key.value)} stands twice`);
+      else if (seen.has(String(key.value))) this.fail(key, `the key ${JSON.stringify(key.value)} is repeated`);
       else seen.add(String(key.value));
     }
   }

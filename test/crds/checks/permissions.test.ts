@@ -52,7 +52,7 @@ describe("a policy that grants metrics", () => {
   );
 
   test.each([[], ["shop"], ["shop_"], ["shop_orders_*"], ["pay_*"]])("of %s does not", (...metrics) => {
-    const message = "the namespace may not name the metric shop_orders";
+    const message = "the policy does not grant the namespace the metric shop_orders";
     expect(problems("shop_orders", granting(...metrics))).toEqual([
       { field: "spec.metrics[0].id", reason: "NotPermitted", message },
     ]);
@@ -107,65 +107,71 @@ describe("a policy", () => {
       "WebhookPartner",
       { ...permittedPartner, "subscriptions[0].tenants": ["vega"] },
       "spec.subscriptions[0].tenants",
-      "the namespace may not name the tenant vega",
+      "the policy does not grant the namespace the tenant vega",
     ],
     [
       "every tenant",
       "WebhookPartner",
       { ...permittedPartner, "subscriptions[0].tenants": ["*"] },
       "spec.subscriptions[0].tenants",
-      "the namespace may not name every tenant",
+      "the policy does not grant the namespace every tenant",
     ],
     [
       "every producer by naming none",
       "WebhookPartner",
       {},
       "spec.subscriptions[0].producers",
-      "the namespace may not name every producer",
+      "the policy does not grant the namespace every producer",
     ],
     [
       "a block larger than the granted one",
       "WebhookPartner",
       { ...permittedPartner, "networks.allowCidrs": ["10.0.0.0/8"] },
       "spec.networks.allowCidrs[0]",
-      "the namespace may not allow 10.0.0.0/8",
+      "the policy does not grant the namespace 10.0.0.0/8",
     ],
     [
       "plain http",
       "WebhookPartner",
       { ...permittedPartner, "networks.allowPlaintext": true },
       "spec.networks.allowPlaintext",
-      "the namespace may not allow plain http",
+      "the policy does not grant the namespace plain http",
     ],
     [
       "another store",
       "MetricCatalog",
       { "stores[1].prometheus.url": "http://stores.example" },
       "spec.stores[1].prometheus.url",
-      "the namespace may not name the store host stores.example",
+      "the policy does not grant the namespace the store host stores.example",
     ],
     [
       "another peer",
       "MetricCatalog",
       peerAt("https://other.example", "https://id.stores.example/token"),
       "spec.stores[1].peer.url",
-      "the namespace may not name the store host other.example",
+      "the policy does not grant the namespace the store host other.example",
     ],
     [
       "another token endpoint of a peer",
       "MetricCatalog",
       peerAt("https://latam.stores.example", "https://id.example/token"),
       "spec.stores[1].peer.auth.oauth2.tokenUrl",
-      "the namespace may not name the store host id.example",
+      "the policy does not grant the namespace the store host id.example",
     ],
     [
       "another client",
       "QueryClassQuota",
       { "clients[1]": { clientId: "reports" } },
       "spec.clients[1].clientId",
-      "the namespace may not name the client reports",
+      "the policy does not grant the namespace the client reports",
     ],
-    ["a whole class", "QueryClassQuota", { clients: [] }, "spec.clients", "the namespace may not name every client"],
+    [
+      "a whole class",
+      "QueryClassQuota",
+      { clients: [] },
+      "spec.clients",
+      "the policy does not grant the namespace every client",
+    ],
   ])("does not permit %s", (_what, kind, changes, field, message) => {
     expect(problemsOf(kind, changes)).toEqual([{ field, reason: "NotPermitted", message }]);
   });

@@ -170,7 +170,7 @@ describe("a compiled catalog", () => {
     const { verdict: result } = catalogWith({ "stores[0].prometheus.timeoutSeconds": 2 });
     expect(result.accepted.status).toBe(true);
     expect(result.warnings).toEqual([
-      "the store eu has 2 s to answer, which counts only below metrics.deadlineMs of the settings (by default 1800 ms)",
+      "the store eu has 2 s to respond, but a query ends earlier, after metrics.deadlineMs of the settings (by default 1800 ms)",
     ]);
   });
 

@@ -135,12 +135,17 @@ describe("claims", () => {
 describe("references", () => {
   const field = "spec.signing.keys[0].secretRef";
   test.each([
-    ["a Secret that is missing", new Map(), "SecretNotFound", `${field}.name: there is no Secret default/partner`],
+    [
+      "a Secret that is missing",
+      new Map(),
+      "SecretNotFound",
+      `${field}.name: the Secret default/partner does not exist`,
+    ],
     [
       "a Secret of another namespace",
       new Map([["other/partner", { hmac: keyOf(1) }]]),
       "SecretNotFound",
-      `${field}.name: there is no Secret default/partner`,
+      `${field}.name: the Secret default/partner does not exist`,
     ],
     [
       "an entry that is missing",

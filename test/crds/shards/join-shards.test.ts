@@ -106,7 +106,7 @@ describe("a resource of a shape that this version cannot read", () => {
       {
         kind: "WebhookPartner",
         reason: "NotObeyable",
-        message: expect.stringMatching(/^this version cannot read it: ./u),
+        message: expect.stringMatching(/^this version cannot read the resource: ./u),
       },
     ]);
     expect(isReadable(value as ConfigShard["partners"][number])).toBe(false);

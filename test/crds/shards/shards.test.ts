@@ -195,9 +195,9 @@ describe("a Secret of a shard", () => {
   });
 
   test.each([
-    ["no revision", secretOf({ revision: "" }), "the annotation heliograph.dev/revision is no revision"],
-    ["a revision of 0", secretOf({ revision: "0" }), "the annotation heliograph.dev/revision is no revision"],
-    ["no data", secretOf({ data: {} }), "there is no entry shard.json.gz"],
+    ["no revision", secretOf({ revision: "" }), "the annotation heliograph.dev/revision is not a revision number"],
+    ["a revision of 0", secretOf({ revision: "0" }), "the annotation heliograph.dev/revision is not a revision number"],
+    ["no data", secretOf({ data: {} }), "the entry shard.json.gz is missing"],
     ["another hash", secretOf({ sha256: "00" }), `the content's sha256 is ${sha256}, not 00`],
     ["no gzip", secretOf({ data: { [shardEntry]: "AAAA" } }), "the content cannot be read: "],
     [
@@ -217,12 +217,12 @@ describe("a Secret of a shard", () => {
   ])("that holds %s is not obeyed", (_what, value) => {
     const { json, data } = dataOf(value);
     const secret = secretOf({ data, sha256: createHash("sha256").update(json).digest("hex") });
-    expect(readShardSecret(secret, "config-00", counts).error).toBe("the content is no shard of schema 1");
+    expect(readShardSecret(secret, "config-00", counts).error).toBe("the content is not a shard of schema 1");
   });
 
   test("of another name or of other counts is not obeyed", () => {
-    expect(readShardSecret(secretOf(), "config-01", counts).error).toBe("the content is that of config-00");
+    expect(readShardSecret(secretOf(), "config-01", counts).error).toBe("the content belongs to the shard config-00");
     const error = readShardSecret(secretOf(), "config-00", { config: 8, keys: 2 }).error;
-    expect(error).toBe("the content is one of 4 and 2 shards, not of 8 and 2");
+    expect(error).toBe("the content belongs to a set of 4 and 2 shards, not of 8 and 2");
   });
 });

@@ -145,7 +145,9 @@ describe("a kubeconfig", () => {
   });
 
   test("or a service account is asked for with a sentence when there is neither", async () => {
-    await expect(openClusterAccess({}, { environment: {} })).rejects.toThrow("this is no pod with a service account");
+    await expect(openClusterAccess({}, { environment: {} })).rejects.toThrow(
+      "no kubeconfig and no service account found",
+    );
     await expect(openClusterAccess({ path: at("nowhere") })).rejects.toThrow("ENOENT");
   });
 });

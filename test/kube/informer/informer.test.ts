@@ -312,7 +312,7 @@ describe("a watch that ends badly", () => {
     expect(informer.health().lastEventAgeMs).toBe(29_000);
     expect(await registry.getSingleMetricAsString("heliograph_informer_last_event_age_seconds")).toContain("} 29");
     clock.advance(1_000);
-    await waitFor(() => informer.health().lastError?.includes("nothing was heard"), {
+    await waitFor(() => informer.health().lastError?.includes("no data received"), {
       ...patience,
       what: "the failure",
     });

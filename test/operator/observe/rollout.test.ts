@@ -110,12 +110,12 @@ describe("a pod that is behind", () => {
     expect(look(podsOf(...list))).toEqual({
       kind: "lagging",
       pods:
-        "rt-1 (does not answer), rt-2 (config-01: the content's sha256 is wrong), rt-3 (does not answer), 2 more " +
+        "rt-1 (no response), rt-2 (config-01: the content's sha256 is wrong), rt-3 (no response), 2 more " +
         "of 6 ready pods",
     });
     expect(look(podsOf(pod("rt-4", undefined)))).toEqual({
       kind: "lagging",
-      pods: "rt-4 (not heard yet) of 1 ready pod",
+      pods: "rt-4 (no report yet) of 1 ready pod",
     });
   });
 

@@ -37,19 +37,19 @@ describe("a policy", () => {
     ["is no YAML", "grants: [", "Flow sequence in block collection must be sufficiently indented and end with a ]"],
     ["repeats a field", "grants: []\ngrants: []", "Map keys must be unique"],
     ["has no grants", "{}", "grants: is required"],
-    ["has an unknown field", "grants: []\nrules: []", "rules: there is no such field"],
+    ["has an unknown field", "grants: []\nrules: []", "rules: is not a known field"],
     ["has a grant for nobody", "grants: [{tenants: [a]}]", "grants[0].namespaces: is required"],
     [
       "has a grant for an empty list",
       "grants: [{namespaces: []}]",
       "grants[0].namespaces: must NOT have fewer than 1 items",
     ],
-    ["has a misspelt list", "grants: [{namespaces: [a], tenant: [b]}]", "grants[0].tenant: there is no such field"],
+    ["has a misspelt list", "grants: [{namespaces: [a], tenant: [b]}]", "grants[0].tenant: is not a known field"],
     ["has a text for a list", "grants: [{namespaces: a}]", "grants[0].namespaces: must be array"],
     [
       "has a block that is none",
       "grants: [{namespaces: [a], cidrs: [10.0.0.0]}]",
-      "grants[0].cidrs[0]: 10.0.0.0 is no block of addresses",
+      "grants[0].cidrs[0]: 10.0.0.0 is not a CIDR block",
     ],
   ])("that %s is refused", (_what, text, message) => {
     expect(() => parsePolicy(text)).toThrow(PolicyError);

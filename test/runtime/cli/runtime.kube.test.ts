@@ -263,7 +263,8 @@ describe("heliograph runtime --config kubernetes", () => {
     const admin = `http://127.0.0.1:${adminPort}`;
     const readyz = async () => JSON.stringify((await get(`${admin}/readyz`)).body);
     await waitFor(
-      async () => (await readyz()).includes("2 of 3 shards applied; shop/heliograph-keys-00: there is no such Secret"),
+      async () =>
+        (await readyz()).includes("2 of 3 shards applied; shop/heliograph-keys-00: the Secret does not exist"),
       { ...patience, what: "the missing shard to be named" },
     );
     expect((await get(`${admin}/healthz`)).status).toBe(200);

@@ -60,12 +60,12 @@ describe("a configuration of another version of the program", () => {
     [
       "a signing scheme that is not known",
       withAcme({ signing: { ...good.partners[0]?.signing, scheme: "HmacV9" } }),
-      "does not know the signing scheme HmacV9",
+      "does not support the signing scheme HmacV9",
     ],
     [
       "a URL that is none",
       withAcme({ endpoint: { ...good.partners[0]?.endpoint, url: "ftp://x" } }),
-      "ftp://x is no URL that can be posted to",
+      "ftp://x is not an http or https URL",
     ],
     ["no signing key", withAcme({ signing: { scheme: "HmacV1", keys: [] } }), "the bytes of the signing key are empty"],
     [
@@ -83,15 +83,23 @@ describe("a configuration of another version of the program", () => {
       withAcme({ signing: { ...good.partners[0]?.signing, scheme: "HttpMessageSignatures" } }),
       "a signing key cannot sign",
     ],
-    ["a reason to be held and deliveries that go on", withAcme({ held: "unresolved" }), "it is held and not paused"],
+    [
+      "a reason to be held and deliveries that go on",
+      withAcme({ held: "unresolved" }),
+      "the partner is held but not paused",
+    ],
     [
       "withdrawn subscriptions of another shape",
       withAcme({ withdrawn: [{ name: "payouts" }] }),
       "a subscription is incomplete",
     ],
-    ["a state that is not known", withAcme({ state: "Dormant" }), "does not know the state Dormant"],
+    ["a state that is not known", withAcme({ state: "Dormant" }), "does not support the state Dormant"],
     ["an empty retry schedule", withAcme({ retry: { scheduleSeconds: [] } }), "there is no retry schedule"],
-    ["no cap on what is in flight", withAcme({ delivery: {} }), "nothing may be in flight"],
+    [
+      "no cap on what is in flight",
+      withAcme({ delivery: {} }),
+      "delivery.maxInFlight is not a whole number of at least 1",
+    ],
     [
       "a rate of nothing",
       withAcme({ delivery: { maxInFlight: 1, rate: { perSecond: 0, burst: 1 } } }),
@@ -107,7 +115,11 @@ describe("a configuration of another version of the program", () => {
       withAcme({ circuitBreaker: { failures: 1, openMs: 0, maxOpenMs: 1 } }),
       "the circuit breaker is incomplete",
     ],
-    ["a part that is missing", withAcme({ endpoint: undefined }), "this version of the runtime cannot read it"],
+    [
+      "a part that is missing",
+      withAcme({ endpoint: undefined }),
+      "this version of the runtime cannot read the resource",
+    ],
   ])("keeps a partner with %s as it was, and all the others as they are", (_name, config, message) => {
     const first = supportedConfig(config, undefined);
     expect(names(first.config)).toEqual(["beta", "example"]);
@@ -146,52 +158,52 @@ describe("a configuration of another version of the program", () => {
     [
       "a store whose URL is none",
       withStore({ prometheus: { url: "::", timeoutMs: 1 } }),
-      "the store eu has no URL that can be asked: ::",
+      "the store eu has no http or https URL: ::",
     ],
     [
       "a tenancy that is not known",
       withStore({ tenancy: "Sealed" }),
-      "does not know the tenancy Sealed of the store eu",
+      "does not support the tenancy Sealed of the store eu",
     ],
     [
       "a flavour that is not known",
       withStore({ prometheus: { url: "http://eu:9090", flavour: "Lake" } }),
-      "does not know the flavour Lake of the store eu",
+      "does not support the flavour Lake of the store eu",
     ],
     [
       "increases of a peer that are not known",
       withStore({ prometheus: undefined, peer: { url: "https://eu", increases: "Rounded" } }),
-      "does not know the increases Rounded of the store eu",
+      "does not support the increases Rounded of the store eu",
     ],
     [
       "an aggregation that is not known",
       withMetrics({ aggregations: ["avg", "p999"] }),
-      "does not know the aggregation p999 of the metric cpu_util",
+      "does not support the aggregation p999 of the metric cpu_util",
     ],
     [
       "a default that is not known",
       withMetrics({ defaultAggregation: "p999" }),
-      "does not know the aggregation p999 of the metric cpu_util",
+      "does not support the aggregation p999 of the metric cpu_util",
     ],
     [
       "a label that is not known",
       withMetrics({ labels: ["region", "shop"] }),
-      "does not know the label shop of the metric cpu_util",
+      "does not support the label shop of the metric cpu_util",
     ],
     [
       "a sensitivity that is not known",
       withMetrics({ sensitivity: "medical" }),
-      "does not know the sensitivity medical of the metric cpu_util",
+      "does not support the sensitivity medical of the metric cpu_util",
     ],
     [
       "an increase that is not known",
       withMetrics({ source: { kind: "counter", increase: "Smoothed" } }),
-      "does not know the increase Smoothed of the metric cpu_util",
+      "does not support the increase Smoothed of the metric cpu_util",
     ],
     [
       "a histogram that is not known",
       withMetrics({ source: { kind: "histogram", type: "Sketch", increase: "Anchored" } }),
-      "does not know the histogram Sketch of the metric cpu_util",
+      "does not support the histogram Sketch of the metric cpu_util",
     ],
     [
       "a source that is not known",
@@ -204,7 +216,7 @@ describe("a configuration of another version of the program", () => {
           ),
         })),
       },
-      "does not know the source sketch of the metric cpu_util",
+      "does not support the source sketch of the metric cpu_util",
     ],
   ])("keeps a catalog with %s as it was", (_name, config, message) => {
     const { config: obeyed, errors } = supportedConfig(config, good);

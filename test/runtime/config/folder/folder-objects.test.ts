@@ -101,7 +101,7 @@ describe("a problem names file, line, field and reason of", () => {
 
   test("the second of two objects of one name, in one file or two", () => {
     const objects = read({ "a.yaml": `\n${partner("acme")}\n---\n${partner("acme")}`, "b.yaml": partner("acme") });
-    const message = "WebhookPartner/default/acme stands in a.yaml:2 already; that one counts";
+    const message = "WebhookPartner/default/acme is already defined in a.yaml:2; that definition is used";
     expect(lines(objects)).toEqual([
       `a.yaml:4: metadata.name: Duplicate: ${message}`,
       `b.yaml:1: metadata.name: Duplicate: ${message}`,

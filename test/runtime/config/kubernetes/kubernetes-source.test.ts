@@ -91,7 +91,7 @@ describe("configuration from Secrets", () => {
     server.put(secretOf(secrets, "keys-00"));
     const opening = open();
     await waitFor(() => waiting.some((line) => line.startsWith("2 of 3")), { ...patience, what: "two shards" });
-    expect(waiting.at(-1)).toBe("2 of 3 shards applied; shop/heliograph-config-01: there is no such Secret");
+    expect(waiting.at(-1)).toBe("2 of 3 shards applied; shop/heliograph-config-01: the Secret does not exist");
     server.put(secretOf(secrets, "config-01"));
     expect((await opening).current()).toMatchObject({ config: acme(3), configzToken: "t", errors: [] });
   });
@@ -132,7 +132,7 @@ describe("configuration from Secrets", () => {
       config: all,
       shards: {
         "config-00": { revision: expect.any(Number), error: expect.stringContaining("cannot be read") },
-        "keys-00": { error: "there is no such Secret" },
+        "keys-00": { error: "the Secret does not exist" },
       },
     });
     server.put(secretOf(secrets, "config-01"));

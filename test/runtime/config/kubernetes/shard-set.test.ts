@@ -33,8 +33,8 @@ describe("shards", () => {
     set.take("keys-00", undefined);
     expect(set.join(undefined)).toBeUndefined();
     expect(set.missing()).toEqual([
-      { name: "config-01", error: "not heard of yet" },
-      { name: "keys-00", error: "there is no such Secret" },
+      { name: "config-01", error: "not received yet" },
+      { name: "keys-00", error: "the Secret does not exist" },
     ]);
   });
 
@@ -52,7 +52,7 @@ describe("shards", () => {
   });
 
   test.each<[string, (secret: AppliedShard) => AppliedShard | undefined, string]>([
-    ["is gone", () => undefined, "there is no such Secret"],
+    ["is gone", () => undefined, "the Secret does not exist"],
     ["is corrupt", corrupted, "the content cannot be read"],
     [
       "has another digest",
@@ -68,13 +68,13 @@ describe("shards", () => {
     [
       "has no revision",
       (secret) => ({ ...secret, metadata: { ...secret.metadata, annotations: {} } }),
-      "is no revision",
+      "is not a revision number",
     ],
-    ["is another shard's", () => secretOf(secrets, "config-01"), "the content is that of config-01"],
+    ["is another shard's", () => secretOf(secrets, "config-01"), "the content belongs to the shard config-01"],
     [
       "is one of other counts",
       () => secretOf(shardSecrets(config, { counts: { config: 4, keys: 1 } }), "config-00"),
-      "is one of 4 and 1 shards",
+      "belongs to a set of 4 and 1 shards",
     ],
   ])("of which one %s keep its last good version and say why", (_name, change, error) => {
     const set = setOf(secrets);

@@ -79,8 +79,8 @@ describe("settings", () => {
 describe("settings are refused with the field and line of", () => {
   const issuer = "issuer: https://id.example, audiences: [a]";
   test.each([
-    ["an unknown setting", "name: x\nnmae: y", "s.yaml:2: nmae: there is no such setting"],
-    ["an unknown nested setting", "streams:\n  evnets: {}", "s.yaml:2: streams.evnets: there is no such setting"],
+    ["an unknown setting", "name: x\nnmae: y", "s.yaml:2: nmae: is not a known setting"],
+    ["an unknown nested setting", "streams:\n  evnets: {}", "s.yaml:2: streams.evnets: is not a known setting"],
     ["a wrong type", "name: [x]", "s.yaml:1: name: must be string"],
     ["a null section", "claims:", "s.yaml:1: claims: must be object"],
     ["no lane at all", "delivery:\n  ownLanesMax: 0", "s.yaml:2: delivery.ownLanesMax: must be >= 1"],
@@ -109,24 +109,23 @@ describe("settings are refused with the field and line of", () => {
     [
       "an issuer named twice",
       `issuers:\n  - {${issuer}, jwksFile: k}\n  - {${issuer}, jwksFile: l}`,
-      "s.yaml:3: issuers[1].issuer: stands in another entry already",
+      "s.yaml:3: issuers[1].issuer: is already used in another entry",
     ],
     [
       "a way to keys that are not fetched",
       `issuers:\n  - {${issuer}, jwksFile: k, jwksTokenFile: t}`,
-      "s.yaml:2: issuers[0].jwksTokenFile: says nothing without jwksUrl",
+      "s.yaml:2: issuers[0].jwksTokenFile: has no effect without jwksUrl",
     ],
     [
       "a subject granted twice",
       `issuers:\n  - {${issuer}, jwksFile: k, grants: [{subject: s, scopes: [], tenants: []}, {subject: s, ` +
         "scopes: [], tenants: []}]}",
-      "s.yaml:2: issuers[0].grants[1].subject: stands in another entry already",
+      "s.yaml:2: issuers[0].grants[1].subject: is already used in another entry",
     ],
     [
       "an issuer whose tokens nothing could prove",
       `tokenBinding: Certificate\nissuers:\n  - {${issuer}, jwksFile: k}`,
-      "s.yaml:3: issuers[0]: asks for tokens bound to a certificate, which only tls or trustedProxies can prove; " +
-        "or set its tokenBinding",
+      "s.yaml:3: issuers[0]: requires tokens bound to a certificate: set tls or trustedProxies, or its tokenBinding",
     ],
     [
       "a proxy that is no block of addresses",

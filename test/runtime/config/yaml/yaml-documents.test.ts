@@ -32,7 +32,7 @@ describe("reading a YAML text", () => {
   });
 
   test.each([
-    ["a repeated key", "a: 1\nb: 2\na: 3\n", /^3: the key "a" stands twice$/u],
+    ["a repeated key", "a: 1\nb: 2\na: 3\n", /^3: the key "a" is repeated$/u],
     ["a structured key", "a: 1\n? [x, y]\n: 2\n", /^2: a key must be a plain string$/u],
     ["an alias without its anchor", "a: *gone\n", /^1: .*gone/u],
     ["a tab as indentation", "a:\n\tb: 1\n", /^2: .*tab/iu],

@@ -159,7 +159,7 @@ describe("verifying an HTTP message signature", () => {
     ["another host", received([ed25519], { host: "other.example" }), "signature_mismatch"],
     ["another event id", received([ed25519], { "x-event-id": "evt_2" }), "signature_mismatch"],
     ["a covered header that is gone", received([ed25519], { "x-attempt": undefined }), "components_missing"],
-    ["a covered header that stands twice", received([ed25519], { "x-attempt": ["1", "2"] }), "components_missing"],
+    ["a covered header that is repeated", received([ed25519], { "x-attempt": ["1", "2"] }), "components_missing"],
     ["a key that is not known", received([p256]), "signature_mismatch"],
     ["a malformed Signature-Input", received([ed25519], { "signature-input": "sig1=()x" }), "signature_malformed"],
     ["a malformed Signature", received([ed25519], { signature: "sig1=abc" }), "signature_malformed"],
