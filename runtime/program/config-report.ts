@@ -1,6 +1,6 @@
 import type { ConfigReport, ConfigView } from "../http/server/configz.ts";
 import { reportOf, type ProgramStatus } from "./status.ts";
-import type { WebhookEngine } from "../webhooks/engine.ts";
+import type { DisabledPartners } from "../webhooks/partners/disabled-partners.ts";
 
 /** Period at which connections and health are read while a poll waits: they report no changes by themselves. */
 const lookMs = 250;
@@ -58,16 +58,16 @@ export class ConfigReporter implements ConfigView {
   }
 
   /** Keeps the marks of disabled partners up to date until the returned function is called. */
-  followMarks(engine: Pick<WebhookEngine, "disabledPartners" | "onDisabled">): () => void {
+  followMarks(partners: Pick<DisabledPartners, "list" | "onMark">): () => void {
     const read = async (): Promise<void> => {
       try {
-        this.status.disabled = await engine.disabledPartners();
+        this.status.disabled = await partners.list();
         this.changed();
       } catch {
         // After a failed read the last marks stay. The next read comes soon.
       }
     };
-    const end = engine.onDisabled(() => void read());
+    const end = partners.onMark(() => void read());
     const timer = setInterval(() => void read(), marksMs);
     void read();
     return () => {

@@ -42,7 +42,7 @@ export async function startEngines(context: ProgramContext, config: RuntimeConfi
   );
   shutdown.add("webhooks", (remainingMs) => engine.stop(remainingMs));
   status.engine = engine;
-  shutdown.add("marks", reporter.followMarks(engine));
+  shutdown.add("marks", reporter.followMarks(engine.disabledPartners));
   const { residency } = settings;
   const metrics = createMetricsApi({
     config,

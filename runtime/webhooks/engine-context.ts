@@ -6,24 +6,29 @@ import type { Settings } from "../config/settings/settings.ts";
 import type { NatsConnectionHandle } from "../nats/connection/connect.ts";
 import type { Layout } from "../nats/layout.ts";
 import type { PodMessages } from "../nats/messages/pod-messages.ts";
-import { createAttemptsStream, type AttemptsStream } from "../nats/streams/attempts-stream.ts";
+import { createAttemptsStream } from "../nats/streams/attempts-stream.ts";
 import { createBucket } from "../nats/streams/buckets.ts";
-import { createDeadLettersStream, type DeadLettersStream } from "../nats/streams/dead-letters-stream.ts";
-import { createDeliveriesStream, type DeliveriesStream } from "../nats/streams/deliveries-stream.ts";
-import { createEventsStream, type EventsStream } from "../nats/streams/events-stream.ts";
-import { createReplaysStream, type ReplaysStream } from "../nats/streams/replays-stream.ts";
+import { createDeadLettersStream } from "../nats/streams/dead-letters-stream.ts";
+import { createDeliveriesStream } from "../nats/streams/deliveries-stream.ts";
+import { createEventsStream } from "../nats/streams/events-stream.ts";
+import { createReplaysStream } from "../nats/streams/replays-stream.ts";
 import { createTokens } from "./authorization/access-tokens.ts";
 import { createEndpointValidations } from "./authorization/endpoint-validation.ts";
 import { createBacklogs, type Backlogs } from "./delivery/backlog-limit.ts";
-import type { DeliveryContext, Stage } from "./delivery/delivery-context.ts";
+import type { Stage } from "./delivery/delivery-context.ts";
 import { createOperationalEvents } from "./delivery/operational-events.ts";
 import type { RouterDeps } from "./delivery/router.ts";
+import type { HistoryDeps } from "./history/history.ts";
 import type { Log } from "./log.ts";
 import type { LaneRules } from "./partners/assign-lanes.ts";
 import type { ConfiguredPartners } from "./partners/configured-partners.ts";
 import { createDisabledPartners } from "./partners/disabled-partners.ts";
 import type { Partner } from "./partners/partner.ts";
 import { createListPartner } from "./partners/register-partner.ts";
+import { createRemovedPartners } from "./partners/removed-partners.ts";
+import { createSettledCounter } from "./replay/count-settled.ts";
+import type { DeadLetterDeps } from "./replay/dead-letters-api.ts";
+import type { ReplayDeps } from "./replay/run-chunk.ts";
 import { createSender, type Sender } from "./sending/send.ts";
 import { createDeliveryMetrics } from "./telemetry/delivery-metrics.ts";
 import { createPartnerMetrics } from "./telemetry/partner-metrics.ts";
@@ -58,50 +63,31 @@ export interface WebhookEngineDeps {
   readonly onStage?: (stage: Stage, eventId: string) => void;
 }
 
-/** The streams of the webhook half. */
-export interface EngineStreams {
-  readonly events: EventsStream;
-  readonly deliveries: DeliveriesStream;
-  readonly attempts: AttemptsStream;
-  readonly deadLetters: DeadLettersStream;
-  readonly replays: ReplaysStream;
-}
-
-export function openStreams({ nats }: Pick<WebhookEngineDeps, "nats">, layout: Layout): EngineStreams {
-  return {
-    events: createEventsStream(nats, layout),
-    deliveries: createDeliveriesStream(nats, layout),
-    attempts: createAttemptsStream(nats, layout),
-    deadLetters: createDeadLettersStream(nats, layout),
-    replays: createReplaysStream(nats, layout),
-  };
-}
-
-/** Dependencies of routing and delivery. */
-export interface EngineContext extends RouterDeps {
+/** Dependencies of routing, delivery, history and replay. */
+export interface EngineContext extends RouterDeps, ReplayDeps, HistoryDeps, DeadLetterDeps {
   readonly backlogs: Backlogs;
 }
 
 interface ContextParts {
   readonly layout: Layout;
-  readonly streams: EngineStreams;
   readonly partners: ConfiguredPartners;
   /** Whether this pod owns the lane of the partner. */
   readonly isOwn: (partner: Partner) => boolean;
-  /** Counts a settlement for its replay. */
-  readonly countSettled: DeliveryContext["onSettled"];
   readonly ending: AbortSignal;
 }
 
 export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts): EngineContext {
   const { nats, settings, log, version = "dev" } = deps;
-  const { layout, streams, partners, isOwn, countSettled, ending } = parts;
-  const { events, deliveries, attempts, deadLetters } = streams;
+  const { layout, partners, isOwn, ending } = parts;
   const { buckets } = layout;
+  const events = createEventsStream(nats, layout);
+  const deliveries = createDeliveriesStream(nats, layout);
+  const replays = createReplaysStream(nats, layout);
   const now = (): number => nats.clock.now();
   const registry = deps.registry ?? new Registry();
   const sender = deps.sender ?? createSender();
   const tokens = createTokens(sender, now);
+  const countSettled = createSettledCounter(replays, log, ending);
   const operational = createOperationalEvents({
     events,
     table: partners.table,
@@ -114,8 +100,12 @@ export function createEngineContext(deps: WebhookEngineDeps, parts: ContextParts
   return {
     events,
     deliveries,
-    attempts,
-    deadLetters,
+    attempts: createAttemptsStream(nats, layout),
+    deadLetters: createDeadLettersStream(nats, layout),
+    replays,
+    partners: partners.all,
+    table: partners.table,
+    removed: createRemovedPartners(createBucket(nats, buckets.partners), partners.has),
     backlogs: createBacklogs({
       deliveries,
       bucket: createBucket(nats, buckets.fullPartners),

@@ -67,7 +67,7 @@ test("an event on its way in, to its partner and to its record enters a number o
   const engine = await engineCase(nats.url, context, configOf(partnerConfig("one", partner.url)));
   const deliver = async (id: string): Promise<void> => {
     await engine.ingest(eventBytes(id));
-    const state = async () => (await engine.engine.event(id, ["*"]))?.deliveries[0]?.state === "delivered";
+    const state = async () => (await engine.engine.history.event(id, ["*"]))?.deliveries[0]?.state === "delivered";
     await waitFor(state, { timeoutMs, what: `the end of ${id}` });
   };
   await deliver("warm");

@@ -114,8 +114,8 @@ const table = `
       bounds/ pods/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts webhooks/settlement/
       webhooks/partners/ webhooks/records/ webhooks/delivery/
   runtime/webhooks/history/ <
-      crds/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/ webhooks/partners/
-      webhooks/records/
+      crds/ errors/ nats/layout.ts nats/messages/ nats/streams/ webhooks/ids.ts webhooks/events/ webhooks/settlement/
+      webhooks/partners/ webhooks/records/
   runtime/webhooks/replay/ <
       errors/ nats/connection/ nats/messages/ nats/streams/ webhooks/ids.ts webhooks/log.ts webhooks/events/
       webhooks/signing/ webhooks/settlement/ webhooks/partners/ webhooks/authorization/ webhooks/records/
@@ -127,8 +127,9 @@ const table = `
   runtime/webhooks/engine-context.ts <
       crds/ bounds/ config/settings/ nats/layout.ts nats/connection/ nats/messages/ nats/streams/ webhooks/log.ts
       webhooks/sending/ webhooks/partners/ webhooks/authorization/ webhooks/telemetry/ webhooks/delivery/
+      webhooks/history/ webhooks/replay/
   runtime/webhooks/engine.ts <
-      crds/ bounds/ errors/ config/settings/ nats/layout.ts nats/streams/ webhooks/events/ webhooks/signing/
+      crds/ pods/ nats/layout.ts nats/streams/ webhooks/signing/
       webhooks/partners/ webhooks/authorization/ webhooks/ingest/ webhooks/delivery/ webhooks/workers/
       webhooks/history/ webhooks/replay/ webhooks/maintenance/ webhooks/engine-context.ts
   runtime/metrics/request/ < crds/ errors/

@@ -221,7 +221,7 @@ async function lookUp(): Promise<void> {
   const engine = await startEngine(server.url, configOf(), { settings: large });
   const history = async (id: string): Promise<number> => {
     const startedAt = performance.now();
-    if ((await engine.engine.event(id, ["acme"])) === undefined) throw new Error(`${id} is not found`);
+    if ((await engine.engine.history.event(id, ["acme"])) === undefined) throw new Error(`${id} is not found`);
     return performance.now() - startedAt;
   };
   await engine.ingest(eventBytes("first"));

@@ -1,11 +1,10 @@
 import type { PartnersClaim } from "../../config/settings/settings.ts";
 import { Refusal } from "../../errors/refusal.ts";
 import { debugScope, type Caller } from "../../metrics/authorization/caller.ts";
-import type { EventPage, EventQuery } from "../../webhooks/history/event-list.ts";
-import { historyBytes, type EventHistory } from "../../webhooks/history/history.ts";
+import type { EventReads } from "../../webhooks/history/event-reads.ts";
+import { historyBytes } from "../../webhooks/history/history.ts";
 import type { HistoryView } from "../../webhooks/history/history-view.ts";
 import { isNarrowed, partnersOf } from "../../webhooks/history/partner-access.ts";
-import type { EventIdUse } from "../../webhooks/ingest/taken-ids.ts";
 import type { DeadLettersApi } from "../../webhooks/replay/dead-letters-api.ts";
 import type { Replays } from "../../webhooks/replay/replays.ts";
 import type { PublishedKeys } from "../../webhooks/signing/published-keys.ts";
@@ -17,12 +16,7 @@ import { readEventQuery, readDeadLetterQuery } from "./event-query.ts";
 
 /** The part of the webhook engine that the routes use. */
 interface WebhookService {
-  /** The event with its attempts; undefined when no such event is visible to the tenants and partners. */
-  event(eventId: string, tenants: readonly string[], view: HistoryView): Promise<EventHistory | undefined>;
-  /** The tenants that have an event id and the tenants that were refused it; undefined when there are none. */
-  eventIdUse(eventId: string, tenants: readonly string[]): Promise<EventIdUse | undefined>;
-  /** @throws Refusal */
-  events(query: EventQuery): Promise<EventPage>;
+  readonly history: EventReads;
   readonly replays: Replays;
   readonly deadLetters: DeadLettersApi;
   readonly idempotencyKeys: IdempotencyKeys;
@@ -88,7 +82,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["webhooks:read"],
       operation: operations.historyOperation,
       answer: async ({ path, caller }) => {
-        const history = await service.event(path["id"] ?? "", caller.tenants, viewFor(caller));
+        const history = await service.history.event(path["id"] ?? "", caller.tenants, viewFor(caller));
         // An event of another tenant or partner gets the same response as an unknown one.
         if (history === undefined) throw new Refusal("event_not_found", "No such event is visible to this caller.");
         return { status: 200, headers: jsonBytes, body: historyBytes(history) };
@@ -101,7 +95,9 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       operation: operations.eventIdOperation,
       answer: async ({ path, caller }) => {
         // Only administrators may read the use of event ids; scopes of partners do not allow it.
-        const body = isNarrowed(caller) ? undefined : await service.eventIdUse(path["id"] ?? "", caller.tenants);
+        const body = isNarrowed(caller)
+          ? undefined
+          : await service.history.eventIdUse(path["id"] ?? "", caller.tenants);
         if (body === undefined)
           throw new Refusal("event_not_found", "No use of this event id is visible to this caller.");
         return { status: 200, body };
@@ -113,7 +109,7 @@ function historyRoutes(service: WebhookService): readonly Route[] {
       scopes: ["webhooks:read"],
       operation: operations.listOperation,
       answer: async ({ query, caller, nowMs }) => {
-        const { items, nextSeq } = await service.events(readEventQuery(query, caller, nowMs));
+        const { items, nextSeq } = await service.history.events(readEventQuery(query, caller, nowMs));
         return { status: 200, body: { data: items, meta: { cursor: cursorOf(nextSeq) } } };
       },
     },

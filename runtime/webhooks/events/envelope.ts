@@ -25,10 +25,6 @@ export interface ValidEnvelope {
   readonly bytes: Uint8Array;
 }
 
-interface EnvelopeRules {
-  readonly personalData: PersonalDataRules;
-}
-
 /** Largest event, in bytes. */
 export const eventBytesMax = 262_144;
 
@@ -121,13 +117,13 @@ const fieldRules: readonly FieldRule[] = [
  * @throws Refusal `body_too_large`, `invalid_utf8`, `invalid_json`, `invalid_envelope` with every field at fault, or
  *   `personal_data` with every field that carries some.
  */
-export function parseEnvelope(bytes: Uint8Array, rules: EnvelopeRules): ValidEnvelope {
+export function parseEnvelope(bytes: Uint8Array, rules: PersonalDataRules): ValidEnvelope {
   if (bytes.byteLength > eventBytesMax) {
     throw new Refusal("body_too_large", `An event has at most ${eventBytesMax} bytes`);
   }
   const source = decode(bytes);
   const fields = parseObject(source);
-  const search = searchPersonalData(rules.personalData, typeOf(fields));
+  const search = searchPersonalData(rules, typeOf(fields));
   const problems = [...fieldProblems(fields), ...shapeProblems(source, search)].slice(0, problemsMax);
   if (problems.length > 0) {
     throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventIdForm } from "../../config/settings/settings.ts";
+import type { EventIdForm, PersonalDataSettings } from "../../config/settings/settings.ts";
 import { Refusal, type FieldError } from "../../errors/refusal.ts";
 import type { EventsStream } from "../../nats/streams/events-stream.ts";
 import { pauseAfter, untilAnswered } from "../../nats/connection/retry-until-answered.ts";
 import type { PublishResult } from "../../nats/messages/publish.ts";
 import { Unanswered } from "../../nats/connection/requests.ts";
 import type { DeliveryMetrics } from "../telemetry/delivery-metrics.ts";
-import type { Envelope, ValidEnvelope } from "../events/envelope.ts";
+import { parseEnvelope, type Envelope, type ValidEnvelope } from "../events/envelope.ts";
+import { personalDataRules } from "../events/personal-data.ts";
 import { EventIdTaken, eventIdProblem } from "./event-ids.ts";
 import { eventHash } from "../ids.ts";
 import { isOwnType, ownDomain } from "../events/reserved-types.ts";
@@ -29,8 +30,7 @@ export interface IngestResponse {
 
 interface IngestDeps {
   readonly events: EventsStream;
-  /** @throws Refusal */
-  readonly parse: (bytes: Uint8Array) => ValidEnvelope;
+  readonly personalData: PersonalDataSettings;
   readonly isConnected: () => boolean;
   /** Whether the stream has little room left. @default never */
   readonly isFull?: () => boolean;
@@ -65,10 +65,12 @@ const retryAfterFullSeconds = 30;
 /** Creates the way in. */
 export function createIngest(deps: IngestDeps): Ingest {
   const gate = createGate(deps.isConnected, deps.isFull ?? (() => false));
-  const { metrics } = deps;
+  const { metrics, idForms = [] } = deps;
+  const rules = personalDataRules(deps.personalData);
   return async (bytes, caller) => {
     try {
-      const valid = parsedFor(deps, bytes, caller);
+      const valid = parseEnvelope(bytes, rules);
+      checkCaller(valid.envelope, caller, idForms);
       const answer = await gate.pass(bytes.byteLength, () => store(deps, valid));
       metrics.ingested.inc({ outcome: answer.duplicate ? "duplicate" : "stored" });
       return answer;
@@ -81,19 +83,16 @@ export function createIngest(deps: IngestDeps): Ingest {
   };
 }
 
-function parsedFor({ parse, idForms = [] }: IngestDeps, bytes: Uint8Array, { tenants }: EventCaller): ValidEnvelope {
-  const valid = parse(bytes);
-  const { tenant, type } = valid.envelope;
-  const problems = [typeProblem(type), eventIdProblem(valid.envelope, idForms)].filter(
-    (problem) => problem !== undefined,
-  );
+/** @throws Refusal `invalid_envelope` for a reserved type or id, `tenant_forbidden` */
+function checkCaller(envelope: Envelope, { tenants }: EventCaller, idForms: readonly EventIdForm[]): void {
+  const { tenant, type } = envelope;
+  const problems = [typeProblem(type), eventIdProblem(envelope, idForms)].filter((problem) => problem !== undefined);
   if (problems.length > 0) {
     throw new Refusal("invalid_envelope", "The event envelope is not valid", { errors: problems });
   }
   if (!includesTenant(tenants, tenant)) {
     throw new Refusal("tenant_forbidden", `The token does not allow events of tenant ${tenant}`);
   }
-  return valid;
 }
 
 function typeProblem(type: string): FieldError | undefined {

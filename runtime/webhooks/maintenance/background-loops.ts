@@ -1,3 +1,6 @@
+// Maintenance: the periodic loops of each pod, and the jobs that the leader pod runs for all pods. It serves no
+// requests.
+
 import type { LaneOwnership } from "../workers/lane-ownership.ts";
 import { keepAliveMs } from "../delivery/in-flight.ts";
 import type { Lanes } from "../workers/lane-workers.ts";
@@ -8,41 +11,47 @@ import { runPeriodically } from "../../bounds/periodic.ts";
 import { createDueBacklog } from "./due-backlog.ts";
 import { createHeldBytes } from "./held-bytes.ts";
 import { createOldestDue } from "./oldest-due.ts";
+import type { StreamWatch } from "./stream-watch.ts";
 
-/** What runs beside routing and delivering. */
+/** What the loops read and change. */
 export interface BackgroundParts {
-  readonly context: RouterDeps;
+  readonly context: MaintenanceContext;
   readonly router: Router;
   readonly lanes: Lanes;
   readonly ownership: LaneOwnership;
-  readonly partners: () => readonly Partner[];
-  /** Bytes that may wait for delivery. */
+  readonly streamWatch: StreamWatch;
+  /** Maximum size of the deliveries stream, in bytes. */
   readonly deliveriesBytesMax: number;
-  /** What this pod looks at once a second. */
-  readonly looks: readonly (() => Promise<void>)[];
-  /** What one pod does for all of them, made anew whenever this pod becomes the one. */
+  /** Runs in every pod once a second. */
+  readonly polls: readonly (() => Promise<void>)[];
   readonly jobs: readonly MaintenanceJob[];
 }
 
-/** Something that is looked after in turns. */
+/** Dependencies of the room: those of the router, and the configured partners. */
+export interface MaintenanceContext extends RouterDeps {
+  readonly partners: () => readonly Partner[];
+}
+
+/** Periodic work that the leader pod does for all pods. */
 export interface MaintenanceJob {
   readonly name: string;
   readonly periodMs: number;
-  /** Begins with fresh eyes and answers one turn. */
+  /** Called when this pod becomes the leader, and after a failure; returns a function that does one run. */
   readonly begin: () => () => Promise<void>;
 }
 
-const backlogMs = 1_000;
+const pollMs = 1_000;
+const streamWatchMs = 5_000;
 const leftoversMs = 5_000;
-/** Routing resumes when this part of the room for deliveries is free again. */
+/** Share of the maximum size below which routing resumes. */
 const resumeShare = 0.95;
-/** The home of this name, which is no partner's token, has the duties. */
+/** The owner of this key is the leader pod. All versions must use the same key; no partner has it. */
 const leaderKey = "duties";
 
-/** Starts what runs in turns; the answer ends it. */
+/** Starts all loops. Returns a function that stops them. */
 export function startBackground(parts: BackgroundParts): () => void {
-  const { context, router, lanes, ownership, partners, jobs } = parts;
-  const { deliveries, partnerMetrics: metrics, now } = context;
+  const { context, router, lanes, ownership, streamWatch, polls, jobs } = parts;
+  const { deliveries, partners, partnerMetrics: metrics, now } = context;
   const isOwner = (lane: string): boolean => ownership.isOwner(lane);
   const own = (): readonly Partner[] => partners().filter(({ lane }) => isOwner(lane));
   const stops = [
@@ -50,52 +59,55 @@ export function startBackground(parts: BackgroundParts): () => void {
       router.keepAlive();
       lanes.keepAlive();
     }),
-    runPeriodically(backlogMs, sizeLook(parts)),
-    runPeriodically(backlogMs, createOldestDue({ deliveries, own, metrics, now })),
-    runPeriodically(backlogMs, createDueBacklog({ deliveries, partners, isOwner, metrics })),
-    ...parts.looks.map((look) => runPeriodically(backlogMs, look)),
+    runPeriodically(pollMs, createSizePoll(parts)),
+    runPeriodically(pollMs, createOldestDue({ deliveries, own, metrics, now })),
+    runPeriodically(pollMs, createDueBacklog({ deliveries, partners, isOwner, metrics })),
+    ...polls.map((poll) => runPeriodically(pollMs, poll)),
+    runPeriodically(streamWatchMs, () => streamWatch.poll()),
     runPeriodically(leftoversMs, () => lanes.lookForLeftovers()),
-    ...jobs.map((job) => runPeriodically(job.periodMs, leaderTurn(job, ownership, context.log))),
+    ...jobs.map((job) => runPeriodically(job.periodMs, createLeaderRun(job, ownership, context.log))),
   ];
   return () => stops.forEach((stop) => stop());
 }
 
-/** A turn of a duty, if this pod has it; one line when it begins to fail and one when it goes on. */
-function leaderTurn({ name, begin }: MaintenanceJob, ownership: LaneOwnership, log: Log): () => Promise<void> {
-  let turn: (() => Promise<void>) | undefined;
+/** Runs a job while this pod is the leader. Logs when the job begins to fail, and when it succeeds again. */
+function createLeaderRun({ name, begin }: MaintenanceJob, ownership: LaneOwnership, log: Log): () => Promise<void> {
+  let run: (() => Promise<void>) | undefined;
   let isFailing = false;
   return async () => {
-    turn = ownership.isOwner(leaderKey) ? (turn ?? begin()) : undefined;
+    run = ownership.isOwner(leaderKey) ? (run ?? begin()) : undefined;
     try {
-      await turn?.();
+      await run?.();
       if (isFailing) {
-        log.info({ duty: name }, "a duty of the installation is done again");
+        log.info({ duty: name }, "maintenance job succeeded again");
       }
       isFailing = false;
     } catch (error) {
-      turn = undefined;
+      run = undefined;
       if (!isFailing) {
-        log.warn({ err: error, duty: name }, "a duty of the installation fails, trying again");
+        log.warn({ err: error, duty: name }, "maintenance job failed, retry scheduled");
       }
       isFailing = true;
     }
   };
 }
 
-/** Holds routing while too much waits for delivery; events then fill their own stream, and producers are told so. */
-function sizeLook({ context, router, partners, deliveriesBytesMax: bytesMax }: BackgroundParts): () => Promise<void> {
-  const { deliveries, log } = context;
+/**
+ * Stops routing while the deliveries stream is full. Events then fill their own stream, and ingest refuses producers.
+ */
+function createSizePoll({ context, router, deliveriesBytesMax: bytesMax }: BackgroundParts): () => Promise<void> {
+  const { deliveries, partners, log } = context;
   const heldBytes = createHeldBytes({ deliveries, partners });
   let isHeld = false;
   return async () => {
     const { bytes: all } = await deliveries.size();
     const limit = isHeld ? bytesMax * resumeShare : bytesMax;
-    // What waits for a partner that is held is bounded by that partner's own limit, and no reason to refuse producers.
+    // Deliveries of a held partner have their own limit and are no reason to refuse producers.
     const bytes = all > limit ? all - (await heldBytes()) : all;
     const isTooMuch = bytes > limit;
     if (isTooMuch !== isHeld) {
       isHeld = isTooMuch;
-      log.warn({ bytes, bytesMax }, isHeld ? "too much waits for delivery, routing is held" : "routing goes on");
+      log.warn({ bytes, bytesMax }, isHeld ? "deliveries stream full, routing paused" : "routing resumed");
       router.hold(isHeld);
     }
   };

@@ -5,24 +5,24 @@ import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 interface DueBacklogDeps {
   readonly deliveries: Pick<DeliveriesStream, "dueByLane" | "dueByPartner" | "size">;
   readonly partners: () => readonly Partner[];
-  /** Whether this pod is the home of the lane. */
+  /** Whether this pod owns the lane. */
   readonly isOwner: (lane: string) => boolean;
   readonly metrics: Pick<PartnerMetrics, "backlog">;
 }
 
 type Due = readonly [partner: string, count: number];
 
-/** Time between two looks, a little less than five turns of a second. */
-const lookMs = 4_500;
-/** In a shared lane the server goes through what waits to tell whose it is: not when that is more than this. */
+/** Time between two counts: a little less than five polls of one second. */
+const countMs = 4_500;
+/** A count by partner in a shared lane reads every waiting message. Above this number it is left out. */
 const splitMax = 10_000;
 
 /**
- * Tells how many deliveries are due or in flight in the lanes whose home this pod is, so that the figures of all pods
- * add up: by partner, unless more than ten thousand are in one lane that is shared, and in all. What waits for the time
- * of its retry is not due. While nothing waits at all, no consumer is looked at.
+ * Reports how many deliveries are due or in flight in the lanes of this pod, so that the sum over all pods is the
+ * total. It reports the total and the number of each partner, but no partners of a shared lane with more than ten
+ * thousand. A retry is not due before its time. While the stream is empty, no consumer is read.
  *
- * @returns one turn, to be called often
+ * @returns a function for one poll, to be called often
  */
 export function createDueBacklog({ deliveries, partners, isOwner, metrics }: DueBacklogDeps): () => Promise<void> {
   let nextAtMs = 0;
@@ -30,19 +30,19 @@ export function createDueBacklog({ deliveries, partners, isOwner, metrics }: Due
     if (performance.now() < nextAtMs) {
       return;
     }
-    nextAtMs = performance.now() + lookMs;
+    nextAtMs = performance.now() + countMs;
     const isEmpty = (await deliveries.size()).messages === 0;
     const lanes = isEmpty ? [] : [...(await deliveries.dueByLane())].filter(([lane, due]) => due > 0 && isOwner(lane));
-    const labels = new Map(partners().map(({ key: token, label }) => [token, label]));
-    const whose = async (lane: string, due: number): Promise<Iterable<Due>> => {
+    const labels = new Map(partners().map(({ key, label }) => [key, label]));
+    const dueIn = async (lane: string, due: number): Promise<Iterable<Due>> => {
       if (labels.has(lane)) return [[lane, due]];
       return due > splitMax ? [] : deliveries.dueByPartner(lane);
     };
-    const split = await Promise.all(lanes.map(([lane, due]) => whose(lane, due)));
+    const split = await Promise.all(lanes.map(([lane, due]) => dueIn(lane, due)));
     const named = split
       .flatMap((some) => [...some])
-      .flatMap(([token, due]): Due[] => {
-        const label = labels.get(token);
+      .flatMap(([key, due]): Due[] => {
+        const label = labels.get(key);
         return label === undefined ? [] : [[label, due]];
       });
     metrics.backlog(

@@ -9,38 +9,39 @@ import { endUnsent, type UnsentReason } from "../delivery/end-unsent.ts";
 import type { NamedPartner } from "../partners/partner.ts";
 import { settlementRow } from "../settlement/settlement-table.ts";
 
-/** Which deliveries of a partner end, and why. */
+/** The deliveries of a partner that end, and the reason. */
 interface PendingEnd extends UnsentReason {
   readonly partner: NamedPartner;
-  /** Accepted at or before this, Unix milliseconds by JetStream's clock. */
+  /** Only deliveries accepted at or before this time end. Unix milliseconds by JetStream's clock. */
   readonly acceptedUpToMs: number;
-  /** Whether it is still so; asked before each batch. */
-  readonly isStill: () => boolean;
+  /** Whether the reason still applies; checked before each batch. */
+  readonly isValid: () => boolean;
 }
 
 /**
- * How far it came.
+ * The progress after one run.
  *
- * - `more`: the time of the turn is over.
- * - `blocked`: the dead letter stream takes nothing; nothing is lost, the next turn tries again.
- * - `done`: everything was looked at; `oldestMs` is when the oldest of what stays was accepted.
+ * - `more`: the time of the run is over.
+ * - `blocked`: the dead letter stream refuses a message; the next run tries again, and nothing is lost.
+ * - `done`: all messages were read; `oldestMs` is the acceptance time of the oldest delivery that stays.
  */
 type PendingProgress =
   | { readonly kind: "more" | "blocked" }
   | { readonly kind: "done"; readonly oldestMs: number | undefined };
 
-/** Ends deliveries that wait, without an attempt. */
+/** Ends waiting deliveries without an attempt. */
 export interface PendingEnder {
-  /** Goes on for at most one turn. @throws Unanswered when the process must end first */
-  goOn(end: PendingEnd): Promise<PendingProgress>;
-  /** Forgets how far a partner's deliveries were looked at. */
-  forget(token: string): void;
+  /** Works for the time of one run at most. @throws Unanswered when the process must end first */
+  run(end: PendingEnd): Promise<PendingProgress>;
+  /** Discards the position in the messages of the partner with this key. */
+  forget(key: string): void;
 }
 
-/** Messages of one batch, and of those that are ended at once. */
+/** Messages of one read. */
 const batchMax = 64;
+/** Messages that are ended concurrently. */
 const atOnceMax = 16;
-const turnMs = 500;
+const runMsMax = 500;
 
 interface Walk {
   place: number;
@@ -49,32 +50,30 @@ interface Walk {
   isBlocked: boolean;
 }
 
-/**
- * Creates what one pod has while it has the duty; where it stops, the pod after it begins anew, which costs only time.
- */
+/** Creates the ender of a leader pod. The next leader starts from the first message again, which costs only time. */
 export function createPendingEnder(context: DeliveryContext): PendingEnder {
   const walks = new Map<string, Walk>();
   const fresh = (isBlocked: boolean): Walk => ({ place: 0, seq: 1, oldestMs: undefined, isBlocked });
   return {
-    goOn: async (end) => {
-      const { key: token } = end.partner;
-      const walk = walks.get(token) ?? fresh(false);
-      walks.set(token, walk);
-      const endMs = performance.now() + turnMs;
-      while (performance.now() < endMs && !context.ending.aborted && end.isStill()) {
-        const step = await stepOn(context, end, walk);
+    run: async (end) => {
+      const { key } = end.partner;
+      const walk = walks.get(key) ?? fresh(false);
+      walks.set(key, walk);
+      const endMs = performance.now() + runMsMax;
+      while (performance.now() < endMs && !context.ending.aborted && end.isValid()) {
+        const step = await readBatch(context, end, walk);
         if (step !== "next") {
-          if (step === "done") walks.set(token, fresh(walk.isBlocked));
+          if (step === "done") walks.set(key, fresh(walk.isBlocked));
           return step === "done" ? { kind: "done", oldestMs: walk.oldestMs } : { kind: step };
         }
       }
       return { kind: "more" };
     },
-    forget: (token) => void walks.delete(token),
+    forget: (key) => void walks.delete(key),
   };
 }
 
-async function stepOn(context: DeliveryContext, end: PendingEnd, walk: Walk): Promise<"next" | "done" | "blocked"> {
+async function readBatch(context: DeliveryContext, end: PendingEnd, walk: Walk): Promise<"next" | "done" | "blocked"> {
   const place = pendingPlaces[walk.place];
   if (place === undefined) {
     return "done";
@@ -82,25 +81,25 @@ async function stepOn(context: DeliveryContext, end: PendingEnd, walk: Walk): Pr
   const messages = await context.deliveries.pending(end.partner.key, place, walk.seq, batchMax);
   for (let start = 0; start < messages.length; start += atOnceMax) {
     const some = messages.slice(start, start + atOnceMax);
-    const kept = await Promise.all(some.map((message) => endOne(context, end, message)));
-    if (kept.includes("refused")) {
-      noteBlocked(context, end, walk, true);
+    const results = await Promise.all(some.map((message) => endOne(context, end, message)));
+    if (results.includes("refused")) {
+      logBlocked(context, end, walk, true);
       return "blocked";
     }
-    walk.oldestMs = kept.reduce<number | undefined>(
+    walk.oldestMs = results.reduce<number | undefined>(
       (a, b) => (typeof b === "number" ? Math.min(a ?? b, b) : a),
       walk.oldestMs,
     );
   }
-  noteBlocked(context, end, walk, false);
+  logBlocked(context, end, walk, false);
   const last = messages.at(-1);
   walk.seq = last === undefined ? 1 : last.seq + 1;
   walk.place += last === undefined ? 1 : 0;
   return "next";
 }
 
-/** One line when the dead letter stream begins to refuse and one when it goes on. */
-function noteBlocked({ log }: DeliveryContext, { partner, reason }: PendingEnd, walk: Walk, isBlocked: boolean): void {
+/** Logs when the dead letter stream begins to refuse messages, and when it stores them again. */
+function logBlocked({ log }: DeliveryContext, { partner, reason }: PendingEnd, walk: Walk, isBlocked: boolean): void {
   if (walk.isBlocked !== isBlocked) {
     walk.isBlocked = isBlocked;
     const what = isBlocked
@@ -110,7 +109,7 @@ function noteBlocked({ log }: DeliveryContext, { partner, reason }: PendingEnd, 
   }
 }
 
-/** When a message that stays was accepted, in Unix milliseconds; or what became of it. */
+/** Ends one delivery. Resolves with the acceptance time of a delivery that stays, in Unix milliseconds. */
 async function endOne(
   context: DeliveryContext,
   end: PendingEnd,
@@ -120,11 +119,11 @@ async function endOne(
   if (delivery !== undefined && delivery.acceptedAtMs > end.acceptedUpToMs) {
     return delivery.acceptedAtMs;
   }
-  const isKept =
+  const isStored =
     delivery === undefined
-      ? await keepUnreadable(context, end, message)
+      ? await storeUnreadable(context, end, message)
       : await endDelivery(context, end, delivery, message);
-  if (!isKept) {
+  if (!isStored) {
     return "refused";
   }
   await context.deliveries.remove(message.seq);
@@ -145,7 +144,7 @@ async function endDelivery(
   const before = attempts.filter(({ did }) => did === delivery.did);
   const since = before.filter((record) => !isLater(delivery, record));
   if (since.some((record) => isOver(record) || isLater(record, delivery))) {
-    // It ended or went on; this message is what is left of the step before.
+    // The delivery ended or has a later step; this message is a leftover of an earlier one.
     return true;
   }
   const step = since.length > 0 ? nextAttempt(delivery) : delivery;
@@ -163,12 +162,12 @@ function isOver({ settlement }: AttemptRecord): boolean {
   return settlementRow(settlement).ends;
 }
 
-async function keepUnreadable(
+async function storeUnreadable(
   context: DeliveryContext,
   { partner }: PendingEnd,
   { subject, seq, data }: StoredMessage,
 ): Promise<boolean> {
   const deadLetter = unreadableDeadLetter(partner.key, subject, seq, data);
-  const answer = await untilAnswered(() => context.deadLetters.append(deadLetter), { signal: context.ending });
-  return answer.kind !== "refused";
+  const result = await untilAnswered(() => context.deadLetters.append(deadLetter), { signal: context.ending });
+  return result.kind !== "refused";
 }

@@ -1,38 +1,30 @@
-import type { DeliveryContext } from "../delivery/delivery-context.ts";
+import type { MaintenanceContext } from "./background-loops.ts";
 import type { PendingEnder } from "./end-pending.ts";
 import type { RegisteredPartner } from "../partners/partner-registry.ts";
-import type { NamedPartner, Partner } from "../partners/partner.ts";
-
-interface EndRemovedDeps {
-  readonly context: DeliveryContext;
-  readonly ender: PendingEnder;
-  readonly partners: () => readonly Partner[];
-}
+import type { NamedPartner } from "../partners/partner.ts";
 
 const detail = "the partner was removed before anything more could be sent to it";
 
 /**
- * Ends what waits for partners that no pod has any more, one turn per call, and then removes their consumers.
+ * Ends waiting deliveries of partners that no pod has configured any more, and then removes their consumers.
  *
- * @returns whether nothing of the partner is left
+ * @returns a function for one run; it resolves with true when nothing of the partner is left
  */
-export function createRemovedEnder({
-  context,
-  ender,
-  partners,
-}: EndRemovedDeps): (entry: RegisteredPartner) => Promise<boolean> {
+export function createRemovedEnder(
+  { deliveries, partners }: MaintenanceContext,
+  ender: PendingEnder,
+): (entry: RegisteredPartner) => Promise<boolean> {
   return async (entry) => {
     const { token } = entry;
-    const isStill = (): boolean => !partners().some((one) => one.key === token);
-    const acceptedUpToMs = Number.POSITIVE_INFINITY;
-    const progress = await ender.goOn({
+    const isRemoved = (): boolean => !partners().some(({ key }) => key === token);
+    const progress = await ender.run({
       partner: named(entry),
       reason: "partner_removed",
       detail,
-      acceptedUpToMs,
-      isStill,
+      acceptedUpToMs: Number.POSITIVE_INFINITY,
+      isValid: isRemoved,
     });
-    if (progress.kind !== "done" || !isStill() || !(await context.deliveries.removePartner(token))) {
+    if (progress.kind !== "done" || !isRemoved() || !(await deliveries.removePartner(token))) {
       return false;
     }
     ender.forget(token);
@@ -40,7 +32,7 @@ export function createRemovedEnder({
   };
 }
 
-/** One that was found by what waits for it has its token for a name. */
+/** The partner of an entry. An entry made from a stored message has the partner's key as its label. */
 function named({ token, uid, label }: RegisteredPartner): NamedPartner {
   const at = label.indexOf("/");
   const [namespace, name] = at < 0 ? ["", label] : [label.slice(0, at), label.slice(at + 1)];

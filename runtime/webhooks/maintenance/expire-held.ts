@@ -9,45 +9,44 @@ interface ExpireHeldDeps {
   readonly now: () => number;
 }
 
-/** Time between two looks at what waits for a partner, at least, and as a part of the age at which it ends. */
-const lookMs = 60_000;
-const lookShare = 0.05;
+/** Minimum time between two walks over the messages of a partner. */
+const walkMs = 60_000;
+/** The same as a share of the maximum age. */
+const walkShare = 0.05;
 const secondMs = 1_000;
 const detail = "nothing could be sent to the partner until the delivery was too old";
 
 /**
- * Ends deliveries to partners that are held, at the age after which they are never attempted again. Messages are read
- * when the oldest of them is that old, and from time to time. Each call is one turn.
+ * Ends deliveries to held partners at their maximum age. The messages of a partner are read when the oldest has this
+ * age, and periodically.
+ *
+ * @returns a function for one run
  */
 export function createHeldExpiry({ partners, ender, now }: ExpireHeldDeps): () => Promise<void> {
   const nextAtMs = new Map<string, number>();
-  const isHeld = (token: string): boolean =>
-    partners().some((one) => one.key === token && one.config.held !== undefined);
+  const isHeld = (key: string): boolean => partners().some((one) => one.key === key && one.config.held !== undefined);
   return async () => {
     const held = partners().filter(({ config }) => config.held !== undefined);
-    for (const token of [...nextAtMs.keys()].filter((one) => !isHeld(one))) {
-      nextAtMs.delete(token);
-      ender.forget(token);
+    for (const key of [...nextAtMs.keys()].filter((one) => !isHeld(one))) {
+      nextAtMs.delete(key);
+      ender.forget(key);
     }
-    for (const partner of held.filter(({ key: token }) => (nextAtMs.get(token) ?? 0) <= now())) {
-      const {
-        key: token,
-        config: { retry },
-      } = partner;
+    for (const partner of held.filter(({ key }) => (nextAtMs.get(key) ?? 0) <= now())) {
+      const { key } = partner;
+      const { retry } = partner.config;
       const ageMs = retry.maxAgeSeconds * secondMs;
-      const isStill = (): boolean => isHeld(token);
       const atMs = now();
-      const progress = await ender.goOn({
+      const progress = await ender.run({
         partner,
         reason: "held_expired",
         detail,
         acceptedUpToMs: atMs - ageMs,
-        isStill,
+        isValid: () => isHeld(key),
       });
       const oldestMs = progress.kind === "done" ? progress.oldestMs : undefined;
       const endMs = lastAttemptAtMs(retry, oldestMs ?? atMs);
-      const laterMs = atMs + Math.min(ageMs, Math.max(lookMs, ageMs * lookShare));
-      nextAtMs.set(token, progress.kind === "done" ? Math.min(endMs, laterMs) : 0);
+      const laterMs = atMs + Math.min(ageMs, Math.max(walkMs, ageMs * walkShare));
+      nextAtMs.set(key, progress.kind === "done" ? Math.min(endMs, laterMs) : 0);
     }
   };
 }

@@ -6,25 +6,26 @@ interface HeldBytesDeps {
   readonly partners: () => readonly Partner[];
 }
 
-/** Time between two counts, at least; the server goes through about so many subjects a second. */
+/** Minimum time between two counts. */
 const pauseMsMin = 500;
+/** About how many subjects the server counts in a second. */
 const subjectsPerSecond = 20_000;
 const secondMs = 1_000;
-/** Messages of a partner whose sizes are looked at. */
+/** Messages of a partner whose sizes are read. */
 const sampleMax = 16;
 /** Subject and headers of a message. */
 const overheadBytes = 400;
 
 /**
- * Tells about how many bytes wait for partners that are held: the number of messages of each, times the mean size of
- * the first of them. The answer of before is given until it is time to count again.
+ * Estimates the bytes that wait for held partners: the number of messages of each, times the mean size of its first
+ * messages. Returns the previous estimate until the next count is due.
  */
 export function createHeldBytes({ deliveries, partners }: HeldBytesDeps): () => Promise<number> {
   let bytes = 0;
   let nextAtMs = 0;
-  const meanBytes = async (token: string): Promise<number> => {
+  const meanBytes = async (key: string): Promise<number> => {
     for (const place of pendingPlaces) {
-      const sample = await deliveries.pending(token, place, 1, sampleMax);
+      const sample = await deliveries.pending(key, place, 1, sampleMax);
       if (sample.length > 0)
         return overheadBytes + sample.reduce((sum, { data }) => sum + data.length, 0) / sample.length;
     }
@@ -36,10 +37,10 @@ export function createHeldBytes({ deliveries, partners }: HeldBytesDeps): () => 
     }
     let messages = 0;
     let sum = 0;
-    for (const { lane, key: token } of partners().filter(({ config }) => config.held !== undefined)) {
-      const waiting = await deliveries.waitingFor(lane, token);
+    for (const { lane, key } of partners().filter(({ config }) => config.held !== undefined)) {
+      const waiting = await deliveries.waitingFor(lane, key);
       messages += waiting;
-      sum += waiting === 0 ? 0 : waiting * (await meanBytes(token));
+      sum += waiting === 0 ? 0 : waiting * (await meanBytes(key));
     }
     bytes = sum;
     nextAtMs = performance.now() + Math.max(pauseMsMin, (messages / subjectsPerSecond) * secondMs);

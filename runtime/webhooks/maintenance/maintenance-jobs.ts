@@ -1,59 +1,54 @@
-import type { StreamSettings } from "../../config/settings/settings.ts";
+import type { Settings } from "../../config/settings/settings.ts";
 import { createAdvisoriesStream } from "../../nats/streams/advisories-stream.ts";
 import { createBucket } from "../../nats/streams/buckets.ts";
 import type { NatsConnectionHandle } from "../../nats/connection/connect.ts";
 import type { Layout } from "../../nats/layout.ts";
 import type { StreamIdentities } from "../../nats/streams/stream-identities.ts";
 import { isTopologyWhole, repairTopology } from "../../nats/streams/topology.ts";
-import type { MaintenanceJob } from "./background-loops.ts";
+import type { MaintenanceContext, MaintenanceJob } from "./background-loops.ts";
 import { createPendingEnder } from "./end-pending.ts";
 import { createRemovedEnder } from "./end-removed.ts";
 import { createHeldExpiry } from "./expire-held.ts";
 import { createPartnerRegistry } from "../partners/partner-registry.ts";
-import type { Partner } from "../partners/partner.ts";
 import { trimEvents } from "./stream-trim.ts";
 import { createOrphanSearch, handleAdvisories, type RecoveryDeps } from "./recovery.ts";
-import type { Router, RouterDeps } from "../delivery/router.ts";
+import type { Router } from "../delivery/router.ts";
 import type { RunningPartners } from "./running-partners.ts";
 
 interface MaintenanceDeps {
-  readonly context: RouterDeps;
+  readonly context: MaintenanceContext;
   readonly router: Pick<Router, "recover">;
   readonly nats: NatsConnectionHandle;
   readonly layout: Layout;
-  readonly streams: StreamSettings;
-  /** The streams that were there at the start. */
+  readonly settings: Settings;
+  /** The streams at the start of this pod. */
   readonly known: StreamIdentities;
-  /** Partners of the configuration. */
-  readonly partners: () => readonly Partner[];
-  /** Which partners other pods have. */
+  /** The partners that other pods have configured. */
   readonly running: RunningPartners;
-  /** Begins to run replays, in turns. */
+  /** Begins to run replays; returns a function for one run. */
   readonly replays: () => () => Promise<void>;
-  /** How long a partner is missing from the configuration before its deliveries end. */
-  readonly removedAfterSeconds: number;
   /** As in {@link RecoveryDeps}. */
   readonly orphanAgeMs?: number | undefined;
 }
 
 const trimMs = 2_000;
 const topologyMs = 5_000;
-/** Sizes, ages and replicas are compared with the settings more rarely. */
-const topologyTurnsBetweenRepairs = 12;
+/** Sizes, ages and replicas are compared with the settings in every twelfth run only. */
+const topologyRunsBetweenRepairs = 12;
 const replaysMs = 500;
 const partnersMs = 2_000;
 const advisoriesMs = 5_000;
 const orphansMs = 2_000;
 const secondMs = 1_000;
 
-/** What one pod does for all of them. */
+/** Creates the jobs of the leader pod. */
 export function createMaintenanceJobs(deps: MaintenanceDeps): readonly MaintenanceJob[] {
-  const { context, streams } = deps;
+  const { context, settings } = deps;
   return [
     {
       name: "room",
       periodMs: trimMs,
-      begin: () => () => trimEvents(context.events, streams.events.maxBytes, context.log),
+      begin: () => () => trimEvents(context.events, settings.streams.events.maxBytes, context.log),
     },
     { name: "topology", periodMs: topologyMs, begin: () => topologyJob(deps) },
     { name: "replays", periodMs: replaysMs, begin: deps.replays },
@@ -64,11 +59,10 @@ export function createMaintenanceJobs(deps: MaintenanceDeps): readonly Maintenan
   ];
 }
 
-function recoveryDeps({ context, router, nats, layout, partners, orphanAgeMs }: MaintenanceDeps): RecoveryDeps {
+function recoveryDeps({ context, router, nats, layout, orphanAgeMs }: MaintenanceDeps): RecoveryDeps {
   return {
     context,
     router,
-    partners,
     advisories: createAdvisoriesStream(nats, layout),
     streams: layout.streams,
     registry: createBucket(nats, layout.buckets.partners),
@@ -77,42 +71,36 @@ function recoveryDeps({ context, router, nats, layout, partners, orphanAgeMs }: 
 }
 
 function topologyJob(deps: MaintenanceDeps): () => Promise<void> {
-  let turns = 0;
+  let runs = 0;
   return async () => {
-    const isEasy = turns % topologyTurnsBetweenRepairs !== 0;
-    turns += 1;
-    if (!isEasy || !(await isTopologyWhole(deps.nats, deps.streams))) await repair(deps);
+    const isCheck = runs % topologyRunsBetweenRepairs !== 0;
+    runs += 1;
+    if (!isCheck || !(await isTopologyWhole(deps.nats, deps.settings.streams))) await repair(deps);
   };
 }
 
-/** Makes again what somebody deleted. Deliveries that went with their stream are made again out of the events. */
-async function repair({ context, nats, layout, streams, known }: MaintenanceDeps): Promise<void> {
-  const made = await repairTopology(nats, streams, known);
-  if (made.length > 0) {
-    context.log.error({ streams: made }, "streams were missing and are made again");
+/** Recreates deleted streams. The router recreates deliveries from events after their stream was lost. */
+async function repair({ context, nats, layout, settings, known }: MaintenanceDeps): Promise<void> {
+  const created = await repairTopology(nats, settings.streams, known);
+  if (created.length > 0) {
+    context.log.error({ streams: created }, "missing streams recreated");
   }
-  if (made.includes(layout.streams.deliveries)) {
+  if (created.includes(layout.streams.deliveries)) {
     await context.events.forgetRouter();
   }
 }
 
-function heldJob({ context, partners }: MaintenanceDeps): () => Promise<void> {
-  return createHeldExpiry({ partners, ender: createPendingEnder(context), now: context.now });
+function heldJob({ context }: MaintenanceDeps): () => Promise<void> {
+  const { partners, now } = context;
+  return createHeldExpiry({ partners, now, ender: createPendingEnder(context) });
 }
 
-function partnersJob({
-  context,
-  nats,
-  layout,
-  partners,
-  running,
-  removedAfterSeconds,
-}: MaintenanceDeps): () => Promise<void> {
-  const end = createRemovedEnder({ context, partners, ender: createPendingEnder(context) });
+function partnersJob({ context, nats, layout, running, settings }: MaintenanceDeps): () => Promise<void> {
+  const end = createRemovedEnder(context, createPendingEnder(context));
   return createPartnerRegistry({
     bucket: createBucket(nats, layout.buckets.partners),
-    partners,
-    running: (tokens) => running.among(tokens),
+    partners: context.partners,
+    running: (keys) => running.among(keys),
     end: async (entry) => {
       const isGone = await end(entry);
       const { promotedPartners, fullPartners, disabledPartners } = layout.buckets;
@@ -122,6 +110,6 @@ function partnersJob({
     },
     now: context.now,
     log: context.log,
-    removedAfterMs: removedAfterSeconds * secondMs,
+    removedAfterMs: settings.delivery.removedAfterSeconds * secondMs,
   });
 }

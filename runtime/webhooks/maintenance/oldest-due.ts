@@ -5,30 +5,29 @@ import type { PartnerMetrics } from "../telemetry/partner-metrics.ts";
 
 interface OldestDueDeps {
   readonly deliveries: Pick<DeliveriesStream, "oldest" | "size">;
-  /** Partners whose home this pod is. */
+  /** Partners whose lanes this pod owns. */
   readonly own: () => readonly Partner[];
   readonly metrics: PartnerMetrics;
   /** JetStream's clock, Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Time between two looks, a little less than five turns of a second. */
-const lookMs = 4_500;
-/** Partners that one look goes through; the others have their turn in the next. */
+/** Time between two reads: a little less than five polls of one second. */
+const readMs = 4_500;
+/** Partners of one read; the next read continues with the others. */
 const partnersMax = 32;
 const secondMs = 1_000;
 
 /**
- * Tells how long the delivery has been due that has been for longest: first attempts since they were routed, retries
- * since their time came, held back by a rate or a breaker or not. What waits for the time of its retry is not due.
- * While nothing waits at all, no partner is looked at.
+ * Reports the age of the oldest due delivery, of all partners and of each. A first attempt is due when it is routed, a
+ * retry at its time, even while a rate or a circuit breaker delays them. While the stream is empty, no partner is read.
  *
- * @returns one turn, to be called often
+ * @returns a function for one poll, to be called often
  */
 export function createOldestDue({ deliveries, own, metrics, now }: OldestDueDeps): () => Promise<void> {
   let nextAtMs = 0;
   let position = 0;
-  const behind = new Set<string>();
+  const reported = new Set<string>();
   const age = async (partner: string): Promise<number> => {
     const found = await Promise.all(laneQueues.map((queue) => deliveries.oldest(queue, partner)));
     const times = found.flatMap((message) => message?.storedAtMs ?? []);
@@ -38,25 +37,25 @@ export function createOldestDue({ deliveries, own, metrics, now }: OldestDueDeps
     if (performance.now() < nextAtMs) {
       return;
     }
-    nextAtMs = performance.now() + lookMs;
+    nextAtMs = performance.now() + readMs;
     const all = (await deliveries.size()).messages === 0 ? 0 : await age("*");
     metrics.oldestDue(undefined, all);
     const partners = own();
     const known = new Set(partners.map(({ label }) => label));
-    for (const label of [...behind].filter((one) => all === 0 || !known.has(one))) {
-      behind.delete(label);
+    for (const label of [...reported].filter((one) => all === 0 || !known.has(one))) {
+      reported.delete(label);
       metrics.oldestDue(label, 0);
     }
-    const some = all === 0 ? [] : turn(partners, position);
+    const some = all === 0 ? [] : nextPartners(partners, position);
     position = partners.length === 0 ? 0 : (position + some.length) % partners.length;
-    for (const { label, key: token } of some) {
-      metrics.oldestDue(label, await age(token));
-      behind.add(label);
+    for (const { label, key } of some) {
+      metrics.oldestDue(label, await age(key));
+      reported.add(label);
     }
   };
 }
 
-/** So many partners from a position on, each at most once. */
-function turn(partners: readonly Partner[], position: number): readonly Partner[] {
+/** The partners of one read, from a position on, each at most once. */
+function nextPartners(partners: readonly Partner[], position: number): readonly Partner[] {
   return [...partners.slice(position), ...partners.slice(0, position)].slice(0, partnersMax);
 }

@@ -1,62 +1,62 @@
 import type { PodMessages } from "../../nats/messages/pod-messages.ts";
 import type { Log } from "../log.ts";
 
-/** Which partners a pod still has in its configuration, or sends something to. */
+/** Finds the partners that a pod still has configured, or has an attempt for. */
 export interface RunningPartners {
-  /** Of these tokens, those that a live pod has configured, and those of which a live pod does not say. */
-  among(tokens: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Of these keys, those of running partners. All keys count as running when a live pod does not answer. */
+  among(keys: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 interface RunningPartnersDeps {
-  /** Requests between pods; undefined: no other pod is asked. */
+  /** Requests between pods; undefined: no other pod is requested. */
   readonly peers: Pick<PodMessages, "ask" | "serve"> | undefined;
-  /** Names of the live pods, this one among them. */
+  /** Names of the live pods, including this one. */
   readonly livePods: () => readonly string[];
   readonly own: string;
   /** Whether this pod has a partner configured, or an attempt to it under way. */
-  readonly has: (token: string) => boolean;
+  readonly has: (key: string) => boolean;
   readonly log: Log;
 }
 
 const topic = "partners";
-const askMs = 1_000;
-/** Tokens of one question; those beyond count as running. */
-const tokensMax = 256;
+const requestMs = 1_000;
+/** Keys of one request; keys beyond this number count as running. */
+const keysMax = 256;
 
 /**
- * Answers other pods from now on, and asks them. A pod of a version that does not answer counts as having every
- * partner.
+ * Serves requests of other pods from now on, and sends them. All partners of a pod that does not answer count as
+ * running.
  */
 export function createRunningPartners({ peers, livePods, own, has, log }: RunningPartnersDeps): RunningPartners {
-  peers?.serve(topic, (question) => ({ running: tokensOf(question, "tokens").filter(has) }));
+  peers?.serve(topic, (request) => ({ running: keysIn(request, "tokens").filter(has) }));
   const silent = new Set<string>();
-  const ask = async (pod: string, tokens: readonly string[]): Promise<readonly string[]> => {
+  const request = async (pod: string, keys: readonly string[]): Promise<readonly string[]> => {
     try {
-      const answer = await peers?.ask(pod, topic, { tokens }, askMs);
+      const response = await peers?.ask(pod, topic, { tokens: keys }, requestMs);
       silent.delete(pod);
-      return peers === undefined ? [] : tokensOf(answer, "running");
+      return peers === undefined ? [] : keysIn(response, "running");
     } catch (error) {
-      if (!silent.has(pod)) log.warn({ err: error, pod }, "pod not heard: deliveries of removed partners wait for it");
+      if (!silent.has(pod)) log.warn({ err: error, pod }, "pod did not answer, deliveries of removed partners stay");
       silent.add(pod);
-      return tokens;
+      return keys;
     }
   };
   return {
-    among: async (tokens) => {
-      const asked = tokens.slice(0, tokensMax);
+    among: async (keys) => {
+      const requested = keys.slice(0, keysMax);
       const others = livePods().filter((pod) => pod !== own);
-      const answers = await Promise.all(others.map((pod) => ask(pod, asked)));
-      return new Set([...tokens.slice(tokensMax), ...asked.filter(has), ...answers.flat()]);
+      const running = await Promise.all(others.map((pod) => request(pod, requested)));
+      return new Set([...keys.slice(keysMax), ...requested.filter(has), ...running.flat()]);
     },
   };
 }
 
-/** @throws Error when another version of the program speaks otherwise */
-function tokensOf(message: unknown, name: string): readonly string[] {
-  const tokens =
+/** @throws Error when the message has another form, as from another version of the program */
+function keysIn(message: unknown, name: string): readonly string[] {
+  const keys =
     typeof message === "object" && message !== null ? (message as Readonly<Record<string, unknown>>)[name] : undefined;
-  if (!Array.isArray(tokens) || !tokens.every((token) => typeof token === "string")) {
-    throw new Error(`a message about partners has no list of ${name}`);
+  if (!Array.isArray(keys) || !keys.every((key) => typeof key === "string")) {
+    throw new Error(`message of another pod has no list of strings "${name}"`);
   }
-  return tokens;
+  return keys;
 }

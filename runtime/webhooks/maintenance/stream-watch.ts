@@ -8,15 +8,15 @@ import {
 } from "../../nats/streams/stream-identities.ts";
 import type { Log } from "../log.ts";
 
-/** Whether the streams are still the ones that this pod started with. */
+/** Detects streams that were deleted or replaced after this pod started. */
 export interface StreamWatch {
-  /** As they were at the start. */
+  /** The streams at the start of this pod. */
   readonly known: StreamIdentities;
-  /** What became of them, in a sentence; undefined while they are there. */
+  /** Describes the loss; undefined while all streams exist. */
   readonly loss: string | undefined;
-  /** Compares; rejects, and changes nothing, while JetStream does not answer. */
-  look(): Promise<void>;
-  /** Tells other pods nothing more. */
+  /** Compares the streams with {@link known}. @throws Error when JetStream does not answer; nothing changes then */
+  poll(): Promise<void>;
+  /** Stops answering requests of other pods. */
   stop(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export async function createStreamWatch(nats: NatsConnectionHandle, layout: Layo
     get loss() {
       return loss;
     },
-    look: async () => {
+    poll: async () => {
       const before = loss;
       loss = lossOf(known, await readIdentities(nats, layout));
       if (loss !== undefined && loss !== before) log.error({ reason: loss }, "streams lost");

@@ -1,7 +1,16 @@
 import type { RuntimeConfig } from "../../../crds/config.ts";
 import type { LaneRules } from "./assign-lanes.ts";
-import { compilePartners, type Partner } from "./partner.ts";
+import { compilePartners, defaultLaneRules, type Partner } from "./partner.ts";
 import { createRoutingTable, type RoutingTable } from "./routing-table.ts";
+
+/** Replicated streams make acknowledgements more expensive. Source: design §4 ("Home pod"). */
+const ownLanesMaxReplicated = 200;
+
+/** The lane rules for streams with this number of replicas. @param ownLanesMax that of the settings */
+export function laneRulesFor(replicas: number, ownLanesMax?: number): LaneRules {
+  const usualMax = replicas === 1 ? defaultLaneRules.ownLanesMax : ownLanesMaxReplicated;
+  return { ...defaultLaneRules, ownLanesMax: ownLanesMax ?? usualMax };
+}
 
 /** The partners of the applied configuration. */
 export class ConfiguredPartners {

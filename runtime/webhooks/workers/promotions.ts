@@ -1,40 +1,45 @@
 import type { Bucket } from "../../nats/streams/buckets.ts";
 
-/** Partners that got a lane of their own because they hold up those they share one with. */
+/** Partners with their own lane because they delayed the other partners of a shared lane. */
 export interface Promotions {
-  readonly tokens: ReadonlySet<string>;
-  /** Gives the partner a lane of its own, on every pod within a second; false when too many have one. */
-  promote(token: string): Promise<boolean>;
-  /** Reads what other pods found; true when something changed. */
-  look(): Promise<boolean>;
+  /** Keys of the promoted partners. */
+  readonly keys: ReadonlySet<string>;
+  /** Gives the partner its own lane, in every pod within a second; false when too many partners have one. */
+  promote(key: string): Promise<boolean>;
+  /** Reads the promotions of all pods; true when something changed. */
+  poll(): Promise<boolean>;
 }
 
-/** @param promotedMax lanes that may be given away like this */
-export function createPromotions(bucket: Bucket, promotedMax: number): Promotions {
-  let tokens: ReadonlySet<string> = new Set();
-  /** Given here, and not read back yet. */
-  const given = new Set<string>();
+/** Share of the own lanes that promoted partners may take. */
+const promotedShare = 0.25;
+
+/** @param ownLanesMax partners that have their own lane at most */
+export function createPromotions(bucket: Bucket, ownLanesMax: number): Promotions {
+  const promotedMax = Math.ceil(ownLanesMax * promotedShare);
+  let keys: ReadonlySet<string> = new Set();
+  /** Promotions of this pod that it has not read back yet. */
+  const pending = new Set<string>();
   return {
-    get tokens() {
-      return tokens;
+    get keys() {
+      return keys;
     },
-    promote: async (token) => {
-      if (tokens.has(token) || given.has(token)) {
+    promote: async (key) => {
+      if (keys.has(key) || pending.has(key)) {
         return true;
       }
-      if (tokens.size + given.size >= promotedMax) {
+      if (keys.size + pending.size >= promotedMax) {
         return false;
       }
-      given.add(token);
-      await bucket.put(token, "");
+      pending.add(key);
+      await bucket.put(key, "");
       return true;
     },
-    look: async () => {
+    poll: async () => {
       const found = await bucket.keys();
-      const isOther = found.length !== tokens.size || found.some((token) => !tokens.has(token));
-      tokens = new Set(found);
-      found.forEach((token) => given.delete(token));
-      return isOther;
+      const isChanged = found.length !== keys.size || found.some((key) => !keys.has(key));
+      keys = new Set(found);
+      found.forEach((key) => pending.delete(key));
+      return isChanged;
     },
   };
 }

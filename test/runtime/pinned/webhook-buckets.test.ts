@@ -193,7 +193,7 @@ test("one pod has the duties: the home of this name", async () => {
     ownership: { isOwner },
     heldBytes: async () => 0,
     deliveriesBytesMax: 1,
-    looks: [],
+    polls: [],
     jobs: [{ name: "any", periodMs: 10, begin: () => async () => undefined }],
   };
   const stop = startBackground(parts as unknown as BackgroundParts);

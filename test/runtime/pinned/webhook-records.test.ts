@@ -31,7 +31,8 @@ import { createDeadLettersApi, type DeadLetterDeps } from "../../../runtime/webh
 import { keepRouted } from "../../../runtime/webhooks/delivery/keep-routed.ts";
 import { settle, type Settlement } from "../../../runtime/webhooks/settlement/settle.ts";
 import { eventHeaders, readEvent } from "../../../runtime/webhooks/records/event-record.ts";
-import { createTakenIds, readEventIdUse } from "../../../runtime/webhooks/ingest/taken-ids.ts";
+import { createTakenIds } from "../../../runtime/webhooks/ingest/taken-ids.ts";
+import { readEventIdUse } from "../../../runtime/webhooks/history/event-id-use.ts";
 import { traceparentOf } from "../../../runtime/webhooks/telemetry/traceparent.ts";
 import { configOf, memoryLog, partnerConfig } from "../webhooks/engine-fixture.ts";
 import { readPinned } from "./pinned-text.ts";

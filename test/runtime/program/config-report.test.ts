@@ -215,13 +215,13 @@ describe("marks", () => {
     let listener: () => void = () => undefined;
     let answers: (readonly DisabledMark[] | Error)[] = [[], [markOf(acme)], new Error("no answer")];
     const end = reporter.followMarks({
-      disabledPartners: async () => {
+      list: async () => {
         const [answer = [], ...rest] = answers;
         answers = rest;
         if (answer instanceof Error) throw answer;
         return answer;
       },
-      onDisabled: (next) => {
+      onMark: (next) => {
         listener = next;
         return () => {
           listener = () => undefined;

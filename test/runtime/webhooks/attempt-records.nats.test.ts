@@ -86,7 +86,7 @@ describe.concurrent("the record of an attempt (Webhook Event Delivery §3)", () 
     const { totalMs = 0, ...phases } = record?.timings ?? {};
     expect(Object.keys(phases).sort()).toEqual(["connectMs", "dnsMs", "firstByteMs", "tlsMs"]);
     expect(totalMs).toBeGreaterThan(Object.values(phases).reduce((sum, ms) => sum + ms, -1));
-    const history = await engine.engine.event("e-1", ["acme"]);
+    const history = await engine.engine.history.event("e-1", ["acme"]);
     expect(history?.deliveries[0]?.attempts[0]).toMatchObject({
       duration_ms: record?.durationMs,
       phases_ms: {
@@ -114,7 +114,7 @@ describe.concurrent("Retry-After of a partner (Webhook Event Delivery §3, §7)"
     const partner = await partnerServer(context, () => ({ status, headers: headers() }));
     const engine = await engineCase(server.url, context, configOf(partnerConfig("one", partner.url, { retry })));
     await engine.ingest(eventBytes("e-1"));
-    const next = async () => (await engine.engine.event("e-1", ["*"]))?.deliveries[0]?.next_attempt_at;
+    const next = async () => (await engine.engine.history.event("e-1", ["*"]))?.deliveries[0]?.next_attempt_at;
     const at = Date.parse(await waitFor(next, { timeoutMs, what: "the next attempt" }));
     const offSeconds = (at - (partner.received[0]?.atMs ?? 0)) / 1_000 - waitSeconds;
     expect(Math.abs(offSeconds)).toBeLessThan(10);
@@ -140,7 +140,7 @@ test("producers get 503 and a time to come back while events that are not routed
     );
   };
   await Promise.all(Array.from({ length: 20 }, (_, n) => engine.ingest(eventBytes(`first-${n}`, { data }))));
-  await waitFor(() => engine.lines.some(({ message }) => /routing is held/u.test(message)), {
+  await waitFor(() => engine.lines.some(({ message }) => /routing paused/u.test(message)), {
     timeoutMs,
     what: "a full queue",
   });

@@ -242,7 +242,7 @@ describe("5,000 events and a clock", () => {
       await untilDone(partner, "window");
       const stream = createLayout("window").streams.deadLetters;
       expect((await nats.manager.streams.info(stream)).state.messages).toBe(eventCount);
-      expect((await engine.engine.event("e-7", ["*"]))?.deliveries[0]).toMatchObject({
+      expect((await engine.engine.history.event("e-7", ["*"]))?.deliveries[0]).toMatchObject({
         state: "rejected",
         reason: "status_401",
       });

@@ -48,7 +48,7 @@ function untilHistory(
   isWanted: (history: EventHistory) => boolean,
 ): Promise<EventHistory> {
   const look = async (): Promise<EventHistory | undefined> => {
-    const history = await engine.event(eventId, ["*"]);
+    const history = await engine.history.event(eventId, ["*"]);
     return history !== undefined && isWanted(history) ? history : undefined;
   };
   return waitFor(look, { timeoutMs, what: `the history of ${eventId}` });

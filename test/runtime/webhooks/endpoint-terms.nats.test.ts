@@ -49,7 +49,7 @@ async function engineOf(
 
 /** Errors and statuses of the attempts for an event, in order. */
 async function attemptsOf({ engine }: TestEngine, eventId: string): Promise<readonly unknown[]> {
-  const history = await engine.event(eventId, ["*"]);
+  const history = await engine.history.event(eventId, ["*"]);
   return (history?.deliveries ?? []).flatMap(({ attempts }) =>
     attempts.map(({ status, error }) => error?.reason ?? status),
   );

@@ -44,7 +44,7 @@ function untilHistory(
   isWanted: (history: EventHistory) => boolean,
 ): Promise<EventHistory> {
   const look = async (): Promise<EventHistory | undefined> => {
-    const history = await engine.event(eventId, ["*"]);
+    const history = await engine.history.event(eventId, ["*"]);
     return history !== undefined && isWanted(history) ? history : undefined;
   };
   return waitFor(look, { timeoutMs, what: `the history of ${eventId}` });
@@ -170,7 +170,7 @@ describe.concurrent("a 410", () => {
     const engine = await engineOf(context, configOf(config, other));
     await engine.ingest(eventBytes("e-1"));
     await untilHistory(engine, "e-1", inState("rejected"));
-    const [mark] = await waitFor(async () => notEmpty(await engine.engine.disabledPartners()), {
+    const [mark] = await waitFor(async () => notEmpty(await engine.engine.disabledPartners.list()), {
       timeoutMs,
       what: "mark",
     });
@@ -251,7 +251,7 @@ describe.concurrent("the history of an event", () => {
     await engine.ingest(eventBytes("e-1"));
     await engine.ingest(eventBytes("e-2", { tenant: undefined }));
     const visible = async (eventId: string, tenants: readonly string[]): Promise<boolean> =>
-      (await engine.engine.event(eventId, tenants)) !== undefined;
+      (await engine.engine.history.event(eventId, tenants)) !== undefined;
     expect(await visible("e-1", ["acme"])).toBe(true);
     expect(await visible("e-1", ["zeta", "acme"])).toBe(true);
     expect(await visible("e-1", ["*"])).toBe(true);

@@ -6,10 +6,8 @@ import { createEventsStream } from "../../../runtime/nats/streams/events-stream.
 import { ensureTopology } from "../../../runtime/nats/streams/topology.ts";
 import { parseAttempts } from "../../../runtime/webhooks/records/attempt-records.ts";
 import { createDeliveryMetrics } from "../../../runtime/webhooks/telemetry/delivery-metrics.ts";
-import { parseEnvelope } from "../../../runtime/webhooks/events/envelope.ts";
 import { eventHash } from "../../../runtime/webhooks/ids.ts";
 import { createIngest } from "../../../runtime/webhooks/ingest/ingest.ts";
-import { personalDataRules } from "../../../runtime/webhooks/events/personal-data.ts";
 import { createAttemptsStream } from "../../../runtime/nats/streams/attempts-stream.ts";
 import { createLayout } from "../../../runtime/nats/layout.ts";
 import type { WebhookPartnerServer } from "../../support/webhook-partner.ts";
@@ -49,7 +47,7 @@ export async function producer(
   let count = 0;
   const ingest = createIngest({
     events: createEventsStream(handle, layout),
-    parse: (bytes) => parseEnvelope(bytes, { personalData: personalDataRules(testSettings.personalData) }),
+    personalData: testSettings.personalData,
     isConnected: () => handle.isConnected(),
     nonce: () => `producer.${(count += 1)}`,
     metrics: createDeliveryMetrics(new Registry()),

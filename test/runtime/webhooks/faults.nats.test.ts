@@ -125,7 +125,7 @@ describe("two pods", () => {
     onTestFinished(other.stop);
     await other.ingest(eventBytes("before"));
     const isRecorded = async (): Promise<boolean> =>
-      (await other.engine.event("before", ["*"]))?.deliveries[0]?.state === "delivered";
+      (await other.engine.history.event("before", ["*"]))?.deliveries[0]?.state === "delivered";
     await waitFor(isRecorded, { timeoutMs, what: "the first delivery" });
     // It was not this pod, which is not the home.
     expect(other.lines.filter(({ message }) => message === "attempt")).toEqual([]);

@@ -28,7 +28,8 @@ const caseOf = (
 const idsOf = (length: number): readonly string[] => Array.from({ length }, (_, index) => `e-${index}`);
 
 async function untilState({ engine }: TestEngine, eventId: string, state: string): Promise<void> {
-  const look = async (): Promise<boolean> => (await engine.event(eventId, ["*"]))?.deliveries[0]?.state === state;
+  const look = async (): Promise<boolean> =>
+    (await engine.history.event(eventId, ["*"]))?.deliveries[0]?.state === state;
   await waitFor(look, { timeoutMs, what: `${eventId} ${state}` });
 }
 
@@ -89,7 +90,7 @@ describe.concurrent("a dead letter stream that is full", () => {
       Number((await registry.getSingleMetricAsString("heliograph_webhook_blocked_partners")).split(" ").at(-1));
     await waitFor(async () => (await blocked()) === 1, { timeoutMs, what: "the stop" });
     await engine.ingest(eventBytes("good"));
-    await waitFor(async () => (await engine.engine.event("good", ["*"]))?.deliveries.length === 1, {
+    await waitFor(async () => (await engine.engine.history.event("good", ["*"]))?.deliveries.length === 1, {
       timeoutMs,
       what: "routing",
     });
@@ -155,7 +156,7 @@ describe.concurrent("a message that nobody survives", () => {
     await untilState(engine, "sentinel", "delivered");
     await untilEmpty(engine, timeoutMs);
     expect(partner.received.map(({ eventId }) => eventId)).toEqual(["sentinel"]);
-    const history = await engine.engine.event("poison", ["*"], { showsInternals: true });
+    const history = await engine.engine.history.event("poison", ["*"], { showsInternals: true });
     expect(history?.deliveries[0]?.attempts[0]?.error).toMatchObject({
       reason: "aborted",
       detail: "delivered to workers 17 times without an outcome",
@@ -191,7 +192,7 @@ describe.concurrent("routing", () => {
     const layout = createLayout("held");
     const data = { pad: "x".repeat(1_000) };
     await Promise.all(idsOf(40).map((id) => engine.ingest(eventBytes(id, { data }))));
-    await waitFor(() => engine.lines.some(({ message }) => /routing is held/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /routing paused/u.test(message)), {
       timeoutMs,
       what: "hold",
     });
@@ -215,7 +216,7 @@ describe.concurrent("routing", () => {
     const settled = async () => (await engine.nats.manager.consumers.info(events, routerConsumer)).ack_floor.stream_seq;
     await waitFor(async () => (await settled()) === 2, { timeoutMs, what: "routing of both" });
     await untilEmpty(engine, timeoutMs);
-    expect((await engine.engine.event("e-1", ["*"]))?.deliveries).toEqual([]);
+    expect((await engine.engine.history.event("e-1", ["*"]))?.deliveries).toEqual([]);
     expect(witness.received.map(({ eventId }) => eventId)).toEqual(["sentinel"]);
   });
 });
@@ -340,7 +341,7 @@ describe.concurrent("history and room", () => {
       await engine.ingest(eventBytes(id, { data }));
     }
     await waitFor(async () => (await info()).bytes < 150_000, { timeoutMs, what: "room" });
-    const found = async (id: string): Promise<boolean> => (await engine.engine.event(id, ["*"])) !== undefined;
+    const found = async (id: string): Promise<boolean> => (await engine.engine.history.event(id, ["*"])) !== undefined;
     expect([await found("e-0"), await found("e-74")]).toEqual([false, true]);
   });
 });

@@ -37,7 +37,7 @@ function untilHistory(
   isWanted: (history: EventHistory) => boolean,
 ): Promise<EventHistory> {
   const look = async (): Promise<EventHistory | undefined> => {
-    const history = await engine.event(eventId, ["*"]);
+    const history = await engine.history.event(eventId, ["*"]);
     return history !== undefined && isWanted(history) ? history : undefined;
   };
   return waitFor(look, { timeoutMs, what: `the history of ${eventId}` });
@@ -102,7 +102,7 @@ describe.concurrent("a delivery to a partner that is held", () => {
     expect(deliveries).toEqual([{ partner: "default/one", ...waits, state: "held", reason: "unresolved" }]);
     expect(routedAt).toBeNull();
     const query = { tenants: ["acme"], fromMs: 0, toMs: Number.POSITIVE_INFINITY, state: "held", limit: 10 } as const;
-    const { items } = await engine.engine.events(query);
+    const { items } = await engine.engine.history.events(query);
     expect(items).toMatchObject([{ event_id: "e-1", deliveries: [{ state: "held", reason: "unresolved" }] }]);
     expect(await registry.metrics()).toContain('heliograph_webhook_held_partners{reason="unresolved"} 1');
     engine.engine.apply(configOf(partnerConfig("one", partner.url)));
@@ -181,9 +181,7 @@ describe.concurrent("what waits for a partner that is held", () => {
       { reason: "backlog_full" },
       { partner: "default/well", state: "delivered" },
     ]);
-    expect(engine.lines.filter(({ message }) => message === "too much waits for delivery, routing is held")).toEqual(
-      [],
-    );
+    expect(engine.lines.filter(({ message }) => message === "deliveries stream full, routing paused")).toEqual([]);
   });
 });
 
@@ -205,7 +203,7 @@ describe.concurrent("an event that some do not get", () => {
     await engine.nats.manager.consumers.delete(engine.layout.streams.events, "router");
     await engine.ingest(eventBytes("e-2"));
     await untilHistory(engine, "e-2", inState("delivered"));
-    expect((await engine.engine.event("e-1", ["*"]))?.routed_at).toBe(routedAt);
+    expect((await engine.engine.history.event("e-1", ["*"]))?.routed_at).toBe(routedAt);
     expect(partner.received.map(({ eventId }) => eventId)).toEqual(["e-2"]);
   });
 

@@ -139,7 +139,7 @@ describe.concurrent("a partner whose backlog has reached its limit", () => {
     });
     const late = idsOf(5).map((id) => `late-${id}`);
     const stateOf = async (id: string, partner: string) =>
-      (await engine.engine.event(id, ["*"]))?.deliveries.find(({ partner: name }) => name === partner);
+      (await engine.engine.history.event(id, ["*"]))?.deliveries.find(({ partner: name }) => name === partner);
     await waitFor(
       async () => {
         await engine.ingest(eventBytes("probe", { data: { n: Math.random() } })).catch(() => undefined);

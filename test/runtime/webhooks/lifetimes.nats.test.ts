@@ -29,7 +29,7 @@ test("a partner that asks for a week is asked again within its schedule, in the 
   await it.ingest(eventBytes("e-1"));
   const [delivery] = await waitFor(
     async () => {
-      const { deliveries = [] } = (await it.engine.event("e-1", ["*"])) ?? {};
+      const { deliveries = [] } = (await it.engine.history.event("e-1", ["*"])) ?? {};
       return deliveries[0]?.state === "in_delivery" ? undefined : deliveries;
     },
     { timeoutMs, what: "the end of the delivery" },
@@ -47,7 +47,7 @@ test("a dead letter goes after the time of its partner, its history stays", asyn
   const letters = async (): Promise<number> => (await it.engine.deadLetters.list(query, everyone)).items.length;
   await waitFor(async () => (await letters()) === 1, { timeoutMs, what: "the dead letter" });
   await waitFor(async () => (await letters()) === 0, { timeoutMs, what: "the end of the dead letter" });
-  expect((await it.engine.event("e-1", ["*"]))?.deliveries[0]).toMatchObject({
+  expect((await it.engine.history.event("e-1", ["*"]))?.deliveries[0]).toMatchObject({
     state: "rejected",
     reason: "status_404",
   });

@@ -93,7 +93,7 @@ describe("partners that share a lane", () => {
     await waitFor(() => partner.received.length === 10, { timeoutMs, what: "every first attempt" });
     engine.engine.apply(configOf(...configs.filter(({ name }) => name === one)));
     const deliveryOf = async () =>
-      (await engine.engine.event("e-1", ["*"]))?.deliveries.find(({ partner: label }) => label.endsWith(one));
+      (await engine.engine.history.event("e-1", ["*"]))?.deliveries.find(({ partner: label }) => label.endsWith(one));
     await waitFor(async () => (await deliveryOf())?.state === "delivered", { timeoutMs, what: "the retry" });
     expect((await deliveryOf())?.attempts.map(({ attempt, status }) => [attempt, status])).toEqual([
       [1, 500],
@@ -112,10 +112,13 @@ describe("partners that share a lane", () => {
       await Promise.all(idsOf(100, `few-${round}`).map((id) => engine.ingest(eventBytes(id))));
       engine.engine.apply(many);
       await Promise.all(idsOf(50, `many-${round}`).map((id) => engine.ingest(eventBytes(id))));
-      await waitFor(async () => (await engine.engine.event(`many-${round}-49`, ["*"]))?.deliveries.length === 10, {
-        timeoutMs,
-        what: "routing",
-      });
+      await waitFor(
+        async () => (await engine.engine.history.event(`many-${round}-49`, ["*"]))?.deliveries.length === 10,
+        {
+          timeoutMs,
+          what: "routing",
+        },
+      );
       engine.engine.apply(few);
     }
     engine.engine.apply(many);

@@ -28,7 +28,8 @@ const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: CaseOverride
 
 async function untilState({ engine }: TestEngine, eventId: string, partner: string, state: string): Promise<void> {
   const look = async (): Promise<boolean> =>
-    (await engine.event(eventId, ["*"]))?.deliveries.find(({ partner: name }) => name === partner)?.state === state;
+    (await engine.history.event(eventId, ["*"]))?.deliveries.find(({ partner: name }) => name === partner)?.state ===
+    state;
   await waitFor(look, { timeoutMs, what: `${eventId} ${state}` });
 }
 
@@ -52,7 +53,7 @@ describe.concurrent("streams that somebody deletes", () => {
     await engine.ingest(eventBytes("done"));
     await engine.ingest(eventBytes("later"));
     await untilState(engine, "done", "default/active", "delivered");
-    await waitFor(async () => (await engine.engine.event("later", ["*"]))?.deliveries[0]?.next_attempt_at, {
+    await waitFor(async () => (await engine.engine.history.event("later", ["*"]))?.deliveries[0]?.next_attempt_at, {
       timeoutMs,
       what: "the failed attempt",
     });
@@ -79,7 +80,9 @@ describe.concurrent("streams that somebody deletes", () => {
         .map(({ attempt }) => attempt)
         .sort((a, b) => a - b),
     ).toEqual([1, 1, 2, 2]);
-    expect(engine.lines.some(({ level, message }) => level === "error" && /made again/u.test(message))).toBe(true);
+    expect(
+      engine.lines.some(({ level, message }) => level === "error" && /missing streams recreated/u.test(message)),
+    ).toBe(true);
   });
 
   test("are made again with every consumer and bucket, as long as what was accepted is there", async (context) => {

@@ -160,9 +160,11 @@ export function metricsServerOver(
   const api = createMetricsApi({ config, ...options, log });
   const nothing = {
     ingest: async () => ({ eventId: "id", tenant: "-", duplicate: false }),
-    event: async () => undefined,
-    eventIdUse: async () => undefined,
-    events: async () => ({ items: [] }),
+    history: {
+      event: async () => undefined,
+      events: async () => ({ items: [] }),
+      eventIdUse: async () => undefined,
+    },
     replays: { replay: absent, redrive: absent, get: absent, cancel: absent },
     publicKeys: () => ({ keySet: { keys: [] }, maxAgeSeconds: 60 }),
     idempotencyKeys: { claim: absent, keep: absent, release: absent },

@@ -173,7 +173,7 @@ async function askApp(
 
 async function untilSettled(world: World): Promise<void> {
   const isSettled = async (event: Stored): Promise<boolean> => {
-    const history = await world.engine.engine.event(event.id, ["*"]);
+    const history = await world.engine.engine.history.event(event.id, ["*"]);
     const ended = history?.deliveries.filter(({ state }) => state !== "in_delivery") ?? [];
     return ended.length === world.wanting(event).length;
   };

@@ -83,7 +83,7 @@ describe.concurrent("events about deliveries", () => {
     onTestFinished(it.stop);
     await it.ingest(eventBytes("e-1"));
     const rejected = async () =>
-      (await it.engine.event("e-1", ["*"]))?.deliveries[0]?.state === "rejected" || undefined;
+      (await it.engine.history.event("e-1", ["*"]))?.deliveries[0]?.state === "rejected" || undefined;
     await waitFor(rejected, { timeoutMs, what: "the rejection" });
     await waitFor(async () => (await it.nats.manager.streams.info("O2_DELIVERIES")).state.messages === 0 || undefined, {
       timeoutMs,

@@ -11,9 +11,7 @@ import {
 } from "../../../../runtime/webhooks/events/envelope.ts";
 import { personalDataRules } from "../../../../runtime/webhooks/events/personal-data.ts";
 
-const rules = {
-  personalData: personalDataRules({ forbiddenFields: ["email"], allowedFields: [], allowedForTypes: [] }),
-};
+const rules = personalDataRules({ forbiddenFields: ["email"], allowedFields: [], allowedForTypes: [] });
 const event = {
   event_id: "evt_1",
   type: "payout.processed",

@@ -22,7 +22,7 @@ test("an address that the guard refuses is in the log and shown to administrator
   onTestFinished(stop);
   await ingest(eventBytes("e-1"));
   const attempted = async (view: { readonly showsInternals?: boolean; readonly partners?: readonly string[] }) => {
-    const attempt = (await engine.event("e-1", ["acme"], view))?.deliveries[0]?.attempts[0];
+    const attempt = (await engine.history.event("e-1", ["acme"], view))?.deliveries[0]?.attempts[0];
     return attempt === undefined ? undefined : JSON.stringify(attempt);
   };
   const told = await waitFor(() => attempted({}), { timeoutMs, what: "an attempt" });

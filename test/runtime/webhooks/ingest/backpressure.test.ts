@@ -9,13 +9,13 @@ test("producers are refused from 95 % on, and taken again below 90 %, with one l
   const seen: boolean[] = [];
   for (const bytes of [0, 950, 951, 901, 900, 950, 951]) {
     size.bytes = bytes;
-    await backpressure.look();
+    await backpressure.poll();
     seen.push(backpressure.isFull);
   }
   expect(seen).toEqual([false, false, true, true, false, false, true]);
   expect(lines.map(({ message }) => message)).toEqual([
-    "the event store is nearly full, producers are refused",
-    "events are taken again",
-    "the event store is nearly full, producers are refused",
+    "event store nearly full, producers refused",
+    "events accepted again",
+    "event store nearly full, producers refused",
   ]);
 });

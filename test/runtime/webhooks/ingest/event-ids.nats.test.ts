@@ -28,8 +28,7 @@ afterAll(async () => server.stop());
 const timeoutMs = 20_000;
 const races = 100;
 
-const parse = (bytes: Uint8Array) =>
-  parseEnvelope(bytes, { personalData: personalDataRules(testSettings.personalData) });
+const parse = (bytes: Uint8Array) => parseEnvelope(bytes, personalDataRules(testSettings.personalData));
 
 type Outcome = "stored" | "duplicate" | "event_id_reused" | "other";
 
@@ -65,7 +64,7 @@ describe.concurrent("an event id", () => {
     });
     const delivered = await waitFor(() => partner.of("payout-1001")[0], { timeoutMs, what: "the delivery" });
     expect(JSON.parse(delivered.body.toString())).toMatchObject({ tenant: "zeta" });
-    expect(await it.engine.event("payout-1001", ["acme"])).toBeUndefined();
+    expect(await it.engine.history.event("payout-1001", ["acme"])).toBeUndefined();
     expect(await outcomeOf(it, eventBytes("payout-1001", { tenant: "zeta" }))).toBe("duplicate");
   });
 
@@ -97,7 +96,7 @@ describe.concurrent("an event id", () => {
     );
     const use = await waitFor(
       async () => {
-        const read = await it.engine.eventIdUse("e-1", ["*"]);
+        const read = await it.engine.history.eventIdUse("e-1", ["*"]);
         return read?.refused.length === 2 ? read : undefined;
       },
       { timeoutMs, what: "both refusals" },
@@ -109,8 +108,11 @@ describe.concurrent("an event id", () => {
         ["lumen", "zeta"],
       ]),
     );
-    expect(await it.engine.eventIdUse("e-1", ["acme"])).toMatchObject({ events: [], refused: [{ tenant: "acme" }] });
-    expect(await it.engine.eventIdUse("e-2", ["*"])).toBeUndefined();
+    expect(await it.engine.history.eventIdUse("e-1", ["acme"])).toMatchObject({
+      events: [],
+      refused: [{ tenant: "acme" }],
+    });
+    expect(await it.engine.history.eventIdUse("e-2", ["*"])).toBeUndefined();
   });
 
   test("has the form that the settings demand", async (context) => {
@@ -143,20 +145,26 @@ describe("an event id that two tenants stored with an older version", () => {
       partner.of("old-1").map(({ body }) => (JSON.parse(body.toString()) as { readonly tenant: string }).tenant);
     await waitFor(() => tenantsOf().length === 2, { timeoutMs, what: "both deliveries" });
     for (const tenant of ["acme", "zeta"]) {
-      const history = await it.engine.event("old-1", [tenant]);
+      const history = await it.engine.history.event("old-1", [tenant]);
       expect(Buffer.from(history?.event ?? []).toString()).toContain(`"tenant":"${tenant}"`);
       expect(await outcomeOf(it, eventBytes("old-1", { tenant }))).toBe("duplicate");
       expect(await outcomeOf(it, eventBytes("old-1", { tenant, data: {} }))).toBe("event_id_reused");
-      await waitFor(async () => (await it.engine.event("old-1", [tenant]))?.deliveries[0]?.state === "delivered", {
-        timeoutMs,
-        what: "the attempt",
-      });
+      await waitFor(
+        async () => (await it.engine.history.event("old-1", [tenant]))?.deliveries[0]?.state === "delivered",
+        {
+          timeoutMs,
+          what: "the attempt",
+        },
+      );
       await it.engine.replays.replay(Buffer.from('{"event_ids":["old-1"]}'), { client: "c", tenants: [tenant] });
     }
     await waitFor(() => tenantsOf().length === 4, { timeoutMs, what: "both replays" });
     expect(tenantsOf().slice(2).toSorted()).toEqual(["acme", "zeta"]);
     expect(await outcomeOf(it, eventBytes("old-1", { tenant: "lumen" }))).toBe("event_id_reused");
-    expect((await it.engine.eventIdUse("old-1", ["*"]))?.events.map(({ tenant }) => tenant)).toEqual(["acme", "zeta"]);
+    expect((await it.engine.history.eventIdUse("old-1", ["*"]))?.events.map(({ tenant }) => tenant)).toEqual([
+      "acme",
+      "zeta",
+    ]);
   });
 });
 

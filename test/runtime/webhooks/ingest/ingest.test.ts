@@ -4,9 +4,7 @@ import type { EventsStream, EventToStore } from "../../../../runtime/nats/stream
 import type { PublishResult } from "../../../../runtime/nats/messages/publish.ts";
 import { Unanswered } from "../../../../runtime/nats/connection/requests.ts";
 import { createDeliveryMetrics } from "../../../../runtime/webhooks/telemetry/delivery-metrics.ts";
-import { parseEnvelope } from "../../../../runtime/webhooks/events/envelope.ts";
 import { createIngest, type Ingest } from "../../../../runtime/webhooks/ingest/ingest.ts";
-import { personalDataRules } from "../../../../runtime/webhooks/events/personal-data.ts";
 import { eventBytes, testSettings } from "../engine-fixture.ts";
 
 const stored: PublishResult = { kind: "stored", seq: 1 };
@@ -50,7 +48,7 @@ function scripted({ store, known = {}, holder = "acme", unread = 0, isConnected 
   let count = 0;
   const ingest = createIngest({
     events: events as EventsStream,
-    parse: (bytes) => parseEnvelope(bytes, { personalData: personalDataRules(testSettings.personalData) }),
+    personalData: testSettings.personalData,
     isConnected: () => isConnected,
     nonce: () => `n.${(count += 1)}`,
     metrics: createDeliveryMetrics(new Registry()),

@@ -26,7 +26,8 @@ const caseOf = (context: Cleanup, config: RuntimeConfig, overrides: CaseOverride
   engineCase(server.url, context, config, { orphanAgeMs: 1_000, ...removedAtOnce, ...overrides });
 
 async function untilState({ engine }: TestEngine, eventId: string, state: string): Promise<void> {
-  const look = async (): Promise<boolean> => (await engine.event(eventId, ["*"]))?.deliveries[0]?.state === state;
+  const look = async (): Promise<boolean> =>
+    (await engine.history.event(eventId, ["*"]))?.deliveries[0]?.state === state;
   await waitFor(look, { timeoutMs, what: `${eventId} ${state}` });
 }
 
@@ -53,7 +54,7 @@ describe.concurrent("a delivery below what its consumer has settled", () => {
     await untilState(engine, "e-1", "delivered");
     await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
-    expect(engine.lines.some(({ message }) => message === "a delivery that nobody would hand out")).toBe(true);
+    expect(engine.lines.some(({ message }) => message === "orphaned delivery republished")).toBe(true);
   });
 });
 
@@ -79,7 +80,7 @@ describe.concurrent("a retry in a lane without a consumer of retries", () => {
     await untilState(engine, "e-1", "delivered");
     await untilEmpty(engine, timeoutMs);
     expect(partner.of("e-1")).toHaveLength(1);
-    expect(engine.lines.some(({ message: line }) => line === "retries that had no consumer")).toBe(true);
+    expect(engine.lines.some(({ message: line }) => line === "missing consumer of retries created")).toBe(true);
   });
 });
 
@@ -91,7 +92,7 @@ describe.concurrent("something for a partner that nobody knows", () => {
     engine.nats.connection.publish(engine.layout.firstAttempt("nobody", "nobody", "did"), "left over");
     engine.nats.connection.publish(engine.layout.schedule("nobody", "did"), "left over");
     await waitFor(async () => (await messagesIn(engine, deliveries)) === 2, { timeoutMs, what: "what is left over" });
-    await waitFor(() => engine.lines.some(({ message }) => /partner that nobody knows/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /unknown partner found/u.test(message)), {
       timeoutMs,
       what: "the find",
     });
@@ -123,7 +124,7 @@ describe.concurrent("a message that JetStream gave up", () => {
       timeoutMs,
       what: "the advisory",
     });
-    await waitFor(() => engine.lines.some(({ message }) => /rescued a message/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /message republished/u.test(message)), {
       timeoutMs,
       what: "the rescue",
     });
@@ -148,7 +149,7 @@ describe.concurrent("a message that JetStream gave up", () => {
       `$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.${events}.router`,
       JSON.stringify({ ...advisory, stream_seq: stored?.seq }),
     );
-    await waitFor(() => engine.lines.some(({ message }) => /rescued a message/u.test(message)), {
+    await waitFor(() => engine.lines.some(({ message }) => /message republished/u.test(message)), {
       timeoutMs,
       what: "the rescue",
     });

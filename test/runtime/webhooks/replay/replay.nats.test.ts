@@ -56,7 +56,7 @@ async function caseOf(
 }
 
 async function untilState({ engine }: TestEngine, eventId: string, state: string): Promise<void> {
-  const look = async () => (await engine.event(eventId, ["*"]))?.deliveries[0]?.state === state || undefined;
+  const look = async () => (await engine.history.event(eventId, ["*"]))?.deliveries[0]?.state === state || undefined;
   await waitFor(look, { timeoutMs, what: `${eventId} ${state}` });
 }
 
@@ -97,7 +97,7 @@ describe.concurrent("a replay by ids", () => {
     const [first, second] = it.partner.of("e-1");
     expect([first?.attempt, second?.attempt]).toEqual([1, 2]);
     expect(second?.headers).toMatchObject({ "x-webhook-replay": id, "x-event-id": "e-1", "x-attempt": "2" });
-    const history = await it.engine.event("e-1", ["acme"]);
+    const history = await it.engine.history.event("e-1", ["acme"]);
     expect(history?.deliveries[0]?.attempts.map(({ attempt, replay_id }) => [attempt, replay_id])).toEqual([
       [1, null],
       [2, id],
@@ -303,7 +303,7 @@ describe.concurrent("dead letters", () => {
       handled: "manual",
       recipient: { status: 204, error: null },
     });
-    expect((await it.engine.event("e-1", ["acme"]))?.deliveries).toMatchObject([
+    expect((await it.engine.history.event("e-1", ["acme"]))?.deliveries).toMatchObject([
       { state: "delivered", handled: "manual", reason: null },
     ]);
     const told = it.partner.received.find(({ path }) => path === "/webhooks/ack");
@@ -325,7 +325,7 @@ describe.concurrent("the list of events", () => {
     for (const id of ["e-1", "e-3", "e-4"]) await untilState(it, id, "delivered");
     const all = { tenants: ["acme"], fromMs: 0, toMs: Number.POSITIVE_INFINITY, limit: 50 };
     const ids = async (more: object) =>
-      (await it.engine.events({ ...all, ...more })).items.map(({ event_id }) => event_id);
+      (await it.engine.history.events({ ...all, ...more })).items.map(({ event_id }) => event_id);
     expect(await ids({})).toEqual(["e-1", "e-2", "e-3"]);
     expect(await ids({ tenants: ["*"] })).toEqual(["e-1", "e-2", "e-3", "e-4"]);
     expect(await ids({ tenants: ["other", "acme"], afterId: "e-2" })).toEqual(["e-3", "e-4"]);
@@ -333,7 +333,7 @@ describe.concurrent("the list of events", () => {
     expect(await ids({ state: "rejected" })).toEqual(["e-2"]);
     expect(await ids({ state: "delivered", partner: "default/one" })).toEqual(["e-1", "e-3"]);
     expect(await ids({ type: "payment.*" })).toEqual([]);
-    const first = await it.engine.events({ ...all, limit: 2 });
+    const first = await it.engine.history.events({ ...all, limit: 2 });
     expect(first.items.map(({ event_id }) => event_id)).toEqual(["e-1", "e-2"]);
     expect(await ids({ afterSeq: first.nextSeq })).toEqual(["e-3"]);
     await expect(ids({ afterId: "e-4" })).rejects.toMatchObject({ code: "event_not_found" });
