@@ -101,7 +101,7 @@ async function prepareKubernetes(
   });
   const namespace = place.namespace ?? access.namespace;
   if (namespace === undefined)
-    throw new StartError("kubernetes", "the namespace of the configuration is not known; name it with --namespace");
+    throw new StartError("kubernetes", "the namespace of the configuration is not known; set it with --namespace");
   const copies = cacheFolder === undefined ? {} : { copies: await openCopies(cacheFolder, `${namespace}-${prefix}`) };
   const common = { access, namespace, prefix, counts, log, userAgent: `heliograph/${version}`, ...copies };
   return {

@@ -72,7 +72,7 @@ async function developmentIssuer({ dataFolder, log }: StandaloneOptions): Promis
   const development = await startStep("data", `the data folder ${dataFolder} cannot be used`, open);
   log.warn(
     { issuer: devIssuerName },
-    "standalone: the local development issuer is trusted, certificate-bound tokens are not asked for",
+    "standalone: local development issuer trusted, tokens without a certificate binding accepted",
   );
   return development.trusted;
 }

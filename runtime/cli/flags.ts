@@ -15,7 +15,7 @@ export interface Flag {
 const data: Flag = {
   name: "data",
   value: "DIR",
-  help: "Folder of everything that is kept: JetStream's files and the key of the development issuer.",
+  help: "Folder of stored data: JetStream's files and the key of the development issuer.",
   standard: ".heliograph",
 };
 
@@ -29,7 +29,7 @@ const adminPort: Flag = {
 const host: Flag = {
   name: "host",
   value: "ADDRESS",
-  help: "Address that both ports are opened on.",
+  help: "Address of both ports.",
   standard: "127.0.0.1",
 };
 const natsServer: Flag = {
@@ -40,12 +40,12 @@ const natsServer: Flag = {
 const settings: Flag = {
   name: "settings",
   value: "FILE",
-  help: "Installation settings; without it the defaults hold.",
+  help: "Installation settings; without it the defaults apply.",
 };
 const drainSeconds: Flag = {
   name: "drain-seconds",
   value: "SECONDS",
-  help: "How long requests and attempts under way may take to end.",
+  help: "Time for running requests and attempts to finish.",
   standard: "20",
 };
 const logLevel: Flag = {
@@ -60,7 +60,7 @@ export const runFlags = [
   adminPort,
   host,
   data,
-  { name: "nats", value: "URL", help: "NATS to use, instead of a nats-server of the program's own." },
+  { name: "nats", value: "URL", help: "NATS to use instead of an own nats-server." },
   natsServer,
   settings,
   drainSeconds,
@@ -90,23 +90,23 @@ export const runtimeFlags = [
   {
     name: "kubeconfig",
     value: "FILE",
-    help: "The way to the API server; without it the files of KUBECONFIG, else the pod's service account.",
+    help: "Kubeconfig of the API server; without it the files of KUBECONFIG, else the pod's service account.",
   },
   {
     name: "config-cache",
     value: "DIR",
     help:
-      "Folder of copies of the Secrets, signing keys included, for a start while the API server is away; without " +
-      "it none are kept.",
+      "Folder of copies of the Secrets, signing keys included, for a start without the API server; without it there " +
+      "are no copies.",
   },
   {
     name: "nats",
     value: "URL",
-    help: "NATS to use, or `embedded` for a nats-server of the program's own.",
+    help: "NATS to use, or `embedded` for an own nats-server.",
     required: true,
   },
-  { name: "nats-ca", value: "FILE", help: "Certificates that NATS's own is checked against." },
-  { name: "nats-cert", value: "FILE", help: "Certificate that the program shows to NATS." },
+  { name: "nats-ca", value: "FILE", help: "Certificate authorities of NATS." },
+  { name: "nats-cert", value: "FILE", help: "Client certificate for NATS." },
   { name: "nats-key", value: "FILE", help: "Key of that certificate." },
   natsServer,
   { ...data, help: "Folder of the embedded nats-server's files." },
@@ -123,8 +123,8 @@ export const runtimeFlags = [
     name: "unready-seconds",
     value: "SECONDS",
     help:
-      "How long requests are still taken after a signal, while readiness is red, so that load balancers notice; " +
-      "comes before the drain.",
+      "Time after a signal in which requests are still answered while `/readyz` answers 503, so that load balancers " +
+      "notice; the drain follows.",
     standard: "5",
   },
   drainSeconds,
@@ -148,7 +148,7 @@ export const devTokenFlags = [
     multiple: true,
     required: true,
   },
-  { name: "client", value: "CLIENT", help: "Client that the token is for.", standard: "dev" },
+  { name: "client", value: "CLIENT", help: "Client of the token.", standard: "dev" },
   { name: "role", value: "ROLE", help: "A role of the token.", multiple: true },
   { name: "region", value: "REGION", help: "A region of the token; without one, every region.", multiple: true },
   {
@@ -167,7 +167,7 @@ export const devTokenFlags = [
   {
     name: "ttl",
     value: "DURATION",
-    help: "How long the token is valid, for example 30m or 12h; at most 30d.",
+    help: "Lifetime of the token, for example 30m or 12h; at most 30d.",
     standard: "1h",
   },
   data,

@@ -40,7 +40,8 @@ export async function servePublic(context: ProgramContext, { engine, metrics }: 
   const log = plan.log.child({ server: "public" });
   warnOfBearerTokens(log, settings);
   const { tls } = settings;
-  const files = tls && (await startStep("settings", "the files of tls cannot be used", () => openTlsFiles(tls)));
+  const files =
+    tls && (await startStep("settings", "the tls files of the settings cannot be used", () => openTlsFiles(tls)));
   const configured = settings.issuers.map((issuer) => ({
     settings: issuer,
     keys: new KeySource(() => loadKeys(issuer), Date.now),

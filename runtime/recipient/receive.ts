@@ -132,7 +132,7 @@ async function processed<Transaction>(
 /** One text for every fault of the signature, since details would help a forger (seed §7). */
 function unverified(fault: DeliveryFault): DeliveryRefusal {
   return fault === "body_malformed" || fault === "event_id_differs"
-    ? new DeliveryRefusal(400, "invalid_event", "The body is not the event that the headers announce")
+    ? new DeliveryRefusal(400, "invalid_event", "The body is not the event in the headers")
     : new DeliveryRefusal(401, "invalid_signature", "The signature or its timestamp is not valid");
 }
 
@@ -141,7 +141,7 @@ function busy(): DeliveryRefusal {
 }
 
 function full(): DeliveryRefusal {
-  return new DeliveryRefusal(503, "store_full", "No more events can be remembered now", fullRetrySeconds);
+  return new DeliveryRefusal(503, "store_full", "The store of seen events is full", fullRetrySeconds);
 }
 
 function accepted(traceId: string): RecipientAnswer {

@@ -64,7 +64,7 @@ async function readKey(path: string): Promise<KeyFile | undefined> {
   try {
     return JSON.parse(text) as KeyFile;
   } catch (cause) {
-    throw new Error(`${path} is damaged; remove it to have a new key made`, { cause });
+    throw new Error(`${path} is damaged; remove it, and the next start creates a new key`, { cause });
   }
 }
 

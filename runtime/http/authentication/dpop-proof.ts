@@ -37,7 +37,7 @@ export async function requireProof(occasion: ProofOccasion, seen: SeenProofs, no
   const { payload, protectedHeader } = await verifiedProof(occasion.proof, nowMs);
   const jwk = protectedHeader.jwk ?? {};
   if ((await calculateJwkThumbprint(jwk)) !== occasion.key)
-    throw invalid("is made with another key than the token is bound to");
+    throw invalid("is signed with another key than the token is bound to");
   if (payload["htm"] !== occasion.method) throw invalid("is for another method (htm)");
   if (!isAddressed(payload["htu"], occasion)) throw invalid("is for another address (htu)");
   if (payload["ath"] !== hash("sha256", occasion.token, "base64url")) throw invalid("is for another token (ath)");

@@ -33,7 +33,7 @@ async function fetchText(url: string, { jwksCaFile, jwksTokenFile }: IssuerSetti
       headers,
       ...(agent === undefined ? {} : { dispatcher: agent }),
     });
-    if (statusCode !== 200) throw new Error(`${url} answers ${statusCode}`);
+    if (statusCode !== 200) throw new Error(`${url} returned the status ${statusCode}`);
     return await boundedText(url, body);
   } finally {
     await agent?.destroy();
@@ -45,7 +45,7 @@ async function boundedText(url: string, body: AsyncIterable<Buffer>): Promise<st
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > keySetBytesMax) throw new Error(`${url} answers more than ${keySetBytesMax} bytes`);
+    if (bytes > keySetBytesMax) throw new Error(`${url} returned more than ${keySetBytesMax} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

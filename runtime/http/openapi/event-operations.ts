@@ -21,7 +21,7 @@ const replayId = {
   schema: { type: "string", minLength: 1 },
 } as const;
 const paging: readonly OperationParameter[] = [
-  text("cursor", "Where to go on: `meta.cursor` of the page before", undefined, { pattern: "^[0-9]{1,16}$" }),
+  text("cursor", "`meta.cursor` of the page before", undefined, { pattern: "^[0-9]{1,16}$" }),
   {
     name: "limit",
     in: "query",
@@ -46,7 +46,7 @@ export const ingestOperation: Operation = {
 export const historyOperation: Operation = {
   id: "readEvent",
   tag: "webhooks",
-  summary: "The original package of an event and every attempt to deliver it",
+  summary: "The original event and every attempt to deliver it",
   parameters: [eventId],
   answers: { "200": { description: "The event", schema: "EventHistory" } },
 };
@@ -55,7 +55,7 @@ export const historyOperation: Operation = {
 export const eventIdOperation: Operation = {
   id: "readEventIdUse",
   tag: "webhooks",
-  summary: "Which tenants have an event id, and which were refused it",
+  summary: "Tenants that have an event id, and tenants that were refused it",
   parameters: [eventId],
   answers: { "200": { description: "The tenants", schema: "EventIdUse" } },
 };
@@ -64,16 +64,16 @@ export const eventIdOperation: Operation = {
 export const listOperation: Operation = {
   id: "listEvents",
   tag: "webhooks",
-  summary: "Events of the caller's tenants and where their deliveries stand, oldest first",
+  summary: "Events of the caller's tenants with the states of their deliveries, oldest first",
   parameters: [
     text(
       "from",
-      "Accepted at or after this time, which is past; without it a day before the end",
+      "Accepted at or after this time in the past. Default: a day before the end",
       "2026-01-31T00:00:00.000Z",
       askedTime,
     ),
     text("to", "Accepted before this time", undefined, askedTime),
-    text("after_id", "Begin after this event"),
+    text("after_id", "Start after this event"),
     text("before_id", "End before this event"),
     text("type", "Event type, or a pattern of them", "payout.*"),
     text("partner", "Only events with a delivery to this partner", "default/acme"),
@@ -101,8 +101,8 @@ export const replayOperation: Operation = {
     only_failed: true,
   },
   answers: {
-    "200": { description: "What a dry run counted", schema: "DryRun" },
-    "202": { description: "The replay is taken in", schema: "Replay" },
+    "200": { description: "Counts of a dry run", schema: "DryRun" },
+    "202": { description: "The replay is accepted", schema: "Replay" },
   },
 };
 
@@ -110,7 +110,7 @@ export const replayOperation: Operation = {
 export const readReplayOperation: Operation = {
   id: "readReplay",
   tag: "webhooks",
-  summary: "How far a replay has come",
+  summary: "Progress of a replay",
   parameters: [replayId],
   answers: { "200": { description: "The replay", schema: "Replay" } },
 };
@@ -119,9 +119,9 @@ export const readReplayOperation: Operation = {
 export const cancelReplayOperation: Operation = {
   id: "cancelReplay",
   tag: "webhooks",
-  summary: "Publish nothing more of a replay",
+  summary: "Cancel a replay: it publishes nothing more",
   parameters: [replayId],
-  answers: { "200": { description: "The replay as it ended", schema: "Replay" } },
+  answers: { "200": { description: "The cancelled replay", schema: "Replay" } },
 };
 
 /** `GET /webhooks/dead-letters` */
@@ -131,7 +131,7 @@ export const deadLettersOperation: Operation = {
   summary: "Deliveries to a partner that ended without success, oldest first",
   parameters: [
     { ...text("partner", "Partner", "default/acme"), required: true },
-    text("reason", "Only letters of this reason", "status_404", { pattern: "^[a-z0-9_]{1,64}$" }),
+    text("reason", "Only dead letters with this reason", "status_404", { pattern: "^[a-z0-9_]{1,64}$" }),
     ...paging,
   ],
   answers: { "200": { description: "Dead letters", schema: "DeadLetterPage" } },
@@ -145,8 +145,8 @@ export const redriveOperation: Operation = {
   bodySchema: "RedriveRequest",
   bodyExample: { partner: "default/acme", reason: "status_404", rate_per_second: 50 },
   answers: {
-    "200": { description: "What a dry run counted", schema: "DryRun" },
-    "202": { description: "The redrive is taken in, as a replay", schema: "Replay" },
+    "200": { description: "Counts of a dry run", schema: "DryRun" },
+    "202": { description: "The redrive is accepted; it is a replay", schema: "Replay" },
   },
 };
 
@@ -154,7 +154,7 @@ export const redriveOperation: Operation = {
 export const ackOperation: Operation = {
   id: "acknowledgeDeadLetter",
   tag: "webhooks",
-  summary: "Say that an event was handled by hand",
+  summary: "Acknowledge an event that was handled by hand",
   bodySchema: "AckRequest",
   bodyExample: { event_id: "evt-1", partner: "default/acme", note: "booked by hand" },
   answers: { "200": { description: "The dead letter is closed", schema: "Ack" } },
@@ -174,5 +174,5 @@ export const keysOperation: Operation = {
     },
     { name: "name", in: "path", description: "Name of the partner", schema: { type: "string", minLength: 1 } },
   ],
-  answers: { "200": { description: "The keys, by the thumbprint that `keyid` is", schema: "PublicKeySet" } },
+  answers: { "200": { description: "The keys; `kid` is the thumbprint in `keyid`", schema: "PublicKeySet" } },
 };

@@ -16,7 +16,7 @@ function parameter(
 const name = text({ minLength: 1, maxLength: textLengthMax });
 const schemaVersion = parameter(
   "schema_version",
-  "`meta.schema_version` that the caller was written against; 409 when another is served",
+  "`meta.schema_version` that the caller supports; 409 when another is served",
   name,
 );
 const filters = labelNames.map((label) =>
@@ -35,10 +35,10 @@ const selection: readonly OperationParameter[] = [
     { isJoined: true },
   ),
   parameter("downsample", "Smallest width of a point", words(downsamples)),
-  parameter("exemplars", "Whether to name representative traces", words(["true", "false"])),
-  parameter("complete", "`required`: an answer without some region is an error", words(["required"])),
-  parameter("explain", "Whether to say what each store was asked; needs metrics:explain", words(["true", "false"])),
-  parameter("limit", "Series of a page. Default: the most that are allowed", {
+  parameter("exemplars", "Adds representative traces", words(["true", "false"])),
+  parameter("complete", "`required`: a response without some region is an error", words(["required"])),
+  parameter("explain", "Adds the queries of each store; needs metrics:explain", words(["true", "false"])),
+  parameter("limit", "Series of a page. Default: the maximum", {
     type: "integer",
     minimum: 1,
     maximum: seriesMax,
@@ -56,11 +56,11 @@ const header = (description: string, schema: JsonSchema, required = true): Opera
 
 /** Remaining tokens of a caller's quotas. Source: seed "Operational Metrics API" §6. */
 const quotas: Readonly<Record<string, OperationHeader>> = {
-  "X-RateLimit-Limit": header("Requests that may be made at once after a pause", { type: "integer", minimum: 0 }),
-  "X-RateLimit-Remaining": header("Requests that are left", { type: "integer", minimum: 0 }),
-  "X-RateLimit-Reset": header("Seconds until all of them are back", { type: "integer", minimum: 0 }),
-  "RateLimit-Policy": header("What the quotas of the caller are (IETF draft)", text()),
-  RateLimit: header("What is left of them", text()),
+  "X-RateLimit-Limit": header("Burst of requests after a pause", { type: "integer", minimum: 0 }),
+  "X-RateLimit-Remaining": header("Remaining requests", { type: "integer", minimum: 0 }),
+  "X-RateLimit-Reset": header("Seconds until all requests are available again", { type: "integer", minimum: 0 }),
+  "RateLimit-Policy": header("Quotas of the caller (IETF draft)", text()),
+  RateLimit: header("Remaining quotas", text()),
 };
 
 /** Source: seed "Operational Metrics API" §6. */
@@ -71,13 +71,13 @@ const diagnostics: Readonly<Record<string, OperationHeader>> = {
     false,
   ),
   "X-Downsample": header("Downsample that was applied", text()),
-  "X-Partial": header("Whether some data is missing", words(["true", "false"])),
-  "X-Query-Cost-Estimate": header("Points that the stores have to compute, as estimated before", {
+  "X-Partial": header("True when some data is missing", words(["true", "false"])),
+  "X-Query-Cost-Estimate": header("Estimate of the points that the stores compute", {
     type: "number",
     minimum: 0,
   }),
-  "X-Query-Cost": header("Points that the stores really computed", { type: "number", minimum: 0 }, false),
-  "X-Query-Plan": header("Class, points, and what was asked for each metric", text()),
+  "X-Query-Cost": header("Points that the stores computed", { type: "number", minimum: 0 }, false),
+  "X-Query-Plan": header("Class, points, and the plan of each metric", text()),
   "X-Query-Cache": header(
     "Where the data is from: `off`, `snapshot`, `answer;age=<seconds>` for a whole answer, `hit` or `miss` of " +
       "SLO views, `mixed` for a bulk whose queries differ, or `memory` with the points of all range queries that " +
@@ -88,29 +88,29 @@ const diagnostics: Readonly<Record<string, OperationHeader>> = {
     text(),
   ),
   "X-Query-Shards": header(
-    "Stores that were asked and that answered",
+    "Queried stores, and stores that responded",
     text({ pattern: "^asked=[0-9]+, answered=[0-9]+$" }),
   ),
-  "Server-Timing": header("What took how long", text()),
-  "Retry-After": header("When a partial answer may be whole", { type: "integer", minimum: 0 }, false),
+  "Server-Timing": header("Durations of the steps", text()),
+  "Retry-After": header("Time at which a partial response may be complete", { type: "integer", minimum: 0 }, false),
   "X-Suggested-Step": header("A step that costs less", text(), false),
   "X-Suggested-Downsample": header("A downsample that costs less", text(), false),
 };
 
 const deprecation: Readonly<Record<string, OperationHeader>> = {
   Deprecation: header(
-    "Since when a metric of the answer is deprecated (RFC 9745)",
+    "Time since which a metric of the response is deprecated (RFC 9745)",
     text({ pattern: "^@[0-9]+$" }),
     false,
   ),
-  Sunset: header("When it goes (RFC 8594)", text(), false),
-  Link: header("The next page, and what replaces a deprecated metric", text(), false),
+  Sunset: header("Time of its removal (RFC 8594)", text(), false),
+  Link: header("The next page, and the replacement of a deprecated metric", text(), false),
 };
 
 function wholeOrPartial(answer: Omit<OperationAnswer, "description">): Operation["answers"] {
   return {
-    "200": { description: "Everything that was asked for", ...answer },
-    "206": { description: "Some store is missing; `meta` says which", ...answer },
+    "200": { description: "The complete result", ...answer },
+    "206": { description: "Some store is missing; `meta` names it", ...answer },
   };
 }
 
@@ -174,7 +174,7 @@ export const catalogOperation: Operation = {
       list(ref("LabelName"), { minItems: 1, maxItems: labelNames.length }),
     ),
     parameter("state", "Only this state", words(["Active", "Deprecated"])),
-    parameter("filter[tenant]", "For which tenant", name),
+    parameter("filter[tenant]", "Tenant of the objectives", name),
     schemaVersion,
   ],
   answers: { "200": { description: "By metric id", schema: "CatalogAnswer" } },
@@ -184,7 +184,7 @@ export const catalogOperation: Operation = {
 export const healthOperation: Operation = {
   id: "metricsHealth",
   tag: "metrics",
-  summary: "How the metrics API itself does",
+  summary: "Health of the metrics API itself",
   answers: { "200": { description: "Of the last minutes", schema: "HealthAnswer" } },
 };
 

@@ -11,12 +11,12 @@ export const partialsOperation: Operation = {
   bodySchema: "PartialQuestion",
   answers: {
     "200": {
-      description: "What was asked for; series as packed partials, everything else as JSON",
+      description: "The result; series as packed partials, everything else as JSON",
       schema: "PartialAnswer",
       alsoAs: ["application/vnd.heliograph.partials"],
       headers: {
         "X-Store-Warning": {
-          description: "Whether samples were dropped, or some store of the region is missing",
+          description: "True when samples were dropped, or some store of the region is missing",
           schema: words(["none", "dropped", "incomplete"]),
         },
       },

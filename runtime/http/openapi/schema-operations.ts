@@ -4,7 +4,7 @@ import type { Operation, OperationParameter } from "./operation.ts";
 const version: OperationParameter = {
   name: "version",
   in: "query",
-  description: "Version that the caller was written against; 409 when another is served",
+  description: "Version that the caller supports; 409 when another is served",
   schema: ref("InterfaceVersion"),
 };
 
@@ -12,7 +12,7 @@ const version: OperationParameter = {
 export const schemasOperation: Operation = {
   id: "listSchemas",
   tag: "schemas",
-  summary: "Every schema of what is served",
+  summary: "All schemas of the served interfaces",
   answers: { "200": { description: "By name", schema: "SchemaCatalog" } },
 };
 
@@ -20,7 +20,7 @@ export const schemasOperation: Operation = {
 export const schemaOperation: Operation = {
   id: "readSchema",
   tag: "schemas",
-  summary: "One schema with all that it refers to",
+  summary: "One schema with all schemas that it refers to",
   parameters: [
     {
       name: "name",
@@ -47,6 +47,6 @@ export const openApiOperation: Operation = {
 export const changelogOperation: Operation = {
   id: "readChangelog",
   tag: "schemas",
-  summary: "What changed, and when",
+  summary: "Changes by version",
   answers: { "200": { description: "The newest version first", schema: "Changelog" } },
 };

@@ -54,7 +54,9 @@ export function readEventQuery(
     throw refuseField(
       "invalid_window",
       "from",
-      from >= (to ?? from + 1) ? "from is not before to" : "from is in the future",
+      from >= (to ?? from + 1)
+        ? "from is not before to; use an earlier from"
+        : "from is in the future; use an earlier time",
     );
   }
   // With an id to begin after, no time bounds the list.
@@ -67,7 +69,7 @@ export function readEventQuery(
 export function readDeadLetterQuery(query: Parameters): DeadLetterQuery {
   refuseUnknown(query, (name) => deadLetterNames.includes(name));
   const partner = readOne(query, "partner");
-  if (partner === undefined) throw refuseField("invalid_request", "partner", "partner is required: namespace/name");
+  if (partner === undefined) throw refuseField("invalid_request", "partner", "partner is required; use namespace/name");
   const reason = readOne(query, "reason");
   // It goes into a subject filter.
   if (reason !== undefined && !reasonForm.test(reason))

@@ -21,7 +21,11 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
   const { idempotencyKey, caller, body } = request;
   if (idempotencyKey === undefined) return route.answer(request);
   if (!keyForm.test(idempotencyKey)) {
-    throw refuseField("invalid_request", "Idempotency-Key", "Idempotency-Key is 1 to 255 visible ASCII characters");
+    throw refuseField(
+      "invalid_request",
+      "Idempotency-Key",
+      "Idempotency-Key must be 1 to 255 visible ASCII characters",
+    );
   }
   const key = [caller.client, route.method, route.path, idempotencyKey, ...narrowingOf(caller)].join("\n");
   const claim = await answered(() => keys.claim(key, body));
@@ -35,7 +39,7 @@ async function answerOnce(keys: IdempotencyKeys, route: Route, request: ApiReque
         retryAfterSeconds,
       });
     case "other":
-      throw new Refusal("idempotency_key_reused", "The key was used with another body.");
+      throw new Refusal("idempotency_key_reused", "The key was used with another body. Use a new key for this body.");
   }
 }
 

@@ -7,7 +7,7 @@ import type { Operation, OperationAnswer, OperationParameter } from "../openapi/
 
 const tokenDescription = [
   "OAuth 2.0 access token; any one of the scopes of an operation is enough.",
-  "An installation may ask for tokens that are bound to the client's certificate (RFC 8705);",
+  "An installation may require tokens that are bound to the client's certificate (RFC 8705);",
   "one that is bound to a key is sent as `Authorization: DPoP` with a proof (RFC 9449).",
 ].join(" ");
 
@@ -55,7 +55,7 @@ const componentHref = (name: string): string => `#/components/schemas/${name}`;
 
 const commonHeaders = {
   "X-Correlation-Id": {
-    description: "Finds this request in the log",
+    description: "Correlation id of this request in the log",
     required: true,
     schema: { type: "string", minLength: 1, maxLength: 128 },
   },
@@ -64,9 +64,9 @@ const commonHeaders = {
     required: false,
     schema: { type: "integer", minimum: 0 },
   },
-  "X-Suggested-Step": { description: "A step that would cost less", required: false, schema: { type: "string" } },
+  "X-Suggested-Step": { description: "A step that costs less", required: false, schema: { type: "string" } },
   "X-Suggested-Downsample": {
-    description: "A downsample that would cost less",
+    description: "A downsample that costs less",
     required: false,
     schema: { type: "string" },
   },
@@ -79,7 +79,7 @@ const headerRef = (name: keyof typeof commonHeaders): readonly [string, JsonSche
 ];
 
 const problemResponse: JsonSchema = {
-  description: "A problem document; its code says what is wrong, and of which field",
+  description: "A problem document with an error code and the fields at fault",
   headers: Object.fromEntries(["X-Correlation-Id" as const, ...hintNames].map(headerRef)),
   content: { [problemMediaType]: { schema: { $ref: componentHref("Problem") } } },
 };

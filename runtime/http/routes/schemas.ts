@@ -56,7 +56,7 @@ function open(path: string, operation: Operation, body: (request: ApiRequest) =>
 function requireVersion(query: Parameters): void {
   const pinned = readOne(query, "version");
   if (pinned === undefined || pinned === interfaceVersion) return;
-  const detail = `version ${interfaceVersion} is served`;
+  const detail = `only version ${interfaceVersion} is served`;
   throw new Refusal("schema_version_gone", detail, {
     errors: [{ field: "version", code: "schema_version_gone", detail }],
   });

@@ -73,7 +73,7 @@ function requireReader({ headers, socket }: FastifyRequest, view: ConfigView): v
   }
   const [, given] = /^Bearer +([^ ]+) *$/iu.exec(headers.authorization ?? "") ?? [];
   if (given === undefined)
-    throw new Refusal("token_missing", "Send the configuration's token as `Authorization: Bearer <token>`.");
+    throw new Refusal("token_missing", "Send the token of the configuration as `Authorization: Bearer <token>`.");
   if (!isEqual(given, token))
     throw new Refusal("token_invalid", "The token differs from the one in the configuration.");
 }
@@ -93,10 +93,10 @@ function pollOf(target: string): { readonly waitMs: number; readonly after: stri
     throw refuseField(
       "invalid_request",
       "wait",
-      `wait is a whole number of seconds from 0 to ${configzWaitSecondsMax}.`,
+      `wait must be a whole number of seconds from 0 to ${configzWaitSecondsMax}.`,
     );
   }
   if (after !== undefined && after.length > versionLengthMax)
-    throw refuseField("invalid_request", "after", `after is at most ${versionLengthMax} characters long.`);
+    throw refuseField("invalid_request", "after", `after must have at most ${versionLengthMax} characters.`);
   return { waitMs: seconds * 1000, after };
 }

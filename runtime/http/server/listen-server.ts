@@ -22,7 +22,7 @@ export async function listenServer(app: FastifyInstance, host: string, port: num
 function sentenceOf(error: unknown, place: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EADDRINUSE") return `${place} is in use by another program`;
-  if (code === "EACCES") return `${place} is not allowed to this user`;
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return `this machine does not have the address of ${place}`;
+  if (code === "EACCES") return `this user may not listen on ${place}`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return `this machine has no address ${place}`;
   return message;
 }

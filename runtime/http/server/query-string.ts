@@ -12,7 +12,7 @@ export function queryParameters(target: string): Parameters {
   const [, query = ""] = /\?([^#]*)/u.exec(target) ?? [];
   const pairs = query.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {
-    throw new Refusal("invalid_request", `One request takes at most ${parametersMax} parameters.`);
+    throw new Refusal("invalid_request", `A request has at most ${parametersMax} parameters.`);
   }
   for (const pair of pairs) {
     const [name, value] = decodedPair(pair);

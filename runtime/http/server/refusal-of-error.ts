@@ -5,9 +5,9 @@ type Rendering = readonly [code: ErrorCode, detail: string];
 
 /** Errors that Fastify and Node raise by themselves, in the words of the error table. */
 const renderings: Readonly<Record<string, Rendering>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ["body_too_large", "The body is larger than this endpoint takes."],
+  FST_ERR_CTP_BODY_TOO_LARGE: ["body_too_large", "The body is larger than this endpoint accepts."],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ["unsupported_media_type", "Send the body as application/json."],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "The body is not as long as Content-Length says."],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "The length of the body differs from Content-Length."],
   FST_ERR_BAD_URL: ["invalid_request", "The request target is not a valid URL."],
   FST_ERR_MAX_PARAM_LENGTH: ["uri_too_long", "A segment of the path is too long."],
   FST_ERR_HANDLER_TIMEOUT: ["answer_timeout", "The response took too long. The outcome is unknown."],

@@ -23,7 +23,7 @@ export function createRequestMetrics(registry: Registry): (outcome: RequestOutco
   });
   const duration = new Histogram({
     name: "heliograph_http_request_duration_seconds",
-    help: "Time from a request to the end of its answer.",
+    help: "Time from a request to the end of its response.",
     labelNames: ["route"],
     buckets: durationBucketsSeconds,
     registers,

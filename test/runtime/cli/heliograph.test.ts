@@ -147,7 +147,7 @@ describe("heliograph dev-token", () => {
     const result = await runProgram(["dev-token", "--data", folder.path, "--tenant", "t", "--scope", "s"]);
     expect(result).toMatchObject({
       code: 5,
-      stderr: expect.stringMatching(/is damaged; remove it to have a new key made\.\n$/u),
+      stderr: expect.stringMatching(/is damaged; remove it, and the next start creates a new key\.\n$/u),
     });
   });
 });

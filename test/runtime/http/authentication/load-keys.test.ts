@@ -54,15 +54,19 @@ describe("the keys of an issuer", () => {
     const { port } = server.address() as AddressInfo;
     const jwksUrl = `https://127.0.0.1:${port}/keys`;
     await expect(loadKeys({ ...issuer, jwksUrl, jwksCaFile, jwksTokenFile })).resolves.toEqual({ keys: [] });
-    await expect(loadKeys({ ...issuer, jwksUrl, jwksCaFile })).rejects.toThrow("answers 401");
+    await expect(loadKeys({ ...issuer, jwksUrl, jwksCaFile })).rejects.toThrow("returned the status 401");
     await expect(loadKeys({ ...issuer, jwksUrl, jwksTokenFile })).rejects.toThrow(
       /certificate|self-signed|unable to verify/u,
     );
   });
 
   test.each<[string, RequestListener, RegExp]>([
-    ["an error", (_request, response) => response.writeHead(500).end("{}"), /answers 500/u],
-    ["a redirect", (_request, response) => response.writeHead(302, { location: "/other" }).end(), /answers 302/u],
+    ["an error", (_request, response) => response.writeHead(500).end("{}"), /returned the status 500/u],
+    [
+      "a redirect",
+      (_request, response) => response.writeHead(302, { location: "/other" }).end(),
+      /returned the status 302/u,
+    ],
     ["something else", (_request, response) => response.end("<html>"), /JSON/u],
     ["another JSON", (_request, response) => response.end('{"key": 1}'), /not a JWK set/u],
     ["far too much", (_request, response) => response.end(" ".repeat(1024 * 1024 + 1)), /more than/u],
